@@ -1,0 +1,75 @@
+# Two commands: `make demo` and `make test`. Each makes what it needs, once.
+
+PYTHON ?= python3.11
+PYTEST_ARGS ?=
+export PYTHONHASHSEED = 0
+
+VENV := .venv/.made
+VENV_TF1 := .venv-tf1/.made
+
+# A working Python 3.7: on PATH, else in pyenv (its shim needs a version chosen, so the real
+# binary is asked for), else in uv. Empty when there is none.
+PYTHON3.7 = $(shell \
+  works() { "$$1" -c 'import sys, venv; sys.exit(sys.version_info[:2] != (3, 7))' 2>/dev/null; }; \
+  for found in "$$(command -v python3.7)" \
+      $$(ls -d "$${PYENV_ROOT:-$$(pyenv root 2>/dev/null || echo $$HOME/.pyenv)}"/versions/3.7*/bin/python3.7 2>/dev/null) \
+      "$$(uv python find 3.7 2>/dev/null)"; do \
+    [ -n "$$found" ] && works "$$found" && { echo "$$found"; break; }; \
+  done)
+
+.PHONY: help demo test check format bench clean
+
+help:
+	@echo 'make demo    train, convert, compare: writes out/demo/report.html'
+	@echo 'make test    every check and test; REQUIRE=tf1 makes a skip of TensorFlow 1.15 a failure'
+	@echo 'make check   ruff and mypy alone; make format mends what ruff can'
+	@echo 'make clean   removes what make made'
+
+demo: $(VENV)
+	.venv/bin/semisync demo $(DEMO_ARGS)
+
+test: $(VENV) tf1-environment check
+	REQUIRE=$(REQUIRE) .venv/bin/python -m pytest $(PYTEST_ARGS)
+	@if [ -e $(VENV_TF1) ]; then \
+	  echo 'TensorFlow 1.15.5:'; \
+	  REQUIRE=$(REQUIRE) .venv-tf1/bin/python -m pytest tests/tf1 $(PYTEST_ARGS); \
+	fi
+
+check: $(VENV)
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+format: $(VENV)
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+
+# torch first and with its dependencies, the rest exactly as frozen: requirements/py311.txt says why.
+$(VENV): requirements/torch.txt requirements/py311.txt setup.cfg pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo 'make: Python 3.11 is needed ($(PYTHON) is not on PATH); set PYTHON=/path/to/python3.11'; exit 3; }
+	$(PYTHON) -m venv --clear .venv
+	.venv/bin/pip install --quiet -r requirements/torch.txt
+	.venv/bin/pip install --quiet --no-deps -r requirements/py311.txt
+	.venv/bin/pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+$(VENV_TF1): requirements/py37.txt setup.cfg pyproject.toml
+	$(PYTHON3.7) -m venv --clear .venv-tf1
+	.venv-tf1/bin/pip install --quiet --upgrade pip==24.0
+	.venv-tf1/bin/pip install --quiet --no-deps -r requirements/py37.txt
+	.venv-tf1/bin/pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+# .venv-tf1 where a Python 3.7 is found; without one the TensorFlow 1.15 tests are skipped, unless
+# REQUIRE names tf1.
+.PHONY: tf1-environment
+tf1-environment:
+	@if [ -e $(VENV_TF1) ] || [ -n '$(PYTHON3.7)' ]; then \
+	  $(MAKE) --no-print-directory $(VENV_TF1); \
+	else \
+	  echo 'TensorFlow 1.15 is skipped: no Python 3.7 on PATH, in pyenv or in uv'; \
+	  case ',$(REQUIRE),' in *,tf1,*) echo 'make: REQUIRE=tf1 asks for it'; exit 1;; esac; \
+	fi
+
+clean:
+	rm -rf .venv .venv-tf1 out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Semi-synchronous training for TensorFlow parameter servers."""

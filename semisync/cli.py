@@ -1,0 +1,94 @@
+"""The `semisync` command: one subcommand a door, each importing only what it needs.
+
+A subcommand is a module with two functions:
+
+    configure(parser)   declares its arguments; imports nothing heavy
+    run(args) -> int    does the work and returns the exit code
+
+Exit codes: 0 done or equivalent, 1 not equivalent or not verified, 2 inconclusive,
+3 bad input or usage (one sentence on stderr, no traceback).
+"""
+
+import argparse
+import importlib
+import sys
+from typing import List, NamedTuple, NoReturn, Optional
+
+from semisync.errors import MissingExtra, SemisyncError
+
+BAD_INPUT = 3
+
+
+class Subcommand(NamedTuple):
+    """Where a subcommand lives and what the list of commands says of it."""
+
+    module: str
+    help: str
+    extra: str
+
+
+SUBCOMMANDS = {
+    "demo": Subcommand("semisync.demo.command", "train, convert and compare, in one go", "torch"),
+    "inspect": Subcommand("migrate.commands.inspect", "list what a TF checkpoint holds", "torch"),
+    "convert": Subcommand(
+        "migrate.commands.convert", "turn a TF checkpoint into one for TorchRec", "torch"
+    ),
+    "parity": Subcommand(
+        "parity.command", "compare the AUC of two models: equivalent or not?", "report"
+    ),
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, but a usage error ends with exit code 3 like every other bad input."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(BAD_INPUT, f"{self.prog}: {message}\n")
+
+
+def _top_parser() -> argparse.ArgumentParser:
+    width = max(map(len, SUBCOMMANDS))
+    listing = "\n".join(f"  {name:<{width}}  {sub.help}" for name, sub in SUBCOMMANDS.items())
+    parser = _Parser(
+        prog="semisync",
+        description="Semi-synchronous training for TensorFlow parameter servers, and a way to "
+        "TorchRec that proves itself.",
+        epilog=f"commands:\n{listing}\n\n`semisync COMMAND --help` explains each.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", choices=SUBCOMMANDS, metavar="COMMAND", help="see below")
+    return parser
+
+
+def main(argv: Optional[List[str]] = None) -> int:
+    """Runs one subcommand; returns its exit code. `argv` defaults to the process's own."""
+    argv = sys.argv[1:] if argv is None else argv
+    name = _top_parser().parse_args(argv[:1]).command
+    subcommand = SUBCOMMANDS[name]
+    try:
+        module = importlib.import_module(subcommand.module)
+        parser = _Parser(prog=f"semisync {name}", description=module.__doc__.split("\n\n")[0])
+        module.configure(parser)
+        return module.run(parser.parse_args(argv[1:]))
+    except SemisyncError as error:
+        return _fail(name, error)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] in {"semisync", "migrate", "parity"}:
+            raise
+        return _fail(
+            name,
+            MissingExtra(
+                f"the Python package {error.name!r} is not installed; "
+                f"run: pip install 'semisync[{subcommand.extra}]'"
+            ),
+        )
+
+
+def _fail(name: str, error: SemisyncError) -> int:
+    print(f"semisync {name}: {error}", file=sys.stderr)
+    return BAD_INPUT
+
+
+if __name__ == "__main__":
+    sys.exit(main())

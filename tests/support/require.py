@@ -1,0 +1,36 @@
+"""Skips that REQUIRE can forbid.
+
+`make test REQUIRE=tf1` (a comma-separated list) turns the skip of a named part into a failure, so
+that a machine that lacks the part cannot pass for one that has it.
+"""
+
+import os
+import pathlib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared"  # third-party data and checkpoints, beside the checkout
+TF1_PYTHON = ROOT / ".venv-tf1" / "bin" / "python"
+
+
+def skip_without(part, reason):
+    """Skips the test for lack of `part`, or fails it when REQUIRE names the part."""
+    if part in os.environ.get("REQUIRE", "").split(","):
+        pytest.fail("REQUIRE={} but {}".format(part, reason))
+    pytest.skip(reason)
+
+
+def tf1_python():
+    """Path of the TensorFlow 1.15 interpreter that `make test` sets up, as a string."""
+    if not TF1_PYTHON.exists():
+        skip_without("tf1", "there is no {}".format(TF1_PYTHON.relative_to(ROOT)))
+    return str(TF1_PYTHON)
+
+
+def shared(*parts):
+    """Path below ../shared; skips where that folder does not exist."""
+    path = SHARED.joinpath(*parts)
+    if not path.exists():
+        skip_without("shared", "there is no {}".format(path))
+    return path
