@@ -68,7 +68,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     subcommand = SUBCOMMANDS[name]
     try:
         module = importlib.import_module(subcommand.module)
-        parser = _Parser(prog=f"semisync {name}", description=module.__doc__.split("\n\n")[0])
+        parser = _Parser(prog=f"semisync {name}", description=subcommand.help)
         module.configure(parser)
         return module.run(parser.parse_args(argv[1:]))
     except SemisyncError as error:
