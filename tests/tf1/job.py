@@ -1,0 +1,171 @@
+"""One process of a training job for the tests: a PS, or a worker that trains case after case.
+
+The spec holds `cases`, a list of dicts:
+
+    name              unique; also the variable scope
+    optimizer         "Adagrad" | "Adam" | "GradientDescent"
+    loss              see build_loss
+    batches_per_step  M
+    batches           how many batches each worker trains, a list by task
+    paced, bound      see GlobalBatchOptimizer and Threshold; bound may be null
+    resource          True for resource variables
+    slow              seconds that a worker rests between reading and training, a list by task
+
+and `out`, a directory: worker k writes CASE.k.json with the ticket of each of its batches; the
+chief writes CASE.audit (JSON lines) and CASE.npz with every global variable before and after.
+"""
+
+import json
+import os
+import sys
+import time
+
+import numpy as np
+
+import semisync
+from semisync.compat import tf
+from semisync.demo.readiness import wait_until_initialised
+
+ROWS, DIM, BATCH = 13, 3, 5
+
+
+def batch(task, number):
+    """The inputs of a worker's batch: ids [BATCH, 4] unsorted and repeated, and targets [BATCH]."""
+    rng = np.random.RandomState(1000 * task + number)
+    return rng.randint(0, ROWS, (BATCH, 4)), rng.randn(BATCH).astype(np.float32)
+
+
+def build_loss(kind, ids, targets, resource):
+    """A partitioned embedding, a plain one and a dense kernel.
+
+    kind "square": a mean squared error. kind "linear": linear in every variable, so that the
+    gradient of a batch does not depend on when its parameters were read.
+    """
+    tf.get_variable_scope().set_use_resource(resource)
+    rng = np.random.RandomState(0)
+    table = tf.get_variable(
+        "table",
+        [ROWS, DIM],
+        partitioner=tf.fixed_size_partitioner(3),
+        initializer=tf.random_uniform_initializer(-1, 1, seed=1),
+    )
+    bias = tf.get_variable("bias", initializer=rng.randn(ROWS, 1).astype(np.float32))
+    kernel = tf.get_variable("kernel", initializer=rng.randn(4 * DIM, 1).astype(np.float32))
+    tf.get_variable("unused", initializer=0.0)
+    vectors = tf.reshape(tf.nn.embedding_lookup(table, ids), [-1, 4 * DIM])
+    linear = tf.reduce_sum(tf.nn.embedding_lookup(bias, ids), [1, 2])
+    if kind == "square":
+        output = tf.reshape(tf.matmul(vectors, kernel), [-1]) + linear
+        return tf.reduce_mean(tf.square(output - targets))
+    features = tf.tile(tf.cast(ids, tf.float32), [1, DIM])
+    output = tf.reduce_sum(vectors, 1) + linear + tf.reshape(tf.matmul(features, kernel), [-1])
+    return tf.reduce_mean(output * targets)
+
+
+def make_optimizer(name):
+    """The optimizer that a case names, with a rate that moves the variables visibly."""
+    return {
+        "Adagrad": lambda: tf.train.AdagradOptimizer(0.1),
+        "Adam": lambda: tf.train.AdamOptimizer(0.1),
+        "GradientDescent": lambda: tf.train.GradientDescentOptimizer(0.1),
+    }[name]()
+
+
+def train(case, spec, server):
+    """Trains one case in this worker."""
+    task, chief = spec["task"], spec["task"] == 0
+    setter = tf.train.replica_device_setter(
+        cluster=tf.train.ClusterSpec(spec["cluster"]), worker_device="/job:worker/task:%d" % task
+    )
+    with tf.Graph().as_default(), tf.device(setter), tf.variable_scope(case["name"]):
+        ids = tf.placeholder(tf.int64, [None, 4])
+        targets = tf.placeholder(tf.float32, [None])
+        step = tf.train.get_or_create_global_step()
+        bound = case["bound"]
+        opt = semisync.GlobalBatchOptimizer(
+            make_optimizer(case["optimizer"]),
+            case["batches_per_step"],
+            staleness=None if bound is None else semisync.Threshold(bound),
+            paced=case["paced"],
+            name=case["name"] + "_opt",
+        )
+        loss = build_loss(case["loss"], ids, targets, case["resource"])
+        train_op = opt.minimize(loss, global_step=step)
+        out = os.path.join(spec["out"], case["name"])
+        hook = opt.make_session_run_hook(chief, audit=out + ".audit" if chief else None)
+        start = Start(case["name"], task, len(case["batches"]), out if chief else None)
+        hooks = [start, hook, Finish(out)] if chief else [start, hook]
+        log = []
+        if not chief:
+            wait_until_initialised(server.target)
+        with tf.train.MonitoredTrainingSession(
+            master=server.target, is_chief=chief, hooks=hooks
+        ) as session:
+            for number in range(case["batches"][task]):
+                ticket, token = session.run([opt.worker.ticket, opt.worker.token])
+                time.sleep(case["slow"][task])
+                inputs, outputs = batch(task, number)
+                session.run(train_op, {ids: inputs, targets: outputs})
+                log.append({"ticket": int(ticket), "token": int(token), "number": number})
+        if chief:
+            with open(out + ".ledger", "w") as file:
+                balanced = hook.ledger.balance()
+                json.dump(dict(hook.ledger.fates, balanced=balanced), file)
+    with open("%s.%d.json" % (out, task), "w") as file:
+        json.dump(log, file)
+
+
+class Start(tf.train.SessionRunHook):
+    """A barrier, so that no worker is through before another begins; it stands first.
+
+    The chief writes every global variable's value to OUT.before.npz on the way.
+    """
+
+    def __init__(self, name, task, parties, out):
+        self._out = out
+        with tf.device("/job:ps/task:0"):
+            doors = [
+                tf.FIFOQueue(-1, [tf.bool], [[]], shared_name="{}_door_{}".format(name, i))
+                for i in range(parties)
+            ]
+            self._knock = tf.group(*[door.enqueue([True]) for door in doors])
+            self._enter = doors[task].dequeue_many(parties)
+
+    def after_create_session(self, session, coord):
+        if self._out:
+            write_variables(session, self._out + ".before")
+        session.run(self._knock)
+        session.run(self._enter)
+
+
+class Finish(tf.train.SessionRunHook):
+    """On the chief: every global variable after the last global step, to OUT.after.npz.
+
+    It stands after the optimizer's hook, whose `end` applies the last global batch.
+    """
+
+    def __init__(self, out):
+        self._out = out
+
+    def end(self, session):
+        write_variables(session, self._out + ".after")
+
+
+def write_variables(session, path):
+    values = session.run({v.op.name: v for v in tf.global_variables()})
+    np.savez(path, **{name.split("/", 1)[1]: value for name, value in values.items()})
+
+
+def main():
+    spec = json.loads(sys.argv[1])
+    server = tf.train.Server(
+        tf.train.ClusterSpec(spec["cluster"]), job_name=spec["job"], task_index=spec["task"]
+    )
+    if spec["job"] == "ps":
+        server.join()
+    for case in spec["cases"]:
+        train(case, spec, server)
+
+
+if __name__ == "__main__":
+    main()

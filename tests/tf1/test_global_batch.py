@@ -1,0 +1,230 @@
+"""Invariants 1 to 3 of semi-synchronous training, on real clusters of separate processes.
+
+One cluster (2 PS, 3 workers) trains every case; the tests read what its processes wrote. The
+reference is TensorFlow itself: the plain optimizer, in this process, on the union of the batches.
+"""
+
+import json
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+
+from semisync.compat import tf
+from semisync.demo.local_cluster import LocalCluster
+from tests.tf1.job import batch, build_loss, make_optimizer
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def case(name, **changes):
+    """One training case with the defaults that most cases share; see tests.tf1.job."""
+    spec = {
+        "name": name,
+        "optimizer": "GradientDescent",
+        "loss": "square",
+        "batches_per_step": 3,
+        "batches": [6, 6, 6],
+        "paced": True,
+        "bound": None,
+        "resource": False,
+        "slow": [0, 0, 0],
+    }
+    assert not set(changes) - set(spec), "unknown key in a case"
+    spec.update(changes)
+    return spec
+
+
+SYNCHRONOUS = [
+    case("sgd"),
+    case("adagrad", optimizer="Adagrad"),
+    case("adam", optimizer="Adam"),
+    case("adagrad_resource", optimizer="Adagrad", resource=True),
+    case("adam_resource", optimizer="Adam", resource=True),
+    case("more_batches_than_workers", optimizer="Adagrad", batches_per_step=6),
+    case("fewer_batches_than_workers", optimizer="Adam", batches_per_step=2),
+    case("unequal_ends", optimizer="Adagrad", batches=[3, 6, 10]),
+    case("partial_last_step", optimizer="Adagrad", batches=[2, 5, 1]),
+]
+LATE = [0.02, 0.001, 0.15]
+ASYNCHRONOUS = [
+    case("no_bound", loss="linear", paced=False, batches=[20, 30, 5], slow=LATE),
+    case("bound", loss="linear", paced=False, bound=2, batches=[20, 30, 5], slow=LATE),
+    case("all_current", loss="linear", paced=False, bound=0, batches=[20, 30, 5], slow=LATE),
+    case("resource", loss="linear", paced=False, bound=1, resource=True, batches=[9, 9, 4]),
+]
+CASES = {spec["name"]: spec for spec in SYNCHRONOUS + ASYNCHRONOUS}
+
+
+class Run:
+    """What one case left behind."""
+
+    def __init__(self, spec, out):
+        base = str(out / spec["name"])
+        self.spec = spec
+        self.before, self.after = (
+            dict(np.load(base + end)) for end in (".before.npz", ".after.npz")
+        )
+        with open(base + ".audit") as log:
+            self.steps = [json.loads(line) for line in log]
+        with open(base + ".ledger") as log:
+            self.ledger = json.load(log)
+        self.batches = {}
+        for task in range(len(spec["batches"])):
+            with open("{}.{}.json".format(base, task)) as log:
+                for row in json.load(log):
+                    self.batches[row["ticket"]] = dict(row, task=task)
+
+    def inputs(self, audited):
+        """The ids and targets of an audited batch."""
+        trained = self.batches[audited["ticket"]]
+        return batch(trained["task"], trained["number"])
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs")
+    with LocalCluster(sys.executable, "tests.tf1.job", 2, 3, out, cwd=str(ROOT)) as cluster:
+        cluster.start_all(cases=list(CASES.values()), out=str(out))
+        cluster.wait(timeout=180)
+    return {name: Run(spec, out) for name, spec in CASES.items()}
+
+
+@pytest.fixture(params=sorted(CASES))
+def run(request, runs):
+    return runs[request.param]
+
+
+@pytest.fixture(params=[spec["name"] for spec in SYNCHRONOUS])
+def synchronous(request, runs):
+    return runs[request.param]
+
+
+@pytest.fixture(params=[spec["name"] for spec in ASYNCHRONOUS])
+def asynchronous(request, runs):
+    return runs[request.param]
+
+
+def union_training(run, steps):
+    """Trains the plain optimizer from run.before on each step's union of batches."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        ids = tf.placeholder(tf.int64, [None, 4])
+        targets = tf.placeholder(tf.float32, [None])
+        with tf.variable_scope(run.spec["name"]):
+            loss = build_loss(run.spec["loss"], ids, targets, run.spec["resource"])
+            train = make_optimizer(run.spec["optimizer"]).minimize(
+                loss, global_step=tf.train.get_or_create_global_step()
+            )
+        variables = {v.op.name.split("/", 1)[1]: v for v in tf.global_variables()}
+        for name, variable in variables.items():
+            variable.load(run.before[name], session)
+        for step in steps:
+            inputs = [run.inputs(audited) for audited in step["batches"]]
+            session.run(
+                train,
+                {
+                    ids: np.concatenate([i for i, _ in inputs]),
+                    targets: np.concatenate([t for _, t in inputs]),
+                },
+            )
+        return session.run(variables)
+
+
+def largest_difference(run, expected):
+    """Over all variables and slots; each must exist on both sides."""
+    assert set(run.after) == set(expected)
+    return max(np.abs(run.after[name] - expected[name]).max() for name in expected)
+
+
+def test_zero_staleness_equals_one_batch_of_the_union(synchronous):
+    expected = union_training(synchronous, synchronous.steps)
+    assert largest_difference(synchronous, expected) < 2e-5
+
+
+def test_a_batch_moved_to_another_step_would_be_noticed(runs):
+    run = runs["adagrad"]
+    steps = json.loads(json.dumps(run.steps))
+    here, there = steps[0]["batches"], steps[1]["batches"]
+    here[0], there[0] = there[0], here[0]
+    assert largest_difference(run, union_training(run, steps)) > 1e-3
+
+
+def test_paced_training_has_no_staleness(synchronous):
+    assert {b["staleness"] for step in synchronous.steps for b in step["batches"]} == {0}
+
+
+def admitted_sum(run, forgotten=()):
+    """What the variables must be, from the audited batches alone, in float64.
+
+    The loss is linear, so a batch moves each variable by the same amount whenever it is applied.
+    """
+    with tf.Graph().as_default(), tf.Session() as session:
+        ids = tf.placeholder(tf.int64, [None, 4])
+        targets = tf.placeholder(tf.float32, [None])
+        with tf.variable_scope("case"):
+            loss = build_loss("linear", ids, targets, False)
+        variables = {v.op.name.split("/", 1)[1]: v for v in tf.trainable_variables()}
+        used = {name: v for name, v in variables.items() if name != "unused"}
+        gradients = {n: tf.convert_to_tensor(tf.gradients(loss, v)[0]) for n, v in used.items()}
+        session.run(tf.global_variables_initializer())
+        expected = {name: run.before[name].astype(np.float64) for name in used}
+        for step in run.steps:
+            for audited in step["batches"]:
+                if audited["ticket"] in forgotten:
+                    continue
+                inputs, outputs = run.inputs(audited)
+                share = audited["weight"] / len(step["batches"])
+                for name, g in session.run(gradients, {ids: inputs, targets: outputs}).items():
+                    expected[name] -= 0.1 * share * g
+        return expected
+
+
+def differs(run, expected):
+    """Names of the variables that are not what is expected."""
+    return {n for n, value in expected.items() if np.abs(run.after[n] - value).max() > 2e-4}
+
+
+def test_every_variable_on_every_ps_holds_exactly_the_audited_batches(asynchronous):
+    assert differs(asynchronous, admitted_sum(asynchronous)) == set()
+
+
+def test_a_batch_missing_from_one_variable_would_be_noticed(runs):
+    run = runs["no_bound"]
+    forgotten = run.steps[1]["batches"][0]["ticket"]
+    assert {"bias", "kernel"} <= differs(run, admitted_sum(run, forgotten={forgotten}))
+
+
+def test_each_step_applies_m_batches_and_the_last_one_the_rest(run):
+    sizes = [len(step["batches"]) for step in run.steps]
+    total = sum(run.spec["batches"])
+    size = run.spec["batches_per_step"]
+    assert sizes == [size] * (total // size) + ([total % size] if total % size else [])
+    assert [step["step"] for step in run.steps] == list(range(len(sizes)))
+    assert run.after["global_step"] == len(sizes)
+
+
+def test_each_trained_batch_is_applied_once(run):
+    applied = [b["ticket"] for step in run.steps for b in step["batches"]]
+    assert sorted(applied) == sorted(run.batches)
+    assert run.ledger["balanced"]
+
+
+def test_staleness_is_the_step_of_application_minus_the_token(run):
+    for step in run.steps:
+        for audited in step["batches"]:
+            assert audited["token"] == run.batches[audited["ticket"]]["token"]
+            assert audited["staleness"] == step["step"] - audited["token"] >= 0
+
+
+def test_threshold_zeroes_exactly_the_batches_beyond_its_bound(asynchronous):
+    bound = asynchronous.spec["bound"]
+    for step in asynchronous.steps:
+        for audited in step["batches"]:
+            within = bound is None or audited["staleness"] <= bound
+            assert audited["weight"] == (1.0 if within else 0.0)
+
+
+def test_the_slow_worker_makes_batches_stale(runs):
+    assert runs["all_current"].ledger["stale"] > 0
+    assert max(b["staleness"] for s in runs["no_bound"].steps for b in s["batches"]) > 2
