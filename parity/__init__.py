@@ -1,1 +1,25 @@
-"""To be written."""
+"""Is the candidate model as good as the baseline? Exact AUC and a verdict with its uncertainty.
+
+    parity.auc(labels, scores)                      one model's AUC, exact, ties counted half
+    parity.compare(labels, baseline, candidate)     two models on the same rows -> Comparison
+    parity.write_report(comparison, directory)      report.html for people, report.json for a CI
+
+Importing the package needs numpy alone; `parity.readers` needs pyarrow.
+"""
+
+from parity.area import auc
+from parity.comparison import compare
+from parity.equivalence import Verdict
+from parity.report import report_section, stylesheet, write_report
+from parity.result import Comparison, Side
+
+__all__ = [
+    "Comparison",
+    "Side",
+    "Verdict",
+    "auc",
+    "compare",
+    "report_section",
+    "stylesheet",
+    "write_report",
+]

@@ -1,0 +1,122 @@
+"""What labels, scores, weights and clusters must be before anything is computed from them.
+
+1. Labels are 0 or 1 (bool, integer or float), and both occur.
+2. Scores are finite. They need not be probabilities.
+3. Weights are finite and not negative, and neither class weighs nothing.
+4. Clusters are names or numbers; none is missing.
+
+Each check returns the array in the dtype that the computation uses and raises BadInput with a
+sentence that names the column and the first row at fault.
+"""
+
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+
+from semisync.errors import BadInput
+
+
+class Column(NamedTuple):
+    """Where values came from, for the messages: an argument, or a column of a file."""
+
+    name: str
+    file: Optional[str] = None
+
+    def __str__(self) -> str:
+        return self.name if self.file is None else f"{self.file}: column {self.name!r}"
+
+    def at(self, index: int) -> str:
+        """Names one value: by index for an argument, by data row from 1 for a file."""
+        return f"{self.name}[{index}]" if self.file is None else f"{self} in row {index + 1:d}"
+
+
+def check_labels(values: Any, column: Column) -> np.ndarray:
+    """bool (n,): which rows are positive. Refuses other values and one class only."""
+    labels = _vector(values, column)
+    if labels.dtype != bool:
+        _numeric(labels, column)
+        positive = labels == 1
+        wrong = ~positive & (labels != 0)
+        if wrong.any():
+            index = int(wrong.argmax())
+            raise BadInput(f"{column.at(index)} is {labels[index]}; a label must be 0 or 1")
+        labels = positive
+    positives = int(np.count_nonzero(labels))
+    if positives in (0, labels.size):
+        raise BadInput(
+            f"{column}: all {labels.size} labels are {int(positives > 0)}; "
+            "an AUC needs rows of both classes"
+        )
+    return labels
+
+
+def check_scores(values: Any, column: Column) -> np.ndarray:
+    """float32 or float64 (n,), finite. Half precision is widened, integers become float64."""
+    scores = _vector(values, column)
+    _numeric(scores, column)
+    narrow = scores.dtype.kind == "f" and scores.dtype.itemsize <= 4
+    scores = np.ascontiguousarray(scores, dtype=np.float32 if narrow else np.float64)
+    _finite(scores, column, "a score")
+    return scores
+
+
+def check_weights(values: Any, positive: np.ndarray, column: Column) -> np.ndarray:
+    """float64 (n,), finite and >= 0, with some weight in each class."""
+    weights = _vector(values, column)
+    _numeric(weights, column)
+    weights = np.ascontiguousarray(weights, dtype=np.float64)
+    _finite(weights, column, "a weight")
+    if weights.min() < 0:
+        index = int((weights < 0).argmax())
+        raise BadInput(f"{column.at(index)} is {weights[index]}; a weight must not be negative")
+    check_same_length(positive, weights, column)
+    for label, rows in ((1, positive), (0, ~positive)):
+        if not weights[rows].any():
+            raise BadInput(f"{column}: every row with label {label} has weight 0")
+    return weights
+
+
+def check_clusters(values: Any, column: Column) -> np.ndarray:
+    """int64 (n,): a code from 0 for each row's cluster, equal for equal names."""
+    clusters = _vector(values, column)
+    if clusters.dtype.kind == "f":
+        _finite(clusters, column, "a cluster")
+    if clusters.dtype.kind in "iu":
+        low, high = int(clusters.min()), int(clusters.max())
+        if high - low < 4 * clusters.size:  # dense enough to count without a sort
+            return (clusters - clusters.dtype.type(low)).astype(np.int64)
+    elif clusters.dtype.kind not in "bfUSO":
+        raise BadInput(f"{column} holds {clusters.dtype}; clusters must be numbers or strings")
+    try:
+        return np.unique(clusters, return_inverse=True)[1].astype(np.int64)
+    except TypeError as error:
+        raise BadInput(f"{column} mixes kinds of values ({error}); use one kind of name") from error
+
+
+def check_same_length(first: np.ndarray, values: np.ndarray, column: Column) -> None:
+    """Refuses a column that is longer or shorter than the labels."""
+    if len(first) != len(values):
+        raise BadInput(f"{column} has {len(values)} rows, but there are {len(first)} labels")
+
+
+def _vector(values: Any, column: Column) -> np.ndarray:
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise BadInput(
+            f"{column} has shape {array.shape}; one value a row is expected (try .ravel())"
+        )
+    if not array.size:
+        raise BadInput(f"{column} has no rows; at least one row of each class is needed")
+    return array
+
+
+def _numeric(array: np.ndarray, column: Column) -> None:
+    if array.dtype.kind not in "biuf":
+        raise BadInput(f"{column} holds {array.dtype} values, not numbers")
+
+
+def _finite(array: np.ndarray, column: Column, what: str) -> None:
+    finite = np.isfinite(array)
+    if not finite.all():
+        index = int(finite.argmin())
+        raise BadInput(f"{column.at(index)} is {array[index]}; {what} must be finite")

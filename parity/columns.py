@@ -1,0 +1,70 @@
+"""From one Arrow column to checked numpy, naming the file, the column and the row at fault."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parity.checks import Column
+from semisync.errors import BadInput
+
+
+def to_numbers(values: pa.ChunkedArray, column: Column) -> np.ndarray:
+    """bool, integer or floating (n,) in the column's own width; text is parsed as float64.
+
+    The words true and false, in any case, are read as 1 and 0. Raises BadInput for a missing value
+    and for anything that is not a number.
+    """
+    _refuse_missing(values, column)
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    kind = values.type
+    if pa.types.is_decimal(kind):
+        return values.cast(pa.float64()).to_numpy()
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return values.to_numpy()
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _parsed(values, column)
+    raise BadInput(f"{column} holds {kind}, not numbers")
+
+
+def to_names(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+    """A key or a group as int64 or large strings, none missing; other plain types as they are."""
+    _refuse_missing(values, column)
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    kind = values.type
+    if pa.types.is_nested(kind):
+        raise BadInput(f"{column} holds {kind}; a number or a string a row is expected")
+    try:
+        if pa.types.is_integer(kind):
+            return values.cast(pa.int64())
+        return values.cast(pa.large_string()) if pa.types.is_string(kind) else values
+    except pa.ArrowInvalid as error:
+        raise BadInput(f"{column} holds a number beyond 64 bits with sign: {error}") from error
+
+
+def to_codes(names: pa.ChunkedArray) -> np.ndarray:
+    """int (n,): a number from 0 for each distinct value of `to_names`."""
+    return names.combine_chunks().dictionary_encode().indices.to_numpy()
+
+
+def _refuse_missing(values: pa.ChunkedArray, column: Column) -> None:
+    if values.null_count:
+        index = pc.index(pc.is_null(values), True).as_py()
+        raise BadInput(f"{column.at(index)} is empty; every row needs a value")
+
+
+def _parsed(values: pa.ChunkedArray, column: Column) -> np.ndarray:
+    words = pc.utf8_lower(pc.utf8_trim_whitespace(values))
+    truths = pc.index_in(words, value_set=pa.array(["false", "true"], words.type))
+    if not truths.null_count:
+        return truths.to_numpy()
+    try:
+        return words.cast(pa.float64()).to_numpy()
+    except pa.ArrowInvalid as error:
+        for index, word in enumerate(words.to_pylist()):
+            try:
+                float(word)
+            except ValueError:
+                raise BadInput(f"{column.at(index)} is {word!r}, not a number") from error
+        raise BadInput(f"{column} holds text that is not a number: {error}") from error

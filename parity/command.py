@@ -1,0 +1,134 @@
+"""`semisync parity`: two models' scores in, a verdict out, as words, HTML, JSON and exit code.
+
+    semisync parity scores.parquet --label y --baseline-score p_old --candidate-score p_new --out r
+    semisync parity old.parquet new.parquet --key row_id --label y --baseline-score p --out r
+
+Exit codes: 0 equivalent, 1 not equivalent, 2 inconclusive, 3 bad input or usage.
+"""
+
+import argparse
+import datetime
+import importlib.metadata
+import platform
+from typing import Any, Dict
+
+from parity.equivalence import Verdict
+from semisync.errors import UsageError
+
+EXIT = {Verdict.EQUIVALENT: 0, Verdict.NOT_EQUIVALENT: 1, Verdict.INCONCLUSIVE: 2}
+
+_ASCII = str.maketrans({"−": "-", "±": "+-"})  # for terminals and logs of any encoding
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.epilog = "exit codes: 0 equivalent, 1 not equivalent, 2 inconclusive, 3 bad input"
+    add = parser.add_argument
+    add("baseline", metavar="BASELINE", help="Parquet, CSV or TSV with the scores to match")
+    add("candidate", metavar="CANDIDATE", nargs="?", help="the candidate's file, if another one")
+    add("--label", metavar="COL", required=True, help="column of labels, 0 or 1")
+    add("--baseline-score", metavar="COL", required=True, help="column of the baseline's scores")
+    add(
+        "--candidate-score",
+        metavar="COL",
+        help="column of the candidate's scores; with two files the baseline's name by default",
+    )
+    add("--key", metavar="COL", help="column that names a row, the same in both files")
+    add(
+        "--allow-misses",
+        action="store_true",
+        help="leave out rows whose key is in one file only, instead of refusing them",
+    )
+    add("--group", metavar="COL", help="what rows share that vary together, such as the user")
+    add("--weight", metavar="COL", help="column of sample weights")
+    add(
+        "--margin",
+        metavar="AUC",
+        type=float,
+        default=5e-4,
+        help="the largest difference that does not matter (default: %(default)s)",
+    )
+    add("--title", default="AUC parity", help="heading of the report")
+    add("--out", metavar="DIR", required=True, help="where report.html and report.json go")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Reads, compares, reports; returns the verdict's exit code."""
+    names = _column_names(args)
+
+    from parity import compare, readers, words, write_report
+    from parity.comparison import check_margin
+
+    check_margin(args.margin)  # before the files are read
+    if args.candidate is None:
+        sample = readers.read_one(args.baseline, readers.ColumnNames(**names))
+    else:
+        sample = readers.read_two(
+            args.baseline, args.candidate, readers.ColumnNames(**names), args.allow_misses
+        )
+    found = compare(
+        sample.labels,
+        sample.baseline,
+        sample.candidate,
+        args.margin,
+        sample.clusters,
+        sample.weights,
+    )
+    provenance = {
+        **sample.provenance(),
+        "columns": {name: column for name, column in names.items() if column is not None},
+        "versions": _versions(),
+        "written": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+    }
+    files = write_report(found, args.out, args.title, provenance)
+    for line in (
+        f"{words.NAME[found.verdict]}: {words.headline(found)}",
+        f"  {words.finding(found)}",
+        f"  {words.sample(found)}.",
+        f"  {words.advice(found)}",
+        *(f"  Note: {note}" for note in found.notes),
+        f"  Report: {files.html}, {files.json}",
+    ):
+        print(line.translate(_ASCII))
+    return EXIT[found.verdict]
+
+
+def _column_names(args: argparse.Namespace) -> Dict[str, Any]:
+    """The columns' names by role; refuses options that contradict the number of files."""
+    score = args.candidate_score
+    if args.candidate is None:
+        for option, value in (("--key", args.key), ("--allow-misses", args.allow_misses)):
+            if value:
+                raise UsageError(f"{option} joins two files, but only {args.baseline} is given")
+        if score is None or score == args.baseline_score:
+            raise UsageError(
+                f"with one file, --candidate-score must name a second column of {args.baseline}"
+            )
+    elif args.key is None:
+        raise UsageError(
+            "two files need --key, a column whose value names the same row in both files"
+        )
+    return {
+        "label": args.label,
+        "baseline_score": args.baseline_score,
+        "candidate_score": args.baseline_score if score is None else score,
+        "key": args.key,
+        "group": args.group,
+        "weight": args.weight,
+    }
+
+
+def _versions() -> Dict[str, str]:
+    import numpy
+    import pyarrow
+
+    try:
+        own = importlib.metadata.version("semisync")
+    except importlib.metadata.PackageNotFoundError:
+        own = "run from its sources, not installed"
+    return {
+        "semisync": own,
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "pyarrow": pyarrow.__version__,
+    }

@@ -1,0 +1,205 @@
+"""Two models on the same rows: the difference of their AUCs, how sure it is, and what follows.
+
+1. Both models' scores are ranked against the labels; delta = candidate's AUC - baseline's.
+2. The rows' placement differences give its standard error (parity.variance): paired, so what both
+   models find hard cancels, and by clusters where rows come in clusters.
+3. The 90 % interval against the margin gives the verdict (parity.equivalence).
+
+The standard error covers the choice of the rows, not the training: two runs of one pipeline differ
+as well, and one run of each cannot show by how much.
+"""
+
+import math
+from typing import Any, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from parity.agreement import log_loss, score_difference
+from parity.checks import (
+    Column,
+    check_clusters,
+    check_labels,
+    check_same_length,
+    check_scores,
+    check_weights,
+)
+from parity.equivalence import (
+    Interval,
+    Verdict,
+    judge,
+    normal_interval,
+    rows_to_settle,
+    unmoved_interval,
+)
+from parity.ranking import Ranking, rank
+from parity.result import Comparison, Side
+from parity.variance import Spread, spread
+from semisync.errors import BadInput, UsageError
+
+FEW = 40  # the standard error from fewer rows of a class, or clusters, is itself rough
+_ROUNDING = 1e-14  # placement differences that differ at all do so by 1 / (2 rows) or more
+
+
+def compare(
+    labels: Any,
+    baseline: Any,
+    candidate: Any,
+    margin: float = 5e-4,
+    clusters: Any = None,
+    weights: Any = None,
+) -> Comparison:
+    """Is the candidate's AUC within `margin` of the baseline's?
+
+    Args:
+        labels: (n,) 0 or 1; at least two rows of each.
+        baseline: (n,) finite scores of the model to match, the higher the likelier a 1.
+        candidate: (n,) finite scores of the model in question, for the same rows.
+        margin: the largest difference in AUC that does not matter, above 0.
+        clusters: (n,) what rows share that vary together, such as the user; numbers or strings.
+        weights: (n,) sample weights >= 0; rows of weight 0 are left out.
+
+    Returns: a Comparison; its `verdict` is EQUIVALENT, NOT_EQUIVALENT or INCONCLUSIVE.
+
+    Raises: BadInput, naming the argument and the first row at fault; UsageError for the margin.
+    """
+    check_margin(margin)
+    rows = _checked(labels, baseline, candidate, clusters, weights)
+    old = _Model(rows.baseline, rows)
+    new = _Model(rows.candidate, rows)
+    delta = new.auc - old.auc
+    moved = new.placements - old.placements
+    found = spread(moved, delta, rows.positive, rows.weights, rows.clusters)
+
+    interval, notes = _interval(old, new, moved, found, rows)
+    verdict = judge(interval, margin)
+    needed = None
+    if verdict is Verdict.INCONCLUSIVE:
+        needed = rows_to_settle(len(rows.positive), interval, margin)
+    return Comparison(
+        verdict=verdict,
+        delta=delta,
+        standard_error=found.standard_error,
+        interval=interval,
+        margin=float(margin),
+        baseline=old.side(),
+        candidate=new.side(),
+        rows=len(rows.positive),
+        positives=int(np.count_nonzero(rows.positive)),
+        standard_error_independent=found.independent,
+        clusters=rows.cluster_count,
+        design_effect=found.design_effect,
+        weighted=rows.weights is not None,
+        rows_to_settle=needed,
+        score_difference=score_difference(rows.baseline, rows.candidate),
+        notes=notes,
+    )
+
+
+def check_margin(margin: float) -> None:
+    """Refuses a margin that is not a number above 0."""
+    if not (math.isfinite(margin) and margin > 0):
+        raise UsageError(f"the margin is {margin}; a number above 0 is expected, such as 0.0005")
+
+
+class _Rows(NamedTuple):
+    """Checked input: every array (n,), every weight above 0."""
+
+    positive: np.ndarray
+    baseline: np.ndarray
+    candidate: np.ndarray
+    clusters: Optional[np.ndarray]
+    weights: Optional[np.ndarray]
+    cluster_count: Optional[int]
+
+    def observations(self) -> int:
+        """Rows of the rarer class, or clusters if there are fewer."""
+        positives = int(np.count_nonzero(self.positive))
+        rarer = min(positives, len(self.positive) - positives)
+        return rarer if self.cluster_count is None else min(rarer, self.cluster_count)
+
+
+class _Model:
+    """One model's scores ranked on the common rows."""
+
+    def __init__(self, scores: np.ndarray, rows: _Rows) -> None:
+        self._scores, self._rows = scores, rows
+        self._ranking: Ranking = rank(scores, rows.positive, rows.weights)
+        self.auc = self._ranking.area()
+        self.placements = self._ranking.placements()
+
+    def ranks_like(self, other: "_Model") -> bool:
+        """Whether both order all rows alike, ties included."""
+        mine, theirs = self._ranking.groups, other._ranking.groups
+        return np.array_equal(mine.group_of_row(), theirs.group_of_row())
+
+    def side(self) -> Side:
+        """The figures to report."""
+        positive, weights, clusters = self._rows.positive, self._rows.weights, self._rows.clusters
+        own = spread(self.placements, self.auc, positive, weights, clusters)
+        return Side(
+            auc=self.auc,
+            standard_error=own.standard_error,
+            logloss=log_loss(positive, self._scores, weights),
+            tied_pairs=self._ranking.tied_pairs(),
+            curve=self._ranking.curve(),
+        )
+
+
+def _checked(labels: Any, baseline: Any, candidate: Any, clusters: Any, weights: Any) -> _Rows:
+    positive = check_labels(labels, Column("labels"))
+    old = check_scores(baseline, Column("baseline"))
+    check_same_length(positive, old, Column("baseline"))
+    new = check_scores(candidate, Column("candidate"))
+    check_same_length(positive, new, Column("candidate"))
+    codes = None
+    if clusters is not None:
+        codes = check_clusters(clusters, Column("clusters"))
+        check_same_length(positive, codes, Column("clusters"))
+    weight = None
+    if weights is not None:
+        weight = check_weights(weights, positive, Column("weights"))
+        kept = weight > 0
+        if not kept.all():
+            positive, old, new, weight = positive[kept], old[kept], new[kept], weight[kept]
+            codes = None if codes is None else codes[kept]
+
+    positives = int(np.count_nonzero(positive))
+    if min(positives, len(positive) - positives) < 2:
+        raise BadInput(
+            "one class has a single row with weight; a standard error needs two rows of each class"
+        )
+    count = None if codes is None else int(np.count_nonzero(np.bincount(codes)))
+    if count == 1:
+        raise BadInput("all rows are in one cluster; a standard error needs two clusters or more")
+    return _Rows(positive, old, new, codes, weight, count)
+
+
+def _interval(
+    old: _Model, new: _Model, moved: np.ndarray, found: Spread, rows: _Rows
+) -> Tuple[Interval, Tuple[str, ...]]:
+    """The 90 % interval of the difference, and notes on what it rests on."""
+    delta, observations = new.auc - old.auc, rows.observations()
+    interval = normal_interval(delta, found.standard_error)
+    notes = []
+    if _shows_no_spread(moved, found):
+        interval = Interval(delta, delta)
+        if not old.ranks_like(new):
+            interval = unmoved_interval(delta, observations)
+            notes.append(
+                "The standard error is 0 although the models rank differently; the interval is "
+                f"the rule of three's for {observations:,} observations (rows of the rarer class, "
+                "or clusters) that all see the same difference."
+            )
+    if observations < FEW:
+        notes.append(
+            f"The standard error rests on {observations} observations (rows of the rarer class, "
+            f"or clusters) and is itself rough, rather too small; {FEW} or more are advised."
+        )
+    return interval, tuple(notes)
+
+
+def _shows_no_spread(moved: np.ndarray, found: Spread) -> bool:
+    """Whether the rows' differences, or the clusters' sums of them, vary by rounding alone."""
+    if float(np.ptp(moved)) <= _ROUNDING:
+        return True
+    return found.clustered is not None and found.clustered <= 1e-9 * found.independent

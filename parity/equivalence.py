@@ -1,0 +1,83 @@
+"""From a difference and its standard error to a verdict: two one-sided tests (TOST).
+
+Two models are equivalent when both "the difference is at least the margin" and "it is at most
+minus the margin" are rejected at alpha = 0.05, that is, when the 90 % interval lies inside the
+margin (Schuirmann 1987). A difference that is merely "not significant" shows nothing: a small
+sample never shows one.
+
+    EQUIVALENT       -margin < low and high < margin
+    NOT_EQUIVALENT   the whole interval lies above margin, or below -margin
+    INCONCLUSIVE     anything else; more rows would settle it
+"""
+
+import enum
+import math
+from statistics import NormalDist
+from typing import NamedTuple
+
+ALPHA = 0.05  # of each one-sided test
+CONFIDENCE = 1 - 2 * ALPHA  # of the interval
+POWER = 0.8  # with which `rows_to_settle` finds equal models equivalent
+
+
+class Verdict(str, enum.Enum):
+    """The answer; each member equals its own name as a string."""
+
+    EQUIVALENT = "EQUIVALENT"
+    NOT_EQUIVALENT = "NOT_EQUIVALENT"
+    INCONCLUSIVE = "INCONCLUSIVE"
+
+
+class Interval(NamedTuple):
+    """The 90 % interval of a difference of two AUCs."""
+
+    low: float
+    high: float
+
+
+def normal_interval(delta: float, standard_error: float) -> Interval:
+    """delta -+ 1.645 standard errors."""
+    half = NormalDist().inv_cdf(1 - ALPHA) * standard_error
+    return Interval(delta - half, delta + half)
+
+
+def unmoved_interval(delta: float, observations: int) -> Interval:
+    """The interval where every row sees the same difference, so that the standard error is 0.
+
+    Zero is then what a small sample shows, not what is known. Had a share s of all observations
+    differed from the rest, n of them would all have missed it with probability (1 - s)^n, so with
+    95 % confidence s < -ln(0.05) / n: the "rule of three". One that differs lies within
+    1 + |delta| of the rest, since placements lie in [0, 1].
+
+    Args:
+        delta: the difference.
+        observations: rows of the rarer class, or clusters if there are fewer.
+    """
+    half = min(1.0, -math.log(ALPHA) / observations) * (1 + abs(delta))
+    return Interval(delta - half, delta + half)
+
+
+def judge(interval: Interval, margin: float) -> Verdict:
+    """Where the interval lies with respect to +-margin."""
+    if -margin < interval.low and interval.high < margin:
+        return Verdict.EQUIVALENT
+    if interval.low > margin or interval.high < -margin:
+        return Verdict.NOT_EQUIVALENT
+    return Verdict.INCONCLUSIVE
+
+
+def rows_to_settle(rows: int, interval: Interval, margin: float) -> int:
+    """Rows of the same kind with which two equal models pass four times out of five.
+
+    Equal models pass with probability 2 Phi(margin/SE - 1.645) - 1, and SE falls with the root of
+    the rows, so SE must fall to margin / (1.645 + 1.282). A true difference near the margin needs
+    more, one far outside it fewer.
+
+    Args:
+        rows: in the sample that gave `interval`, whose half-width is 1.645 SE.
+    """
+    normal = NormalDist()
+    tail = normal.inv_cdf(1 - ALPHA)
+    standard_error = (interval.high - interval.low) / 2 / tail
+    target = margin / (tail + normal.inv_cdf((1 + POWER) / 2))
+    return math.ceil(rows * (standard_error / target) ** 2)

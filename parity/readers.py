@@ -1,0 +1,151 @@
+"""From one file with both scores, or two files joined by a key, to what `parity.compare` takes.
+
+1. The named columns are read (parity.tables), turned into numbers (parity.columns) and checked
+   (parity.checks) while a row number still means a row of its file.
+2. Two files are joined by key (parity.join). Where both carry the label, it must agree; group and
+   weight are the baseline file's.
+3. Every file is identified by its SHA-256, and misses are counted.
+"""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+import pyarrow as pa
+
+from parity.checks import Column, check_labels, check_scores, check_weights
+from parity.columns import to_codes, to_names, to_numbers
+from parity.join import Match, match_keys
+from parity.tables import FileIdentity, identify, read_columns
+from semisync.errors import BadInput
+
+
+class ColumnNames(NamedTuple):
+    """Which columns to read. Without a candidate file, both scores are in the baseline's."""
+
+    label: str
+    baseline_score: str
+    candidate_score: str
+    key: Optional[str] = None  # needed for two files
+    group: Optional[str] = None
+    weight: Optional[str] = None
+
+
+class Sample(NamedTuple):
+    """Aligned rows (n,), checked, in the dtypes of `parity.compare`."""
+
+    labels: np.ndarray
+    baseline: np.ndarray
+    candidate: np.ndarray
+    clusters: Optional[np.ndarray]
+    weights: Optional[np.ndarray]
+    files: Tuple[FileIdentity, ...]
+    match: Optional[Match]  # None for one file
+
+    def provenance(self) -> Dict[str, Any]:
+        """Files and join as strict JSON values."""
+        origin: Dict[str, Any] = {"files": [file._asdict() for file in self.files]}
+        if self.match is not None:
+            origin["join"] = {
+                "matched": len(self.match.baseline),
+                "only_baseline": self.match.only_baseline,
+                "only_candidate": self.match.only_candidate,
+            }
+        return origin
+
+
+def read_one(path: str, names: ColumnNames) -> Sample:
+    """Reads a Parquet, CSV or TSV file that holds the label and both models' scores.
+
+    Raises: BadInput, naming file, column and data row (from 1).
+    """
+    table = _read(path, names, [names.label, names.baseline_score, names.candidate_score])
+    labels, clusters, weights = _common(path, table, names)
+    return Sample(
+        labels,
+        _scores(path, table, names.baseline_score),
+        _scores(path, table, names.candidate_score),
+        clusters,
+        weights,
+        (identify(path, table.num_rows),),
+        None,
+    )
+
+
+def read_two(
+    baseline_path: str, candidate_path: str, names: ColumnNames, allow_misses: bool = False
+) -> Sample:
+    """Reads one file a model and joins them by `names.key`.
+
+    Args:
+        allow_misses: leave out, and count, rows whose key is in one file only.
+
+    Raises: BadInput as `read_one`, and for duplicate keys, misses, and labels that disagree.
+    """
+    if names.key is None:
+        raise BadInput("two files need a key column, whose value names the same row in both")
+    old = _read(baseline_path, names, [names.label, names.baseline_score])
+    labels, clusters, weights = _common(baseline_path, old, names)
+    baseline = _scores(baseline_path, old, names.baseline_score)
+    new = read_columns(
+        candidate_path,
+        numbers=[names.label, names.candidate_score],
+        names=[names.key],
+        optional=[names.label],
+    )
+    candidate = _scores(candidate_path, new, names.candidate_score)
+    ends = Column(names.key, baseline_path), Column(names.key, candidate_path)
+    keys = [to_names(table[names.key], end) for table, end in zip((old, new), ends)]
+    match = match_keys(keys[0], keys[1], ends, allow_misses)
+    if names.label in new.column_names:
+        column = Column(names.label, candidate_path)
+        theirs = check_labels(to_numbers(new[names.label], column), column)
+        _refuse_disagreement(labels, theirs, match, Column(names.label, baseline_path), column)
+    return Sample(
+        labels[match.baseline],
+        baseline[match.baseline],
+        candidate[match.candidate],
+        None if clusters is None else clusters[match.baseline],
+        None if weights is None else weights[match.baseline],
+        (identify(baseline_path, old.num_rows), identify(candidate_path, new.num_rows)),
+        match,
+    )
+
+
+def _read(path: str, names: ColumnNames, numbers: List[str]) -> pa.Table:
+    if names.weight is not None:
+        numbers = [*numbers, names.weight]
+    return read_columns(path, numbers, [name for name in (names.key, names.group) if name])
+
+
+def _common(
+    path: str, table: pa.Table, names: ColumnNames
+) -> Tuple[np.ndarray, Optional[np.ndarray], Optional[np.ndarray]]:
+    """Labels, clusters and weights of the file that carries them."""
+    column = Column(names.label, path)
+    labels = check_labels(to_numbers(table[names.label], column), column)
+    clusters = weights = None
+    if names.group is not None:
+        clusters = to_codes(to_names(table[names.group], Column(names.group, path)))
+    if names.weight is not None:
+        column = Column(names.weight, path)
+        weights = check_weights(to_numbers(table[names.weight], column), labels, column)
+    return labels, clusters, weights
+
+
+def _scores(path: str, table: pa.Table, name: str) -> np.ndarray:
+    column = Column(name, path)
+    return check_scores(to_numbers(table[name], column), column)
+
+
+def _refuse_disagreement(
+    ours: np.ndarray, theirs: np.ndarray, match: Match, our_column: Column, their_column: Column
+) -> None:
+    differ = ours[match.baseline] != theirs[match.candidate]
+    if not differ.any():
+        return
+    first = int(differ.argmax())
+    mine, other = int(match.baseline[first]), int(match.candidate[first])
+    raise BadInput(
+        f"the labels of {int(differ.sum())} joined rows disagree: {our_column.at(mine)} is "
+        f"{int(ours[mine])}, {their_column.at(other)} is {int(theirs[other])}; is the key right?"
+    )

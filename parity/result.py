@@ -1,0 +1,80 @@
+"""What a comparison found: plain figures, the same for a program, a report and a CI."""
+
+from dataclasses import dataclass
+from typing import Any, Dict, Optional, Tuple
+
+import numpy as np
+
+from parity.agreement import ScoreDifference
+from parity.equivalence import CONFIDENCE, Interval, Verdict
+
+SCHEMA = "semisync/parity/1"  # grows with every change that a reader of the JSON could trip over
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One model's own figures."""
+
+    auc: float
+    standard_error: float  # of `auc`, by clusters where there are any
+    logloss: Optional[float]  # nats; None unless all scores lie strictly inside (0, 1)
+    tied_pairs: int  # positive-negative pairs of one score, each half won
+    curve: Tuple[np.ndarray, np.ndarray]  # false and true positive rates along the ROC curve
+
+    def to_json(self) -> Dict[str, Any]:
+        """The figures, without the curve."""
+        return {
+            "auc": self.auc,
+            "standard_error": self.standard_error,
+            "logloss": self.logloss,
+            "tied_pairs": self.tied_pairs,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two models on the same rows. Differences are candidate minus baseline, in units of AUC."""
+
+    verdict: Verdict
+    delta: float
+    standard_error: float  # of `delta`, by clusters where there are any
+    interval: Interval  # 90 %, around `delta`
+    margin: float
+    baseline: Side
+    candidate: Side
+    rows: int  # with weight above 0
+    positives: int
+    standard_error_independent: float  # as if the rows did not come in clusters
+    clusters: Optional[int]
+    design_effect: Optional[float]  # clustered variance / that of independent rows
+    weighted: bool
+    rows_to_settle: Optional[int]  # for 80 % power if the models are equal; None once settled
+    score_difference: ScoreDifference
+    notes: Tuple[str, ...]  # sentences on what limits the verdict
+
+    def to_json(self) -> Dict[str, Any]:
+        """The figures as values of strict JSON, under the versioned key "schema"."""
+        return {
+            "schema": SCHEMA,
+            "verdict": self.verdict.value,
+            "delta": self.delta,
+            "standard_error": self.standard_error,
+            "interval": list(self.interval),
+            "confidence": CONFIDENCE,
+            "margin": self.margin,
+            "baseline": self.baseline.to_json(),
+            "candidate": self.candidate.to_json(),
+            "rows": self.rows,
+            "positives": self.positives,
+            "standard_error_independent": self.standard_error_independent,
+            "clusters": self.clusters,
+            "design_effect": self.design_effect,
+            "weighted": self.weighted,
+            "rows_to_settle": self.rows_to_settle,
+            "score_difference": {
+                "p50": self.score_difference.p50,
+                "p99": self.score_difference.p99,
+                "max": self.score_difference.max,
+            },
+            "notes": list(self.notes),
+        }

@@ -1,0 +1,55 @@
+"""Bad arguments end in BadInput, whose sentence names the argument and the first value at fault."""
+
+import numpy as np
+import pytest
+
+import parity
+from semisync.errors import BadInput
+
+GOOD = {"labels": [0, 1, 0, 1], "scores": [0.1, 0.2, 0.3, 0.4]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"scores": [0.1, float("nan"), 0.3, 0.4]}, r"^scores\[1\] is nan; .* finite$"),
+        ({"scores": [0.1, 0.2, 0.3, float("-inf")]}, r"^scores\[3\] is -inf; .* finite$"),
+        ({"scores": [0.1, 0.2]}, "^scores has 2 rows, but there are 4 labels$"),
+        ({"scores": ["a", "b", "c", "d"]}, "^scores holds <U1 values, not numbers$"),
+        ({"scores": [1j, 0, 0, 0]}, "^scores holds complex128 values, not numbers$"),
+        ({"scores": [[0.1], [0.2], [0.3], [0.4]]}, r"^scores has shape \(4, 1\); .*ravel"),
+        ({"labels": [0, 1, 2, 1]}, r"^labels\[2\] is 2; a label must be 0 or 1$"),
+        ({"labels": [0, 1, 0.5, 1]}, r"^labels\[2\] is 0.5; a label must be 0 or 1$"),
+        ({"labels": [0, 1, float("nan"), 1]}, r"^labels\[2\] is nan; a label must be 0 or 1$"),
+        ({"labels": [-1, 1, -1, 1]}, r"^labels\[0\] is -1; a label must be 0 or 1$"),
+        ({"labels": [1, 1, 1, 1]}, "^labels: all 4 labels are 1; .*both classes$"),
+        ({"labels": [False] * 4}, "^labels: all 4 labels are 0; .*both classes$"),
+        ({"labels": [], "scores": []}, "^labels has no rows"),
+        ({"weights": [1, -1, 1, 1]}, r"^weights\[1\] is -1.0; .* negative$"),
+        ({"weights": [1, 1, 1, np.inf]}, r"^weights\[3\] is inf; a weight must be finite$"),
+        ({"weights": [1, 1, 1]}, "^weights has 3 rows, but there are 4 labels$"),
+        ({"weights": [1, 0, 1, 0]}, "^weights: every row with label 1 has weight 0$"),
+    ],
+)
+def test_auc_names_what_is_wrong(changed, sentence):
+    with pytest.raises(BadInput, match=sentence):
+        parity.auc(**{**GOOD, **changed})
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"baseline": [0.1, 0.2, 0.3]}, "^baseline has 3 rows, but there are 4 labels$"),
+        ({"candidate": [0.1, 0.2, np.nan, 0.3]}, r"^candidate\[2\] is nan"),
+        ({"clusters": [1, 1, 2]}, "^clusters has 3 rows, but there are 4 labels$"),
+        ({"clusters": [1.0, 1.0, np.nan, 2.0]}, r"^clusters\[2\] is nan; .* finite$"),
+        ({"clusters": ["a", None, "b", "b"]}, "^clusters mixes kinds of values"),
+        ({"clusters": [5, 5, 5, 5]}, "^all rows are in one cluster; .*two clusters or more$"),
+        ({"labels": [0, 1, 0, 0]}, "^one class has a single row with weight; "),
+        ({"weights": [1, 1, 1, 0]}, "^one class has a single row with weight; "),
+    ],
+)
+def test_compare_names_what_is_wrong(changed, sentence):
+    good = {"labels": [0, 1, 0, 1], "baseline": [1, 2, 3, 4], "candidate": [1, 2, 4, 3]}
+    with pytest.raises(BadInput, match=sentence):
+        parity.compare(**{**good, **changed})

@@ -1,0 +1,147 @@
+"""`semisync parity`: exit codes, the words on the terminal, and errors of one line."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from semisync.cli import main
+
+COLUMNS = ["--label", "y", "--baseline-score", "old", "--candidate-score"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """scores.parquet with good, bad and unclear candidates; old and new to be joined."""
+    folder = tmp_path_factory.mktemp("scores")
+    rng = np.random.default_rng(0)
+    labels = rng.random(20_000) < 0.3
+    logits = rng.normal(size=20_000) + labels
+
+    def scores(noise):
+        return 1 / (1 + np.exp(-logits - noise * rng.normal(size=20_000)))
+
+    columns = {"id": np.arange(20_000), "y": labels.astype(np.int8), "old": scores(0)}
+    columns.update(good=scores(0.01), bad=scores(3), unclear=scores(0.05))
+    columns.update(user=np.arange(20_000) // 20, w=rng.random(20_000))
+    table = pa.table(columns)
+    pyarrow.parquet.write_table(table, folder / "scores.parquet")
+    old = table.select(["id", "y", "old", "user"])
+    new = table.select(["id", "good"]).take(rng.permutation(20_000))
+    pyarrow.parquet.write_table(old, folder / "old.parquet")
+    pyarrow.parquet.write_table(new, folder / "new.parquet")
+    pyarrow.parquet.write_table(new.slice(5), folder / "short.parquet")
+    return folder
+
+
+@pytest.fixture
+def parity_command(folder, tmp_path, monkeypatch, capsys):
+    """Runs the subcommand inside the folder; returns exit code, stdout and stderr."""
+    monkeypatch.chdir(folder)
+
+    def run(*arguments):
+        try:
+            code = main(["parity", *arguments, "--out", str(tmp_path / "out")])
+        except SystemExit as stop:  # how argparse ends on a usage error
+            code = stop.code
+        return (code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("candidate", "code", "words"),
+    [
+        ("good", 0, "EQUIVALENT: The candidate's AUC is the baseline's, to within the margin."),
+        ("bad", 1, "NOT EQUIVALENT: The candidate's AUC is lower than the baseline's"),
+        ("unclear", 2, "INCONCLUSIVE: These rows cannot tell whether"),
+    ],
+)
+def test_exit_code_is_the_verdict(parity_command, tmp_path, candidate, code, words):
+    exit_code, out, err = parity_command("scores.parquet", *COLUMNS, candidate)
+    assert (exit_code, err) == (code, "")
+    assert out.startswith(words)
+    assert out.isascii(), "a log of any encoding must be able to hold it"
+    record = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert record["verdict"] == words.split(":")[0].replace(" ", "_")
+    assert (tmp_path / "out" / "report.html").stat().st_size < 500_000
+
+
+def test_json_says_what_was_compared(parity_command, tmp_path):
+    arguments = [*COLUMNS, "good", "--group", "user", "--weight", "w", "--margin", "0.01"]
+    assert parity_command("scores.parquet", *arguments, "--title", "Mine")[0] == 0
+    record = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert (record["rows"], record["clusters"], record["weighted"]) == (20_000, 1000, True)
+    assert (record["margin"], record["title"]) == (0.01, "Mine")
+    provenance = record["provenance"]
+    assert provenance["files"][0]["path"] == "scores.parquet"
+    assert provenance["columns"]["candidate_score"] == "good"
+    assert provenance["versions"]["numpy"] == np.__version__
+
+
+def test_two_files_joined_by_key_say_what_one_file_says(parity_command, tmp_path):
+    report = tmp_path / "out" / "report.json"
+    assert parity_command("scores.parquet", *COLUMNS, "good", "--group", "user")[0] == 0
+    one = json.loads(report.read_text())
+    two_files = ("old.parquet", "new.parquet", *COLUMNS, "good", "--key", "id")
+    assert parity_command(*two_files, "--group", "user")[0] == 0
+    two = json.loads(report.read_text())
+    assert two["provenance"]["join"]["matched"] == 20_000
+    for name in ("delta", "baseline", "candidate", "clusters", "score_difference"):
+        assert two[name] == one[name]
+
+
+def test_misses_can_be_allowed(parity_command):
+    files = ("old.parquet", "short.parquet", *COLUMNS, "good", "--key", "id")
+    code, _, err = parity_command(*files)
+    assert code == 3
+    assert "5 only in old.parquet, 0 only in short.parquet; --allow-misses" in err
+    assert parity_command(*files, "--allow-misses")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["none.parquet", *COLUMNS, "good"], "none.parquet cannot be opened: No such file"),
+        (["scores.parquet", *COLUMNS, "nope"], "no column 'nope'; it has: id, y, old, good, bad"),
+        (["scores.parquet", *COLUMNS, "old"], "--candidate-score must name a second column"),
+        (["scores.parquet", *COLUMNS[:-1]], "--candidate-score must name a second column"),
+        (["scores.parquet", *COLUMNS, "good", "--key", "id"], "--key joins two files, but only"),
+        (["scores.parquet", *COLUMNS, "good", "--allow-misses"], "--allow-misses joins two files"),
+        (
+            ["scores.parquet", *COLUMNS, "good", "--margin", "0"],
+            "the margin is 0.0; a number above",
+        ),
+        (["scores.parquet", *COLUMNS, "good", "--margin", "x"], "argument --margin: invalid float"),
+        (["scores.parquet", "--label", "y"], "arguments are required: --baseline-score"),
+        (["old.parquet", "new.parquet", *COLUMNS, "good"], "two files need --key"),
+        (["old.parquet", "new.parquet", *COLUMNS, "good", "--key", "k"], "has no column 'k'"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_3(parity_command, tmp_path, arguments, sentence):
+    code, out, err = parity_command(*arguments)
+    assert (code, out) == (3, "")
+    assert sentence in err.splitlines()[-1]
+    assert "Traceback" not in err
+    assert err.startswith("usage: ") or len(err.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_out_that_is_a_file_is_refused(parity_command, tmp_path):
+    (tmp_path / "out").write_text("in the way")
+    code, _, err = parity_command("scores.parquet", *COLUMNS, "good")
+    assert code == 3
+    assert "the report cannot be written to" in err
+
+
+def test_the_command_as_a_process(folder, tmp_path):
+    command = [sys.executable, "-m", "semisync.cli", "parity", "scores.parquet", *COLUMNS, "bad"]
+    command += ["--out", str(tmp_path)]
+    done = subprocess.run([*command, "--margin", "0.5"], cwd=folder, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 1

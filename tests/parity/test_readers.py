@@ -1,0 +1,217 @@
+"""Reading scores: every format gives the same rows, and every flaw is named with its place."""
+
+import random
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from parity.readers import ColumnNames, read_one, read_two
+from semisync.errors import BadInput
+
+ONE = ColumnNames("y", "old", "new")
+TWO = ColumnNames("y", "p", "p", key="id")
+
+
+def table(rows=6, **changed):
+    number = np.arange(rows)
+    columns = {
+        "id": number * 7,
+        "y": number % 2,
+        "old": number / 10,
+        "new": number / 10 + 0.01,
+        "user": [f"u{n // 2}" for n in number],
+        "w": number + 1.0,
+    }
+    return pa.table({**columns, **changed})
+
+
+def write(path, data):
+    if path.suffix == ".parquet":
+        pyarrow.parquet.write_table(data, path)
+    else:
+        separator = "\t" if ".tsv" in path.name.lower() else ","
+        with pa.output_stream(path) as stream:  # compresses by suffix
+            pyarrow.csv.write_csv(
+                data, stream, pyarrow.csv.WriteOptions(delimiter=separator, quoting_style="none")
+            )
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.tsv", "a.csv.gz", "A.TSV"])
+def test_every_format_gives_the_same_sample(tmp_path, name):
+    path = write(tmp_path / name, table())
+    sample = read_one(path, ONE._replace(group="user", weight="w"))
+    assert sample.labels.tolist() == [False, True] * 3
+    assert sample.baseline.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5]
+    assert np.allclose(sample.candidate - sample.baseline, 0.01)
+    assert sample.clusters.tolist() == [0, 0, 1, 1, 2, 2]
+    assert sample.weights.tolist() == [1, 2, 3, 4, 5, 6]
+    (file,) = sample.provenance()["files"]
+    assert (file["rows"], file["path"], len(file["sha256"])) == (6, path, 64)
+
+
+@pytest.mark.parametrize("labels", [[False, True] * 3, [0.0, 1.0] * 3, ["0", "1"] * 3])
+def test_labels_may_be_words_or_numbers(tmp_path, labels):
+    for name in ("a.parquet", "a.csv"):
+        path = write(tmp_path / name, table(y=labels))
+        assert read_one(path, ONE).labels.tolist() == [False, True] * 3
+
+
+def test_single_precision_stays_single(tmp_path):
+    scores = pa.array(np.linspace(0, 1, 6, dtype=np.float32))
+    path = write(tmp_path / "a.parquet", table(old=scores))
+    assert read_one(path, ONE).baseline.dtype == np.float32
+
+
+def test_dictionaries_decimals_and_half_floats_are_numbers_too(tmp_path):
+    for kind in (pa.dictionary(pa.int32(), pa.float64()), pa.decimal128(5, 2), pa.float16()):
+        values = pa.array(np.arange(6, dtype=np.float16), pa.float16())
+        if not pa.types.is_float16(kind):
+            values = values.cast(pa.float32()).cast(pa.float64())
+            decimal = pa.types.is_decimal(kind)
+            values = values.cast(kind) if decimal else values.dictionary_encode()
+        path = write(tmp_path / "a.parquet", table(old=values))
+        assert read_one(path, ONE).baseline.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def two_files(tmp_path, old, new, suffixes=(".parquet", ".parquet")):
+    old = old.select(["id", "y", "old"]).rename_columns(["id", "y", "p"])
+    new = new.select(["id", "y", "new"]).rename_columns(["id", "y", "p"])
+    names = (f"old{suffixes[0]}", f"new{suffixes[1]}")
+    return tuple(write(tmp_path / name, data) for name, data in zip(names, (old, new)))
+
+
+@pytest.mark.parametrize(
+    "suffixes", [(".parquet", ".parquet"), (".csv", ".csv"), (".parquet", ".csv"), (".tsv", ".csv")]
+)
+def test_two_files_are_joined_by_key_whatever_their_order(tmp_path, suffixes):
+    shuffled = table().take([4, 2, 0, 5, 1, 3])
+    sample = read_two(*two_files(tmp_path, table(), shuffled, suffixes), TWO)
+    assert sample.labels.tolist() == [False, True] * 3
+    assert np.allclose(sample.candidate - sample.baseline, 0.01)
+    join = sample.provenance()["join"]
+    assert join == {"matched": 6, "only_baseline": 0, "only_candidate": 0}
+
+
+def test_the_candidates_file_need_not_repeat_the_label(tmp_path):
+    old, _ = two_files(tmp_path, table(), table())
+    new = write(tmp_path / "bare.csv", table().select(["id", "new"]).rename_columns(["id", "p"]))
+    assert read_two(old, new, TWO).labels.sum() == 3
+
+
+def test_misses_are_refused_unless_allowed_and_then_counted(tmp_path):
+    paths = two_files(tmp_path, table(6), table(8).slice(1))
+    with pytest.raises(BadInput, match=r"1 only in .*old.parquet, 2 only in .*new.parquet"):
+        read_two(*paths, TWO)
+    sample = read_two(*paths, TWO, allow_misses=True)
+    assert sample.provenance()["join"] == {"matched": 5, "only_baseline": 1, "only_candidate": 2}
+    assert np.allclose(sample.candidate - sample.baseline, 0.01)
+
+
+def test_leading_zeros_tell_keys_of_text_apart(tmp_path):
+    old = write(tmp_path / "old.csv", pa.table({"id": ["07", "7"], "y": [0, 1], "p": [0.1, 0.2]}))
+    new = write(tmp_path / "new.csv", pa.table({"id": ["7", "07"], "p": [2.0, 1.0]}))
+    assert read_two(old, new, TWO).candidate.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"id": [0, 7, 7, 21, 28, 35]}, "not a key: 1 rows repeat .* 7 comes 2 times"),
+        ({"id": [1, 2, 3, 4, 5, 6]}, "no key of .* is in"),
+        ({"y": [0, 1, 1, 1, 0, 1]}, "labels of 1 joined rows disagree: .* in row 3 is 0, "),
+        ({"id": [0, 7, None, 21, 28, 35]}, "'id' in row 3 is empty"),
+        ({"id": [[0], [1], [2], [3], [4], [5]]}, "'id' holds list"),
+        (
+            {"id": pa.array([2**64 - 1, 1, 2, 3, 4, 5], pa.uint64())},
+            "'id' holds a number beyond 64 bits",
+        ),
+    ],
+)
+def test_a_join_that_cannot_be_trusted_is_refused(tmp_path, changed, sentence):
+    with pytest.raises(BadInput, match=sentence):
+        read_two(*two_files(tmp_path, table(), table(**changed)), TWO)
+
+
+@pytest.mark.parametrize(
+    ("changed", "formats", "sentence"),
+    [
+        ({"old": [0, 1, 2, float("nan"), 4, 5]}, "both", "column 'old' in row 4 is nan; .*finite"),
+        ({"new": [0, float("inf"), 2, 3, 4, 5]}, "both", "column 'new' in row 2 is inf; .*finite"),
+        ({"old": [0, 1, None, 3, 4, 5]}, "both", "column 'old' in row 3 is empty"),
+        ({"old": list("012x45")}, "both", "column 'old' in row 4 is 'x', not a number"),
+        ({"y": [0, 1, 0, 1, 3, 1]}, "both", "column 'y' in row 5 is 3.*; a label must be 0 or 1"),
+        ({"y": ["yes", "no"] * 3}, "both", "column 'y' in row 1 is 'yes', not a number"),
+        ({"y": [1] * 6}, "both", "column 'y': all 6 labels are 1"),
+        ({"w": [1, 1, -2.0, 1, 1, 1]}, "both", "column 'w' in row 3 is -2.0; .*negative"),
+        ({"user": ["a", None, "b", "c", "d", "e"]}, "both", "column 'user' in row 2 is empty"),
+        ({"old": [[0.1]] * 6}, "parquet", "column 'old' holds list<.*>, not numbers"),
+        ({"old": pa.array([0] * 6, pa.timestamp("s"))}, "parquet", "'old' holds timestamp"),
+    ],
+)
+def test_a_bad_value_is_named_by_file_column_and_row(tmp_path, changed, formats, sentence):
+    for suffix in (".parquet", ".csv") if formats == "both" else (".parquet",):
+        path = write(tmp_path / f"scores{suffix}", table(**changed))
+        with pytest.raises(BadInput, match=sentence) as error:
+            read_one(path, ONE._replace(group="user", weight="w"))
+        assert str(error.value).startswith(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.csv", b"", r"is empty \(0 bytes\)"),
+        ("a.csv", b"y,old,new\n", "has no rows"),
+        ("a.csv", b"y,old\n1,2\n", "has no column 'new'; it has: y, old$"),
+        ("a.csv", b"y,old,new,old\n1,2,3,4\n", "has 2 columns named 'old'; rename them"),
+        ("a.csv", b"y,old,new\n1,2,3\n0,1\n", "Row #3: Expected 3 columns, got 2"),
+        ("a.csv", b"y,old,new\n1,2,\xff\xfe\n", "cut short or corrupt"),
+        ("a.csv", b"\xff\xfey,old,new\n1,2,3\n", "cut short or corrupt"),
+        ("a.csv.gz", b"y,old,new\n1,2,3\n", "cut short or corrupt"),
+        ("a.parquet", b"y,old,new\n1,2,3\n", "neither Parquet .* nor, by its name"),
+        ("a.txt", b"y,old,new\n1,2,3\n", "neither Parquet .* nor, by its name"),
+        ("a.parquet", b"PAR1", "cut short or corrupt"),
+        ("a.parquet", b"PAR1" + b"\0" * 40 + b"\xff\xff\xff\x7fPAR1", "cut short or corrupt"),
+    ],
+)
+def test_a_file_that_is_not_what_it_claims_is_refused(tmp_path, name, content, sentence):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(BadInput, match=sentence) as error:
+        read_one(str(path), ONE)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_missing_files_and_folders_are_refused(tmp_path):
+    with pytest.raises(BadInput, match="No such file"):
+        read_one(str(tmp_path / "none.csv"), ONE)
+    with pytest.raises(BadInput, match="is a folder"):
+        read_one(str(tmp_path), ONE)
+
+
+def test_a_cut_or_damaged_file_gives_a_sentence_or_a_sample_and_nothing_else(tmp_path):
+    whole = {}
+    for name in ("a.parquet", "a.csv", "a.csv.gz"):
+        path = tmp_path / name
+        write(path, table(200))
+        whole[path] = path.read_bytes()
+    rng = random.Random(5)
+    refused = 0
+    for path, content in whole.items():
+        for _ in range(60):
+            damaged = bytearray(content)
+            if rng.random() < 0.5:
+                del damaged[rng.randrange(len(damaged)) :]
+            else:
+                damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+            path.write_bytes(damaged)
+            try:
+                read_one(str(path), ONE)
+            except BadInput as error:
+                refused += 1
+                assert "\n" not in str(error)
+    assert refused > 60
