@@ -1,1 +1,31 @@
-"""To be written."""
+"""From a TensorFlow parameter-server checkpoint to TorchRec, without TensorFlow.
+
+    checkpoint = migrate.open_checkpoint("model.ckpt-40000")
+    plan = migrate.plan(checkpoint)                       # tables, slots, dense variables
+    manifest = migrate.convert(plan, "converted")         # a torch Distributed Checkpoint
+
+1. `sources` reads a checkpoint in place and in bounded memory, every byte checked.
+2. `plan` decides what each tensor becomes; what is ambiguous is refused, never guessed.
+3. `convert` streams the tensors into `targets`; the result appears when it is whole.
+4. `migrate.torchrec` builds and fills the modules.
+
+Importing this package imports neither TensorFlow nor torch.
+"""
+
+from migrate.conversion import convert
+from migrate.manifest import Manifest, read_manifest
+from migrate.planning import plan
+from migrate.plans import Plan
+from migrate.sources.bundle import Checkpoint, open_checkpoint
+from migrate.sources.info import TensorInfo
+
+__all__ = [
+    "Checkpoint",
+    "Manifest",
+    "Plan",
+    "TensorInfo",
+    "convert",
+    "open_checkpoint",
+    "plan",
+    "read_manifest",
+]

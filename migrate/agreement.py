@@ -1,0 +1,85 @@
+"""Does a plan fit a checkpoint? Asked before anything is written, for plans may be edited."""
+
+from __future__ import annotations
+
+from typing import Dict, Optional, Sequence
+
+from migrate.plans import STRATEGIES, Plan, Table
+from migrate.sources.bundle import Checkpoint
+from migrate.sources.dtypes import BY_NAME
+from migrate.sources.info import TensorInfo, partitions, row_blocks
+from semisync.errors import BadInput
+
+
+def check_plan(plan: Plan, checkpoint: Checkpoint) -> None:
+    """Raises BadInput with the first tensor of `plan` that `checkpoint` does not have as said."""
+    names: Dict[str, str] = {}
+    for table in plan.tables:
+        _check_name(table, names)
+        shape = (table.rows, table.dim)
+        strategy = table.partition_strategy
+        for source in [table.variable, *table.slots.values()]:
+            info = _check(checkpoint, source, shape, table.dtype, strategy)
+            _check_partitions(table, source, info)
+    for dense in plan.dense:
+        strategy = dense.partition_strategy
+        for source in [dense.variable, *dense.slots.values()]:
+            _check(checkpoint, source, tuple(dense.shape), dense.dtype, strategy)
+    for name in plan.scalars:
+        _check(checkpoint, name, (), None, None)
+    _check_written_once(plan)
+
+
+def _check(
+    checkpoint: Checkpoint,
+    name: str,
+    shape: Sequence[int],
+    dtype: Optional[str],
+    strategy: Optional[str],
+) -> TensorInfo:
+    info = checkpoint.get(name)
+    if info is None:
+        raise BadInput(f"the plan names {name!r}, which {checkpoint.prefix} does not hold")
+    expected = f"{dtype or info.dtype} {list(shape)}"
+    found = f"{info.dtype} {list(info.shape)}"
+    if found != expected:
+        raise BadInput(f"the plan has {name!r} as {expected}, {checkpoint.prefix} as {found}")
+    if BY_NAME[info.dtype].torch is None:
+        raise BadInput(f"{name!r}: torch has no tensors of type {info.dtype}; drop it in the plan")
+    if strategy not in (None, *STRATEGIES):
+        raise BadInput(f"{name!r}: partition strategy {strategy!r}, expected 'div' or 'mod'")
+    if strategy is not None:
+        row_blocks(info, name)
+    return info
+
+
+def _check_partitions(table: Table, source: str, info: TensorInfo) -> None:
+    count = partitions(info)
+    if count != table.partitions:
+        raise BadInput(f"the plan has {source!r} in {table.partitions} partitions, found {count}")
+    if count > 1 and table.partition_strategy is None:
+        raise BadInput(
+            f"table {table.name!r} has {count} partitions, but the plan does not say how ids were "
+            "dealt to them; set its partition_strategy to div or mod"
+        )
+
+
+def _check_name(table: Table, names: Dict[str, str]) -> None:
+    if not table.name or "." in table.name:
+        raise BadInput(f"the plan names a table {table.name!r}; a table's name has no dot")
+    if names.setdefault(table.name, table.variable) != table.variable:
+        raise BadInput(
+            f"variables {names[table.name]!r} and {table.variable!r} would both become table "
+            f"{table.name!r}; rename one in a plan (--dry-run prints it, --plan reads it back)"
+        )
+
+
+def _check_written_once(plan: Plan) -> None:
+    variables = [one.variable for one in plan.tables] + [one.variable for one in plan.dense]
+    slots = [name for one in plan.tables for name in one.slots.values()]
+    slots += [name for one in plan.dense for name in one.slots.values()]
+    seen = set()
+    for name in [*variables, *slots, *plan.scalars]:
+        if name in seen:
+            raise BadInput(f"the plan writes {name!r} twice; leave it in one place")
+        seen.add(name)

@@ -1,0 +1,1 @@
+"""Subcommands of `semisync` that read TensorFlow checkpoints."""

@@ -1,0 +1,118 @@
+"""`semisync convert PREFIX OUT`: plan, convert, and say what was written."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import time
+from typing import Optional
+
+from migrate.conversion import TARGETS, convert
+from migrate.manifest import Manifest
+from migrate.planning import plan
+from migrate.plans import STRATEGIES, Plan
+from migrate.sources.bundle import Checkpoint, open_checkpoint
+from semisync.errors import BadInput, UsageError
+
+_QUIET_SECONDS = 2.0  # a conversion that is over by then shows no progress
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.add_argument("prefix", metavar="PREFIX", help="path of the checkpoint, without .index")
+    parser.add_argument("out", metavar="OUT", help="directory to write; must not exist or be empty")
+    parser.add_argument("--meta", metavar="FILE", help="the MetaGraph; default PREFIX.meta")
+    parser.add_argument(
+        "--plan", metavar="FILE", help="a plan to carry out, as --dry-run prints it"
+    )
+    parser.add_argument(
+        "--tables", metavar="REGEX", help="variables that are tables; default: those looked up"
+    )
+    parser.add_argument(
+        "--partition-strategy",
+        choices=STRATEGIES,
+        help="how ids were dealt to partitions, where the MetaGraph does not tell",
+    )
+    parser.add_argument("--target", choices=TARGETS, default="dcp", help="format; default dcp")
+    parser.add_argument("--dry-run", action="store_true", help="print the plan, write nothing")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Converts, or prints the plan; returns 0."""
+    with open_checkpoint(args.prefix) as checkpoint:
+        chosen = _plan(args, checkpoint)
+    if args.dry_run:
+        print(chosen.to_yaml(), end="")
+        return 0
+    print(_summary(chosen))
+    progress = _Progress()
+    try:
+        manifest = convert(chosen, args.out, args.target, progress)
+    finally:
+        progress.end()
+    print(_written(manifest, chosen, args.out))
+    return 0
+
+
+def _plan(args: argparse.Namespace, checkpoint: Checkpoint) -> Plan:
+    """The plan that the arguments ask for; a plan from a file is carried out on PREFIX."""
+    if args.plan is None:
+        return plan(checkpoint, args.meta, args.tables, args.partition_strategy)
+    if args.meta or args.tables or args.partition_strategy:
+        raise UsageError(
+            "--plan already says what --meta, --tables and --partition-strategy would; "
+            "leave them out or edit the plan"
+        )
+    try:
+        with open(args.plan, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{args.plan} cannot be read: {error}") from error
+    return dataclasses.replace(Plan.from_yaml(text, args.plan), source=checkpoint.prefix)
+
+
+def _summary(chosen: Plan) -> str:
+    lines = [f"{chosen.source}: {len(chosen.tables)} tables, {len(chosen.dense)} dense variables"]
+    for table in chosen.tables:
+        parts = f", {table.partitions} partitions ({table.partition_strategy})"
+        lines.append(
+            f"  table {table.name}: {table.rows} x {table.dim} {table.dtype}"
+            + (parts if table.partitions > 1 else "")
+            + (f", {table.optimizer}" if table.optimizer else "")
+        )
+    lines += [f"  dropped {name}: {reason}" for name, reason in chosen.dropped.items()]
+    lines += [f"  note: {note}" for note in chosen.notes]
+    return "\n".join(lines)
+
+
+def _written(manifest: Manifest, chosen: Plan, out: str) -> str:
+    lines = [f"wrote {len(manifest.tensors)} tensors to {out} ({manifest.target}, manifest.json)"]
+    lines += [f"  note: {note}" for note in manifest.notes if note not in chosen.notes]
+    return "\n".join(lines)
+
+
+class _Progress:
+    """One line on stderr, rewritten once a second, only where the work takes long."""
+
+    def __init__(self) -> None:
+        self._start: Optional[float] = None
+        self._next = 0.0
+        self._shown = False
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if self._start is None:
+            self._start, self._next = now, now + _QUIET_SECONDS
+        if now < self._next:
+            return
+        self._next = now + 1
+        self._shown = True
+        speed = done / (now - self._start) / 1e6
+        line = f"\r{done / 1e6:,.0f} of {total / 1e6:,.0f} MB, {speed:,.0f} MB/s"
+        print(line, end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Ends the line, where one was begun."""
+        if self._shown:
+            print(file=sys.stderr)

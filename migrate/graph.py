@@ -1,0 +1,137 @@
+"""The graph of a MetaGraph (`PREFIX.meta`), decoded without TensorFlow.
+
+    MetaGraphDef  {2 graph_def, 3 saver_def}
+    GraphDef      {1 node}
+    NodeDef       {1 name, 2 op, 3 input, 5 attr}          attr is a map {1 key, 2 AttrValue}
+    AttrValue     {8 tensor}
+    TensorProto   {1 dtype, 2 shape, 4 tensor_content, 7 int_val, 8 string_val, 10 int64_val}
+    SaverDef      {2 save_tensor_name}
+
+Only what the readers of look-ups and slots need is decoded, attributes on demand. An input is
+kept as (node, output number); control inputs are left out.
+Source: tensorflow/core/protobuf/meta_graph.proto and tensorflow/core/framework/*.proto
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from migrate.sources.files import open_regular
+from migrate.sources.wire import fields, message, numbers, text
+from semisync.errors import BadInput
+
+_MAX_META = (2 << 30) - 1  # protobuf's own limit for one message
+
+Edge = Tuple[str, int]
+
+
+class Node(NamedTuple):
+    """One operation of the graph; `attrs` are AttrValue messages still to be decoded."""
+
+    name: str
+    op: str
+    inputs: Tuple[Edge, ...]
+    attrs: Dict[str, bytes]
+
+
+class Graph(NamedTuple):
+    """path: of the file. nodes: by name. saver_scope: name scope of the main Saver, or None."""
+
+    path: str
+    nodes: Dict[str, Node]
+    saver_scope: Optional[str]
+
+
+def read_graph(path: str) -> Graph:
+    """The graph of the MetaGraph at `path`; BadInput where the file is none."""
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if not 0 < size <= _MAX_META:
+            raise BadInput(f"{path} has {size} bytes, expected a MetaGraph of 1 to {_MAX_META}")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            data = memoryview(bytes(mapped))
+    nodes: Dict[str, Node] = {}
+    scope = None
+    for field, value in fields(data, path):
+        if field == 2:
+            for part, inner in fields(message(value, path), path):
+                if part == 1:
+                    node = _node(message(inner, path), path)
+                    nodes[node.name] = node
+        elif field == 3:
+            scope = _saver_scope(message(value, path), path)
+    if not nodes:
+        raise BadInput(f"{path} holds no graph; give the .meta file that tf.train.Saver wrote")
+    return Graph(path, nodes, scope)
+
+
+def constant_strings(graph: Graph, name: str, count: int) -> Optional[List[str]]:
+    """The first `count` values of the string constant `name`; None if it is not one."""
+    tensor = _constant(graph, name)
+    if tensor is None:
+        return None
+    found = [text(value, graph.path) for field, value in fields(tensor, graph.path) if field == 8]
+    if not found:
+        return None
+    return (found + found[-1:] * count)[:count]  # a run of equal values may be stored once
+
+
+def constant_integer(graph: Graph, name: str) -> Optional[int]:
+    """The value of the integer scalar constant `name`; None if it is not one."""
+    tensor = _constant(graph, name)
+    if tensor is None:
+        return None
+    for field, value in fields(tensor, graph.path):
+        if field in (7, 10):
+            found = numbers(value, graph.path)
+            return found[0] if found else None
+        if field == 4:
+            return int.from_bytes(message(value, graph.path), "little", signed=True)
+    return 0
+
+
+def _constant(graph: Graph, name: str) -> Optional[memoryview]:
+    node = graph.nodes.get(name)
+    if node is None or node.op != "Const" or "value" not in node.attrs:
+        return None
+    for field, value in fields(memoryview(node.attrs["value"]), graph.path):
+        if field == 8:
+            return message(value, graph.path)
+    return None
+
+
+def _node(data: memoryview, path: str) -> Node:
+    name, op = "", ""
+    inputs: List[Edge] = []
+    attrs: Dict[str, bytes] = {}
+    for field, value in fields(data, path):
+        if field == 1:
+            name = text(value, path)
+        elif field == 2:
+            op = text(value, path)
+        elif field == 3:
+            edge = text(value, path)
+            if not edge.startswith("^"):
+                inputs.append(_edge(edge, path))
+        elif field == 5:
+            pair = dict(fields(message(value, path), path))
+            if 1 in pair and 2 in pair:
+                attrs[text(pair[1], path)] = bytes(message(pair[2], path))
+    return Node(name, op, tuple(inputs), attrs)
+
+
+def _edge(edge: str, path: str) -> Edge:
+    name, colon, output = edge.partition(":")
+    if colon and not output.isdigit():
+        raise BadInput(f"{path}: {edge!r} is not the input of a node; the graph is damaged")
+    return name, int(output or 0)
+
+
+def _saver_scope(data: memoryview, path: str) -> Optional[str]:
+    """ "save/" for a Saver whose save_tensor_name is "save/control_dependency:0"."""
+    for field, value in fields(data, path):
+        if field == 2:
+            return text(value, path).rpartition("/")[0] + "/"
+    return None

@@ -1,0 +1,90 @@
+"""What a conversion wrote: `manifest.json` beside the data.
+
+The target formats carry no checksum of their own; the manifest has the SHA-256 of each tensor's
+bytes (row-major, little-endian, rows in the order of the ids), and for each the tensor it came
+from. It also keeps what a state dict has no place for: scalars, notes, what was dropped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from typing import Any, Dict, List, Optional
+
+from semisync.errors import BadInput
+
+SCHEMA = "semisync.manifest/1"
+FILE = "manifest.json"
+
+
+@dataclass
+class Written:
+    """One tensor of the target.
+
+    fqn     its name there; source: its name in the checkpoint
+    role    "table", "table slot", "dense", "dense slot", "scalar" or "step"
+    shape   sizes; dtype: torch's name of the data type
+    sha256  of its bytes, row-major and little-endian
+    """
+
+    fqn: str
+    source: str
+    role: str
+    shape: List[int]
+    dtype: str
+    sha256: str
+
+
+@dataclass
+class TableSummary:
+    """An embedding table of the target; optimizer: the TensorFlow one whose slots came along."""
+
+    name: str
+    fqn: str
+    rows: int
+    dim: int
+    dtype: str
+    optimizer: Optional[str]
+
+
+@dataclass
+class Manifest:
+    """source: the checkpoint's prefix. target: the format. module: path of the
+    EmbeddingBagCollection. scalars: value of each scalar by its name in the checkpoint."""
+
+    source: str
+    target: str
+    module: str
+    tables: List[TableSummary] = field(default_factory=list)
+    tensors: List[Written] = field(default_factory=list)
+    scalars: Dict[str, Any] = field(default_factory=dict)
+    dropped: Dict[str, str] = field(default_factory=dict)
+    notes: List[str] = field(default_factory=list)
+
+    def to_json(self) -> str:
+        """The manifest as the text of `manifest.json`."""
+        return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_manifest(directory: str) -> Manifest:
+    """The manifest of a converted checkpoint; BadInput where `directory` is none."""
+    path = os.path.join(directory, FILE)
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+    except OSError as error:
+        raise BadInput(
+            f"{path} cannot be read ({error.strerror}); give a directory that "
+            "`semisync convert` wrote"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path} is not JSON: {error}") from error
+    if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
+        raise BadInput(f"{path} is not a manifest of schema {SCHEMA}; convert the checkpoint again")
+    try:
+        data["tables"] = [TableSummary(**one) for one in data["tables"]]
+        data["tensors"] = [Written(**one) for one in data["tensors"]]
+        return Manifest(**data)
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"{path} is damaged ({error}); convert the checkpoint again") from error

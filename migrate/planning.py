@@ -1,0 +1,243 @@
+"""From a checkpoint and its graph to a plan.
+
+1. Slots are joined to their variables (`migrate.slots`).
+2. Tables are the variables of two dimensions and a floating type that the graph looks up, or
+   those that the caller's regular expression names.
+3. The partition strategy of a partitioned table comes from the graph, else from the caller. The
+   checkpoint itself does not tell it, and concatenating "mod" partitions would be wrong in silence.
+4. What is left is dense; scalars stand apart; what cannot be converted is dropped with a reason.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Dict, Mapping, Optional, Set
+
+from migrate.graph import Graph, read_graph
+from migrate.lookups import Lookup, Saved, find_lookups, hidden_uses, saved_variables
+from migrate.plans import STRATEGIES, Dense, Plan, Table
+from migrate.slots import Slots, find_slots, optimizer_names, torch_names
+from migrate.sources.bundle import Checkpoint
+from migrate.sources.dtypes import BY_NAME
+from migrate.sources.info import TensorInfo, partitions, row_blocks
+from semisync.errors import BadInput, UsageError
+
+_FUSED_OPTIMIZERS = ("Adagrad", "Adam")
+
+
+def plan(
+    checkpoint: Checkpoint,
+    meta: Optional[str] = None,
+    tables: Optional[str] = None,
+    partition_strategy: Optional[str] = None,
+    module: str = "ebc",
+) -> Plan:
+    """Decides what each tensor of `checkpoint` becomes.
+
+    meta                path of the MetaGraph; `PREFIX.meta` is taken where it exists
+    tables              regular expression (re.search) for the variables that are tables; without
+                        it they are those that the graph looks up
+    partition_strategy  "div" or "mod", for partitioned tables whose strategy the graph lacks
+    module              path of the EmbeddingBagCollection in the model
+
+    Raises UsageError where the caller has to say more, BadInput where graph and checkpoint do not
+    fit each other or contradict the caller.
+    """
+    if partition_strategy not in (None, *STRATEGIES):
+        raise UsageError(f"partition strategy {partition_strategy!r}: expected 'div' or 'mod'")
+    beside = checkpoint.prefix + ".meta"
+    if meta is None and os.path.exists(beside):
+        meta = beside
+    graph = None if meta is None else read_graph(os.fspath(meta))
+    return _Planner(checkpoint, graph, partition_strategy, module).plan(tables)
+
+
+class _Planner:
+    """The facts that the decisions rest on, and the plan as it grows."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        graph: Optional[Graph],
+        strategy: Optional[str],
+        module: str,
+    ) -> None:
+        self.checkpoint = checkpoint
+        self.graph = graph
+        self.strategy = strategy
+        saved = _saved(checkpoint, graph) if graph else {}
+        self.lookups = find_lookups(graph, saved) if graph else {}
+        self.hidden = hidden_uses(graph, saved) if graph else []
+        self.slots = find_slots(checkpoint, optimizer_names(graph, saved))
+        self.result = Plan(source=checkpoint.prefix, module=module)
+
+    def plan(self, pattern: Optional[str]) -> Plan:
+        """The whole plan; `pattern` names the tables."""
+        taken = self._drop()
+        for slots in self.slots.values():
+            taken.update(slots.sources.values())
+        left = {name: info for name, info in self.checkpoint.items() if name not in taken}
+        chosen = self._tables(left, pattern)
+        for name, info in left.items():
+            if name in chosen:
+                self.result.tables.append(self._table(name, info))
+            elif info.shape:
+                self.result.dense.append(self._dense(name, info))
+            else:
+                self.result.scalars.append(name)
+        self._note_optimizers()
+        self._note_dims()
+        return self.result
+
+    def _drop(self) -> Set[str]:
+        """Drops what has no place in a torch checkpoint; returns its names."""
+        dropped = self.result.dropped
+        for name, info in self.checkpoint.items():
+            if BY_NAME[info.dtype].torch is None:
+                dropped[name] = f"torch has no tensors of type {info.dtype}"
+            elif name.endswith("-keys") and name[:-5] + "-values" in self.checkpoint:
+                reason = "hash tables are not converted yet"
+                dropped[name] = dropped[name[:-5] + "-values"] = reason
+        return set(dropped)
+
+    def _tables(self, left: Mapping[str, TensorInfo], pattern: Optional[str]) -> Set[str]:
+        if pattern is not None:
+            return _matching(left, pattern)
+        if self.graph is None:
+            raise UsageError(
+                f"{self.checkpoint.prefix}.meta does not exist, so that nothing tells which "
+                "variables are embedding tables; give --meta FILE or --tables REGEX"
+            )
+        unseen = [name for name in self.hidden if name in left and _may_be_table(left[name])]
+        if unseen:
+            self.result.notes.append(
+                f"functions of the graph use {', '.join(unseen)}; look-ups inside of functions "
+                "are not seen: name the tables with --tables REGEX if these are some"
+            )
+        chosen = set()
+        for name in self.lookups:
+            if name not in left:
+                continue
+            if not _may_be_table(left[name]):
+                self.result.notes.append(
+                    f"{name} is looked up, but is {left[name].dtype} {list(left[name].shape)} and "
+                    "no [rows, dim] of floats: it stays among the dense variables"
+                )
+            else:
+                chosen.add(name)
+        return chosen
+
+    def _table(self, name: str, info: TensorInfo) -> Table:
+        if name in self.lookups and self.lookups[name].shared:
+            raise BadInput(
+                f"{name!r} is one of several variables that a look-up treats as partitions of one "
+                "table, which is not supported yet; name the other tables with --tables REGEX to "
+                "convert these as dense variables"
+            )
+        slots = self.slots.get(name)
+        return Table(
+            name=re.sub(r"[/.]", "_", name),  # a module's name has no dot
+            variable=name,
+            rows=info.shape[0],
+            dim=info.shape[1],
+            dtype=info.dtype,
+            partitions=partitions(info),
+            partition_strategy=self._strategy_of(name, info, required=True),
+            optimizer=slots.optimizer if slots else None,
+            slots=self._slots_of(slots, fused=True),
+        )
+
+    def _dense(self, name: str, info: TensorInfo) -> Dense:
+        slots = self.slots.get(name)
+        return Dense(
+            variable=name,
+            shape=list(info.shape),
+            dtype=info.dtype,
+            partition_strategy=self._strategy_of(name, info, required=name in self.lookups),
+            optimizer=slots.optimizer if slots else None,
+            slots=self._slots_of(slots, fused=False),
+        )
+
+    def _strategy_of(self, name: str, info: TensorInfo, required: bool) -> Optional[str]:
+        """The graph's word, else the caller's; a contradiction between them is refused."""
+        if partitions(info) == 1:
+            return None
+        if not required:
+            return None  # a variable that is not looked up is its parts, one after the other
+        lookup = self.lookups.get(name, Lookup("unknown", False))
+        found = None if lookup.strategy == "unknown" else lookup.strategy
+        if found and self.strategy and found != self.strategy:
+            raise BadInput(
+                f"{name!r}: its look-up uses partition strategy {found!r}, but "
+                f"--partition-strategy says {self.strategy!r}; leave the option out"
+            )
+        strategy = found or self.strategy
+        if strategy is None:
+            raise UsageError(
+                f"{name!r} has {partitions(info)} partitions, and nothing tells how ids were "
+                "dealt to them; give --meta FILE or --partition-strategy div|mod"
+            )
+        row_blocks(info, name)
+        return strategy
+
+    def _slots_of(self, slots: Optional[Slots], fused: bool) -> Dict[str, str]:
+        found: Dict[str, str] = {}
+        if slots is None:
+            return found
+        for (_, source), name in zip(sorted(slots.sources.items()), torch_names(slots, fused)):
+            if name is None:
+                self.result.dropped[source] = f"{slots.optimizer} has no such slot"
+            else:
+                found[name] = source
+        return found
+
+    def _note_optimizers(self) -> None:
+        for optimizer in sorted({table.optimizer or "" for table in self.result.tables} - {""}):
+            if optimizer not in _FUSED_OPTIMIZERS:
+                self.result.notes.append(
+                    f"no optimizer of TorchRec continues {optimizer}: its slots are written, "
+                    "but nothing loads them"
+                )
+
+    def _note_dims(self) -> None:
+        odd = [f"{table.name} ({table.dim})" for table in self.result.tables if table.dim % 4]
+        if odd:
+            self.result.notes.append(
+                "FBGEMM's fused kernels want a dim that is a multiple of 4; not so: "
+                + ", ".join(odd)
+            )
+
+
+def _saved(checkpoint: Checkpoint, graph: Graph) -> Dict[str, Saved]:
+    """The graph's saved variables; BadInput where graph and checkpoint have none in common."""
+    saved = {
+        node: where for node, where in saved_variables(graph).items() if where.name in checkpoint
+    }
+    if not saved:
+        raise BadInput(
+            f"{graph.path} saves none of the {len(checkpoint)} tensors of {checkpoint.prefix}; "
+            "give the .meta that was written with this checkpoint"
+        )
+    return saved
+
+
+def _may_be_table(info: TensorInfo) -> bool:
+    return len(info.shape) == 2 and BY_NAME[info.dtype].is_floating
+
+
+def _matching(left: Mapping[str, TensorInfo], pattern: str) -> Set[str]:
+    """The variables that `pattern` names; each must have a table's shape."""
+    try:
+        found = {name for name in left if re.search(pattern, name)}
+    except re.error as error:
+        raise UsageError(f"--tables {pattern!r} is not a regular expression: {error}") from error
+    if not found:
+        raise UsageError(f"--tables {pattern!r} names none of the {len(left)} variables")
+    for name in sorted(found):
+        if not _may_be_table(left[name]):
+            raise UsageError(
+                f"--tables {pattern!r} names {name!r}, {left[name].dtype} "
+                f"{list(left[name].shape)}; a table is [rows, dim] of floats"
+            )
+    return found

@@ -1,0 +1,135 @@
+"""A conversion's plan: what each tensor of a checkpoint becomes. It is data, and YAML.
+
+    tables    variables that are looked up: they become tables of an EmbeddingBagCollection
+    dense     all other variables
+    scalars   step counters, beta powers: written, and their values put into the manifest
+    dropped   what is not written, and why
+
+The plan names tensors, it holds none. Whoever reads one back (`Plan.from_yaml`) may have edited
+it; `migrate.convert` checks it against the checkpoint before it writes anything.
+"""
+
+from __future__ import annotations
+
+import typing
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Dict, List, Optional, Type, TypeVar
+
+from semisync.errors import BadInput
+
+SCHEMA = "semisync.plan/1"
+STRATEGIES = ("div", "mod")
+
+T = TypeVar("T")
+
+
+@dataclass
+class Table:
+    """An embedding table.
+
+    name                in TorchRec
+    variable            in the checkpoint, [rows, dim]
+    dtype               TensorFlow's name of its data type
+    partitions          number of parts along the rows
+    partition_strategy  "div", "mod", or None for a single part
+    optimizer           "Adagrad", "Adam", ..., or None where the checkpoint has no slots
+    slots               the optimizer's name of a slot -> tensor in the checkpoint, [rows, dim]
+    """
+
+    name: str
+    variable: str
+    rows: int
+    dim: int
+    dtype: str
+    partitions: int = 1
+    partition_strategy: Optional[str] = None
+    optimizer: Optional[str] = None
+    slots: Dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Dense:
+    """A variable that is no table; `partition_strategy` is "mod" where its rows must be dealt."""
+
+    variable: str
+    shape: List[int]
+    dtype: str
+    partition_strategy: Optional[str] = None
+    optimizer: Optional[str] = None
+    slots: Dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Plan:
+    """source: the checkpoint's prefix. module: path of the EmbeddingBagCollection in the model.
+    notes: what a reader should know before converting."""
+
+    source: str
+    module: str = "ebc"
+    tables: List[Table] = field(default_factory=list)
+    dense: List[Dense] = field(default_factory=list)
+    scalars: List[str] = field(default_factory=list)
+    dropped: Dict[str, str] = field(default_factory=dict)
+    notes: List[str] = field(default_factory=list)
+
+    def fqn(self, table: Table) -> str:
+        """The fully qualified name of the table's weight in the model."""
+        return f"{self.module}.embedding_bags.{table.name}.weight"
+
+    def to_yaml(self) -> str:
+        """The plan as text that `from_yaml` reads back."""
+        import yaml
+
+        return yaml.safe_dump(
+            {"schema": SCHEMA, **asdict(self)}, sort_keys=False, allow_unicode=True, width=100
+        )
+
+    @classmethod
+    def from_yaml(cls, text: str, where: str = "the plan") -> Plan:
+        """The plan in `text`. BadInput names what is missing, unknown or of the wrong type."""
+        import yaml
+
+        try:
+            data = yaml.safe_load(text)
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            raise BadInput(f"{where} is not YAML: {' '.join(str(error).split())}") from error
+        if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
+            raise BadInput(f"{where} has no line 'schema: {SCHEMA}'; it is not a plan")
+        return _build(cls, data, where)
+
+
+def _build(kind: Type[T], data: Any, where: str) -> T:
+    """`data` as the dataclass `kind`, with every field's type checked."""
+    if not isinstance(data, dict):
+        raise BadInput(f"{where}: expected the fields of a {kind.__name__}, found {data!r:.80}")
+    hints = typing.get_type_hints(kind)
+    unknown = sorted(map(str, set(data) - set(hints)))
+    if unknown:
+        raise BadInput(f"{where}: unknown field {unknown[0]!r}, known are {', '.join(hints)}")
+    values = {name: _value(hints[name], value, f"{where}: {name}") for name, value in data.items()}
+    required = list(fields(kind))  # type: ignore[arg-type]
+    try:
+        return kind(**values)
+    except TypeError as error:
+        absent = [one.name for one in required if one.name not in values]
+        raise BadInput(f"{where}: a {kind.__name__} lacks one of {', '.join(absent)}") from error
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    """`value` checked against the type `hint` of a dataclass's field."""
+    inner = typing.get_args(hint)
+    origin = typing.get_origin(hint)
+    if origin is list and isinstance(value, list):
+        return [_value(inner[0], one, f"{where}[{index}]") for index, one in enumerate(value)]
+    if origin is dict and isinstance(value, dict):
+        return {
+            _value(inner[0], key, where): _value(inner[1], one, f"{where}[{key!r}]")
+            for key, one in value.items()
+        }
+    if origin is typing.Union:
+        return None if value is None else _value(inner[0], value, where)
+    if isinstance(hint, type) and hint in (Table, Dense):
+        return _build(hint, value, where)
+    if origin is None and type(value) is hint:
+        return value
+    raise BadInput(f"{where}: expected {getattr(hint, '__name__', hint)}, found {value!r:.80}")

@@ -1,0 +1,1 @@
+"""Readers of TensorFlow checkpoints, one a format; none needs TensorFlow."""

@@ -1,0 +1,1 @@
+"""Writers of torch checkpoints, one a format."""

@@ -1,0 +1,126 @@
+"""Loading a converted checkpoint into modules, sharded or not.
+
+1. A table's weight is found in the module's state dict by its last names,
+   `embedding_bags.T.weight` or `embeddings.T.weight`; the path before them may differ.
+2. torch.distributed.checkpoint reads the rows and columns that this process owns. Without a
+   process group it reads everything. With one, every rank must call `load`.
+3. A module with a fused optimizer (DistributedModelParallel) gets its optimizer's state too. A rank
+   that owns no part of a table has an empty state for it, which is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any, Dict, Iterator, List, Tuple
+
+import torch
+import torch.distributed as dist
+from torch.distributed import checkpoint as dcp
+from torch.distributed.checkpoint.api import CheckpointException
+
+from migrate.manifest import Manifest, Written, read_manifest
+from semisync.errors import BadInput, UsageError
+
+_CONTAINERS = ("embedding_bags", "embeddings")
+
+
+def load(module: torch.nn.Module, directory: str) -> List[str]:
+    """Fills the embedding tables of `module`, and its fused optimizer's state, from `directory`.
+
+    module: an EmbeddingBagCollection, a model that contains some, or a DistributedModelParallel;
+    load after wrapping, for wrapping resets the weights. Tables that the module lacks are left
+    out. Returns the names in the checkpoint that were loaded.
+    Raises UsageError where nothing fits or shapes differ, BadInput where the data is damaged.
+    """
+    manifest = read_manifest(os.fspath(directory))
+    entries = {entry.fqn: entry for entry in manifest.tensors}
+    weights = module.state_dict()
+    keys = dict(_weight_keys(manifest, weights))
+    if not keys:
+        raise UsageError(
+            f"the module has none of the tables {[table.name for table in manifest.tables]}; "
+            "build it with embedding_bag_collection or give its tables these names"
+        )
+    wanted = {fqn: weights[key] for fqn, key in keys.items()}
+    optimizer = getattr(module, "fused_optimizer", None)
+    state = optimizer.state_dict() if optimizer is not None else {}
+    for key, name, fqn in _slot_keys(keys, state, entries):
+        wanted[fqn] = state["state"][key][name]
+    for fqn, tensor in wanted.items():
+        _check_shape(entries[fqn], tensor)
+    read(directory, wanted)
+    # On the CPU the state dicts share memory with the module; elsewhere they may be copies.
+    module.load_state_dict(weights, strict=False)
+    if optimizer is not None and state.get("state"):
+        optimizer.load_state_dict(state)
+    return sorted(wanted)
+
+
+def dense_variables(directory: str) -> Dict[str, torch.Tensor]:
+    """The dense variables and scalars of `directory` by their names in TensorFlow."""
+    manifest = read_manifest(os.fspath(directory))
+    wanted, names = {}, {}
+    for entry in manifest.tensors:
+        if entry.role in ("dense", "scalar"):
+            wanted[entry.fqn] = torch.empty(entry.shape, dtype=getattr(torch, entry.dtype))
+            names[entry.fqn] = entry.source
+    if wanted:
+        read(directory, wanted)
+    return {names[fqn]: tensor for fqn, tensor in wanted.items()}
+
+
+def read(directory: str, state_dict: Dict[str, Any]) -> None:
+    """Reads the tensors of `state_dict` in place; BadInput in one sentence where that fails."""
+    reader = dcp.FileSystemReader(os.fspath(directory))
+    try:
+        with warnings.catch_warnings():  # that no process group is there is meant so
+            warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+            dcp.load(state_dict, storage_reader=reader, no_dist=not dist.is_initialized())
+    except CheckpointException as error:  # no Exception, and its text holds tracebacks
+        causes = "; ".join(
+            f"rank {rank}: {' '.join(str(failure[0]).split())}"
+            for rank, failure in sorted(error.failures.items())
+        )
+        raise BadInput(f"{directory} cannot be loaded: {causes}; convert it again") from error
+    except Exception as error:  # torch raises whatever its unpickler or file system does
+        raise BadInput(
+            f"{directory} cannot be loaded: {' '.join(str(error).split())}; convert it again"
+        ) from error
+
+
+def _weight_keys(manifest: Manifest, weights: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
+    """(name in the checkpoint, key in the module's state dict) of each table of the module."""
+    for table in manifest.tables:
+        endings = tuple(f"{container}.{table.name}.weight" for container in _CONTAINERS)
+        found = [key for key in weights if ("." + key).endswith(tuple("." + e for e in endings))]
+        if len(found) > 1:
+            raise UsageError(f"the module has table {table.name!r} more than once: {found}")
+        if found:
+            yield table.fqn, found[0]
+
+
+def _slot_keys(
+    keys: Dict[str, str], state: Dict[str, Any], entries: Dict[str, Written]
+) -> Iterator[Tuple[str, str, str]]:
+    """(key, name of the state, name in the checkpoint) of each state of the fused optimizer."""
+    states = state.get("state", {})
+    for fqn, key in keys.items():
+        for name, value in states.get(key, {}).items():
+            if not isinstance(value, torch.Tensor) and not hasattr(value, "local_shards"):
+                continue  # a plain number
+            source = f"optim.state.{fqn}.{name}"
+            if source not in entries:
+                raise UsageError(
+                    f"the module's optimizer keeps {name!r} for {key!r}, but the checkpoint has "
+                    f"no {source!r}; use the optimizer that trained it"
+                )
+            yield key, name, source
+
+
+def _check_shape(entry: Written, tensor: Any) -> None:
+    if list(tensor.size()) != entry.shape:
+        raise UsageError(
+            f"{entry.fqn!r} is {entry.shape} in the checkpoint, but {list(tensor.size())} in the "
+            "module; the table's rows and dim, and exact (not row-wise) Adagrad, must be the same"
+        )

@@ -1,0 +1,44 @@
+"""Checkpoints that TensorFlow 1.15 and 2.x wrote, once a test run, and TensorFlow's own reader."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.require import tf1_python
+
+_WRITER = pathlib.Path(__file__).parent / "write_checkpoints.py"
+
+
+def _write(python, folder, *options):
+    command = [python, str(_WRITER), str(folder), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tf2_checkpoints(tmp_path_factory):
+    """Folder of the checkpoints that TensorFlow 2.x wrote, with the large one."""
+    return _write(sys.executable, tmp_path_factory.mktemp("tf2"), "--large")
+
+
+@pytest.fixture(scope="session")
+def tf1_checkpoints(tmp_path_factory):
+    """Folder of the checkpoints that TensorFlow 1.15 wrote."""
+    return _write(tf1_python(), tmp_path_factory.mktemp("tf1"))
+
+
+@pytest.fixture(scope="session", params=["tf1_checkpoints", "tf2_checkpoints"])
+def checkpoints(request):
+    """Each of the two folders in turn."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="session")
+def tf_reader():
+    """TensorFlow's reader: prefix -> object with get_tensor and get_variable_to_shape_map."""
+    import tensorflow
+
+    return lambda prefix: tensorflow.train.load_checkpoint(str(prefix))

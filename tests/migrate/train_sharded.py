@@ -1,0 +1,115 @@
+"""Two gloo processes load a converted checkpoint under DMP and train on; run as a script.
+
+    python train_sharded.py RANK RENDEZVOUS_FILE CONVERTED BATCHES.npz OUT
+
+For each way of sharding: load, three steps; before and after them each rank writes the shards that
+it owns to OUT/<sharding>.<rank>.npz, those after the steps with the prefix "later ".
+"""
+
+import sys
+from datetime import timedelta
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torchrec import KeyedJaggedTensor
+from torchrec.distributed import DistributedModelParallel
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.sharding_plan import (
+    column_wise,
+    construct_module_sharding_plan,
+    row_wise,
+    table_wise,
+)
+from torchrec.distributed.types import ShardingEnv, ShardingPlan
+from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
+
+import migrate
+from migrate.torchrec import embedding_bag_collection, load
+
+TABLES = ["user", "item", "plain_city"]
+SHARDINGS = {
+    "table_wise": lambda: {t: table_wise(rank=i % 2) for i, t in enumerate(TABLES)},
+    "one_rank": lambda: {t: table_wise(rank=0) for t in TABLES},
+    "row_wise": lambda: {t: row_wise() for t in TABLES},
+    "column_wise": lambda: {t: column_wise(ranks=[0, 1]) for t in TABLES},
+}
+
+
+class Model(torch.nn.Module):
+    def __init__(self, ebc):
+        super().__init__()
+        self.ebc = ebc
+
+    def forward(self, features):
+        return self.ebc(features).values()
+
+
+def sharded(converted, how):
+    manifest = migrate.read_manifest(converted)
+    ebc = embedding_bag_collection(manifest, {t: [t] for t in TABLES}, device=torch.device("meta"))
+    apply_optimizer_in_backward(torch.optim.Adagrad, ebc.parameters(), {"lr": 0.1, "eps": 0.0})
+    sharder = EmbeddingBagCollectionSharder()
+    plan = construct_module_sharding_plan(
+        ebc, SHARDINGS[how](), sharder=sharder, local_size=2, world_size=2, device_type="cpu"
+    )
+    return DistributedModelParallel(
+        Model(ebc),
+        env=ShardingEnv.from_process_group(dist.group.WORLD),
+        device=torch.device("cpu"),
+        plan=ShardingPlan({"ebc": plan}),
+        sharders=[sharder],
+    )
+
+
+def snapshot(model, prefix):
+    """This rank's shards: {"<prefix><table>[:accumulator]|<first row>|<first column>": values}."""
+    found = {}
+    weights = model.state_dict()
+    states = model.fused_optimizer.state_dict()["state"]
+    for table in TABLES:
+        key = f"ebc.embedding_bags.{table}.weight"
+        parts = {table: weights[key]}
+        if states.get(key):  # a rank without a part of the table has no state for it
+            parts[table + ":accumulator"] = states[key][f"{table}.momentum1"]
+        for name, tensor in parts.items():
+            for shard in tensor.local_shards():
+                row, column = shard.metadata.shard_offsets
+                found[f"{prefix}{name}|{row}|{column}"] = shard.tensor.numpy().copy()
+    return found
+
+
+def train(model, batches, rank):
+    for step in range(3):
+        ids = []
+        for table in TABLES:
+            half = np.split(batches[table][step], 2)[rank]
+            ids.append(torch.from_numpy(half.reshape(-1)))
+        lengths = torch.full([len(TABLES) * 4], 3, dtype=torch.int32)
+        out = model(KeyedJaggedTensor(TABLES, torch.cat(ids), lengths=lengths))
+        loss = 0.5 * (out**2).sum() * 2  # TorchRec divides the gradients by the two ranks
+        loss.backward()
+
+
+def main():
+    rank, rendezvous, converted, batches, out = sys.argv[1:]
+    dist.init_process_group(
+        "gloo",
+        init_method="file://" + rendezvous,
+        rank=int(rank),
+        world_size=2,
+        timeout=timedelta(seconds=60),
+    )
+    for how in SHARDINGS:
+        model = sharded(converted, how)
+        loaded = load(model, converted)
+        assert [f"ebc.embedding_bags.{t}.weight" in loaded for t in TABLES] == [True] * 3
+        found = snapshot(model, "")
+        train(model, np.load(batches), int(rank))
+        found.update(snapshot(model, "later "))
+        np.savez(f"{out}/{how}.{rank}.npz", **found)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

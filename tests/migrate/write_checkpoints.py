@@ -1,0 +1,219 @@
+"""Writes the checkpoints of these tests with a real TensorFlow, 1.15 or 2.x; run as a script.
+
+    python write_checkpoints.py OUT
+
+Beside each checkpoint NAME stands NAME.npz: what TensorFlow itself says that it holds. For a table
+that is the look-up of the ids 0..rows-1, with the partition strategy that the model uses.
+"""
+
+import os
+import sys
+
+import numpy as np
+import tensorflow as tf
+
+if tf.__version__ >= "2":
+    tf = tf.compat.v1
+    tf.disable_v2_behavior()
+
+from tensorflow.python.ops import io_ops
+
+STEPS = 3  # before the checkpoint is saved, and again after it
+BATCH, BAG = 8, 3
+TABLES = {"user": (31, 3, "mod"), "item": (20, 3, "div"), "plain/city": (10, 1, None)}
+DIM = 8
+
+
+def session():
+    return tf.Session(config=tf.ConfigProto(device_count={"CPU": 2}))
+
+
+def batches(seed, count):
+    """Ids of every table, repeated within a bag and across bags: {table: [count, BATCH, BAG]}."""
+    random = np.random.RandomState(seed)
+    return {t: random.randint(0, rows, (count, BATCH, BAG)) for t, (rows, _, _) in TABLES.items()}
+
+
+def lookup(params, ids, strategy):
+    if strategy is None:
+        return tf.nn.embedding_lookup(params, ids)
+    return tf.nn.embedding_lookup(params, ids, partition_strategy=strategy)
+
+
+def recommender(out, name, optimizer, slots, resource):
+    """Three tables, a first-order weight dealt by mod, a dense layer; several data files."""
+    with tf.Graph().as_default():
+        tf.set_random_seed(1)
+        ids = {t: tf.placeholder(tf.int64, [None, BAG], t.replace("/", "_")) for t in TABLES}
+        variables, losses = {}, []
+        with tf.variable_scope("", use_resource=resource):
+            for index, (table, (rows, parts, strategy)) in enumerate(TABLES.items()):
+                with tf.device("/cpu:{}".format(index % 2)):
+                    cut = tf.fixed_size_partitioner(parts) if parts > 1 else None
+                    variables[table] = tf.get_variable(table, [rows, DIM], partitioner=cut)
+                pooled = tf.reduce_sum(lookup(variables[table], ids[table], strategy), axis=1)
+                losses.append(0.5 * tf.reduce_sum(tf.square(pooled)))
+            with tf.device("/cpu:1"):
+                first = tf.get_variable("first", [31], partitioner=tf.fixed_size_partitioner(3))
+                kernel = tf.get_variable("dense/kernel", [DIM, 2])
+            losses.append(tf.reduce_sum(tf.square(lookup(first, ids["user"], "mod"))))
+            losses.append(tf.reduce_sum(tf.square(tf.matmul(pooled, kernel))) * 0.0)
+            variables["first"] = first
+            step = tf.train.get_or_create_global_step()
+        train = optimizer.minimize(tf.add_n(losses), global_step=step)
+        want = {}
+        for table, variable in variables.items():
+            rows, _, strategy = TABLES.get(table, (31, 3, "mod"))
+            parts = list(variable) if strategy else [variable]
+            every = np.arange(rows, dtype=np.int64)
+            want[table] = lookup(parts if strategy else variable, every, strategy)
+            for slot in slots:
+                of_parts = [optimizer.get_slot(part, slot) for part in parts]
+                found = lookup(of_parts if strategy else of_parts[0], every, strategy)
+                want["{}:{}".format(table, slot)] = found
+        want["dense/kernel"] = kernel if not resource else kernel.read_value()
+        saver = tf.train.Saver(sharded=True)
+        with session() as sess:
+            sess.run(tf.global_variables_initializer())
+            feed = batches(1, STEPS)
+            for turn in range(STEPS):
+                sess.run(train, {ids[t]: feed[t][turn] for t in TABLES})
+            saver.save(sess, os.path.join(out, name))
+            now = sess.run(want)
+            feed = batches(2, STEPS)
+            for turn in range(STEPS):
+                sess.run(train, {ids[t]: feed[t][turn] for t in TABLES})
+            later = {"later " + key: value for key, value in sess.run(want).items()}
+        np.savez(os.path.join(out, name + ".npz"), **dict(now, **later))
+
+
+def by_hand(out):
+    """Two separate variables that one look-up treats as the partitions of a table."""
+    with tf.Graph().as_default():
+        parts = [tf.get_variable("shard_{}".format(k), [5, 4]) for k in range(2)]
+        other = tf.get_variable("other", [6, 4])
+        ids = tf.placeholder(tf.int64, [None])
+        tf.nn.embedding_lookup(parts, ids, partition_strategy="mod")
+        tf.nn.embedding_lookup(other, ids)
+        save(out, "by_hand")
+
+
+def conditional(out, name, functions):
+    """A look-up inside of tf.cond, as ops of the graph or as a function of its library."""
+    with tf.Graph().as_default():
+        if functions:
+            tf.enable_control_flow_v2()
+        table = tf.get_variable("table", [6, 4], use_resource=True)
+        ids = tf.placeholder(tf.int64, [None])
+        tf.cond(
+            tf.size(ids) > 2,
+            lambda: tf.reduce_sum(tf.nn.embedding_lookup(table, ids)),
+            lambda: tf.constant(0.0),
+        )
+        save(out, name)
+        tf.disable_control_flow_v2()
+
+
+def save(out, name):
+    with session() as sess:
+        sess.run(tf.global_variables_initializer())
+        tf.train.Saver().save(sess, os.path.join(out, name))
+
+
+def slices(out):
+    """Every data type, names beyond ASCII, and slices along rows, columns and both."""
+    with tf.Graph().as_default():
+        random = np.random.RandomState(3)
+        values = {
+            "float32": random.randn(5, 7).astype(np.float32),
+            "float64": random.randn(4),
+            "half": random.randn(3, 3).astype(np.float16),
+            "int8": np.arange(-3, 4, dtype=np.int8),
+            "uint8": np.arange(7, dtype=np.uint8),
+            "int16": np.arange(-3, 4, dtype=np.int16),
+            "uint16": np.arange(7, dtype=np.uint16),
+            "int32": np.arange(-3, 4, dtype=np.int32),
+            "int64": np.array([-(2**62), 5], np.int64),
+            "bool": np.array([True, False, True]),
+            "complex64": np.array([1 + 2j, -3j], np.complex64),
+            "strings": np.array([[b"", b"a\x00b"], [b"x" * 300, "\u00fcber".encode()]]),
+            "scalar": np.float32(2.5),
+            "empty": np.zeros((0, 4), np.float32),
+            "\u043f\u0440\u0438\u0432\u0435\u0442/\u8868": np.arange(6, dtype=np.float32),
+        }
+        named = {
+            name: tf.Variable(value, name="v{}".format(index))
+            for index, (name, value) in enumerate(values.items())
+        }
+        named["bfloat16"] = tf.Variable(tf.cast(values["float32"], tf.bfloat16), name="bf")
+        grid = np.arange(170 * 70, dtype=np.float32).reshape(170, 70)
+        cuts = {
+            "rows": ([0, 64, 100, 170], [0, 70]),
+            "columns": ([0, 170], [0, 1, 65, 70]),
+            "both": ([0, 7, 170], [0, 64, 70]),
+        }
+        parts = []
+        for name, (row_cuts, column_cuts) in cuts.items():
+            for a, b in zip(row_cuts, row_cuts[1:]):
+                for c, d in zip(column_cuts, column_cuts[1:]):
+                    part = tf.Variable(grid[a:b, c:d], name="{}_{}_{}".format(name, a, c))
+                    part._set_save_slice_info(
+                        tf.Variable.SaveSliceInfo(name, [170, 70], [a, c], [b - a, d - c])
+                    )
+                    parts.append(part)
+        whole = tf.train.Saver(named)
+        cut = tf.train.Saver(parts)
+        with session() as sess:
+            sess.run(tf.global_variables_initializer())
+            whole.save(sess, os.path.join(out, "dtypes"))
+            cut.save(sess, os.path.join(out, "slices"))
+
+
+def many(out):
+    """9,000 names: an index of several blocks."""
+    with tf.Graph().as_default(), session() as sess:
+        names = ["layer_{:05d}/some/long/scope/weights".format(i) for i in range(9000)]
+        tensors = [tf.constant(np.full([3], i, np.float32)) for i in range(10)] * 900
+        prefix = os.path.join(out, "many")
+        sess.run(io_ops.save_v2(prefix + "_part", names, [""] * 9000, tensors))
+        sess.run(
+            tf.raw_ops.MergeV2Checkpoints(
+                checkpoint_prefixes=[prefix + "_part"], destination_prefix=prefix
+            )
+        )
+
+
+def large(out):
+    """A variable of 304 MB in 4 partitions, dealt by mod; ids 0..rows-1 in column 0."""
+    rows, dim, parts = 1190001, 64, 4
+    with tf.Graph().as_default(), session() as sess:
+        tensors, specs, start = [], [], 0
+        for part in range(parts):
+            ids = np.arange(part, rows, parts, dtype=np.float32)
+            values = np.broadcast_to(ids[:, None], (len(ids), dim))
+            tensors.append(tf.placeholder(tf.float32, values.shape))
+            specs.append(("{} {} {},{}:0,{}".format(rows, dim, start, len(ids), dim), values))
+            start += len(ids)
+        prefix = os.path.join(out, "large")
+        save = io_ops.save_v2(prefix, ["large"] * parts, [s for s, _ in specs], tensors)
+        sess.run(save, {t: v for t, (_, v) in zip(tensors, specs)})
+
+
+def main(out):
+    for kind, resource in (("ref", False), ("resource", True)):
+        adagrad = tf.train.AdagradOptimizer(0.1)
+        recommender(out, "adagrad_" + kind, adagrad, ["accumulator"], resource)
+        adam = tf.train.AdamOptimizer(0.1, name="Mine")
+        recommender(out, "adam_" + kind, adam, ["m", "v"], resource)
+    recommender(out, "sgd", tf.train.GradientDescentOptimizer(0.1), [], False)
+    by_hand(out)
+    conditional(out, "cond_ops", False)
+    conditional(out, "cond_functions", True)
+    slices(out)
+    many(out)
+    if "--large" in sys.argv:
+        large(out)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
