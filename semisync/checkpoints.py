@@ -42,4 +42,4 @@ class SteadySaver:
             return
         save, save_path, saved_step = self._last
         if saved_step is not None and int(saved_step) != step:
-            save(session, save_path, global_step=step, write_meta_graph=False)
+            save(session, save_path, global_step=step)

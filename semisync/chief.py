@@ -43,12 +43,15 @@ class Chief(threading.Thread):
         self.ledger = Ledger(optimizer.batches_per_step, paced=optimizer.paced)
 
     def open(self):
-        """Throws away what an earlier run left on the PS, then issues the first tickets."""
-        self._session.run([self._desk.withdraw, self._desk.take, self._optimizer.clear_shelves])
-        self._issue(waiting=0)
+        """Throws away what an earlier run left on the PS, then issues the first tickets.
+
+        Messages that are there already tell who lives; their batches are the earlier run's.
+        """
+        self._session.run([self._desk.withdraw, self._optimizer.clear_shelves])
+        self._issue(self._receive())
 
     def finish(self):
-        """Waits until every ticket is back or given up, and applies the rest; at the end."""
+        """Waits until every worker has left or is given up, and applies the rest; at the end."""
         self._finishing.set()
         self.join()
 
@@ -59,7 +62,7 @@ class Chief(threading.Thread):
                 while self._apply(self.ledger.next_global_batch()):
                     pass
                 self._issue(waiting)
-                nobody = self._idle_too_long(waiting) or self._all_gone(waiting)
+                nobody = self._idle_too_long(waiting) or not self.ledger.members
                 if nobody and self._finishing.is_set():
                     self._apply(self.ledger.last_batches())
                     return
@@ -129,9 +132,6 @@ class Chief(threading.Thread):
             ", ".join(sorted(self.ledger.members)) or "anybody",
         )
         return True
-
-    def _all_gone(self, waiting):
-        return not self.ledger.members and not self.ledger.in_hands(waiting)
 
     def _nap(self):
         needed = self.ledger.batches_per_step - len(self.ledger.pending)

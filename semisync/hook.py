@@ -9,6 +9,7 @@ tokens, nothing of the failed session.
 
 import threading
 import time
+from typing import Optional
 
 from semisync.checkpoints import SteadySaver
 from semisync.chief import Chief
@@ -33,7 +34,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._audit = audit
         self._quiet = threading.Lock()
         self._saver = SteadySaver(self._quiet)
-        self._chief = None
+        self._chief: Optional[Chief] = None
 
     @property
     def ledger(self):
@@ -74,7 +75,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
 
     def end(self, session):
         session.run(self._worker.give_back)
-        if self._is_chief:
+        if self._chief:
             self._chief.finish()
             self._saver.save_again(session, int(session.run(self._optimizer.global_step)))
-            tf.logging.info("semisync: %s", dict(self.ledger.fates))
+            tf.logging.info("semisync: %s", dict(self._chief.ledger.fates))

@@ -21,6 +21,7 @@ more for each worker that was killed between staging and telling since the chief
 
 import collections
 import time
+from typing import Counter, Deque, Dict, Set
 
 JOINED = -1
 GIVEN_BACK = -2
@@ -47,12 +48,14 @@ class Ledger:
     def __init__(self, batches_per_step, paced=False, epoch=None, clock=time.monotonic):
         self.batches_per_step = batches_per_step
         self.paced = paced
-        self.outstanding = {}  # in the order of issue, which is the order in which they are drawn
-        self.presumed_lost = set()
-        self.pending = collections.deque()
-        self.members = {}
-        self.fates = collections.Counter()
-        self.staleness = collections.Counter()
+        self.outstanding: Dict[
+            int, None
+        ] = {}  # in the order of issue, which is the order in which they are drawn
+        self.presumed_lost: Set[int] = set()
+        self.pending: Deque[Commit] = collections.deque()
+        self.members: Dict[str, float] = {}
+        self.fates: Counter[str] = collections.Counter()
+        self.staleness: Counter[int] = collections.Counter()
         self._next = int(time.time() if epoch is None else epoch) << _EPOCH_BITS
         self._replace = batches_per_step
         self._clock = clock

@@ -18,13 +18,14 @@ The chief, in a thread beside its own training:
    optimizer; then the global step grows by one.
 8. It issues new tickets, so that no worker waits (or, paced, exactly M for the next step).
 
-At the end each worker gives its ticket back; the chief goes on until all tickets are back, applies
+At the end each worker gives its ticket back; the chief goes on until all workers have left, applies
 what is left as one smaller global batch (divided by its own number of batches), and saves.
 
 What a PS holds is bounded: see `semisync.ledger`.
 """
 
 import collections
+from typing import Any, Dict, List, Tuple
 
 from semisync.compat import tf
 from semisync.desk import Desk
@@ -78,11 +79,12 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         self._policy = tf.ones_like if staleness is None else staleness
         self.batches_per_step = batches_per_step
         self.paced = paced
-        self.desk = None
-        self.worker = None
-        self.apply_step = None
-        self.clear_shelves = None
-        self.global_step = None
+        # Built by apply_gradients; the hook runs them.
+        self.global_step: Any = None
+        self.desk: Any = None
+        self.worker: Any = None
+        self.apply_step: Any = None
+        self.clear_shelves: Any = None
 
     def compute_gradients(self, *args, **kwargs):
         """As the wrapped optimizer's."""
@@ -110,17 +112,20 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             raise UsageError(
                 "this GlobalBatchOptimizer already applies gradients: make one for each train op"
             )
-        with tf.name_scope(name, self._name) as scope:
-            self.desk = Desk(scope.rstrip("/"), global_step)
-            parts = _by_device(scope.rstrip("/"), pairs)
-            step, means = self._combine(parts, global_step)
-        # Outside the name scope: the wrapped optimizer names its variables as it does unwrapped.
-        applied = self._optimizer.apply_gradients(means, global_step=global_step)
-        self.apply_step = step._replace(op=applied)
+        # What the chief runs, and the worker's first and last messages, must not wait for what the
+        # caller has put before the train op, such as UPDATE_OPS, which need a batch.
         self.global_step = global_step
+        with tf.control_dependencies(None):
+            with tf.name_scope(name, self._name) as scope:
+                self.desk = Desk(scope.rstrip("/"), global_step)
+                parts = _by_device(scope.rstrip("/"), pairs)
+                step, means = self._combine(parts, global_step)
+                self.clear_shelves = tf.group(*[part.shelf.clear() for part in parts])
+                self.worker = Worker(self.desk, global_step, [g for g, _ in pairs])
+            # Outside the name scope: the wrapped optimizer's variables keep their names.
+            applied = self._optimizer.apply_gradients(means, global_step=global_step)
+            self.apply_step = step._replace(op=applied)
         with tf.name_scope(scope):
-            self.clear_shelves = tf.group(*[part.shelf.clear() for part in parts])
-            self.worker = Worker(self.desk, global_step, [g for g, _ in pairs])
             return self.worker.train_op(
                 lambda ticket: [part.shelf.put(ticket, pack(part.gradients)) for part in parts]
             )
@@ -138,7 +143,8 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             staleness = tf.cast(global_step, tf.int64) - tokens
             live = tf.cast(tf.range(size) < count, tf.float32)
             weights = self._policy(tf.cast(staleness, tf.float32)) * live
-        means, pads = [], []
+        means: List[Tuple[Any, Any]] = []
+        pads = []
         for part in parts:
             with tf.device(part.shelf.device):
                 batches = [unpack(part.shelf.get(tickets[i]), part.gradients) for i in range(size)]
@@ -184,7 +190,7 @@ _Part = collections.namedtuple("_Part", "shelf gradients variables")
 
 def _by_device(name, pairs):
     """Groups the variables by their PS, each group with its shelf, in the order of the pairs."""
-    groups = collections.OrderedDict()
+    groups: Dict[str, List[Tuple[Any, Any]]] = {}
     for gradient, variable in pairs:
         groups.setdefault(variable.device, []).append((gradient, variable))
     parts = []

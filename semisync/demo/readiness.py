@@ -1,8 +1,11 @@
-"""Waiting for the chief without MonitoredTrainingSession's long look.
+"""Starting together and ending apart: what a parameter-server job needs besides its training.
 
-A worker that asks MonitoredTrainingSession for a session before the chief has initialised the
-variables sleeps `recovery_wait_secs` = 30 s before it looks again. Looking by oneself first costs
-nothing.
+Starting: a worker that asks MonitoredTrainingSession for a session before the chief has initialised
+the variables sleeps `recovery_wait_secs` = 30 s before it looks again. Looking by oneself first
+costs nothing.
+
+Ending: a session that may see every process of the cluster waits for each when it is closed, also
+for workers that have ended. With device filters it sees the PS and its own process.
 """
 
 import time
@@ -11,11 +14,16 @@ from semisync.compat import tf
 from semisync.errors import SemisyncError
 
 
-def wait_until_initialised(target, timeout=120.0):
+def own_view(task):
+    """A ConfigProto for the session of worker `task`, with device filters."""
+    return tf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:{}".format(task)])
+
+
+def wait_until_initialised(target, config, timeout=120.0):
     """Returns once every global variable of the default graph is initialised on the PS.
 
     Args:
-      target: of the session, e.g. `server.target`.
+      target, config: of the session, e.g. `server.target` and `own_view(task)`.
       timeout: seconds.
 
     Raises:
@@ -23,10 +31,44 @@ def wait_until_initialised(target, timeout=120.0):
     """
     missing = tf.report_uninitialized_variables(tf.global_variables())
     deadline = time.monotonic() + timeout
-    with tf.Session(target) as session:
+    with tf.Session(target, config=config) as session:
         while session.run(missing).size:
             if time.monotonic() > deadline:
                 raise SemisyncError(
                     "the chief did not initialise the variables in {:.0f} s".format(timeout)
                 )
             time.sleep(0.05)
+
+
+class Barrier(tf.train.SessionRunHook):
+    """Nobody's session is ready before everybody's is; make it the first hook.
+
+    Args:
+      name: of the barrier; each is passed once.
+      task: of this worker.
+      parties: how many workers there are.
+      timeout: seconds to wait for the others.
+    """
+
+    def __init__(self, name, task, parties, timeout=120.0):
+        self._timeout = timeout
+        with tf.device("/job:ps/task:0"):
+            doors = [
+                tf.FIFOQueue(-1, [tf.int32], [[]], shared_name="{}/door_{}".format(name, i))
+                for i in range(parties)
+            ]
+            self._knock = tf.group(*[door.enqueue([task]) for door in doors])
+            self._knocks = doors[task].size()
+        self._parties = parties
+
+    def after_create_session(self, session, coord):
+        session.run(self._knock)
+        deadline = time.monotonic() + self._timeout
+        while session.run(self._knocks) < self._parties:
+            if time.monotonic() > deadline:
+                raise SemisyncError(
+                    "only {} of {} workers came in {:.0f} s".format(
+                        session.run(self._knocks), self._parties, self._timeout
+                    )
+                )
+            time.sleep(0.02)
