@@ -8,12 +8,13 @@ nobody else, and so nothing is lost between choosing a port and using it.
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import time
 
-from semisync.errors import SemisyncError
+from semisync.errors import SemisyncError, UsageError
 
 
 class LocalCluster:
@@ -59,15 +60,20 @@ class LocalCluster:
         spec = dict(spec, cluster=self.addresses, job=job, task=task)
         environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2", CUDA_VISIBLE_DEVICES="-1")
         with open(self.log(job, task), "ab") as log:
-            process = subprocess.Popen(
-                [self._python, "-m", self._module, json.dumps(spec)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=self._cwd,
-                env=environment,
-                start_new_session=True,
-            )
+            try:
+                process = subprocess.Popen(
+                    [self._python, "-m", self._module, json.dumps(spec)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    cwd=self._cwd,
+                    env=environment,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise UsageError(
+                    "{} cannot be run: {}".format(self._python, error.strerror)
+                ) from error
         self.processes[job, task] = process
         return process
 
@@ -112,9 +118,11 @@ class LocalCluster:
             time.sleep(0.1)
 
     def _last_words(self, job, task):
+        """The last line of the log that names an error, for TensorFlow prints more after it."""
         with open(self.log(job, task), "rb") as log:
             lines = log.read().decode("utf8", "replace").strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+        errors = [line for line in lines if re.match(r"[\w.]+(Error|Exception)\b", line)]
+        return (errors or lines or ["it said nothing"])[-1]
 
     def stop(self):
         """Ends every process that still runs, and lets the ports go."""

@@ -1,7 +1,6 @@
 """The demo's report: one page and one JSON file, the parity report's section within."""
 
 import html
-import io
 import json
 import os
 import pathlib
@@ -9,6 +8,7 @@ import platform
 from typing import Any, Dict
 
 import parity
+from semisync.demo import figures
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -18,7 +18,8 @@ _PAGE = """<!DOCTYPE html>
 <title>semisync demo: {verdict}</title>
 <style>
 {style}
-.parity figure svg {{ max-width: 100%; height: auto; }}
+.parity .modes svg {{ max-width: 100%; }}
+.parity .modes svg text {{ stroke: none; }}
 </style>
 </head>
 <body class="parity-page">
@@ -26,8 +27,9 @@ _PAGE = """<!DOCTYPE html>
 <h1 class="title">semisync demo</h1>
 <p>{story}</p>
 {table}
-<figure><figcaption>Pace, staleness and quality of the three modes</figcaption>
-{figure}</figure>
+<div class="pair modes">
+{figures}
+</div>
 <p>{reading}</p>
 </section>
 {section}
@@ -38,13 +40,14 @@ _PAGE = """<!DOCTYPE html>
 
 def write(folder: pathlib.Path, record: Dict[str, Any], comparison: "parity.Comparison") -> str:
     """Writes report.html, modes.svg and report.json, the JSON last; returns the page's path."""
-    figure = modes_figure(record["modes"], record["data"]["bayes_auc"])
+    modes, optimum = record["modes"], record["data"]["bayes_auc"]
+    svgs = [figures.draw([panel], modes, optimum) for panel in figures.PANELS]
     page = _PAGE.format(
         verdict=comparison.verdict.value,
         style=parity.stylesheet(),
         story=html.escape(_story(record)),
         table=_table(record),
-        figure=figure[figure.index("<svg") :],
+        figures="\n".join(f"<figure>{svg[svg.index('<svg') :]}</figure>" for svg in svgs),
         reading=html.escape(_reading(record)),
         section=parity.report_section(
             comparison,
@@ -54,7 +57,7 @@ def write(folder: pathlib.Path, record: Dict[str, Any], comparison: "parity.Comp
         ),
     )
     for name, text in (
-        ("modes.svg", figure),
+        ("modes.svg", figures.draw(figures.PANELS, modes, optimum)),
         ("report.html", page),
         ("report.json", json.dumps(record, indent=2, allow_nan=False) + "\n"),
     ):
@@ -62,48 +65,6 @@ def write(folder: pathlib.Path, record: Dict[str, Any], comparison: "parity.Comp
         beside.write_text(text, encoding="utf-8")
         os.replace(beside, folder / name)
     return str(folder / "report.html")
-
-
-def modes_figure(modes: Dict[str, Dict[str, Any]], bayes_auc: Any) -> str:
-    """Three panels, an SVG document: batches a second, staleness, AUC on the held-out rows."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    import matplotlib.pyplot as plt
-
-    names = list(modes)
-    colours = dict(zip(names, ("#8a8a8a", "#c4671b", "#1f5fa8")))
-    with plt.rc_context({"svg.fonttype": "none", "font.size": 10, "svg.hashsalt": "semisync"}):
-        figure, (pace, late, quality) = plt.subplots(1, 3, figsize=(11, 3.2), layout="tight")
-        bars = pace.bar(
-            names, [modes[n]["batches_per_second"] for n in names], color=list(colours.values())
-        )
-        pace.bar_label(bars, fmt="%.1f")
-        pace.set_title("batches a second")
-        for name in names:
-            counts = {int(k): v for k, v in modes[name]["staleness"]["histogram"].items()}
-            total = sum(counts.values())
-            shares = [counts.get(s, 0) / total for s in range(max(counts) + 1)]
-            late.plot(shares, marker="o", markersize=4, color=colours[name], label=name)
-        late.set_title("share of batches by staleness, in steps")
-        late.legend(frameon=False)
-        aucs = [modes[n]["auc"] for n in names]
-        quality.scatter(names, aucs, color=list(colours.values()), zorder=3)
-        for name, value in zip(names, aucs):
-            quality.annotate(
-                f"{value:.4f}", (name, value), (0, 8), textcoords="offset points", ha="center"
-            )
-        quality.set_title("AUC on the held-out rows")
-        quality.margins(0.25, 0.3)
-        if bayes_auc is not None:
-            quality.axhline(bayes_auc, linestyle="--", color="#444444")
-            quality.annotate("optimum", (0, bayes_auc), (0, 3), textcoords="offset points")
-        for panel in (pace, late, quality):
-            panel.spines[["top", "right"]].set_visible(False)
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
-        plt.close(figure)
-    return text.getvalue()
 
 
 def _story(record: Dict[str, Any]) -> str:
@@ -125,8 +86,10 @@ def _reading(record: Dict[str, Any]) -> str:
     return (
         f"Semi-sync ran at {ours / pace['async']:.2f} times the pace of asynchronous training and "
         f"{ours / pace['native-sync']:.2f} times that of SyncReplicasOptimizer. A step of the "
-        "asynchronous mode is one local batch, a step of the other two a global batch: with the "
-        "learning rate unchanged, compare the AUC of semi-sync with that of native-sync."
+        "asynchronous mode is one local batch, a step of the other two a global batch, with the "
+        "same learning rate: their AUCs answer different questions. SyncReplicasOptimizer also "
+        "divides an id's gradient by the number of batches that met it, which makes larger steps "
+        "on rare ids than the global batch would; semi-sync divides by the global batch."
     )
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 import semisync
 from semisync.compat import tf
-from semisync.demo.readiness import wait_until_initialised
+from semisync.demo.readiness import Barrier, own_view, wait_until_initialised
 
 ROWS, DIM, BATCH = 13, 3, 5
 
@@ -90,16 +90,19 @@ def train(case, spec, server):
             name=case["name"] + "_opt",
         )
         loss = build_loss(case["loss"], ids, targets, case["resource"])
-        train_op = opt.minimize(loss, global_step=step)
+        # As jobs with BatchNorm do: the train op comes after ops that need a batch.
+        with tf.control_dependencies([tf.identity(targets)]):
+            train_op = opt.minimize(loss, global_step=step)
         out = os.path.join(spec["out"], case["name"])
         hook = opt.make_session_run_hook(chief, audit=out + ".audit" if chief else None)
-        start = Start(case["name"], task, len(case["batches"]), out if chief else None)
-        hooks = [start, hook, Finish(out)] if chief else [start, hook]
+        hooks = [Barrier(case["name"], task, len(case["batches"])), hook]
+        if chief:
+            hooks = [Before(out)] + hooks + [After(out)]
         log = []
         if not chief:
-            wait_until_initialised(server.target)
+            wait_until_initialised(server.target, own_view(task))
         with tf.train.MonitoredTrainingSession(
-            master=server.target, is_chief=chief, hooks=hooks
+            master=server.target, is_chief=chief, hooks=hooks, config=own_view(task)
         ) as session:
             for number in range(case["batches"][task]):
                 ticket, token = session.run([opt.worker.ticket, opt.worker.token])
@@ -115,30 +118,17 @@ def train(case, spec, server):
         json.dump(log, file)
 
 
-class Start(tf.train.SessionRunHook):
-    """A barrier, so that no worker is through before another begins; it stands first.
+class Before(tf.train.SessionRunHook):
+    """On the chief: every global variable before the first global step, to OUT.before.npz."""
 
-    The chief writes every global variable's value to OUT.before.npz on the way.
-    """
-
-    def __init__(self, name, task, parties, out):
+    def __init__(self, out):
         self._out = out
-        with tf.device("/job:ps/task:0"):
-            doors = [
-                tf.FIFOQueue(-1, [tf.bool], [[]], shared_name="{}_door_{}".format(name, i))
-                for i in range(parties)
-            ]
-            self._knock = tf.group(*[door.enqueue([True]) for door in doors])
-            self._enter = doors[task].dequeue_many(parties)
 
     def after_create_session(self, session, coord):
-        if self._out:
-            write_variables(session, self._out + ".before")
-        session.run(self._knock)
-        session.run(self._enter)
+        write_variables(session, self._out + ".before")
 
 
-class Finish(tf.train.SessionRunHook):
+class After(tf.train.SessionRunHook):
     """On the chief: every global variable after the last global step, to OUT.after.npz.
 
     It stands after the optimizer's hook, whose `end` applies the last global batch.

@@ -1,0 +1,82 @@
+"""The pace of the demo's three modes, repeated: semi-sync against async and SyncReplicasOptimizer.
+
+    python benchmarks/demo_modes.py [--repeats N] [--data FILE ...] [--json FILE]
+
+Each repeat is one `semisync demo`, so its three modes run one after another on the same machine.
+Prints a Markdown table: median [smallest, largest] over the repeats.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+
+RATIOS = {"x async": "async", "x native-sync": "native-sync"}
+
+
+def run_demo(data, tf_python, folder):
+    """One demo; returns its report.json."""
+    command = [sys.executable, "-m", "semisync.cli", "demo", "--out", folder]
+    command += ["--tf-python", tf_python]
+    command += ["--data", data] if data else []
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with open(os.path.join(folder, "report.json")) as report:
+        return json.load(report)
+
+
+def spread(values, digits):
+    """median [smallest, largest]"""
+    figures = (statistics.median(values), min(values), max(values))
+    return "{:.{d}f} [{:.{d}f}, {:.{d}f}]".format(*figures, d=digits)
+
+
+def row(name, reports):
+    """One line of the table, and the raw figures behind it."""
+    pace = [
+        {mode: figures["batches_per_second"] for mode, figures in report["modes"].items()}
+        for report in reports
+    ]
+    raw = {ratio: [p["semi-sync"] / p[peer] for p in pace] for ratio, peer in RATIOS.items()}
+    raw["semi-sync batches/s"] = [p["semi-sync"] for p in pace]
+    raw["|dAUC|"] = [abs(report["parity"]["delta"]) for report in reports]
+    raw["seconds"] = [report["seconds"] for report in reports]
+    cells = [
+        name,
+        spread(raw["semi-sync batches/s"], 1),
+        spread(raw["x async"], 2),
+        spread(raw["x native-sync"], 2),
+        "{:.1e}".format(max(raw["|dAUC|"])),
+        spread(raw["seconds"], 0),
+    ]
+    return "| " + " | ".join(cells) + " |", raw
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--data", nargs="*", default=[], help="besides the generated log")
+    parser.add_argument("--tf-python", default=sys.executable)
+    parser.add_argument("--json", help="where to write the raw figures")
+    args = parser.parse_args()
+    print(f"{platform.platform()}, {os.cpu_count()} processors; repeats: {args.repeats}\n")
+    print("| data | semi-sync batches/s | x async | x native-sync | largest dAUC | seconds |")
+    print("|---|---|---|---|---|---|")
+    results = {}
+    for data in [None, *args.data]:
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "demo")
+            reports = [run_demo(data, args.tf_python, out) for _ in range(args.repeats)]
+        name = reports[0]["data"]["name"]
+        line, results[name] = row(name, reports)
+        print(line, flush=True)
+    if args.json:
+        with open(args.json, "w") as file:
+            json.dump(results, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

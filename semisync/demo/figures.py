@@ -1,0 +1,71 @@
+"""The demo's figures: pace, staleness and quality of the modes, each a panel of its own."""
+
+import io
+from typing import Any, Callable, Dict, Optional, Sequence
+
+COLOURS = {"async": "#8a8a8a", "native-sync": "#c4671b", "semi-sync": "#1f5fa8"}
+
+Modes = Dict[str, Dict[str, Any]]
+Panel = Callable[[Any, Modes, Optional[float]], None]
+
+
+def pace(axes: Any, modes: Modes, optimum: Optional[float]) -> None:
+    """Batches a second, by all workers together."""
+    bars = axes.bar(
+        list(modes),
+        [mode["batches_per_second"] for mode in modes.values()],
+        color=[COLOURS[name] for name in modes],
+    )
+    axes.bar_label(bars, fmt="%.1f")
+    axes.set_title("batches a second")
+
+
+def staleness(axes: Any, modes: Modes, optimum: Optional[float]) -> None:
+    """Which share of the batches was how stale."""
+    for name, mode in modes.items():
+        counts = {int(steps): count for steps, count in mode["staleness"]["histogram"].items()}
+        shares = [counts.get(s, 0) / sum(counts.values()) for s in range(max(counts) + 1)]
+        axes.plot(shares, marker="o", markersize=4, color=COLOURS[name], label=name)
+    axes.set_title("share of batches by staleness, in steps")
+    axes.legend(frameon=False)
+
+
+def quality(axes: Any, modes: Modes, optimum: Optional[float]) -> None:
+    """The held-out AUC of each mode, and the best possible where it is known."""
+    for name, mode in modes.items():
+        axes.scatter([name], [mode["auc"]], color=COLOURS[name], zorder=3)
+        axes.annotate(
+            f"{mode['auc']:.4f}",
+            (name, mode["auc"]),
+            (0, 8),
+            textcoords="offset points",
+            ha="center",
+        )
+    axes.set_title("AUC on the held-out rows")
+    axes.margins(0.25, 0.3)
+    if optimum is not None:
+        axes.axhline(optimum, linestyle="--", color="#444444")
+        axes.annotate("optimum", (0, optimum), (0, 3), textcoords="offset points")
+
+
+PANELS: Sequence[Panel] = (pace, staleness, quality)
+
+
+def draw(panels: Sequence[Panel], modes: Modes, optimum: Optional[float]) -> str:
+    """The panels side by side, an SVG document whose text is text."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context({"svg.fonttype": "none", "font.size": 10, "svg.hashsalt": "semisync"}):
+        figure, grid = plt.subplots(
+            1, len(panels), figsize=(3.8 * len(panels), 3.2), layout="tight", squeeze=False
+        )
+        for panel, axes in zip(panels, grid[0]):
+            panel(axes, modes, optimum)
+            axes.spines[["top", "right"]].set_visible(False)
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None})
+        plt.close(figure)
+    return text.getvalue()

@@ -1,0 +1,80 @@
+"""The command's frame: what it imports, how it fails."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from semisync.cli import SUBCOMMANDS, main
+
+FRAMEWORKS = ("tensorflow", "torch", "torchrec", "pyarrow", "matplotlib")
+
+
+def modules_after(code):
+    """The frameworks that are imported once `code` has run in a fresh interpreter."""
+    report = f"\nimport json, sys; print(json.dumps([m for m in {FRAMEWORKS} if m in sys.modules]))"
+    done = subprocess.run(
+        [sys.executable, "-c", code + report], capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("package", ["semisync", "graph_rewrite", "migrate", "parity"])
+def test_importing_a_package_imports_no_framework(package):
+    assert modules_after(f"import {package}") == []
+
+
+@pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in SUBCOMMANDS)])
+def test_help_imports_no_framework(arguments):
+    code = (
+        "from semisync.cli import main\n"
+        f"try: main({arguments})\n"
+        "except SystemExit as end: assert end.code == 0, end.code"
+    )
+    assert modules_after(code) == []
+
+
+def test_a_framework_that_is_imported_is_seen():
+    assert modules_after("import pyarrow") == ["pyarrow"]
+
+
+@pytest.mark.parametrize("package", ["semisync", "migrate", "parity"])
+def test_public_names_are_sorted_and_exist(package):
+    module = __import__(package)
+    assert list(module.__all__) == sorted(module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    import semisync
+
+    with pytest.raises(AttributeError, match="no attribute 'GlobalBatchOptimiser'"):
+        semisync.GlobalBatchOptimiser  # noqa: B018
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["demo", "--wings", "2"], ["parity"]])
+def test_a_usage_error_ends_with_exit_code_3(arguments, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 3
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["inspect", "convert"])
+def test_a_missing_checkpoint_is_one_sentence(command, tmp_path, capsys):
+    out = [str(tmp_path / "out")] if command == "convert" else []
+    assert main([command, str(tmp_path / "none.ckpt"), *out]) == 3
+    error = capsys.readouterr().err
+    assert error.startswith(f"semisync {command}: ")
+    assert error.count("\n") == 1
+    assert "none.ckpt" in error
+
+
+def test_a_missing_extra_is_named(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "parity.command", None)
+    monkeypatch.setattr("importlib.import_module", lambda name: __import__("kazoo_not_there"))
+    assert main(["parity"]) == 3
+    error = capsys.readouterr().err
+    assert "'kazoo_not_there' is not installed" in error
+    assert "semisync[report]" in error

@@ -1,0 +1,118 @@
+"""The demo end to end, as a user runs it but with fewer batches, on both TensorFlows."""
+
+import json
+import re
+import sys
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from semisync.cli import main
+from semisync.demo import story
+from tests.support.require import shared, tf1_python
+
+
+@pytest.fixture(scope="module")
+def short(request):
+    patch = pytest.MonkeyPatch()
+    patch.setattr(story, "BATCHES", 120)
+    patch.setattr(story, "PAUSE", 0.01)
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="module", params=["TensorFlow 2.x, generated", "TensorFlow 1.15, Criteo"])
+def finished(request, short, tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo") / "out"
+    arguments = ["demo", "--out", str(out), "--workers", "3"]
+    if "1.15" in request.param:
+        arguments += ["--tf-python", tf1_python()]
+        arguments += ["--data", str(shared("data", "criteo_avazu_lapis_hong", "criteo"))]
+    assert main(arguments) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def record(finished):
+    return json.loads((finished / "report.json").read_text())
+
+
+def test_the_conversion_is_found_equivalent(record):
+    parity = record["parity"]
+    assert parity["verdict"] == "EQUIVALENT"
+    assert abs(parity["delta"]) <= 1e-5
+    assert parity["rows"] == record["data"]["rows"]["held_out"]
+
+
+def test_the_aucs_are_sklearns(finished, record):
+    scores = pyarrow.parquet.read_table(finished / "scores.parquet").to_pydict()
+    for side, column in (("baseline", "tensorflow"), ("candidate", "torchrec")):
+        expected = roc_auc_score(scores["label"], scores[column])
+        assert record["parity"][side]["auc"] == pytest.approx(expected, abs=1e-12)
+    assert record["modes"]["semi-sync"]["auc"] == record["parity"]["baseline"]["auc"]
+    assert np.ptp(scores["torchrec"]) > 0.01
+
+
+def test_each_mode_has_its_figures(record):
+    assert list(record["modes"]) == ["async", "native-sync", "semi-sync"]
+    for mode in record["modes"].values():
+        assert mode["batches_per_second"] > 0
+        assert 0.5 < mode["auc"] < 1
+        histogram = mode["staleness"]["histogram"]
+        total = sum(histogram.values())
+        weighted = sum(int(staleness) * count for staleness, count in histogram.items())
+        assert mode["staleness"]["mean"] == pytest.approx(weighted / total)
+        assert total >= record["settings"]["batches"]
+
+
+def test_the_page_needs_no_network(finished):
+    page = (finished / "report.html").read_text()
+    assert not re.search(r"(src|href)=[\"']?(https?:)?//", page)
+    assert "<script" not in page
+    assert "EQUIVALENT" in page
+    assert len(page) < 500_000
+
+
+def test_the_scores_can_be_compared_again(finished, tmp_path):
+    arguments = ["parity", str(finished / "scores.parquet"), "--label", "label"]
+    arguments += ["--baseline-score", "tensorflow", "--candidate-score", "torchrec"]
+    assert main([*arguments, "--out", str(tmp_path)]) == 0
+
+
+def test_a_foreign_folder_is_left_alone(tmp_path, capsys):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    assert main(["demo", "--out", str(tmp_path)]) == 3
+    assert "holds something other than a demo's output" in capsys.readouterr().err
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+def test_workers_are_one_or_more(tmp_path, capsys):
+    assert main(["demo", "--out", str(tmp_path / "out"), "--workers", "0"]) == 3
+    assert "--workers takes a whole number of 1 or more" in capsys.readouterr().err
+
+
+def test_a_malformed_row_names_its_line(tmp_path, capsys):
+    log = tmp_path / "log.csv"
+    log.write_text("label,user\n1,a\n0,b\n2,c\n")
+    assert main(["demo", "--data", str(log), "--out", str(tmp_path / "out")]) == 3
+    error = capsys.readouterr().err
+    assert "line 4" in error
+    assert error.count("\n") == 1
+
+
+def test_an_interpreter_without_tensorflow_is_named(short, tmp_path, capsys):
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    bare.chmod(0o755)
+    arguments = ["demo", "--out", str(tmp_path / "out"), "--tf-python", str(bare)]
+    assert main(arguments) == 3
+    error = capsys.readouterr().err
+    assert re.search(r"(ps|worker) \d ended with exit code 1: ModuleNotFoundError", error)
+
+
+def test_an_interpreter_that_does_not_exist_is_named(tmp_path, capsys):
+    arguments = ["demo", "--out", str(tmp_path / "out"), "--tf-python", "/no/such/python"]
+    assert main(arguments) == 3
+    assert "/no/such/python" in capsys.readouterr().err
