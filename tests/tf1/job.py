@@ -9,6 +9,7 @@ The spec holds `cases`, a list of dicts:
     batches           how many batches each worker trains, a list by task
     paced, bound      see GlobalBatchOptimizer and Threshold; bound may be null
     resource          True for resource variables
+    save_every        global steps between two checkpoints in CASE.checkpoints, or null
     slow              seconds that a worker rests between reading and training, a list by task
 
 and `out`, a directory: worker k writes CASE.k.json with the ticket of each of its batches; the
@@ -102,7 +103,13 @@ def train(case, spec, server):
         if not chief:
             wait_until_initialised(server.target, own_view(task))
         with tf.train.MonitoredTrainingSession(
-            master=server.target, is_chief=chief, hooks=hooks, config=own_view(task)
+            master=server.target,
+            is_chief=chief,
+            hooks=hooks,
+            config=own_view(task),
+            checkpoint_dir=out + ".checkpoints" if chief and case["save_every"] else None,
+            save_checkpoint_secs=None,
+            save_checkpoint_steps=case["save_every"],
         ) as session:
             for number in range(case["batches"][task]):
                 ticket, token = session.run([opt.worker.ticket, opt.worker.token])

@@ -30,6 +30,7 @@ def case(name, **changes):
         "bound": None,
         "resource": False,
         "slow": [0, 0, 0],
+        "save_every": None,
     }
     assert not set(changes) - set(spec), "unknown key in a case"
     spec.update(changes)
@@ -53,6 +54,7 @@ ASYNCHRONOUS = [
     case("bound", loss="linear", paced=False, bound=2, batches=[20, 30, 5], slow=LATE),
     case("all_current", loss="linear", paced=False, bound=0, batches=[20, 30, 5], slow=LATE),
     case("resource", loss="linear", paced=False, bound=1, resource=True, batches=[9, 9, 4]),
+    case("checkpoints", loss="linear", paced=False, batches=[40, 30, 31], save_every=2),
 ]
 CASES = {spec["name"]: spec for spec in SYNCHRONOUS + ASYNCHRONOUS}
 
@@ -63,6 +65,7 @@ class Run:
     def __init__(self, spec, out):
         base = str(out / spec["name"])
         self.spec = spec
+        self.checkpoints = base + ".checkpoints"
         self.before, self.after = (
             dict(np.load(base + end)) for end in (".before.npz", ".after.npz")
         )
@@ -154,8 +157,8 @@ def test_paced_training_has_no_staleness(synchronous):
     assert {b["staleness"] for step in synchronous.steps for b in step["batches"]} == {0}
 
 
-def admitted_sum(run, forgotten=()):
-    """What the variables must be, from the audited batches alone, in float64.
+def admitted_sum(run, steps=None, forgotten=()):
+    """What the variables must be after `steps` (all), from the audited batches alone, in float64.
 
     The loss is linear, so a batch moves each variable by the same amount whenever it is applied.
     """
@@ -169,7 +172,7 @@ def admitted_sum(run, forgotten=()):
         gradients = {n: tf.convert_to_tensor(tf.gradients(loss, v)[0]) for n, v in used.items()}
         session.run(tf.global_variables_initializer())
         expected = {name: run.before[name].astype(np.float64) for name in used}
-        for step in run.steps:
+        for step in run.steps[:steps]:
             for audited in step["batches"]:
                 if audited["ticket"] in forgotten:
                     continue
@@ -180,19 +183,41 @@ def admitted_sum(run, forgotten=()):
         return expected
 
 
-def differs(run, expected):
+def differs(values, expected):
     """Names of the variables that are not what is expected."""
-    return {n for n, value in expected.items() if np.abs(run.after[n] - value).max() > 2e-4}
+    return {n for n, value in expected.items() if np.abs(values[n] - value).max() > 2e-4}
 
 
 def test_every_variable_on_every_ps_holds_exactly_the_audited_batches(asynchronous):
-    assert differs(asynchronous, admitted_sum(asynchronous)) == set()
+    assert differs(asynchronous.after, admitted_sum(asynchronous)) == set()
 
 
 def test_a_batch_missing_from_one_variable_would_be_noticed(runs):
     run = runs["no_bound"]
     forgotten = run.steps[1]["batches"][0]["ticket"]
-    assert {"bias", "kernel"} <= differs(run, admitted_sum(run, forgotten={forgotten}))
+    assert {"bias", "kernel"} <= differs(run.after, admitted_sum(run, forgotten={forgotten}))
+
+
+def saved_variables(prefix):
+    """Every variable of a checkpoint by the name that `Run` has for it, partitions apart."""
+    reader = tf.train.NewCheckpointReader(prefix)
+    values = {n.split("/", 1)[1]: reader.get_tensor(n) for n in reader.get_variable_to_shape_map()}
+    parts = np.array_split(values.pop("table"), 3)
+    values.update({"table/part_{}".format(i): part for i, part in enumerate(parts)})
+    return values
+
+
+def test_each_checkpoint_is_a_whole_step_and_the_last_one_the_end(runs):
+    run = runs["checkpoints"]
+    prefixes = tf.train.get_checkpoint_state(run.checkpoints).all_model_checkpoint_paths
+    steps = []
+    for prefix in prefixes:
+        values = saved_variables(prefix)
+        steps.append(int(values["global_step"]))
+        assert differs(values, admitted_sum(run, steps=steps[-1])) == set()
+        assert prefix.endswith("-{}".format(steps[-1]))
+    assert len(steps) >= 3
+    assert steps[-1] == len(run.steps)
 
 
 def test_each_step_applies_m_batches_and_the_last_one_the_rest(run):
