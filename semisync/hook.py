@@ -42,7 +42,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
 
     def after_create_session(self, session, coord):
         if self._is_chief:
-            self._saver.steady()
+            self._saver.steady(session.graph)
             self._chief = Chief(
                 self._optimizer, session, coord, self._quiet, self._patience, self._audit
             )

@@ -143,12 +143,16 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             staleness = tf.cast(global_step, tf.int64) - tokens
             live = tf.cast(tf.range(size) < count, tf.float32)
             weights = self._policy(tf.cast(staleness, tf.float32)) * live
+            # Every mean divides by this, so the step is read before anything moves it on, even
+            # where the policy does not look at the staleness.
+            with tf.control_dependencies([staleness]):
+                divisor = tf.cast(count, tf.float32)
         means: List[Tuple[Any, Any]] = []
         pads = []
         for part in parts:
             with tf.device(part.shelf.device):
                 batches = [unpack(part.shelf.get(tickets[i]), part.gradients) for i in range(size)]
-                mean = weighted_mean(batches, weights, tf.cast(count, tf.float32))
+                mean = weighted_mean(batches, weights, divisor)
                 means += zip(mean, part.variables)
                 pads.append(part.shelf.put(tickets[0], nothing(part.gradients, part.variables)))
         step = ApplyStep(tickets, tokens, count, staleness, weights, tf.group(*pads), op=None)

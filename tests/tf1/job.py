@@ -108,6 +108,7 @@ def train(case, spec, server):
             hooks=hooks,
             config=own_view(task),
             checkpoint_dir=out + ".checkpoints" if chief and case["save_every"] else None,
+            scaffold=tf.train.Scaffold(saver=tf.train.Saver(sharded=True, max_to_keep=1000)),
             save_checkpoint_secs=None,
             save_checkpoint_steps=case["save_every"],
         ) as session:

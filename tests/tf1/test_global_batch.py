@@ -54,7 +54,7 @@ ASYNCHRONOUS = [
     case("bound", loss="linear", paced=False, bound=2, batches=[20, 30, 5], slow=LATE),
     case("all_current", loss="linear", paced=False, bound=0, batches=[20, 30, 5], slow=LATE),
     case("resource", loss="linear", paced=False, bound=1, resource=True, batches=[9, 9, 4]),
-    case("checkpoints", loss="linear", paced=False, batches=[40, 30, 31], save_every=2),
+    case("checkpoints", loss="linear", paced=False, batches=[90, 90, 91], save_every=1),
 ]
 CASES = {spec["name"]: spec for spec in SYNCHRONOUS + ASYNCHRONOUS}
 
@@ -215,8 +215,7 @@ def test_each_checkpoint_is_a_whole_step_and_the_last_one_the_end(runs):
         values = saved_variables(prefix)
         steps.append(int(values["global_step"]))
         assert differs(values, admitted_sum(run, steps=steps[-1])) == set()
-        assert prefix.endswith("-{}".format(steps[-1]))
-    assert len(steps) >= 3
+    assert len(steps) >= 10
     assert steps[-1] == len(run.steps)
 
 
