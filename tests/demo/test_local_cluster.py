@@ -1,0 +1,68 @@
+"""LocalCluster says who failed, who is missing, and leaves nothing running."""
+
+import os
+import pathlib
+import sys
+
+import pytest
+
+from semisync.demo.local_cluster import LocalCluster
+from semisync.demo.stopwatch import Stopwatch
+from semisync.errors import SemisyncError
+
+ROOT = str(pathlib.Path(__file__).resolve().parents[2])
+
+
+def cluster(tmp_path, ps=1, workers=2):
+    return LocalCluster(sys.executable, "tests.support.puppet", ps, workers, tmp_path, ROOT)
+
+
+def test_each_process_has_a_port_of_its_own(tmp_path):
+    with cluster(tmp_path, ps=3, workers=5) as started:
+        addresses = started.addresses["ps"] + started.addresses["worker"]
+        assert len(set(addresses)) == 8
+        assert all(address.startswith("127.0.0.1:") for address in addresses)
+
+
+def test_waiting_ends_when_the_workers_have_ended(tmp_path):
+    with cluster(tmp_path) as started:
+        started.start_all(do={"ps": "sleep", "worker": "end"})
+        started.wait(timeout=30)
+        assert started.processes["ps", 0].poll() is None
+    assert started.processes["ps", 0].returncode == -9
+
+
+def test_a_failure_is_told_with_its_last_words(tmp_path):
+    with cluster(tmp_path) as started:
+        started.start_all(do={"ps": "sleep", "worker": "fail"})
+        with pytest.raises(
+            SemisyncError, match=r"worker \d ended with exit code 1: ValueError: .*fire"
+        ):
+            started.wait(timeout=30)
+
+
+def test_a_missing_worker_is_named(tmp_path):
+    with cluster(tmp_path) as started:
+        started.start_all(do={"ps": "sleep", "worker": "sleep"})
+        with pytest.raises(SemisyncError, match="worker 0, worker 1 did not end in 1 s"):
+            started.wait(timeout=1)
+
+
+def test_nothing_outlives_the_cluster(tmp_path):
+    with cluster(tmp_path) as started:
+        started.start_all(do={"ps": "sleep", "worker": "sleep"})
+    for process in started.processes.values():
+        with pytest.raises(ProcessLookupError):
+            os.kill(process.pid, 0)
+
+
+def test_the_stopwatch_leaves_the_warm_up_out():
+    now = iter(range(100))
+    stopwatch = Stopwatch(last_step=20, per_step=4, clock=lambda: float(next(now)))
+    stopwatch.look(before=0, after=1)
+    assert stopwatch.batches_per_second == 0.0
+    for step in (2, 4, 8, 20):
+        stopwatch.look(before=step - 2, after=step)
+    assert stopwatch.batches_per_second == (20 - 2) * 4 / 3
+    assert stopwatch.share == 1.0
+    assert stopwatch.staleness == {0: 1, 1: 4}

@@ -1,0 +1,99 @@
+"""A documentation page as a program: its code blocks, run in order in one folder.
+
+    ```python    runs in an interpreter of its own; where the first line is `# file: NAME`, the
+                 block becomes that file instead
+    ```text      what the python block before it prints
+    ```console   bash: `$ ` begins a command, `> ` goes on with it, the other lines are what it
+                 prints, errors included; a command must succeed, unless `$ echo $?` follows it
+
+In what is printed `...` stands for anything within a line, and for any lines where it stands
+alone. Blocks of other kinds are not run.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+
+_BLOCK = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_COMMAND = re.compile(r"^\$ (.*(?:\n> .*)*)\n?", re.MULTILINE)
+_MARK = "--- exit code"
+
+
+def blocks(page):
+    """(kind, text) of each block of the page, in order."""
+    return _BLOCK.findall(pathlib.Path(page).read_text(encoding="utf-8"))
+
+
+def check(page, folder, python):
+    """Runs every block of `page` in `folder`; AssertionError where one fails or prints otherwise.
+
+    python: the interpreter; the programs beside it come first in PATH.
+    """
+    found = blocks(page)
+    ran, printed = 0, None
+    for kind, text in found:
+        if kind == "text":
+            assert printed is not None, "a text block without a python block before it"
+            compare(text, printed)
+            printed = None
+        elif kind == "console":
+            printed = None
+            ran += console(text, folder, python)
+        else:
+            name = re.match(r"# file: (\S+)\n", text)
+            if name:
+                (folder / name.group(1)).write_text(text, encoding="utf-8")
+            else:
+                done = _run([python, "-W", "ignore", "-c", text], folder, python, subprocess.PIPE)
+                assert done.returncode == 0, "{}\n{}{}".format(text, done.stdout, done.stderr)
+                printed, ran = done.stdout, ran + 1
+    assert ran, "{} has no block that runs".format(page)
+
+
+def console(text, folder, python):
+    """Runs a console block in one bash; returns how many commands it had."""
+    assert text.startswith("$ "), "a console block begins with a command: {!r}".format(text[:60])
+    pieces = _COMMAND.split(text)[1:]
+    commands = [command.replace("\n> ", "\n") for command in pieces[::2]]
+    script = "".join(
+        "{}\ncode=$?; echo; echo '{}' $code; (exit $code)\n".format(command, _MARK)
+        for command in commands
+    )
+    done = _run(["bash", "-c", script], folder, python, subprocess.STDOUT)
+    results = re.findall(r"(.*?)\n{} (\d+)\n".format(_MARK), done.stdout, re.DOTALL)
+    assert len(results) == len(commands), done.stdout
+    asked = [command.startswith("echo $?") for command in commands[1:]] + [False]
+    for command, expected, (printed, code), excused in zip(commands, pieces[1::2], results, asked):
+        assert code == "0" or excused, "$ {}\n{}exit code {}".format(command, printed, code)
+        compare(expected, printed, command)
+    return len(commands)
+
+
+def compare(expected, printed, command=""):
+    """AssertionError unless `printed` is what the page shows; blank lines at the ends are free."""
+    pattern = ""
+    for line in expected.strip("\n").splitlines():
+        parts = [re.escape(part) for part in line.rstrip().split("...")]
+        pattern += "(?:.*\n)*?" if line.strip() == "..." else ".*".join(parts) + "\n"
+    lines = [line.rstrip() for line in printed.strip("\n").splitlines()]
+    found = "".join(line + "\n" for line in lines)
+    assert re.fullmatch(pattern, found), "$ {}\nprinted:\n{}the page has:\n{}".format(
+        command, found, expected
+    )
+
+
+def _run(command, folder, python, errors):
+    path = os.pathsep.join([str(pathlib.Path(python).parent), os.environ["PATH"]])
+    environment = dict(os.environ, PATH=path, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1")
+    return subprocess.run(
+        command,
+        cwd=str(folder),
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )

@@ -1,0 +1,64 @@
+"""Every page under docs/ does what it says: its code blocks run, and print what it shows."""
+
+import sys
+
+import pytest
+
+from tests.docs.page import blocks, check, compare, console
+from tests.support.require import ROOT, tf1_python
+
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+
+
+def test_there_is_a_page_for_each_door():
+    assert {"wrap", "convert", "prove"} <= {page.stem for page in PAGES}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_page_does_what_it_says(page, tmp_path):
+    check(page, tmp_path, sys.executable)
+
+
+def test_the_job_of_wrap_runs_on_tensorflow_1_15(tmp_path):
+    check(ROOT / "docs" / "wrap.md", tmp_path, tf1_python())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# A page\n\nWords alone.\n",
+        "```python\n# file: job.py\nprint(1)\n```\n",
+        "```python\nraise SystemExit(1)\n```\n",
+        "```python\nprint(1)\n```\n\n```text\n2\n```\n",
+        "```text\n2\n```\n",
+        "```console\n$ echo 1\n2\n```\n",
+        "```console\n$ false\n```\n",
+        "```console\n$ true\n$ echo $?\n1\n```\n",
+        "```console\n1\n```\n",
+    ],
+)
+def test_a_page_that_does_nothing_or_something_else_fails(text, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    with pytest.raises(AssertionError):
+        check(page, tmp_path, sys.executable)
+
+
+def test_blocks_share_a_folder_and_dots_stand_for_anything(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```python\n# file: one.py\nprint(1)\n```\n"
+        "```console\n$ python one.py\n1\n$ false\n$ echo $?\n1\n$ seq 3 &&\n> date\n1\n...\n```\n"
+        "```python\nprint('took 3 s')\n```\n```text\ntook ... s\n```\n```yaml\nnot: run\n```\n"
+    )
+    assert len(blocks(page)) == 4
+    check(page, tmp_path, sys.executable)
+
+
+def test_a_line_too_many_or_too_few_is_noticed(tmp_path):
+    compare("1\n", "\n1 \n\n")
+    for printed in ("1\n2\n", ""):
+        with pytest.raises(AssertionError):
+            compare("1\n", printed)
+    with pytest.raises(AssertionError):
+        console("$ seq 2\n1\n$ echo 3\n3\n", tmp_path, sys.executable)
