@@ -8,6 +8,8 @@ import importlib
 _HOME = {
     "GlobalBatchOptimizer": "semisync.optimizer",
     "Threshold": "semisync.staleness",
+    "wait_until_initialised": "semisync.readiness",
+    "worker_config": "semisync.readiness",
 }
 
 __all__ = sorted(_HOME)

@@ -9,7 +9,7 @@ import threading
 import time
 
 from semisync.compat import tf
-from semisync.ledger import Applied, Ledger
+from semisync.ledger import JOINED, Applied, Ledger
 
 MIN_NAP = 0.0005
 MAX_NAP = 0.05
@@ -45,40 +45,89 @@ class Chief(threading.Thread):
     def open(self):
         """Throws away what an earlier run left on the PS, then issues the first tickets.
 
-        Messages that are there already tell who lives; their batches are the earlier run's.
+        Of the messages that are there only the greetings count: a worker may have come before.
         """
-        self._session.run([self._desk.withdraw, self._optimizer.clear_shelves])
-        self._issue(self._receive())
+        self._withdraw()
+        messages, _ = self._session.run([self._desk.take, self._optimizer.clear_shelves])
+        for member, ticket, token in zip(*messages):
+            if token == JOINED:
+                self.ledger.receive(member.decode(), int(ticket), int(token))
+        self._issue(undrawn=0)
 
     def finish(self):
         """Waits until every worker has left or is given up, and applies the rest; at the end."""
         self._finishing.set()
         self.join()
+        self._coordinator.raise_requested_exception()
 
     def run(self):
-        with self._coordinator.stop_on_exception():
-            while not self._coordinator.should_stop():
-                waiting = self._receive()
-                while self._apply(self.ledger.next_global_batch()):
-                    pass
-                self._issue(waiting)
-                nobody = self._idle_too_long(waiting) or not self.ledger.members
-                if nobody and self._finishing.is_set():
-                    self._apply(self.ledger.last_batches())
-                    return
-                time.sleep(self._nap())
+        try:
+            self._serve()
+        except Exception as error:
+            self._coordinator.request_stop(error)
+            # The main thread may be waiting for a ticket: this wakes it, and it raises the error.
+            self._session.close()
+
+    def _serve(self):
+        while not self._coordinator.should_stop():
+            undrawn = self._receive()
+            while self._apply(self.ledger.next_global_batch()):
+                pass
+            silent = self.ledger.seconds_since_news() > self._patience
+            if self._finishing.is_set() and (silent or not self.ledger.members):
+                self._leave()
+                return
+            if silent:
+                self._presume_lost(undrawn)
+            self._issue(undrawn)
+            time.sleep(self._nap())
 
     def _receive(self):
         """Books every message that has come; returns how many tickets stand undrawn."""
-        (members, tickets, tokens), waiting = self._session.run(
-            [self._desk.take, self._desk.waiting]
+        (members, tickets, tokens), undrawn, step = self._session.run(
+            [self._desk.take, self._desk.undrawn, self._optimizer.global_step]
         )
         for member, ticket, token in zip(members, tickets, tokens):
-            self.ledger.receive(member.decode(), int(ticket), int(token))
+            # Only a step that was restored from a checkpoint can lie behind a token. Nothing is
+            # known of such a batch but that it is old: it gets the oldest token there is.
+            self.ledger.receive(member.decode(), int(ticket), int(token) if token <= step else 0)
         now = time.monotonic()
         self._rate += 0.2 * (len(tickets) / max(now - self._looked, MIN_NAP) - self._rate)
         self._looked = now
-        return int(waiting)
+        return int(undrawn)
+
+    def _presume_lost(self, undrawn):
+        """Gives up on the tickets in the workers' hands; says whose."""
+        lost = self.ledger.in_hands(undrawn)
+        if not lost:
+            return
+        self.ledger.presume_lost(lost)
+        tf.logging.warning(
+            "semisync: no word for %.0f s; %d batches are presumed lost. Silent: %s",
+            self._patience,
+            len(lost),
+            ", ".join(sorted(self.ledger.members)) or "workers that never said a word",
+        )
+
+    def _leave(self):
+        """Applies what is left as a smaller global batch, and leaves no ticket to draw."""
+        if self.ledger.members:
+            tf.logging.warning(
+                "semisync: the chief ends without these workers, silent for %.0f s: %s",
+                self._patience,
+                ", ".join(sorted(self.ledger.members)),
+            )
+        self._apply(self.ledger.last_batches())
+        self._withdraw()
+
+    def _withdraw(self):
+        options = tf.RunOptions(timeout_in_ms=1000)
+        while True:
+            try:
+                self._session.run(self._desk.withdraw, options=options)
+                return
+            except tf.errors.DeadlineExceededError:
+                continue  # a worker drew one of them meanwhile
 
     def _apply(self, commits):
         """Applies one global batch, whole or partial; returns False when there is none."""
@@ -96,9 +145,11 @@ class Chief(threading.Thread):
             step.count: len(commits),
         }
         with self._quiet:
-            staleness, weights, _ = self._session.run([step.staleness, step.weights, step.op], feed)
+            at, staleness, weights, _ = self._session.run(
+                [step.step, step.staleness, step.weights, step.op], feed
+            )
         applied = Applied(
-            step=int(staleness[0]) + commits[0].token,
+            step=int(at),
             commits=commits,
             staleness=staleness[: len(commits)].tolist(),
             weights=weights[: len(commits)].tolist(),
@@ -115,23 +166,10 @@ class Chief(threading.Thread):
         with open(self._audit, "a") as log:
             log.write(json.dumps({"step": applied.step, "batches": batches}) + "\n")
 
-    def _issue(self, waiting):
-        due = self.ledger.tickets_due(waiting)
+    def _issue(self, undrawn):
+        due = self.ledger.tickets_due(undrawn)
         if due:
             self._session.run(self._desk.issue, {self._desk.new_tickets: self.ledger.issue(due)})
-
-    def _idle_too_long(self, waiting):
-        """True once nothing has come for `patience` seconds; says who is missing."""
-        if self.ledger.seconds_since_news() < self._patience or not self.ledger.in_hands(waiting):
-            return False
-        lost = self.ledger.presume_lost(waiting)
-        tf.logging.warning(
-            "semisync: no batch for %.0f s; %d tickets are presumed lost. Not heard from: %s",
-            self._patience,
-            lost,
-            ", ".join(sorted(self.ledger.members)) or "anybody",
-        )
-        return True
 
     def _nap(self):
         needed = self.ledger.batches_per_step - len(self.ledger.pending)

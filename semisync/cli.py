@@ -11,12 +11,14 @@ Exit codes: 0 done or equivalent, 1 not equivalent or not verified, 2 inconclusi
 
 import argparse
 import importlib
+import os
 import sys
 from typing import List, NamedTuple, NoReturn, Optional
 
 from semisync.errors import MissingExtra, SemisyncError
 
 BAD_INPUT = 3
+BROKEN_PIPE = 141  # what a shell reports of a process that SIGPIPE ended
 
 
 class Subcommand(NamedTuple):
@@ -70,9 +72,14 @@ def main(argv: Optional[List[str]] = None) -> int:
         module = importlib.import_module(subcommand.module)
         parser = _Parser(prog=f"semisync {name}", description=subcommand.help)
         module.configure(parser)
-        return module.run(parser.parse_args(argv[1:]))
+        code = module.run(parser.parse_args(argv[1:]))
+        sys.stdout.flush()
+        return code
     except SemisyncError as error:
         return _fail(name, error)
+    except BrokenPipeError:  # the reader of our output has gone, such as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] in {"semisync", "migrate", "parity"}:
             raise

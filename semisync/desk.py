@@ -3,7 +3,8 @@
     tickets   int64 []                      chief -> workers, each number once
     messages  string [], int64 [], int64 [] workers -> chief: member, ticket, token (see ledger)
 
-The chief never blocks here: it takes what there is. A worker waits in one place only, for a ticket.
+The chief alone takes messages, and takes what there is; a worker waits in one place only, for a
+ticket.
 """
 
 from semisync.compat import tf
@@ -26,8 +27,9 @@ class Desk:
             )
             self.new_tickets = tf.placeholder(tf.int64, [None], name="new_tickets")
             self.issue = self._tickets.enqueue_many([self.new_tickets], name="issue")
-            self.waiting = self._tickets.size(name="waiting")
+            self.undrawn = self._tickets.size(name="undrawn")
             self.take = self._messages.dequeue_many(self._messages.size(), name="take")
+            # May wait for a ticket that a worker has drawn meanwhile: run it with a deadline.
             self.withdraw = self._tickets.dequeue_many(self._tickets.size(), name="withdraw")
 
     def draw(self):

@@ -58,47 +58,36 @@ def nothing(gradients, variables):
     return empty
 
 
-def weighted_mean(batches, weights, divisor):
+def weighted_mean(batches, variables, weights, divisor):
     """The mean gradients of a global batch, for the variables of one PS.
 
     Args:
-      batches: M lists of gradients, one list a batch, in the same order of variables.
-      weights: float32 [M], each batch's weight.
+      batches: M lists of gradients, one list a batch, each in the order of `variables`.
+      variables: those of the PS that have gradients.
+      weights: float32 [M], each batch's weight. A weight of 0 makes a batch vanish even where its
+        gradient is not finite.
       divisor: float32 scalar, the number of batches.
 
     Returns: a list of gradients, one a variable.
-
-    Nearly always every weight is 1; then nothing is multiplied. A weight of 0 makes a batch
-    vanish even where its gradient is not finite.
     """
-    by_variable = list(zip(*batches))
-    dense_or_values = tf.cond(
-        tf.reduce_all(tf.equal(weights, 1.0)),
-        lambda: [_total(column) for column in by_variable],
-        lambda: [_total(_scaled(column, weights)) for column in by_variable],
-    )
-    if len(by_variable) == 1 and not isinstance(dense_or_values, (list, tuple)):
-        dense_or_values = [dense_or_values]
     means = []
-    for column, total in zip(by_variable, dense_or_values):
-        mean = total / tf.cast(divisor, total.dtype)
+    for variable, column in zip(variables, zip(*batches)):
         if is_sparse(column[0]):
-            mean = tf.IndexedSlices(mean, tf.concat([g.indices for g in column], 0))
-        means.append(mean)
+            values = tf.concat(_scaled([g.values for g in column], weights), 0)
+            indices = tf.concat([g.indices for g in column], 0)
+            shape = tf.constant(variable.shape.as_list(), indices.dtype)
+            means.append(tf.IndexedSlices(_divided(values, divisor), indices, shape))
+        else:
+            means.append(_divided(tf.add_n(_scaled(column, weights)), divisor))
     return means
 
 
-def _total(column):
-    """The sum of dense gradients, the concatenated values of sparse ones."""
-    if is_sparse(column[0]):
-        return tf.concat([gradient.values for gradient in column], 0)
-    return tf.add_n(list(column))
+def _scaled(tensors, weights):
+    return [
+        raw_ops.MulNoNan(x=tensor, y=tf.cast(weights[i], tensor.dtype))
+        for i, tensor in enumerate(tensors)
+    ]
 
 
-def _scaled(column, weights):
-    scaled = []
-    for i, gradient in enumerate(column):
-        values = gradient.values if is_sparse(gradient) else gradient
-        values = raw_ops.MulNoNan(x=values, y=tf.cast(weights[i], values.dtype))
-        scaled.append(tf.IndexedSlices(values, gradient.indices) if is_sparse(gradient) else values)
-    return scaled
+def _divided(total, divisor):
+    return total / tf.cast(divisor, total.dtype)

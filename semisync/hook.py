@@ -54,7 +54,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
 
     def _draw_first(self, session):
         """Draws the first ticket; a paced job may have this worker wait for the next step."""
-        step, deadline = None, 0.0
+        step, deadline = None, time.monotonic() + self._patience
         options = tf.RunOptions(timeout_in_ms=int(self.LOOK_EVERY * 1000))
         while True:
             try:
@@ -67,7 +67,8 @@ class GlobalBatchHook(tf.train.SessionRunHook):
                 elif time.monotonic() > deadline:
                     raise SemisyncError(
                         "no ticket for {} in {:.0f} s: the chief, the process with "
-                        "make_session_run_hook(is_chief=True), is not running".format(
+                        "make_session_run_hook(is_chief=True), is not running, or its "
+                        "GlobalBatchOptimizer has another name".format(
                             self._worker.member, self._patience
                         )
                     ) from late

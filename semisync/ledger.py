@@ -7,16 +7,17 @@ once. It comes back once, in a message:
     (member, ticket, GIVEN_BACK)   the worker ends and did not use the ticket
     (member, NO_TICKET, JOINED)    a worker's session begins
 
-Tickets carry the run's epoch in their upper bits, so that a message of an earlier run of the
-chief is known as such and never mixes with this one.
+A run's tickets count on from the microsecond at which it began, so that a message of an earlier run
+of the chief is known as such and never mixes with this one.
 
 How many tickets are out decides the mode. Unpaced: there are always some waiting to be drawn, and
 no worker ever waits. Paced: exactly M a global step, so that every batch of a step is computed from
 that step's parameters and the staleness is zero.
 
-Unpaced, max(M, workers) tickets are kept waiting; besides, a worker holds one at most and fewer
+Unpaced, max(M, workers) tickets are kept undrawn; besides, a worker holds one at most and fewer
 than M batches are pending. So a PS holds at most max(M, workers) + workers + M payloads, and one
-more for each worker that was killed between staging and telling since the chief began.
+more for each run of a worker that failed or was killed between staging and telling, or that began
+under an earlier chief, until the next chief begins.
 """
 
 import collections
@@ -27,25 +28,21 @@ JOINED = -1
 GIVEN_BACK = -2
 NO_TICKET = -1
 
-# 2^24 tickets in a run's epoch of one second leave the numbers of successive runs apart, and 38
-# bits of seconds last longer than anyone needs.
-_EPOCH_BITS = 24
-
 Commit = collections.namedtuple("Commit", "member ticket token")
 Applied = collections.namedtuple("Applied", "step commits staleness weights")
 
 
 class Ledger:
-    """Tickets issued, batches pending, fates decided; every method is O(1) a batch.
+    """Tickets issued, batches pending, fates decided.
 
     Args:
       batches_per_step: M, the number of batches of a global step.
-      paced: True issues M tickets a step (zero staleness), False always keeps some waiting.
-      epoch: seconds since 1970 at which this run began; later than that of any earlier run.
+      paced: True issues M tickets a step (zero staleness), False always keeps some undrawn.
+      first: the first ticket, greater than any of an earlier run; default: microseconds since 1970.
       clock: a function that returns seconds, monotonic.
     """
 
-    def __init__(self, batches_per_step, paced=False, epoch=None, clock=time.monotonic):
+    def __init__(self, batches_per_step, paced=False, first=None, clock=time.monotonic):
         self.batches_per_step = batches_per_step
         self.paced = paced
         self.outstanding: Dict[
@@ -53,11 +50,11 @@ class Ledger:
         ] = {}  # in the order of issue, which is the order in which they are drawn
         self.presumed_lost: Set[int] = set()
         self.pending: Deque[Commit] = collections.deque()
-        self.members: Dict[str, float] = {}
+        self.members: Set[str] = set()
         self.fates: Counter[str] = collections.Counter()
         self.staleness: Counter[int] = collections.Counter()
-        self._next = int(time.time() if epoch is None else epoch) << _EPOCH_BITS
-        self._replace = batches_per_step
+        self._next = int(time.time() * 1e6) if first is None else first
+        self._owed = batches_per_step  # paced: tickets to issue as soon as possible
         self._clock = clock
         self.last_news = clock()
 
@@ -69,24 +66,26 @@ class Ledger:
         self.fates["issued"] += count
         return tickets
 
-    def tickets_due(self, waiting):
-        """How many tickets to issue now, given that `waiting` stand undrawn in the queue."""
+    def tickets_due(self, undrawn):
+        """How many tickets to issue now, given that `undrawn` stand in the queue."""
         if self.paced:
-            due, self._replace = self._replace, 0
+            due = max(0, self._owed)
+            self._owed -= due
             return due
-        return max(0, max(self.batches_per_step, len(self.members)) - waiting)
+        return max(0, max(self.batches_per_step, len(self.members)) - undrawn)
 
     def receive(self, member, ticket, token):
         """Books one message; a batch of an earlier run, or a second message, changes nothing."""
         self.last_news = self._clock()
         if token == GIVEN_BACK:
-            self.members.pop(member, None)
+            self.members.discard(member)
         else:
-            self.members[member] = self.last_news
+            self.members.add(member)
         if token == JOINED:
             return
         if ticket in self.presumed_lost:
             self.presumed_lost.remove(ticket)
+            self._owed -= 1  # another ticket was issued in its place
         elif ticket in self.outstanding:
             del self.outstanding[ticket]
         else:
@@ -94,7 +93,7 @@ class Ledger:
             return
         if token == GIVEN_BACK:
             self.fates["given back"] += 1
-            self._replace += 1
+            self._owed += 1
             return
         self.pending.append(Commit(member, ticket, token))
 
@@ -120,25 +119,21 @@ class Ledger:
         for staleness, weight in zip(applied.staleness, applied.weights):
             self.staleness[int(staleness)] += 1
             self.fates["admitted" if weight == 1 else "stale" if weight == 0 else "decayed"] += 1
-        self._replace += self.batches_per_step
+        self._owed += self.batches_per_step
 
-    def presume_lost(self, waiting):
-        """Counts the drawn tickets as lost; a paced run then issues as many anew.
+    def in_hands(self, undrawn):
+        """The tickets that workers hold, when the last `undrawn` of those issued are undrawn."""
+        return list(self.outstanding)[: len(self.outstanding) - undrawn]
+
+    def presume_lost(self, tickets):
+        """Counts tickets as lost; a paced run then issues as many anew.
 
         The batch of such a ticket that comes after all is still taken, with its exact staleness.
-        `waiting` is the number of undrawn tickets, which are the last ones issued. Returns how
-        many were presumed lost.
         """
-        lost = list(self.outstanding)[: len(self.outstanding) - waiting]
-        for ticket in lost:
+        for ticket in tickets:
             del self.outstanding[ticket]
-        self.presumed_lost.update(lost)
-        self._replace += len(lost)
-        return len(lost)
-
-    def in_hands(self, waiting):
-        """How many tickets workers hold, when `waiting` of those issued are still undrawn."""
-        return len(self.outstanding) - waiting
+        self.presumed_lost.update(tickets)
+        self._owed += len(tickets)
 
     def seconds_since_news(self):
         """Seconds since the last message."""

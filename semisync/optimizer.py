@@ -21,10 +21,12 @@ The chief, in a thread beside its own training:
 At the end each worker gives its ticket back; the chief goes on until all workers have left, applies
 what is left as one smaller global batch (divided by its own number of batches), and saves.
 
-What a PS holds is bounded: see `semisync.ledger`.
+A global batch whose batches are all stale is applied like any other, with a mean of zero: Adam's
+moments decay, the step grows. What a PS holds is bounded: see `semisync.ledger`.
 """
 
 import collections
+import numbers
 from typing import Any, Dict, List, Tuple
 
 from semisync.compat import tf
@@ -34,7 +36,9 @@ from semisync.gradients import nothing, pack, unpack, weighted_mean
 from semisync.shelf import Shelf
 from semisync.worker import Worker
 
-ApplyStep = collections.namedtuple("ApplyStep", "tickets tokens count staleness weights pad op")
+ApplyStep = collections.namedtuple(
+    "ApplyStep", "tickets tokens count step staleness weights pad op"
+)
 
 
 class GlobalBatchOptimizer(tf.train.Optimizer):
@@ -65,19 +69,26 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
                     type(optimizer).__name__
                 )
             )
-        if (
-            isinstance(batches_per_step, bool)
-            or not isinstance(batches_per_step, int)
-            or batches_per_step < 1
-        ):
+        if isinstance(optimizer, (tf.train.SyncReplicasOptimizer, GlobalBatchOptimizer)):
+            raise UsageError(
+                "{} aggregates already: wrap the optimizer inside it".format(
+                    type(optimizer).__name__
+                )
+            )
+        if not _is_count(batches_per_step):
             raise UsageError(
                 "batches_per_step is the number of local batches in a global batch, a whole number "
                 "of 1 or more, not {!r}".format(batches_per_step)
             )
+        if staleness is not None and not callable(staleness):
+            raise UsageError(
+                "staleness is a policy such as semisync.Threshold(4) or a callable, not "
+                "{!r}".format(staleness)
+            )
         super(GlobalBatchOptimizer, self).__init__(use_locking=False, name=name)
         self._optimizer = optimizer
         self._policy = tf.ones_like if staleness is None else staleness
-        self.batches_per_step = batches_per_step
+        self.batches_per_step = int(batches_per_step)
         self.paced = paced
         # Built by apply_gradients; the hook runs them.
         self.global_step: Any = None
@@ -116,9 +127,10 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         # caller has put before the train op, such as UPDATE_OPS, which need a batch.
         self.global_step = global_step
         with tf.control_dependencies(None):
+            shared_name = _shared_name(self._name)
             with tf.name_scope(name, self._name) as scope:
-                self.desk = Desk(scope.rstrip("/"), global_step)
-                parts = _by_device(scope.rstrip("/"), pairs)
+                self.desk = Desk(shared_name, global_step)
+                parts = _by_device(shared_name, pairs)
                 step, means = self._combine(parts, global_step)
                 self.clear_shelves = tf.group(*[part.shelf.clear() for part in parts])
                 self.worker = Worker(self.desk, global_step, [g for g, _ in pairs])
@@ -140,9 +152,10 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             tickets = tf.placeholder(tf.int64, [size], name="tickets")
             tokens = tf.placeholder(tf.int64, [size], name="tokens")
             count = tf.placeholder(tf.int32, [], name="count")
-            staleness = tf.cast(global_step, tf.int64) - tokens
+            step = tf.cast(global_step, tf.int64) + 0
+            staleness = step - tokens
             live = tf.cast(tf.range(size) < count, tf.float32)
-            weights = self._policy(tf.cast(staleness, tf.float32)) * live
+            weights = tf.cast(self._policy(tf.cast(staleness, tf.float32)), tf.float32) * live
             # Every mean divides by this, so the step is read before anything moves it on, even
             # where the policy does not look at the staleness.
             with tf.control_dependencies([staleness]):
@@ -152,11 +165,12 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         for part in parts:
             with tf.device(part.shelf.device):
                 batches = [unpack(part.shelf.get(tickets[i]), part.gradients) for i in range(size)]
-                mean = weighted_mean(batches, weights, divisor)
+                mean = weighted_mean(batches, part.variables, weights, divisor)
                 means += zip(mean, part.variables)
                 pads.append(part.shelf.put(tickets[0], nothing(part.gradients, part.variables)))
-        step = ApplyStep(tickets, tokens, count, staleness, weights, tf.group(*pads), op=None)
-        return step, means
+        inputs = {"tickets": tickets, "tokens": tokens, "count": count}
+        found = {"step": step, "staleness": staleness, "weights": weights}
+        return ApplyStep(pad=tf.group(*pads), op=None, **inputs, **found), means
 
     def make_session_run_hook(self, is_chief, patience=120.0, audit=None):
         """The hook that every worker passes to its MonitoredTrainingSession.
@@ -168,12 +182,14 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
           audit: path of a JSON-lines file in which the chief writes each global step's batches.
 
         Raises:
-          UsageError: before minimize or apply_gradients.
+          UsageError: before minimize or apply_gradients, or where `audit` cannot be written.
         """
         from semisync.hook import GlobalBatchHook
 
         if self.worker is None:
             raise UsageError("call minimize or apply_gradients before make_session_run_hook")
+        if is_chief and audit is not None:
+            _check_writable(audit)
         return GlobalBatchHook(self, is_chief, patience, audit)
 
     def get_slot(self, *args, **kwargs):
@@ -190,6 +206,29 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
 
 
 _Part = collections.namedtuple("_Part", "shelf gradients variables")
+
+
+def _is_count(number):
+    whole = isinstance(number, numbers.Integral) and not isinstance(number, bool)
+    return whole and int(number) >= 1
+
+
+def _check_writable(path):
+    try:
+        with open(path, "a"):
+            return
+    except OSError as error:
+        raise UsageError(
+            "the audit log {} cannot be written: {}".format(path, error.strerror)
+        ) from error
+
+
+def _shared_name(name):
+    """The same in every process that builds the same optimizers in the same order."""
+    earlier = tf.get_collection_ref("semisync_optimizers")
+    earlier.append(name)
+    count = earlier.count(name)
+    return name if count == 1 else "{}_{}".format(name, count)
 
 
 def _by_device(name, pairs):

@@ -35,11 +35,6 @@ class Shelf:
                 key=ticket, indices=self._indices, name="get", **self._options
             )
 
-    def size(self):
-        """How many payloads there are, an int32 scalar tensor."""
-        with tf.device(self.device):
-            return raw_ops.OrderedMapSize(name="size", **self._options)
-
     def clear(self):
         """Returns the op that throws every payload away."""
         with tf.device(self.device):

@@ -6,6 +6,8 @@ callable that maps a float32 tensor of stalenesses to a float32 tensor of weight
 shape is a policy.
 """
 
+import numbers
+
 from semisync.errors import UsageError
 
 
@@ -18,15 +20,14 @@ class Threshold:
     """
 
     def __init__(self, bound):
-        if isinstance(bound, bool) or not isinstance(bound, int) or bound < 0:
+        if isinstance(bound, bool) or not isinstance(bound, numbers.Integral) or bound < 0:
             raise UsageError(
                 "Threshold takes a whole number of global steps, 0 or more, not {!r}".format(bound)
             )
-        self.bound = bound
+        self.bound = int(bound)
 
     def __call__(self, staleness):
-        # Comparing and casting are methods of the tensor, so that this file needs no TensorFlow.
-        from semisync.compat import tf
+        from semisync.compat import tf  # here, so that the policy can be made without TensorFlow
 
         return tf.cast(tf.less_equal(staleness, float(self.bound)), tf.float32)
 

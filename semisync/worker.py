@@ -1,6 +1,6 @@
 """The worker's half: the ticket in its hand and the train op that spends it.
 
-The hand is three scalars that live in the worker's own process, outside every checkpoint:
+The hand is two scalars that live in the worker's own process, outside every checkpoint:
 
     ticket   int64   NEVER_DRAWN, SPENT, or the ticket for the next batch
     token    int64   the global step just after that ticket was drawn
@@ -26,12 +26,12 @@ class Worker:
     Args:
       desk: the `Desk`.
       global_step: the variable.
-      gradients: of this worker, dense or sparse; the first one done shows that the forward pass
-        has read its input.
+      gradients: of this worker, dense or sparse.
     """
 
     def __init__(self, desk, global_step, gradients):
-        self.member = "{}:{}".format(socket.gethostname(), os.getpid())
+        self._identity = uuid.uuid4().hex[:12]
+        self.member = "{}:{} {}".format(socket.gethostname(), os.getpid(), self._identity)
         self._desk = desk
         self._global_step = global_step
         self._gradients = gradients
@@ -43,11 +43,12 @@ class Worker:
             self.first_draw = self._draw()
 
     def _hold(self, name, value):
-        return tf.get_variable(
-            "semisync_{}_{}".format(name, uuid.uuid4().hex[:12]),
-            initializer=tf.constant(value, tf.int64),
+        # Not get_variable: the caller's variable scope may partition, reuse or regularise.
+        return tf.Variable(
+            tf.constant(value, tf.int64),
             trainable=False,
             use_resource=True,
+            name="semisync_{}_{}".format(name, self._identity),
             collections=[tf.GraphKeys.LOCAL_VARIABLES],
         )
 
@@ -67,11 +68,11 @@ class Worker:
     def _spend(self):
         """The ticket and token of this batch; from here on the hand is empty.
 
-        A run that fails before the first gradient keeps its ticket. One that fails later has spent
-        it, since part of its payload may be staged; the next run then takes another ticket with
-        the old token.
+        A run that fails before its gradients are there keeps its ticket. One that fails later has
+        spent it, since part of its payload may be staged; the next run then takes another ticket
+        with the old token.
         """
-        with tf.control_dependencies([_tensor(self._gradients[0])]):
+        with tf.control_dependencies([_tensor(gradient) for gradient in self._gradients]):
             held = self.ticket.read_value()
             token = self.token.read_value()
         drawn = tf.Assert(
@@ -113,5 +114,4 @@ def _tensor(gradient):
 def _worker_device(gradients):
     """The device of this worker's own ops: what the device function in force gives to an op that
     is no variable, else where its gradients are computed."""
-    probe = tf.no_op(name="where_am_i")
-    return probe.device or _tensor(gradients[0]).device
+    return tf.no_op(name="device").device or _tensor(gradients[0]).device

@@ -21,10 +21,11 @@ import time
 
 import numpy as np
 
+import semisync
 from semisync.compat import tf
 from semisync.demo import click_log, deepfm
+from semisync.demo.barrier import Barrier
 from semisync.demo.modes import wrap
-from semisync.demo.readiness import Barrier, own_view, wait_until_initialised
 from semisync.demo.stopwatch import Stopwatch
 
 
@@ -100,12 +101,12 @@ def train(mode, spec, server, log, out):
         limit = tf.RunOptions(timeout_in_ms=5000) if mode == "native-sync" else None
         at = 0
         if not chief:
-            wait_until_initialised(server.target, own_view(task))
+            semisync.wait_until_initialised(server.target, semisync.worker_config(task))
         with tf.train.MonitoredTrainingSession(
             master=server.target,
             is_chief=chief,
             checkpoint_dir=out if chief else None,
-            config=own_view(task),
+            config=semisync.worker_config(task),
             hooks=[Barrier(mode, task, workers)] + hooks,
             save_checkpoint_secs=None,
             save_checkpoint_steps=10**9,

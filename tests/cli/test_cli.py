@@ -78,3 +78,14 @@ def test_a_missing_extra_is_named(monkeypatch, capsys):
     error = capsys.readouterr().err
     assert "'kazoo_not_there' is not installed" in error
     assert "semisync[report]" in error
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    command = f"{sys.executable} -m semisync.cli --help"
+    listing = f"{sys.executable} -c 'from semisync.cli import main; import sys; sys.exit(main())'"
+    done = subprocess.run(
+        ["bash", "-c", f"{command} | true; {listing} demo --help | true; echo ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+    )
+    assert "Traceback" not in done.stderr

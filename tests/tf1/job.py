@@ -25,7 +25,7 @@ import numpy as np
 
 import semisync
 from semisync.compat import tf
-from semisync.demo.readiness import Barrier, own_view, wait_until_initialised
+from semisync.demo.barrier import Barrier
 
 ROWS, DIM, BATCH = 13, 3, 5
 
@@ -101,12 +101,12 @@ def train(case, spec, server):
             hooks = [Before(out)] + hooks + [After(out)]
         log = []
         if not chief:
-            wait_until_initialised(server.target, own_view(task))
+            semisync.wait_until_initialised(server.target, semisync.worker_config(task))
         with tf.train.MonitoredTrainingSession(
             master=server.target,
             is_chief=chief,
             hooks=hooks,
-            config=own_view(task),
+            config=semisync.worker_config(task),
             checkpoint_dir=out + ".checkpoints" if chief and case["save_every"] else None,
             scaffold=tf.train.Scaffold(saver=tf.train.Saver(sharded=True, max_to_keep=1000)),
             save_checkpoint_secs=None,

@@ -40,17 +40,17 @@ EVENTS = st.lists(
 
 @given(EVENTS, st.integers(1, 5), st.booleans())
 def test_every_ticket_is_accounted_for_once(events, size, paced):
-    ledger = Ledger(size, paced=paced, epoch=7)
+    ledger = Ledger(size, paced=paced, first=1000)
     issued, applied = [], []
     for what, number in events:
         if what == "issue":
-            issued += ledger.issue(ledger.tickets_due(waiting=0))
+            issued += ledger.issue(ledger.tickets_due(undrawn=0))
         elif what == "join":
             ledger.receive("worker", NO_TICKET, JOINED)
         elif what == "foreign":
             ledger.receive("ghost", number, 0)
         elif what == "lose":
-            ledger.presume_lost(waiting=0)
+            ledger.presume_lost(ledger.in_hands(undrawn=0))
         elif issued:
             ticket = issued[number % len(issued)]
             ledger.receive("worker", ticket, GIVEN_BACK if what == "give back" else number)
@@ -64,37 +64,37 @@ def test_every_ticket_is_accounted_for_once(events, size, paced):
 
 
 def test_unpaced_tickets_are_always_waiting():
-    ledger = Ledger(4, epoch=7)
-    assert ledger.tickets_due(waiting=0) == 4
-    assert ledger.tickets_due(waiting=3) == 1
+    ledger = Ledger(4, first=1000)
+    assert ledger.tickets_due(undrawn=0) == 4
+    assert ledger.tickets_due(undrawn=3) == 1
     for worker in range(9):
         ledger.receive("worker %d" % worker, NO_TICKET, JOINED)
-    assert ledger.tickets_due(waiting=3) == 6
+    assert ledger.tickets_due(undrawn=3) == 6
 
 
 def test_paced_tickets_are_m_a_step():
-    ledger = Ledger(3, paced=True, epoch=7)
-    tickets = ledger.issue(ledger.tickets_due(waiting=0))
+    ledger = Ledger(3, paced=True, first=1000)
+    tickets = ledger.issue(ledger.tickets_due(undrawn=0))
     assert len(tickets) == 3
     for ticket in tickets[:2]:
         ledger.receive("worker", ticket, 0)
-    assert ledger.tickets_due(waiting=0) == 0
+    assert ledger.tickets_due(undrawn=0) == 0
     ledger.receive("worker", tickets[2], 0)
     assert apply_all(ledger) == [tickets]
-    assert ledger.tickets_due(waiting=0) == 3
+    assert ledger.tickets_due(undrawn=0) == 3
 
 
 def test_a_paced_ticket_that_comes_back_or_is_lost_is_replaced():
-    ledger = Ledger(3, paced=True, epoch=7)
-    tickets = ledger.issue(ledger.tickets_due(waiting=0))
+    ledger = Ledger(3, paced=True, first=1000)
+    tickets = ledger.issue(ledger.tickets_due(undrawn=0))
     ledger.receive("worker", tickets[0], GIVEN_BACK)
-    assert ledger.tickets_due(waiting=2) == 1
-    assert ledger.presume_lost(waiting=1) == 1
-    assert ledger.tickets_due(waiting=1) == 1
+    assert ledger.tickets_due(undrawn=2) == 1
+    ledger.presume_lost(ledger.in_hands(undrawn=1))
+    assert ledger.tickets_due(undrawn=1) == 1
 
 
 def test_a_batch_of_an_earlier_run_changes_nothing():
-    earlier, ledger = Ledger(1, epoch=7), Ledger(1, epoch=8)
+    earlier, ledger = Ledger(1, first=1000), Ledger(1, first=2000)
     ledger.issue(2)
     for ticket in earlier.issue(2):
         ledger.receive("worker", ticket, 0)
@@ -104,23 +104,36 @@ def test_a_batch_of_an_earlier_run_changes_nothing():
 
 
 def test_a_batch_that_was_presumed_lost_still_counts_when_it_comes():
-    ledger = Ledger(1, epoch=7)
+    ledger = Ledger(1, first=1000)
     (ticket,) = ledger.issue(1)
-    ledger.presume_lost(waiting=0)
+    ledger.presume_lost(ledger.in_hands(undrawn=0))
     ledger.receive("worker", ticket, 5)
     assert apply_all(ledger) == [[ticket]]
 
 
+def test_a_paced_ticket_that_comes_after_all_is_not_replaced_again():
+    ledger = Ledger(2, paced=True, first=1000)
+    tickets = ledger.issue(ledger.tickets_due(undrawn=0))
+    ledger.presume_lost(tickets[:1])
+    tickets += ledger.issue(ledger.tickets_due(undrawn=0))
+    assert len(tickets) == 3
+    for ticket in tickets:
+        ledger.receive("worker", ticket, 0)
+    assert apply_all(ledger) == [tickets[:2]]
+    assert ledger.tickets_due(undrawn=0) == 1  # one batch of the next step is pending already
+
+
 def test_only_drawn_tickets_are_presumed_lost():
-    ledger = Ledger(1, epoch=7)
-    ledger.issue(5)
-    assert ledger.presume_lost(waiting=2) == 3
-    assert ledger.in_hands(waiting=2) == 0
+    ledger = Ledger(1, first=1000)
+    tickets = ledger.issue(5)
+    assert ledger.in_hands(undrawn=2) == tickets[:3]
+    ledger.presume_lost(tickets[:3])
+    assert ledger.in_hands(undrawn=2) == []
 
 
 def test_members_come_and_go():
     clock = Clock()
-    ledger = Ledger(2, epoch=7, clock=clock)
+    ledger = Ledger(2, first=1000, clock=clock)
     first, second = ledger.issue(2)
     ledger.receive("a", NO_TICKET, JOINED)
     ledger.receive("b", first, 0)

@@ -1,0 +1,219 @@
+"""What a user can do right and wrong, in one process with a local session: fast, no cluster."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import semisync
+from semisync.compat import tf
+from semisync.errors import SemisyncError, UsageError
+
+
+class Job:
+    """A small paced or unpaced job: loss = w * x, one worker that is the chief."""
+
+    def __init__(self, batches_per_step=2, optimizer=None, scope=None, **options):
+        self.graph = tf.Graph()
+        with self.graph.as_default():
+            self.step = tf.train.get_or_create_global_step()
+            self.x = tf.placeholder(tf.float32, [])
+            weight = tf.get_variable("w", initializer=0.0)
+            other = tf.get_variable("b", initializer=0.0)
+            loss = other + weight * tf.check_numerics(self.x, "the input")
+            self.weight = weight
+            self.optimizer = semisync.GlobalBatchOptimizer(
+                optimizer or tf.train.GradientDescentOptimizer(1.0), batches_per_step, **options
+            )
+            with scope() if scope else contextlib.nullcontext():
+                self.train_op = self.optimizer.minimize(loss, global_step=self.step)
+            self.hook = None
+
+    @contextlib.contextmanager
+    def session(self, hook=True, **options):
+        """A MonitoredTrainingSession with the optimizer's hook."""
+        with self.graph.as_default():
+            if hook:
+                self.hook = self.optimizer.make_session_run_hook(True, **options)
+            hooks = [self.hook] if hook else []
+            with tf.train.MonitoredTrainingSession(hooks=hooks) as session:
+                yield session
+
+    def train(self, session, *inputs):
+        for value in inputs:
+            session.run(self.train_op, {self.x: value})
+
+
+def test_paced_training_never_shows_staleness_even_with_a_policy_that_ignores_it():
+    job = Job(paced=True)
+    with job.session() as session:
+        job.train(session, *np.ones(400))
+    assert job.hook.ledger.staleness == {0: 400}
+
+
+def test_the_last_partial_global_batch_is_the_mean_of_its_own():
+    job = Job(batches_per_step=4, paced=True)
+    weights = []
+
+    class Look(tf.train.SessionRunHook):
+        def end(self, session):
+            weights.append(session.run(job.weight))
+
+    with job.graph.as_default():
+        hook = job.optimizer.make_session_run_hook(True)
+        with tf.train.MonitoredTrainingSession(hooks=[hook, Look()]) as session:
+            job.train(session, 1, 2, 3, 6, 10)
+    assert weights == [-3.0 - 10.0]
+
+
+def test_a_batch_that_fails_costs_nothing_and_keeps_its_ticket():
+    job = Job(paced=True)
+    with job.session(patience=60.0) as session:
+        job.train(session, 1, 1, 1)
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            job.train(session, float("nan"))
+        job.train(session, 1)
+    assert job.hook.ledger.fates["admitted"] == 4
+    assert job.hook.ledger.fates["lost"] == 0
+    assert job.hook.ledger.presumed_lost == set()
+
+
+def test_a_failure_of_the_chiefs_thread_ends_the_job(tmp_path):
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    job = Job()
+    with pytest.raises(OSError, match="audit"), job.session(
+        audit=str(folder / "audit"), patience=60.0
+    ) as session:
+        (folder / "audit").unlink()
+        folder.rmdir()
+        job.train(session, *np.ones(1000))
+
+
+def test_the_chief_ends_without_a_member_that_fell_silent():
+    job = Job()
+    with job.graph.as_default():
+        ghost = job.optimizer.desk.tell(
+            "ghost", tf.constant(-1, tf.int64), tf.constant(-1, tf.int64)
+        )
+    with job.session(patience=1.0) as session:
+        session.run(ghost)
+        job.train(session, 1, 1)
+    assert job.hook.ledger.members == {"ghost"}
+    assert job.hook.ledger.fates["admitted"] == 2
+
+
+def test_a_token_ahead_of_the_step_counts_as_the_oldest():
+    job = Job(batches_per_step=1, staleness=semisync.Threshold(2), paced=True)
+    with job.graph.as_default():
+        rewound = job.optimizer.worker.token.assign(10**6)
+    with job.session() as session:
+        job.train(session, 1, 1, 1, 1)
+        session.run(rewound)
+        job.train(session, 1)
+    assert job.hook.ledger.staleness == {0: 4, 4: 1}
+    assert job.hook.ledger.fates["stale"] == 1
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        lambda: tf.variable_scope("m", partitioner=tf.fixed_size_partitioner(2)),
+        lambda: tf.variable_scope("m", regularizer=tf.nn.l2_loss),
+        lambda: tf.variable_scope("m", reuse=tf.AUTO_REUSE),
+        lambda: tf.name_scope("tower"),
+        lambda: tf.device("/cpu:0"),
+    ],
+)
+def test_the_scope_around_minimize_does_not_matter(scope):
+    job = Job(scope=scope)
+    with job.session() as session:
+        job.train(session, 1, 1)
+    assert job.hook.ledger.fates["admitted"] == 2
+
+
+def test_variables_and_slots_keep_the_names_of_the_plain_optimizer():
+    def names(wrap):
+        with tf.Graph().as_default(), tf.variable_scope("model"), tf.name_scope("tower"):
+            loss = tf.square(tf.get_variable("w", initializer=1.0))
+            optimizer = wrap(tf.train.AdamOptimizer())
+            optimizer.minimize(loss, global_step=tf.train.get_or_create_global_step())
+            return sorted(variable.name for variable in tf.global_variables())
+
+    assert names(lambda plain: semisync.GlobalBatchOptimizer(plain, 2)) == names(
+        lambda plain: plain
+    )
+
+
+def test_two_optimizers_in_one_graph_keep_apart():
+    with tf.Graph().as_default():
+        step = tf.train.get_or_create_global_step()
+        first, second = tf.get_variable("a", initializer=0.0), tf.get_variable("b", initializer=0.0)
+        hooks, train = [], []
+        for variable, size in ((first, 1), (second, 2)):
+            optimizer = semisync.GlobalBatchOptimizer(tf.train.GradientDescentOptimizer(1.0), size)
+            train.append(optimizer.minimize(variable, global_step=step))
+            hooks.append(optimizer.make_session_run_hook(True))
+        with tf.train.MonitoredTrainingSession(hooks=hooks) as session:
+            for _ in range(4):
+                session.run(train)
+    assert [hook.ledger.fates["admitted"] for hook in hooks] == [4, 4]
+
+
+def test_a_forgotten_hook_is_named():
+    job = Job()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="make_session_run_hook"), job.session(
+        hook=False
+    ) as session:
+        job.train(session, 1)
+
+
+def test_a_missing_chief_is_named():
+    job = Job()
+    with job.graph.as_default():
+        hook = job.optimizer.make_session_run_hook(False, patience=0.0)
+        hook.LOOK_EVERY = 0.2
+        with pytest.raises(
+            SemisyncError, match=r"is_chief=True\), is not running"
+        ), tf.train.MonitoredTrainingSession(hooks=[hook]):
+            pass
+
+
+def sgd():
+    return tf.train.GradientDescentOptimizer(0.1)
+
+
+@pytest.mark.parametrize(
+    "make, says",
+    [
+        (lambda: semisync.GlobalBatchOptimizer(sgd(), 0), "whole number of 1 or more, not 0"),
+        (lambda: semisync.GlobalBatchOptimizer(sgd(), 1.5), "not 1.5"),
+        (lambda: semisync.GlobalBatchOptimizer(sgd(), True), "not True"),
+        (lambda: semisync.GlobalBatchOptimizer(sgd(), 2, staleness=4), r"Threshold\(4\)"),
+        (lambda: semisync.GlobalBatchOptimizer("sgd", 2), "not 'str'"),
+        (
+            lambda: semisync.GlobalBatchOptimizer(tf.train.SyncReplicasOptimizer(sgd(), 2), 2),
+            "SyncReplicasOptimizer aggregates already",
+        ),
+        (lambda: semisync.Threshold(-1), "0 or more, not -1"),
+        (
+            lambda: semisync.GlobalBatchOptimizer(sgd(), 2).make_session_run_hook(True),
+            "call minimize or apply_gradients before",
+        ),
+        (
+            lambda: semisync.GlobalBatchOptimizer(sgd(), 2).minimize(tf.get_variable("v", [])),
+            "global_step=",
+        ),
+        (lambda: semisync.GlobalBatchOptimizer(sgd(), 2).apply_gradients([]), "no variable has"),
+    ],
+)
+def test_a_mistake_is_one_sentence(make, says):
+    with tf.Graph().as_default(), pytest.raises(UsageError, match=says) as error:
+        make()
+    assert "\n" not in str(error.value)
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers():
+    with tf.Graph().as_default():
+        assert semisync.GlobalBatchOptimizer(sgd(), np.int64(4)).batches_per_step == 4
+        assert semisync.Threshold(np.int32(2)).bound == 2
