@@ -30,7 +30,9 @@ class Subcommand(NamedTuple):
 
 
 SUBCOMMANDS = {
-    "demo": Subcommand("semisync.demo.command", "train, convert and compare, in one go", "torch"),
+    "demo": Subcommand(
+        "semisync.demo.command", "train, convert and compare, in one go", "tf,torch,report"
+    ),
     "inspect": Subcommand("migrate.commands.inspect", "list what a TF checkpoint holds", "torch"),
     "convert": Subcommand(
         "migrate.commands.convert", "turn a TF checkpoint into one for TorchRec", "torch"

@@ -57,7 +57,7 @@ def console(text, folder, python):
     pieces = _COMMAND.split(text)[1:]
     commands = [command.replace("\n> ", "\n") for command in pieces[::2]]
     script = "".join(
-        "{}\ncode=$?; echo; echo '{}' $code; (exit $code)\n".format(command, _MARK)
+        "{}\n_code=$?; echo; echo '{}' $_code; (exit $_code)\n".format(command, _MARK)
         for command in commands
     )
     done = _run(["bash", "-c", script], folder, python, subprocess.STDOUT)
