@@ -26,7 +26,7 @@ help:
 	@echo 'make clean   removes what make made'
 
 demo: $(VENV)
-	.venv/bin/semisync demo $(DEMO_ARGS)
+	@.venv/bin/semisync demo $(DEMO_ARGS)
 
 test: $(VENV) tf1-environment check
 	REQUIRE=$(REQUIRE) .venv/bin/python -m pytest $(PYTEST_ARGS)
@@ -47,18 +47,20 @@ format: $(VENV)
 # torch first and with its dependencies, the rest exactly as frozen: requirements/py311.txt says why.
 $(VENV): requirements/torch.txt requirements/py311.txt setup.cfg pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo 'make: Python 3.11 is needed ($(PYTHON) is not on PATH); set PYTHON=/path/to/python3.11'; exit 3; }
-	$(PYTHON) -m venv --clear .venv
-	.venv/bin/pip install --quiet -r requirements/torch.txt
-	.venv/bin/pip install --quiet --no-deps -r requirements/py311.txt
-	.venv/bin/pip install --quiet --no-deps --no-build-isolation -e .
-	touch $@
+	@echo 'making .venv: TensorFlow, torch and TorchRec take a few minutes, once'
+	@$(PYTHON) -m venv --clear .venv
+	@.venv/bin/pip install --quiet -r requirements/torch.txt
+	@.venv/bin/pip install --quiet --no-deps -r requirements/py311.txt
+	@.venv/bin/pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
 
 $(VENV_TF1): requirements/py37.txt setup.cfg pyproject.toml
-	$(PYTHON3.7) -m venv --clear .venv-tf1
-	.venv-tf1/bin/pip install --quiet --upgrade pip==24.0
-	.venv-tf1/bin/pip install --quiet --no-deps -r requirements/py37.txt
-	.venv-tf1/bin/pip install --quiet --no-deps --no-build-isolation -e .
-	touch $@
+	@echo 'making .venv-tf1: TensorFlow 1.15.5 on Python 3.7, once'
+	@$(PYTHON3.7) -m venv --clear .venv-tf1
+	@.venv-tf1/bin/pip install --quiet --upgrade pip==24.0
+	@.venv-tf1/bin/pip install --quiet --no-deps -r requirements/py37.txt
+	@.venv-tf1/bin/pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
 
 # .venv-tf1 where a Python 3.7 is found; without one the TensorFlow 1.15 tests are skipped, unless
 # REQUIRE names tf1.

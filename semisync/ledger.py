@@ -45,9 +45,8 @@ class Ledger:
     def __init__(self, batches_per_step, paced=False, first=None, clock=time.monotonic):
         self.batches_per_step = batches_per_step
         self.paced = paced
-        self.outstanding: Dict[
-            int, None
-        ] = {}  # in the order of issue, which is the order in which they are drawn
+        # Tickets in the order of issue, which is the order in which they are drawn.
+        self.outstanding: Dict[int, None] = {}
         self.presumed_lost: Set[int] = set()
         self.pending: Deque[Commit] = collections.deque()
         self.members: Set[str] = set()

@@ -29,7 +29,7 @@ import collections
 import numbers
 from typing import Any, Dict, List, Tuple
 
-from semisync.compat import tf
+from semisync.compat import raw_ops, tf
 from semisync.desk import Desk
 from semisync.errors import UsageError
 from semisync.gradients import nothing, pack, unpack, weighted_mean
@@ -152,7 +152,8 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             tickets = tf.placeholder(tf.int64, [size], name="tickets")
             tokens = tf.placeholder(tf.int64, [size], name="tokens")
             count = tf.placeholder(tf.int32, [], name="count")
-            step = tf.cast(global_step, tf.int64) + 0
+            # A copy: a reference variable's value is an alias, and would be fetched as it is later.
+            step = tf.cast(raw_ops.DeepCopy(x=global_step), tf.int64)
             staleness = step - tokens
             live = tf.cast(tf.range(size) < count, tf.float32)
             weights = tf.cast(self._policy(tf.cast(staleness, tf.float32)), tf.float32) * live
