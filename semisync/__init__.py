@@ -6,7 +6,11 @@ Nothing heavy is imported before it is used: `import semisync` needs no TensorFl
 import importlib
 
 _HOME = {
+    "Exponential": "semisync.staleness",
     "GlobalBatchOptimizer": "semisync.optimizer",
+    "Hinge": "semisync.staleness",
+    "Inverse": "semisync.staleness",
+    "Polynomial": "semisync.staleness",
     "Threshold": "semisync.staleness",
     "wait_until_initialised": "semisync.readiness",
     "worker_config": "semisync.readiness",

@@ -4,6 +4,12 @@ The staleness of a batch is the global step at which it is applied, minus its to
 step at which its parameters were read): 0, 1, 2, ... A policy maps it to a weight in [0, 1]. Any
 callable that maps a float32 tensor of stalenesses to a float32 tensor of weights of the same
 shape is a policy.
+
+    Threshold(n)        1 up to n, then 0              GBA, arXiv 2205.11048
+    Inverse()           1 / max(s, 1)                  Zhang et al., IJCAI 2016, arXiv 1511.05950
+    Polynomial(a)       (s + 1)^-a                     FedAsync, arXiv 1903.03934
+    Hinge(a, b)         1 up to b, then 1 / (a (s - b) + 1)     the same
+    Exponential(a)      exp(-a s)
 """
 
 import numbers
@@ -11,8 +17,15 @@ import numbers
 from semisync.errors import UsageError
 
 
+def _tf():
+    """TensorFlow, imported only when a policy is applied: it can be made without."""
+    from semisync.compat import tf
+
+    return tf
+
+
 class Threshold:
-    """Weight 1 up to `bound` steps of staleness, 0 beyond it (GBA, arXiv 2205.11048).
+    """Weight 1 up to `bound` steps of staleness, 0 beyond it.
 
     Args:
       bound: the largest staleness, in global steps, that still counts. 0 admits only gradients
@@ -27,9 +40,78 @@ class Threshold:
         self.bound = int(bound)
 
     def __call__(self, staleness):
-        from semisync.compat import tf  # here, so that the policy can be made without TensorFlow
-
+        tf = _tf()
         return tf.cast(tf.less_equal(staleness, float(self.bound)), tf.float32)
 
     def __repr__(self):
         return "Threshold({})".format(self.bound)
+
+
+class Inverse:
+    """Weight 1 / staleness, and 1 for a batch that is not late."""
+
+    def __call__(self, staleness):
+        return 1.0 / _tf().maximum(staleness, 1.0)
+
+    def __repr__(self):
+        return "Inverse()"
+
+
+class Polynomial:
+    """Weight (staleness + 1) ** -power.
+
+    Args:
+      power: 0 or more; 0.5 is FedAsync's own.
+    """
+
+    def __init__(self, power=0.5):
+        self.power = _not_negative("Polynomial", power)
+
+    def __call__(self, staleness):
+        return (staleness + 1.0) ** -self.power
+
+    def __repr__(self):
+        return "Polynomial({})".format(self.power)
+
+
+class Hinge:
+    """Weight 1 up to `bound` steps of staleness, 1 / (slope * (staleness - bound) + 1) beyond it.
+
+    Args:
+      slope: 0 or more.
+      bound: in global steps, 0 or more.
+    """
+
+    def __init__(self, slope, bound):
+        self.slope = _not_negative("Hinge", slope)
+        self.bound = _not_negative("Hinge", bound)
+
+    def __call__(self, staleness):
+        return 1.0 / (self.slope * _tf().maximum(staleness - self.bound, 0.0) + 1.0)
+
+    def __repr__(self):
+        return "Hinge({}, {})".format(self.slope, self.bound)
+
+
+class Exponential:
+    """Weight exp(-rate * staleness).
+
+    Args:
+      rate: a global step, 0 or more.
+    """
+
+    def __init__(self, rate):
+        self.rate = _not_negative("Exponential", rate)
+
+    def __call__(self, staleness):
+        return _tf().exp(-self.rate * staleness)
+
+    def __repr__(self):
+        return "Exponential({})".format(self.rate)
+
+
+def _not_negative(policy, number):
+    valid = isinstance(number, numbers.Real) and not isinstance(number, bool)
+    if not valid or not 0 <= number < float("inf"):
+        raise UsageError("{} takes numbers of 0 or more, not {!r}".format(policy, number))
+    return float(number)
