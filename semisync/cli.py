@@ -95,6 +95,7 @@ def main(argv: Optional[List[str]] = None) -> int:
 
 
 def _fail(name: str, error: SemisyncError) -> int:
+    sys.stdout.flush()
     print(f"semisync {name}: {error}", file=sys.stderr)
     return BAD_INPUT
 

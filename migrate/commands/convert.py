@@ -13,6 +13,7 @@ from migrate.manifest import Manifest
 from migrate.planning import plan
 from migrate.plans import STRATEGIES, Plan
 from migrate.sources.bundle import Checkpoint, open_checkpoint
+from migrate.targets.staging import refuse_existing
 from semisync.errors import BadInput, UsageError
 
 _QUIET_SECONDS = 2.0  # a conversion that is over by then shows no progress
@@ -40,6 +41,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Converts, or prints the plan; returns 0."""
+    if not args.dry_run:
+        refuse_existing(args.out)  # before the reading, which may take long
     with open_checkpoint(args.prefix) as checkpoint:
         chosen = _plan(args, checkpoint)
     if args.dry_run:

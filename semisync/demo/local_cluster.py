@@ -59,6 +59,8 @@ class LocalCluster:
         """Starts one process; returns its Popen."""
         spec = dict(spec, cluster=self.addresses, job=job, task=task)
         environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2", CUDA_VISIBLE_DEVICES="-1")
+        # Set by importing TensorFlow 2.x; it would make a 1.15 behave like 2.x.
+        environment.pop("TF2_BEHAVIOR", None)
         with open(self.log(job, task), "ab") as log:
             try:
                 process = subprocess.Popen(

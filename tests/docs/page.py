@@ -15,6 +15,8 @@ import pathlib
 import re
 import subprocess
 
+from tests.support.require import environment
+
 _BLOCK = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^\$ (.*(?:\n> .*)*)\n?", re.MULTILINE)
 _MARK = "--- exit code"
@@ -85,11 +87,10 @@ def compare(expected, printed, command=""):
 
 def _run(command, folder, python, errors):
     path = os.pathsep.join([str(pathlib.Path(python).parent), os.environ["PATH"]])
-    environment = dict(os.environ, PATH=path, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1")
     return subprocess.run(
         command,
         cwd=str(folder),
-        env=environment,
+        env=environment(PATH=path, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1"),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=errors,

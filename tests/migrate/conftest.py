@@ -6,14 +6,16 @@ import sys
 
 import pytest
 
-from tests.support.require import tf1_python
+from tests.support.require import environment, tf1_python
 
 _WRITER = pathlib.Path(__file__).parent / "write_checkpoints.py"
 
 
 def _write(python, folder, *options):
     command = [python, str(_WRITER), str(folder), *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, check=False, env=environment()
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     return folder
 

@@ -34,3 +34,11 @@ def shared(*parts):
     if not path.exists():
         skip_without("shared", "there is no {}".format(path))
     return path
+
+
+def environment(**more):
+    """This process's environment for another interpreter.
+
+    Importing TensorFlow 2.x sets TF2_BEHAVIOR, which would make TensorFlow 1.15 behave like 2.x.
+    """
+    return dict({k: v for k, v in os.environ.items() if k != "TF2_BEHAVIOR"}, **more)
