@@ -111,6 +111,14 @@ class _Rows(NamedTuple):
     weights: Optional[np.ndarray]
     cluster_count: Optional[int]
 
+    def reach(self, ranks: float) -> float:
+        """How far a placement can move where no row moves by more than `ranks` in rank.
+
+        A row of the rarer class then passes at most 2 `ranks` rows of the other.
+        """
+        positives = int(np.count_nonzero(self.positive))
+        return min(1.0, 2 * ranks / max(positives, len(self.positive) - positives))
+
     def observations(self) -> int:
         """Rows of the rarer class, or clusters if there are fewer."""
         positives = int(np.count_nonzero(self.positive))
@@ -127,10 +135,10 @@ class _Model:
         self.auc = self._ranking.area()
         self.placements = self._ranking.placements()
 
-    def ranks_like(self, other: "_Model") -> bool:
-        """Whether both order all rows alike, ties included."""
+    def farthest_move(self, other: "_Model") -> float:
+        """By how many rows the mid-rank of some row differs at most; 0 if both rank all alike."""
         mine, theirs = self._ranking.groups, other._ranking.groups
-        return np.array_equal(mine.group_of_row(), theirs.group_of_row())
+        return float(np.abs(mine.mid_ranks() - theirs.mid_ranks()).max())
 
     def side(self) -> Side:
         """The figures to report."""
@@ -183,8 +191,10 @@ def _interval(
     notes = []
     if _shows_no_spread(moved, found):
         interval = Interval(delta, delta)
-        if not old.ranks_like(new):
-            interval = unmoved_interval(delta, observations)
+        ranks = old.farthest_move(new)
+        if ranks:
+            reach = rows.reach(ranks) if float(np.ptp(moved)) <= _ROUNDING else 1.0
+            interval = unmoved_interval(delta, observations, reach)
             notes.append(
                 "The standard error is 0 although the models rank differently; the interval is "
                 f"the rule of three's for {observations:,} observations (rows of the rarer class, "

@@ -41,19 +41,22 @@ def normal_interval(delta: float, standard_error: float) -> Interval:
     return Interval(delta - half, delta + half)
 
 
-def unmoved_interval(delta: float, observations: int) -> Interval:
+def unmoved_interval(delta: float, observations: int, reach: float) -> Interval:
     """The interval where every row sees the same difference, so that the standard error is 0.
 
     Zero is then what a small sample shows, not what is known. Had a share s of all observations
     differed from the rest, n of them would all have missed it with probability (1 - s)^n, so with
     95 % confidence s < -ln(0.05) / n: the "rule of three". One that differs lies within
-    1 + |delta| of the rest, since placements lie in [0, 1].
+    reach + |delta| of the rest.
 
     Args:
         delta: the difference.
         observations: rows of the rarer class, or clusters if there are fewer.
+        reach: how far a placement may move between the models, at most 1. Like a standard error it
+            is taken from the sample: two models whose ranks differ only in the last digits of
+            their scores swap neighbours, and move no placement far.
     """
-    half = min(1.0, -math.log(ALPHA) / observations) * (1 + abs(delta))
+    half = min(1.0, -math.log(ALPHA) / observations) * (reach + abs(delta))
     return Interval(delta - half, delta + half)
 
 

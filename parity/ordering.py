@@ -24,11 +24,12 @@ class TieGroups(NamedTuple):
     order: np.ndarray  # int64 (rows,)
     edges: np.ndarray  # int64 (groups + 1,), from 0 to rows
 
-    def group_of_row(self) -> np.ndarray:
-        """int64 (rows,): the dense rank, from 0, of each row's score."""
-        groups = np.empty(len(self.order), np.int64)
-        groups[self.order] = np.repeat(np.arange(len(self.edges) - 1), np.diff(self.edges))
-        return groups
+    def mid_ranks(self) -> np.ndarray:
+        """float64 (rows,): the rank, from 0, of each row's score; the middle one of its ties."""
+        ranks = np.empty(len(self.order))
+        middles = (self.edges[:-1] + self.edges[1:] - 1) / 2
+        ranks[self.order] = np.repeat(middles, np.diff(self.edges))
+        return ranks
 
 
 def sortable_bits(scores: np.ndarray) -> np.ndarray:

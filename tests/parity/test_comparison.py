@@ -194,6 +194,24 @@ def test_a_large_sample_without_a_moved_row_is_equivalent():
     assert found.verdict == "EQUIVALENT"
 
 
+@pytest.mark.parametrize("rows, positives", [(1600, 338), (5400, 39)])
+def test_neighbours_of_one_class_that_swap_do_not_unsettle_the_verdict(rows, positives):
+    """As two frameworks' rounding does: no placement moves, and the standard error is 0."""
+    labels = np.zeros(rows)
+    labels[np.linspace(0, rows - 1, positives).astype(int)] = 1
+    baseline = np.linspace(0, 1, rows)
+    candidate = baseline.copy()
+    assert labels[2] == labels[3]
+    candidate[[2, 3]] = baseline[[3, 2]]
+    found = parity.compare(labels, baseline, candidate)
+    assert (found.delta, found.standard_error) == (0, 0)
+    assert (
+        0 < found.interval.high == pytest.approx(-np.log(0.05) / positives * 2 / (rows - positives))
+    )
+    assert found.verdict == "EQUIVALENT"
+    assert "rule of three" in found.notes[0]
+
+
 def test_few_observations_are_noted():
     labels, baseline, candidate = models()
     assert parity.compare(labels, baseline, candidate).notes == ()
