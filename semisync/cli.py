@@ -19,6 +19,7 @@ from semisync.errors import MissingExtra, SemisyncError
 
 BAD_INPUT = 3
 BROKEN_PIPE = 141  # what a shell reports of a process that SIGPIPE ended
+INTERRUPTED = 130  # and of one that Ctrl-C ended
 
 
 class Subcommand(NamedTuple):
@@ -82,6 +83,10 @@ def main(argv: Optional[List[str]] = None) -> int:
     except BrokenPipeError:  # the reader of our output has gone, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except OSError as error:  # no room, no permission, no such folder
+        return _fail(name, SemisyncError(f"{error.filename or 'the system'}: {error.strerror}"))
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] in {"semisync", "migrate", "parity"}:
             raise

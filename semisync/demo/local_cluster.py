@@ -1,9 +1,11 @@
 """A real TensorFlow cluster on this machine: separate processes, on ports that the kernel picks.
 
-Each process runs `python -m MODULE SPEC`, where SPEC is a JSON object with `cluster`, `job`, `task`
-and whatever the caller adds. The ports are held by bound, never listening sockets until the cluster
-stops. A TensorFlow server may bind beside one (both set SO_REUSEADDR), the kernel gives the port to
-nobody else, and so nothing is lost between choosing a port and using it.
+Each process runs `python -m MODULE SPEC`. SPEC is a JSON object with `cluster`, `job`, `task`,
+`parent` (this process's id, for `orphan.end_with_parent`) and whatever the caller adds.
+
+The ports are held by bound, never listening sockets until the cluster stops. A TensorFlow server
+may bind beside one (both set SO_REUSEADDR), the kernel gives the port to nobody else, and so
+nothing is lost between choosing a port and using it.
 """
 
 import json
@@ -57,7 +59,7 @@ class LocalCluster:
 
     def start(self, job, task, **spec):
         """Starts one process; returns its Popen."""
-        spec = dict(spec, cluster=self.addresses, job=job, task=task)
+        spec = dict(spec, cluster=self.addresses, job=job, task=task, parent=os.getpid())
         environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2", CUDA_VISIBLE_DEVICES="-1")
         # Set by importing TensorFlow 2.x; it would make a 1.15 behave like 2.x.
         environment.pop("TF2_BEHAVIOR", None)

@@ -2,10 +2,10 @@
 
     python -m semisync.demo.process SPEC
 
-SPEC (JSON) holds `cluster`, `job`, `task`, and: `data` (a folder with the saved click logs `train`
-and `test`), `out`, `modes`, `partitions`, `batch`, `batches` (how many in all), `batches_per_step`,
-`bound`, `learning_rate`, `pause` (seconds a batch takes besides computing), `slow_share`,
-`slow_factor`.
+SPEC is a JSON object. Besides what LocalCluster puts there it holds `data` (a folder with the saved
+click logs `train` and `test`), `out`, `modes`, `partitions`, `batch`, `batches` (how many in all),
+`batches_per_step`, `bound`, `learning_rate`, `pause` (seconds a batch takes besides computing),
+`slow_share`, `slow_factor`.
 
 What a mode leaves in OUT/MODE is told in `semisync.demo.training`; then the chief adds scores.npy
 (float32, of the held-out rows).
@@ -19,11 +19,13 @@ import numpy as np
 
 from semisync.compat import tf
 from semisync.demo import click_log, deepfm
+from semisync.demo.orphan import end_with_parent
 from semisync.demo.training import Training
 
 
 def main():
     spec = json.loads(sys.argv[1])
+    end_with_parent(spec["parent"])
     tf.disable_v2_behavior()
     tf.logging.set_verbosity(tf.logging.WARN)
     cluster, task = tf.train.ClusterSpec(spec["cluster"]), spec["task"]

@@ -89,3 +89,10 @@ def test_a_reader_that_goes_away_is_no_error():
         text=True,
     )
     assert "Traceback" not in done.stderr
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(capsys):
+    assert main(["demo", "--out", "/proc/none/demo"]) == 3
+    error = capsys.readouterr().err
+    assert error.startswith("semisync demo: /proc/none")
+    assert error.count("\n") == 1

@@ -2,8 +2,10 @@
 
 import os
 import pathlib
+import subprocess
 import sys
 
+import psutil
 import pytest
 
 from semisync.demo.local_cluster import LocalCluster
@@ -54,6 +56,26 @@ def test_nothing_outlives_the_cluster(tmp_path):
     for process in started.processes.values():
         with pytest.raises(ProcessLookupError):
             os.kill(process.pid, 0)
+
+
+KILLED = """
+import os, sys
+from semisync.demo.local_cluster import LocalCluster
+cluster = LocalCluster(sys.executable, "tests.support.puppet", 1, 1, sys.argv[1])
+cluster.start_all(do={"ps": "sleep", "worker": "sleep"})
+print(*(process.pid for process in cluster.processes.values()), flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_nothing_outlives_a_killed_parent(tmp_path):
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    processes = [
+        psutil.Process(int(pid)) for pid in killed.stdout.split() if psutil.pid_exists(int(pid))
+    ]
+    assert psutil.wait_procs(processes, timeout=20)[1] == []
 
 
 def test_the_stopwatch_leaves_the_warm_up_out():

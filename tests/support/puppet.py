@@ -4,7 +4,10 @@ import json
 import sys
 import time
 
+from semisync.demo.orphan import end_with_parent
+
 spec = json.loads(sys.argv[1])
+end_with_parent(spec["parent"])
 if spec["do"][spec["job"]] == "fail":
     print("log line")
     raise ValueError("the disk is on fire")

@@ -26,6 +26,7 @@ import numpy as np
 import semisync
 from semisync.compat import tf
 from semisync.demo.barrier import Barrier
+from semisync.demo.orphan import end_with_parent
 
 ROWS, DIM, BATCH = 13, 3, 5
 
@@ -156,6 +157,7 @@ def write_variables(session, path):
 
 def main():
     spec = json.loads(sys.argv[1])
+    end_with_parent(spec["parent"])
     server = tf.train.Server(
         tf.train.ClusterSpec(spec["cluster"]), job_name=spec["job"], task_index=spec["task"]
     )
