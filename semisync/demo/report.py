@@ -70,7 +70,7 @@ def write(folder: pathlib.Path, record: Dict[str, Any], comparison: "parity.Comp
 def _story(record: Dict[str, Any]) -> str:
     settings, data = record["settings"], record["data"]
     return (
-        f"A DeepFM with BatchNorm was trained on {data['rows']['train']:,} rows of {data['name']} "
+        f"A DeepFM with BatchNorm was trained on {data['rows']['train']:,} rows ({data['name']}) "
         f"by {settings['batches_per_step']} workers and {settings['partitions']} parameter "
         f"servers, {settings['batches']:,} batches of {settings['batch']} in each mode, with the "
         f"same Adagrad. {settings['slow_share']:.0%} of the batches took "
