@@ -18,6 +18,7 @@ from parity.equivalence import CONFIDENCE
 from parity.result import Comparison
 from parity.words import plain, signed
 from semisync.errors import UsageError
+from semisync.files import write_text
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -70,8 +71,8 @@ def write_report(
     files = ReportFiles(folder / "report.html", folder / "report.json")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _write(files.html, page)
-        _write(files.json, text)
+        write_text(files.html, page)
+        write_text(files.json, text)
     except OSError as error:
         raise UsageError(f"the report cannot be written to {folder}: {error.strerror}") from error
     return files
@@ -201,13 +202,3 @@ def _paragraphs(*sentences: str) -> str:
 
 def _captioned(caption: str, figure: str) -> str:
     return f"<figure><figcaption>{html.escape(caption)}</figcaption>\n{figure}</figure>"
-
-
-def _write(path: pathlib.Path, text: str) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
-    finally:
-        if beside.exists():
-            beside.unlink()

@@ -14,6 +14,7 @@ import socket
 import uuid
 
 from semisync.compat import raw_ops, tf
+from semisync.gradients import pack
 from semisync.ledger import GIVEN_BACK, JOINED, NO_TICKET
 
 NEVER_DRAWN = -1
@@ -34,8 +35,11 @@ class Worker:
         self.member = "{}:{} {}".format(socket.gethostname(), os.getpid(), self._identity)
         self._desk = desk
         self._global_step = global_step
-        self._gradients = gradients
-        with tf.device(_worker_device(gradients)):
+        self._payload = pack(gradients)
+        # What the device function in force gives to an op that is no variable, else where the
+        # gradients are computed.
+        self._device = tf.no_op(name="device").device or self._payload[0].device
+        with tf.device(self._device):
             self.ticket = self._hold("ticket", NEVER_DRAWN)
             self.token = self._hold("token", 0)
             self.join = desk.tell(self.member, _int64(NO_TICKET), _int64(JOINED))
@@ -58,7 +62,7 @@ class Worker:
         Args:
           put: ticket -> list of the ops that stage the batch's payload under it.
         """
-        with tf.device(_worker_device(self._gradients)):
+        with tf.device(self._device):
             ticket, token = self._spend()
             with tf.control_dependencies(put(ticket)):
                 told = self._desk.tell(self.member, ticket, token)
@@ -72,7 +76,7 @@ class Worker:
         spent it, since part of its payload may be staged; the next run then takes another ticket
         with the old token.
         """
-        with tf.control_dependencies([_tensor(gradient) for gradient in self._gradients]):
+        with tf.control_dependencies(self._payload):
             held = self.ticket.read_value()
             token = self.token.read_value()
         drawn = tf.Assert(
@@ -105,13 +109,3 @@ class Worker:
 
 def _int64(value):
     return tf.constant(value, tf.int64)
-
-
-def _tensor(gradient):
-    return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
-
-
-def _worker_device(gradients):
-    """The device of this worker's own ops: what the device function in force gives to an op that
-    is no variable, else where its gradients are computed."""
-    return tf.no_op(name="device").device or _tensor(gradients[0]).device

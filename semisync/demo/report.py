@@ -9,6 +9,7 @@ from typing import Any, Dict
 
 import parity
 from semisync.demo import figures
+from semisync.files import write_text
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -61,9 +62,7 @@ def write(folder: pathlib.Path, record: Dict[str, Any], comparison: "parity.Comp
         ("report.html", page),
         ("report.json", json.dumps(record, indent=2, allow_nan=False) + "\n"),
     ):
-        beside = folder / ("." + name)
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, folder / name)
+        write_text(folder / name, text)
     return str(folder / "report.html")
 
 

@@ -1,6 +1,5 @@
 """The demo's steps in order, each a few lines: read, train, convert, score, compare, report."""
 
-import glob
 import json
 import logging
 import os
@@ -8,15 +7,16 @@ import pathlib
 import shutil
 import sys
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Optional
 
 import numpy as np
 
-from parity import Comparison, Verdict, auc, compare
+from parity import Comparison, auc, compare
+from parity.command import EXIT
 from semisync.demo import click_log
 from semisync.demo.local_cluster import LocalCluster
 from semisync.demo.progress import Progress
-from semisync.errors import SemisyncError, UsageError
+from semisync.errors import UsageError
 
 MODES = ("async", "native-sync", "semi-sync")
 PS = 2
@@ -25,7 +25,6 @@ PAUSE = 0.03  # seconds that a batch takes besides computing, as reading and a r
 SLOW_SHARE, SLOW_FACTOR = 0.3, 5  # the stragglers: this share of the batches is so much slower
 BATCHES = 800  # of all workers together, in each mode
 TIMEOUT = 600  # seconds for all of the training
-EXIT = {Verdict.EQUIVALENT: 0, Verdict.NOT_EQUIVALENT: 1, Verdict.INCONCLUSIVE: 2}
 
 
 def tell(data: Optional[str], out: str, workers: int, tf_python: str) -> int:
@@ -172,7 +171,8 @@ def _convert(folder: pathlib.Path, progress: Progress) -> Dict[str, Any]:
     import migrate
 
     progress.show("converting the semi-synchronous checkpoint")
-    prefix = _latest(folder / "training" / "semi-sync")
+    result = folder / "training" / "semi-sync" / "result.json"
+    prefix = json.loads(result.read_text())["checkpoint"]
     started = time.monotonic()
     with migrate.open_checkpoint(prefix) as checkpoint:
         shards = len(checkpoint.shard_paths())
@@ -188,15 +188,6 @@ def _convert(folder: pathlib.Path, progress: Progress) -> Dict[str, Any]:
         "tensors": len(manifest.tensors),
         "seconds": round(time.monotonic() - started, 2),
     }
-
-
-def _latest(folder: pathlib.Path) -> str:
-    """The prefix of the checkpoint with the highest step."""
-    found: List[str] = glob.glob(str(folder / "model.ckpt-*.index"))
-    if not found:
-        raise SemisyncError(f"the training left no checkpoint in {folder}")
-    prefixes = [path[: -len(".index")] for path in found]
-    return max(prefixes, key=lambda prefix: int(prefix.rsplit("-", 1)[1]))
 
 
 def _compare(folder: pathlib.Path, test: click_log.ClickLog, progress: Progress) -> Comparison:

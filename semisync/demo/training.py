@@ -1,9 +1,10 @@
 """One mode's training in one worker of the demo's cluster: the graph, the session, the loop.
 
 The workers read the training log in time order, worker k every W-th batch from k on, and begin anew
-at its end. The chief writes OUT/progress.json while it trains and the checkpoint OUT/model.ckpt-*.
-Each worker writes OUT/staleness-K.json: how many of its batches had which staleness, in global
-steps; in semi-sync the chief's is that of all batches. The chief's pace is in OUT/result.json.
+at its end. The chief writes OUT/progress.json while it trains, the checkpoint OUT/model.ckpt-*, and
+at the end OUT/result.json: the pace, and the prefix of the last checkpoint. Each worker writes
+OUT/staleness-K.json: how many of its batches had which staleness, in global steps; in semi-sync the
+chief's is that of all batches.
 """
 
 import os
@@ -15,9 +16,9 @@ import semisync
 from semisync.compat import tf
 from semisync.demo import deepfm
 from semisync.demo.barrier import Barrier
-from semisync.demo.files import write_json
 from semisync.demo.modes import wrap
 from semisync.demo.stopwatch import Stopwatch
+from semisync.files import write_json
 
 HANG = 5000  # ms; SyncReplicasOptimizer leaves a worker waiting when others end (tensorflow#20342)
 
@@ -73,8 +74,11 @@ class Training:
             staleness = self._hooks[0].ledger.staleness
         write_json(os.path.join(self._out, "staleness-%d.json" % self._task), staleness)
         if self._chief:
-            pace = {"batches_per_second": self._stopwatch.batches_per_second}
-            write_json(os.path.join(self._out, "result.json"), pace)
+            result = {
+                "batches_per_second": self._stopwatch.batches_per_second,
+                "checkpoint": tf.train.latest_checkpoint(self._out),
+            }
+            write_json(os.path.join(self._out, "result.json"), result)
 
     def _session(self, server):
         return tf.train.MonitoredTrainingSession(

@@ -1,0 +1,22 @@
+"""Files that another process may read at any moment: it finds the old one or the new one, whole."""
+
+import json
+import os
+import pathlib
+
+
+def write_text(path, text):
+    """Writes `text` (UTF-8) beside its place and moves it there; a failure leaves nothing."""
+    path = pathlib.Path(path)
+    beside = path.with_name(".{}.{}".format(path.name, os.getpid()))
+    try:
+        beside.write_text(text, encoding="utf-8")
+        os.replace(str(beside), str(path))
+    finally:
+        if beside.exists():
+            beside.unlink()
+
+
+def write_json(path, value):
+    """`write_text` of `value` as JSON."""
+    write_text(path, json.dumps(value))
