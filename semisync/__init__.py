@@ -6,13 +6,21 @@ Nothing heavy is imported before it is used: `import semisync` needs no TensorFl
 import importlib
 
 _HOME = {
+    "ADMITTED": "semisync.fate",
+    "DECAYED": "semisync.fate",
     "Exponential": "semisync.staleness",
+    "Fate": "semisync.fate",
     "GlobalBatchOptimizer": "semisync.optimizer",
     "Hinge": "semisync.staleness",
     "Inverse": "semisync.staleness",
+    "LOST": "semisync.fate",
+    "PENDING": "semisync.fate",
     "Polynomial": "semisync.staleness",
+    "STALE": "semisync.fate",
     "Threshold": "semisync.staleness",
+    "restore_hook": "semisync.restore",
     "wait_until_initialised": "semisync.readiness",
+    "wrap": "semisync.presets",
     "worker_config": "semisync.readiness",
 }
 

@@ -1,18 +1,25 @@
 """The chief's thread: takes messages, forms global batches, applies them, issues tickets.
 
-It never blocks on a queue. It looks, works off what is there, and sleeps for about half of the time
-that the next global batch still needs at the present rate, between MIN_NAP and MAX_NAP seconds.
+It never blocks on a queue. It looks, works off what is there, and sleeps for the time that the next
+global batch still needs at the present rate, between MIN_NAP and MAX_NAP seconds; where the workers
+wait for it, no longer than PACED_NAP.
 """
 
-import json
 import threading
 import time
 
+from semisync import desk as desks
+from semisync.audit import AuditLog
+from semisync.board import ENDED, GAUGES
 from semisync.compat import tf
-from semisync.ledger import JOINED, Applied, Ledger
+from semisync.errors import SemisyncError
+from semisync.ledger import Ledger
 
-MIN_NAP = 0.0005
+MIN_NAP = 0.001
 MAX_NAP = 0.05
+PACED_NAP = 0.003
+POST_EVERY = 1.0  # seconds between two postings on the board
+STALLED = 30.0  # seconds without a global step after which the chief says who is missing
 
 
 class Chief(threading.Thread):
@@ -23,36 +30,57 @@ class Chief(threading.Thread):
       session: a raw tf.Session.
       coordinator: of that session; a failure here stops it and is raised in the main thread.
       quiet: a lock held while the variables change, so that a checkpoint sees whole steps.
-      patience: seconds without a message after which drawn tickets are presumed lost.
-      audit: a path for the JSON-lines audit log, or None.
+      patience: seconds of silence after which what a worker holds is lost.
+      audit: a path for the audit log, or None.
+      observed: list of (fetches, function): see `GlobalBatchHook.observe`.
     """
 
-    def __init__(self, optimizer, session, coordinator, quiet, patience, audit):
+    def __init__(self, optimizer, session, coordinator, quiet, patience, audit, observed):
         super().__init__(name="semisync-chief", daemon=True)
         self._optimizer = optimizer
-        self._desk = optimizer.desk
-        self._step = optimizer.apply_step
+        self._desk, self._board = optimizer.desk, optimizer.board
+        self._assembly, self._step = optimizer.assembly, optimizer.step
         self._session = session
         self._coordinator = coordinator
         self._quiet = quiet
-        self._patience = patience
-        self._audit = audit
+        self._audit = AuditLog(audit)
+        self._observed = observed
         self._finishing = threading.Event()
         self._rate = 1 / MIN_NAP  # batches a second, smoothed over the last looks
-        self._looked = time.monotonic()
-        self.ledger = Ledger(optimizer.batches_per_step, paced=optimizer.paced)
+        self._looked = self._posted = self._progress = time.monotonic()
+        self.beats = 0  # signs of life
+        self._pace = 0  # us a global step
+        self._waited = 0.0  # us, the mean over the last global batch
+        self._clock = self._posted_clock = 0
+        self._undrawn = 0
+        self._weights = {}  # staleness -> weight
+        self.ledger = Ledger(
+            optimizer.batches_per_step,
+            paced=optimizer.paced,
+            in_flight=optimizer.in_flight,
+            keep_stale=optimizer.on_stale == "keep",
+            patience=patience,
+        )
 
-    def open(self):
-        """Throws away what an earlier run left on the PS, then issues the first tickets.
+    def open(self, settings):
+        """Throws away what an earlier run left on the PS.
 
         Of the messages that are there only the greetings count: a worker may have come before.
         """
+        board = self._board
+        # First of all, so that a chief that still runs ends before the shelves are emptied: what it
+        # is about to take it would wait for, and with it every thread of the PS.
+        self._session.run(board.claim, {board.new_epoch: self.ledger.first})
         self._withdraw()
-        messages, _ = self._session.run([self._desk.take, self._optimizer.clear_shelves])
-        for member, ticket, token in zip(*messages):
-            if token == JOINED:
-                self.ledger.receive(member.decode(), int(ticket), int(token))
-        self._issue(undrawn=0)
+        self._session.run(self._optimizer.clear_shelves)
+        taken = self._session.run(self._desk.take, {self._desk.new_tickets: []})
+        for message in desks.messages(taken):
+            if message.kind == desks.JOINED:
+                self.ledger.receive(message)
+        self._clock = int(self._session.run(self._optimizer.first_clock))
+        self._posted_clock = self._clock
+        self._session.run(board.open, {board.new_clock: self._clock, board.new_settings: settings})
+        self._audit.write([{"event": "begin", "step": self._clock, "first": self.ledger.first}])
 
     def finish(self):
         """Waits until every worker has left or is given up, and applies the rest; at the end."""
@@ -70,107 +98,176 @@ class Chief(threading.Thread):
 
     def _serve(self):
         while not self._coordinator.should_stop():
-            undrawn = self._receive()
-            while self._apply(self.ledger.next_global_batch()):
-                pass
-            silent = self.ledger.seconds_since_news() > self._patience
-            if self._finishing.is_set() and (silent or not self.ledger.members):
+            self._look()
+            self._lose_the_silent()
+            self._post()
+            applied = self._apply(self.ledger.next_global_batch(self._clock, self._weigh))
+            if applied and (self.ledger.rations or self.ledger.full):
+                continue  # workers wait for tickets, or the next global batch is there
+            if self._finishing.is_set() and not self.ledger.members:
                 self._leave()
                 return
-            if silent:
-                self._presume_lost(undrawn)
-            self._issue(undrawn)
+            for ticket in self.ledger.to_sweep():
+                self._on_ticket(self._assembly.sweep, ticket)
+            self._complain()
             time.sleep(self._nap())
 
-    def _receive(self):
-        """Books every message that has come; returns how many tickets stand undrawn."""
-        (members, tickets, tokens), undrawn, step = self._session.run(
-            [self._desk.take, self._desk.undrawn, self._optimizer.global_step]
+    def _look(self):
+        """Issues the tickets that are due and books every message that has come."""
+        tickets = self.ledger.issue(self.ledger.tickets_due(self._undrawn))
+        self._audit.write(self.ledger.drain("events"))
+        taken, undrawn, epoch = self._session.run(
+            [self._desk.take, self._desk.undrawn, self._board.read_epoch],
+            {self._desk.new_tickets: tickets},
         )
-        for member, ticket, token in zip(members, tickets, tokens):
-            # Only a step that was restored from a checkpoint can lie behind a token. Nothing is
-            # known of such a batch but that it is old: it gets the oldest token there is.
-            self.ledger.receive(member.decode(), int(ticket), int(token) if token <= step else 0)
+        if epoch != self.ledger.first:
+            raise SemisyncError(
+                "another process has become chief: pass is_chief=True to make_session_run_hook in "
+                "one process only"
+            )
+        self._undrawn = int(undrawn)
+        found = desks.messages(taken)
+        for message in found:
+            if message.kind == desks.DISAGREED:
+                raise SemisyncError(message.member)
+            self.ledger.receive(message)
         now = time.monotonic()
-        self._rate += 0.2 * (len(tickets) / max(now - self._looked, MIN_NAP) - self._rate)
+        came = sum(message.kind == desks.STAGED for message in found)
+        self._rate += 0.4 * (came / max(now - self._looked, MIN_NAP) - self._rate)
         self._looked = now
-        return int(undrawn)
 
-    def _presume_lost(self, undrawn):
-        """Gives up on the tickets in the workers' hands; says whose."""
-        lost = self.ledger.in_hands(undrawn)
-        if not lost:
+    def _lose_the_silent(self):
+        for member in self.ledger.lose_the_silent(self._undrawn):
+            tf.logging.warning(
+                "semisync: no word for %.0f s from %s: its batch is lost",
+                self.ledger.patience,
+                member or "a worker that never said a word",
+            )
+
+    def _complain(self):
+        """Says once who is missing when no global batch comes together."""
+        stalled = time.monotonic() - self._progress
+        if stalled < STALLED:
             return
-        self.ledger.presume_lost(lost)
+        self._progress = float("inf")  # until the next global step
         tf.logging.warning(
-            "semisync: no word for %.0f s; %d batches are presumed lost. Silent: %s",
-            self._patience,
-            len(lost),
-            ", ".join(sorted(self.ledger.members)) or "workers that never said a word",
+            "semisync: no global step for %.0f s: %d of %d batches are there; out: %s",
+            stalled,
+            len(self.ledger.pending),
+            self.ledger.batches_per_step,
+            ", ".join("%s (silent for %.0f s)" % pair for pair in self.ledger.holders()) or "none",
         )
 
     def _leave(self):
         """Applies what is left as a smaller global batch, and leaves no ticket to draw."""
-        if self.ledger.members:
-            tf.logging.warning(
-                "semisync: the chief ends without these workers, silent for %.0f s: %s",
-                self._patience,
-                ", ".join(sorted(self.ledger.members)),
-            )
-        self._apply(self.ledger.last_batches())
-        self._withdraw()
+        self._apply(self.ledger.last_global_batch(self._clock, self._weigh))
+        self.ledger.withdrawn(self._withdraw())
+        for ticket in list(self.ledger.outstanding):
+            self.ledger.lose(ticket)
+        for _, ticket in self.ledger.dead:
+            self._on_ticket(self._assembly.sweep, ticket)
+        self._record_fates()
+        self._audit.write(self.ledger.drain("events") + [{"event": "end"}])
+        self.beats = ENDED
+        self._write_board()
 
     def _withdraw(self):
+        """Takes back the tickets that stand undrawn; returns them."""
         options = tf.RunOptions(timeout_in_ms=1000)
         while True:
             try:
-                self._session.run(self._desk.withdraw, options=options)
-                return
+                return self._session.run(self._desk.withdraw, options=options).tolist()
             except tf.errors.DeadlineExceededError:
                 continue  # a worker drew one of them meanwhile
 
-    def _apply(self, commits):
+    def _weigh(self, staleness):
+        """The policy's weight of each staleness."""
+        if not self._step.lasting:
+            self._weights = {}
+        new = sorted(set(staleness) - set(self._weights))
+        if new:
+            found = self._session.run(self._step.weights, {self._step.staleness: new})
+            self._weights.update(zip(new, found.tolist()))
+        return [self._weights[s] for s in staleness]
+
+    def _apply(self, weighed):
         """Applies one global batch, whole or partial; returns False when there is none."""
-        if not commits:
+        if not weighed:
+            self._record_fates()  # of batches that were dropped
             return False
-        missing = self.ledger.batches_per_step - len(commits)
-        empty = self.ledger.padding(missing)
-        step = self._step
+        assembly, size = self._assembly, self.ledger.batches_per_step
+        share = size / len(weighed)
+        for commit, _, weight in weighed:
+            if commit.withheld:
+                self._on_ticket(assembly.fill, commit.ticket)
+            elif weight == 0:
+                self._on_ticket(assembly.blank, commit.ticket)
+            elif weight != 1 or share != 1:
+                feed = {assembly.weight: weight, assembly.share: share}
+                self._on_ticket(assembly.weigh, commit.ticket, feed)
+        empty = self.ledger.numbers(size - len(weighed))
         for ticket in empty:
-            places = [ticket] * self.ledger.batches_per_step
-            self._session.run(step.pad, {step.tickets: places})
+            self._on_ticket(assembly.fill, ticket)
+        self.ledger.book(self._clock, weighed)
         feed = {
-            step.tickets: [commit.ticket for commit in commits] + empty,
-            step.tokens: [commit.token for commit in commits] + [0] * missing,
-            step.count: len(commits),
+            assembly.tickets: [entry.commit.ticket for entry in weighed] + empty,
+            self._board.new_fates: self.ledger.drain("settled"),
         }
-        with self._quiet:
-            at, staleness, weights, _ = self._session.run(
-                [step.step, step.staleness, step.weights, step.op], feed
-            )
-        applied = Applied(
-            step=int(at),
-            commits=commits,
-            staleness=staleness[: len(commits)].tolist(),
-            weights=weights[: len(commits)].tolist(),
-        )
-        self.ledger.book(applied)
-        self._write(applied)
+        # Where tickets are rationed they come after the step, with the next look.
+        due = 0 if self.ledger.rations else self.ledger.tickets_due(self._undrawn)
+        feed[self._desk.new_tickets] = self.ledger.issue(due)
+        self._undrawn += due
+        fetches = [self._step.op, self._desk.issue, [fetch for fetch, _ in self._observed]]
+        while not self._quiet.acquire(timeout=POST_EVERY):
+            self._post()  # a checkpoint may take long
+        try:
+            clock, (_, _, observed) = self._session.run([self._step.clock, fetches], feed)
+            self._clock = int(clock)
+            # Before any checkpoint can hold the step: the log may know more than it, never less.
+            self._audit.write(self.ledger.drain("events"))
+        finally:
+            self._quiet.release()
+        for (_, look), values in zip(self._observed, observed):
+            look(self._clock - 1, values)
+        self._waited = sum(entry.commit.waited for entry in weighed) / len(weighed)
+        self._progress = time.monotonic()
         return True
 
-    def _write(self, applied):
-        if self._audit is None:
-            return
-        rows = zip(applied.commits, applied.staleness, applied.weights)
-        batches = [dict(c._asdict(), staleness=s, weight=w) for c, s, w in rows]
-        with open(self._audit, "a") as log:
-            log.write(json.dumps({"step": applied.step, "batches": batches}) + "\n")
+    def _on_ticket(self, op, ticket, more=()):
+        self._session.run(op, {self._assembly.ticket: ticket, **dict(more)})
 
-    def _issue(self, undrawn):
-        due = self.ledger.tickets_due(undrawn)
-        if due:
-            self._session.run(self._desk.issue, {self._desk.new_tickets: self.ledger.issue(due)})
+    def _record_fates(self):
+        settled = self.ledger.drain("settled")
+        if settled:
+            self._session.run(self._step.record, {self._board.new_fates: settled})
+
+    def _post(self):
+        """Gives a sign of life, and the gauges."""
+        passed = time.monotonic() - self._posted
+        if passed < POST_EVERY:
+            return
+        steps = self._clock - self._posted_clock
+        self._pace = int(1e6 * passed / steps) if steps else 0
+        self._posted, self._posted_clock = self._posted + passed, self._clock
+        self.beats += 1
+        self._write_board()
+
+    def _write_board(self):
+        ledger = self.ledger
+        gauges = dict(
+            ledger.fates,
+            in_flight=len(ledger.holders()),
+            pending=len(ledger.pending),
+            waiting_seconds=self._waited / 1e6,
+        )
+        feed = {
+            self._board.new_beats: self.beats,
+            self._board.new_pace: self._pace,
+            self._board.new_gauges: [gauges.get(name, 0) for name in GAUGES],
+        }
+        self._session.run(self._board.post, feed)
 
     def _nap(self):
         needed = self.ledger.batches_per_step - len(self.ledger.pending)
-        return min(max(needed / (self._rate + 1e-9) / 2, MIN_NAP), MAX_NAP)
+        longest = PACED_NAP if self.ledger.paced else MAX_NAP
+        return min(max(needed / (self._rate + 1e-9), MIN_NAP), longest)

@@ -34,6 +34,9 @@ SUBCOMMANDS = {
     "demo": Subcommand(
         "semisync.demo.command", "train, convert and compare, in one go", "tf,torch,report"
     ),
+    "rewrite": Subcommand(
+        "graph_rewrite.command", "make an exported training graph semi-synchronous", "tf"
+    ),
     "inspect": Subcommand("migrate.commands.inspect", "list what a TF checkpoint holds", "torch"),
     "convert": Subcommand(
         "migrate.commands.convert", "turn a TF checkpoint into one for TorchRec", "torch"
@@ -42,6 +45,8 @@ SUBCOMMANDS = {
         "parity.command", "compare the AUC of two models: equivalent or not?", "report"
     ),
 }
+
+_OWN = {"semisync", "graph_rewrite", "migrate", "parity"}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -88,7 +93,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] in {"semisync", "migrate", "parity"}:
+        if error.name is None or error.name.split(".")[0] in _OWN:
             raise
         return _fail(
             name,

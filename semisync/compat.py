@@ -8,4 +8,13 @@ import tensorflow.compat.v1 as tf
 
 raw_ops = tf.raw_ops
 
-__all__ = ["raw_ops", "tf"]
+
+def op_def(name):
+    """The OpDef of an op, or None where this TensorFlow does not know the op."""
+    from tensorflow.python.framework import op_def_registry
+
+    get = getattr(op_def_registry, "get", None)  # not in 1.15
+    return get(name) if get else op_def_registry.get_registered_ops().get(name)
+
+
+__all__ = ["op_def", "raw_ops", "tf"]

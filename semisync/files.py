@@ -5,16 +5,21 @@ import os
 import pathlib
 
 
-def write_text(path, text):
-    """Writes `text` (UTF-8) beside its place and moves it there; a failure leaves nothing."""
+def write_bytes(path, data):
+    """Writes `data` beside its place and moves it there; a failure leaves nothing."""
     path = pathlib.Path(path)
     beside = path.with_name(".{}.{}".format(path.name, os.getpid()))
     try:
-        beside.write_text(text, encoding="utf-8")
+        beside.write_bytes(data)
         os.replace(str(beside), str(path))
     finally:
         if beside.exists():
             beside.unlink()
+
+
+def write_text(path, text):
+    """`write_bytes` of `text` in UTF-8."""
+    write_bytes(path, text.encode("utf-8"))
 
 
 def write_json(path, value):

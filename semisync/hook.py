@@ -1,20 +1,31 @@
 """The session hook: joins, draws the first ticket, and at the end hands back and waits.
 
-    after_create_session   chief: opens the desk and starts its thread. Everybody: joins, draws.
-    end                    everybody: gives the ticket back. Chief: waits for the others, saves.
+    begin                  everybody: takes the updates out of the graph that the chief makes.
+    after_create_session   chief: opens the desk and starts its thread. Everybody: joins. Nobody
+                           waits here: a chief may have several optimizers to open.
+    before_run             draws a ticket, where the hand may be empty: before the first run, and
+                           after one that failed or does not draw itself. Once it has the first one,
+                           compares its settings with the chief's.
+    end                    everybody: gives the tickets back. Chief: waits for the others, saves.
 
 A session that is made again after a failure goes through the first step again: new tickets, new
 tokens, nothing of the failed session.
 """
 
-import threading
+import functools
 import time
+import weakref
 from typing import Optional
 
-from semisync.checkpoints import SteadySaver
+from semisync import settings
+from semisync.board import ENDED
+from semisync.checkpoints import steady
 from semisync.chief import Chief
 from semisync.compat import tf
-from semisync.errors import SemisyncError
+from semisync.errors import SemisyncError, UsageError
+from semisync.watch import Question, Watch
+
+_hooks: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()  # session -> its hooks
 
 
 class GlobalBatchHook(tf.train.SessionRunHook):
@@ -32,51 +43,137 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._is_chief = is_chief
         self._patience = patience
         self._audit = audit
-        self._quiet = threading.Lock()
-        self._saver = SteadySaver(self._quiet)
+        self._observed = []
+        self._settings: Optional[str] = None  # to be compared with the chief's
+        self._may_be_empty = True  # the hand, before the next run
         self._chief: Optional[Chief] = None
+        self._watch: Optional[Watch] = None
 
     @property
     def ledger(self):
         return self._chief.ledger if self._chief else None
 
+    def observe(self, fetches, look):
+        """On the chief, fetches something of every global step; call it before the session is made.
+
+        Args:
+          fetches: tensors, such as those of `aggregated_gradients` or what is computed from them.
+          look: function (global step, values), called in the chief's thread: it should be quick.
+        """
+        self._observed.append((fetches, look))
+
+    def begin(self):
+        self._optimizer.disconnect_replaced()
+
     def after_create_session(self, session, coord):
-        if self._is_chief:
-            self._saver.steady(session.graph)
-            self._chief = Chief(
-                self._optimizer, session, coord, self._quiet, self._patience, self._audit
+        others = _hooks.setdefault(session, [])
+        if any(hook._optimizer is self._optimizer for hook in others):
+            raise UsageError(
+                "this session has two hooks of one GlobalBatchOptimizer: pass one of them only"
             )
-            self._chief.open()
+        others.append(self)
+        mine = settings.describe(self._optimizer, session.run(self._optimizer.policy_probe))
+        if self._is_chief:
+            _warn_of_missing_filters(session)
+            self._saver = steady(session.graph)
+            self._chief = Chief(
+                self._optimizer,
+                session,
+                coord,
+                self._saver.quiet,
+                self._patience,
+                self._audit,
+                self._observed,
+            )
+            self._chief.open(mine)
             self._chief.start()
             coord.register_thread(self._chief)
         session.run(self._worker.join)
-        self._draw_first(session)
+        self._settings, self._coordinator = mine, coord
+        self._may_be_empty, self._left = True, False
 
-    def _draw_first(self, session):
-        """Draws the first ticket; a paced job may have this worker wait for the next step."""
-        step, deadline = None, time.monotonic() + self._patience
-        options = tf.RunOptions(timeout_in_ms=int(self.LOOK_EVERY * 1000))
-        while True:
-            try:
-                session.run(self._worker.first_draw, options=options)
-                return
-            except tf.errors.DeadlineExceededError as late:
-                before, step = step, int(session.run(self._optimizer.global_step))
-                if step != before:
-                    deadline = time.monotonic() + self._patience
-                elif time.monotonic() > deadline:
-                    raise SemisyncError(
-                        "no ticket for {} in {:.0f} s: the chief, the process with "
-                        "make_session_run_hook(is_chief=True), is not running, or its "
-                        "GlobalBatchOptimizer has another name".format(
-                            self._worker.member, self._patience
-                        )
-                    ) from late
-                tf.logging.info("semisync: waiting for the chief to hand out tickets")
+    def before_run(self, run_context):
+        session = run_context.session
+        if self._may_be_empty and session.run(self._worker.empty):
+            self._draw(session)
+        if self._settings is not None:
+            self._agree(session)
+            beats = functools.partial(self._beats, session)
+            self._watch = Watch(
+                beats, self._optimizer.pings, session, self._coordinator, self._patience
+            )
+        self._may_be_empty = True
+
+    def after_run(self, run_context, run_values):
+        self._may_be_empty = self._optimizer.draws_between_runs
+
+    def _draw(self, session):
+        """Draws a ticket; for the first one the chief may still have to come.
+
+        Never with a deadline: a draw that is cut off may take a ticket with it.
+        """
+        beats, deadline = None, time.monotonic() + self._patience
+        draw = Question(functools.partial(session.run, self._worker.first_draw))
+        while draw.wait(self.LOOK_EVERY):
+            before, beats = beats, self._beats(session)
+            if beats != before:
+                deadline = time.monotonic() + self._patience
+            elif time.monotonic() > deadline:
+                raise SemisyncError(self._no_ticket(beats))
+            tf.logging.info("semisync: waiting for the chief to hand out tickets")
+        if draw.error:
+            raise draw.error
+
+    def _no_ticket(self, beats):
+        chief = "the chief, the process with make_session_run_hook(is_chief=True), "
+        if beats == ENDED:
+            why = chief + "has ended, and no other has come: the training is over"
+        else:
+            why = chief + "is not running, or its GlobalBatchOptimizer has another name"
+        return "no ticket for {} in {:.0f} s: {}".format(self._worker.member, self._patience, why)
+
+    def _beats(self, session):
+        """The chief's signs of life so far; None before any chief."""
+        if self._chief:
+            return self._chief.beats
+        try:
+            return int(session.run(self._optimizer.board.read_beats))
+        except tf.errors.FailedPreconditionError:
+            return None
+
+    def _agree(self, session):
+        """Raises UsageError, and has the chief stop the job, where the settings differ."""
+        mine, self._settings = self._settings, None
+        chiefs = session.run(self._optimizer.board.read_settings).decode()
+        sentence = settings.difference(mine, chiefs)
+        if sentence:
+            worker = self._worker
+            sentence = "{}: {}".format(worker.member, sentence)
+            session.run(worker.object, {worker.objection: sentence})
+            raise UsageError(sentence)
 
     def end(self, session):
-        session.run(self._worker.give_back)
+        for hook in _hooks[session]:  # before a chief waits here, others may need its tickets
+            hook._leave(session)
         if self._chief:
             self._chief.finish()
-            self._saver.save_again(session, int(session.run(self._optimizer.global_step)))
+        if self._watch:
+            self._watch.stop()
+        if self._chief:
+            self._saver.save_again(session)
             tf.logging.info("semisync: %s", dict(self._chief.ledger.fates))
+
+    def _leave(self, session):
+        if not self._left:
+            session.run(self._worker.leave)
+        self._left = True
+
+
+def _warn_of_missing_filters(session):
+    """Says what a session of a cluster needs to be closed in peace, see `semisync.readiness`."""
+    config = getattr(session, "_config", None)
+    if "grpc" in str(session.sess_str) and not (config and config.device_filters):
+        tf.logging.warning(
+            "semisync: this session has no device filters, and may hang when it is closed after "
+            "other workers have ended: pass config=semisync.worker_config(task)"
+        )

@@ -3,19 +3,22 @@
 The protocol, by role. M is the number of local batches in a global batch.
 
 Every worker, in one run of its train op:
-1. It holds a ticket, drawn at the end of the run before, and with it a token: the global step of
-   that moment. The parameters are read after it, so the token never flatters the staleness.
-2. It computes its gradients and stages them on each PS, under the ticket.
+1. It holds a ticket, drawn at the end of the run before, and with it a token: the clock, which
+   counts global batches, at that moment. The parameters are read after it, so the token never
+   flatters the staleness.
+2. It computes its gradients. If the batch is too stale by now it sends nothing, and tells the chief
+   so. Else it stages them on each PS, under the ticket.
 3. When every PS has its part it tells the chief: ticket and token. This makes the batch count. A
    worker that dies before leaves nothing that anybody waits for.
-4. It draws the next ticket and reads the next token.
+4. It draws the next ticket, says that it holds it, and reads the next token.
 
 The chief, in a thread beside its own training:
 5. It takes the messages that have come. Of every M batches it makes a global batch: the same M on
    every PS, whatever order their parts arrived in.
-6. staleness = global step - token, exact, for each; the policy turns it into a weight.
-7. Each PS takes the M payloads, forms the weighted mean and applies it once with the wrapped
-   optimizer; then the global step grows by one.
+6. staleness = clock - token, exact, for each; the policy turns it into a weight. Batches of another
+   weight than 1 are weighed, those of weight 0 replaced by nothing (or, dropped, by other batches).
+7. Each PS takes the M payloads, combines them and applies the result once with the wrapped
+   optimizer; then the global step and the clock grow by one.
 8. It issues new tickets, so that no worker waits (or, paced, exactly M for the next step).
 
 At the end each worker gives its ticket back; the chief goes on until all workers have left, applies
@@ -23,22 +26,40 @@ what is left as one smaller global batch (divided by its own number of batches),
 
 A global batch whose batches are all stale is applied like any other, with a mean of zero: Adam's
 moments decay, the step grows. What a PS holds is bounded: see `semisync.ledger`.
+
+Variables whose policy is "async" stand beside all this: each worker applies its gradient to them at
+once, as the wrapped optimizer alone would, before it tells the chief.
 """
 
 import collections
-import numbers
-from typing import Any, Dict, List, Tuple
+import weakref
+from typing import Any, Dict, List
 
+from graph_rewrite import moving_statistics
+from graph_rewrite import shared_updates as shared
+from graph_rewrite.disconnect import disconnect
+from semisync import arguments
+from semisync.assembly import Assembly
+from semisync.board import Board
 from semisync.compat import raw_ops, tf
 from semisync.desk import Desk
 from semisync.errors import UsageError
-from semisync.gradients import nothing, pack, unpack, weighted_mean
+from semisync.payload import DenseGradients, Record, SparseGradient
+from semisync.settings import probe
 from semisync.shelf import Shelf
+from semisync.staleness import is_formula, may_reject
 from semisync.worker import Worker
+from semisync.wrapped import Wrapped
 
-ApplyStep = collections.namedtuple(
-    "ApplyStep", "tickets tokens count step staleness weights pad op"
-)
+# What the chief runs: the op of a global step, the clock after it, the op that records fates alone,
+# and the policy; `lasting` says that a staleness has the same weight at every global step.
+Step = collections.namedtuple("Step", "op clock record staleness weights lasting")
+
+# An optimizer of a graph; `limited` says that a worker may have to wait for a ticket of it.
+Known = collections.namedtuple("Known", "name global_step limited")
+
+# graph -> [Known]. No collection: those are saved with the graph.
+_optimizers: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
 
 
 class GlobalBatchOptimizer(tf.train.Optimizer):
@@ -56,65 +77,169 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
       optimizer: any tf.compat.v1.train.Optimizer.
       batches_per_step: M, global batch / local batch. Need not be the number of workers.
       staleness: the policy, see `semisync.staleness`. None counts every batch fully.
+      on_stale: what becomes of the slot of a batch of weight 0: "keep" leaves it empty (GBA),
+        "drop" gives it to another batch.
+      sparse_mean: "batches" divides an id's summed gradient by M, as the global batch does;
+        "touches" by the number of batches that met the id (GBA); "sum" by nothing.
+      policy: list of (regex, "semi-sync" | "async"): the first whose regex is found in a variable's
+        name says how it is trained. Or a function (gradient, variable) -> one of the two. Without
+        one: "semi-sync".
+      batch_norm: "aggregate" has BatchNorm's moving statistics share the fate of their batch and
+        decay as with M local updates a global step; "aggregate-once" decays them as one step with
+        the global batch would; "async" leaves their updates alone.
+        See `graph_rewrite.moving_statistics`.
+      shared_updates: list of (regex, "sum" | "mean" | "last"): the updates of the variables that
+        are not trained and whose names a regex finds, such as counters, share the fate of their
+        batch. See `graph_rewrite.shared_updates`.
       paced: True hands out exactly M tickets a global step: synchronous, staleness zero.
+      in_flight: how many tickets may be out at once, that is batches between reading their
+        parameters and lying on the PS; a worker beyond it waits. None: one a worker.
       name: of the ops, and of the queues on the PS; the same in every process.
+
+    Attributes, after minimize or apply_gradients:
+      fate: int64 tensor [2]: what became of this worker's last batch (`semisync.Fate`) and its
+        staleness; (PENDING, -1) until it is decided. Fetched together with the train op it tells of
+        the batch before.
+      aggregated_gradients: the global batch's gradients as a list of (gradient, variable); the
+        chief's hook can fetch what is computed from them, see `GlobalBatchHook.observe`.
+
+    Raises:
+      UsageError: an argument is not what it should be.
     """
 
     def __init__(
-        self, optimizer, batches_per_step, staleness=None, paced=False, name="GlobalBatch"
+        self,
+        optimizer,
+        batches_per_step,
+        staleness=None,
+        on_stale="keep",
+        sparse_mean="batches",
+        policy=None,
+        batch_norm="aggregate",
+        shared_updates=None,
+        paced=False,
+        in_flight=None,
+        name="GlobalBatch",
     ):
-        if not isinstance(optimizer, tf.train.Optimizer):
-            raise UsageError(
-                "GlobalBatchOptimizer wraps a tf.compat.v1.train.Optimizer, not {!r}".format(
-                    type(optimizer).__name__
-                )
-            )
-        if isinstance(optimizer, (tf.train.SyncReplicasOptimizer, GlobalBatchOptimizer)):
-            raise UsageError(
-                "{} aggregates already: wrap the optimizer inside it".format(
-                    type(optimizer).__name__
-                )
-            )
-        if not _is_count(batches_per_step):
-            raise UsageError(
-                "batches_per_step is the number of local batches in a global batch, a whole number "
-                "of 1 or more, not {!r}".format(batches_per_step)
-            )
-        if staleness is not None and not callable(staleness):
-            raise UsageError(
-                "staleness is a policy such as semisync.Threshold(4) or a callable, not "
-                "{!r}".format(staleness)
-            )
+        aggregates = (tf.train.SyncReplicasOptimizer, GlobalBatchOptimizer)
+        self._wrapped = Wrapped(arguments.plain_optimizer(optimizer, aggregates))
+        self.batches_per_step = arguments.count(
+            "batches_per_step", "the number of local batches in a global batch", batches_per_step
+        )
+        self.paced, self.in_flight = arguments.pace(paced, in_flight)
+        self._staleness = arguments.staleness_policy(staleness)
+        self.on_stale = arguments.choice("on_stale", on_stale, ("keep", "drop"))
+        self._sparse_mean = arguments.choice(
+            "sparse_mean", sparse_mean, ("batches", "touches", "sum")
+        )
+        self._mode_of = arguments.variable_policy(policy)
+        self._batch_norm = arguments.choice(
+            "batch_norm", batch_norm, ("aggregate", "aggregate-once", "async")
+        )
+        self._shared_updates = arguments.rules("shared_updates", shared_updates or [], shared.HOW)
         super(GlobalBatchOptimizer, self).__init__(use_locking=False, name=name)
-        self._optimizer = optimizer
-        self._policy = tf.ones_like if staleness is None else staleness
-        self.batches_per_step = int(batches_per_step)
-        self.paced = paced
+        self._records: List[Any] = []
+        self._replaced: List[str] = []  # ops whose work the chief does
         # Built by apply_gradients; the hook runs them.
         self.global_step: Any = None
         self.desk: Any = None
+        self.board: Any = None
         self.worker: Any = None
-        self.apply_step: Any = None
+        self.assembly: Any = None
+        self.step: Any = None
         self.clear_shelves: Any = None
+        self.first_clock: Any = None
+        self.policy_probe: Any = None
+        self.manifest: List[str] = []
+        self.draws_between_runs = False
+        self.pings: Dict[str, Any] = {}
+        self.fate: Any = None
+        self.aggregated_gradients: Any = None
 
     def compute_gradients(self, *args, **kwargs):
         """As the wrapped optimizer's."""
-        return self._optimizer.compute_gradients(*args, **kwargs)
+        return self._wrapped.optimizer.compute_gradients(*args, **kwargs)
+
+    def carry(self, tensors, device, update):
+        """Has more than gradients share the fate of each batch; call it before apply_gradients.
+
+        Args:
+          tensors: this batch's, a list of tensors of static shapes.
+          device: of the PS that keeps them.
+          update: (weights float32 [k], list of tensors [k, ...]) -> op, built once: what a global
+            step does with those of its k batches whose weight is not 0.
+        """
+        self._records.append((Record(tensors), device, update))
 
     def apply_gradients(self, grads_and_vars, global_step=None, name=None):
         """Builds the worker's train op and the chief's step; returns the train op.
 
         Args:
           grads_and_vars: as compute_gradients returns it; pairs without a gradient are left out.
-          global_step: required; counts global batches.
+          global_step: counts global batches. Only where another GlobalBatchOptimizer of the graph
+            counts them already may it be None.
 
         Raises:
-          UsageError: no gradient, no global step, or a second call.
+          UsageError: no gradient, no global step, a second call, or a graph that is finished.
         """
         pairs = [(g, v) for g, v in grads_and_vars if g is not None]
+        self._check(pairs, global_step)
+        together = [pair for pair in pairs if self._mode_of(*pair) == "semi-sync"]
+        at_once = [pair for pair in pairs if self._mode_of(*pair) == "async"]
+        self.global_step = global_step
+        self._share_what_the_batch_updates()
+        device = (global_step if global_step is not None else _counted_step()).device
+        # What the chief runs, and the worker's first and last messages, must not wait for what the
+        # caller has put before the train op, such as UPDATE_OPS, which need a batch.
+        with tf.control_dependencies(None):
+            shared_name = self._register()
+            with tf.name_scope(name, self._name) as scope:
+                self.desk = Desk(shared_name, device)
+                self.board = Board(shared_name, device)
+                shelves = self._fill_shelves(shared_name, together)
+                self.manifest = self._describe(pairs)
+                self.clear_shelves = tf.group(*[shelf.clear() for shelf in shelves])
+                with tf.device(device):
+                    self.assembly = Assembly(shelves, self.batches_per_step)
+                payload = [t for shelf in shelves for each in shelf.items for t in each.tensors]
+                ready = payload + [getattr(gradient, "values", gradient) for gradient, _ in at_once]
+                # The last variables are mostly the last layers', whose gradients come first.
+                early = pairs[-1][0]
+                self.worker = Worker(self.desk, self.board, ready, getattr(early, "values", early))
+                self.fate = self.worker.fate
+                self.board.summaries()
+                self.pings = _pings([device] + [variable.device for _, variable in pairs])
+            # Outside the name scope: the wrapped optimizer's variables keep their names.
+            applied = self._apply(at_once)
+            with tf.name_scope(scope), tf.device(device):
+                self.step = self._count(applied)
+
+        def send(ticket, gate):
+            staged = [
+                shelf.put(ticket, [[gate(t) for t in each.tensors] for each in shelf.items])
+                for shelf in shelves
+            ]
+            with tf.control_dependencies([ticket]):
+                return staged + self._wrapped.apply_batch([(_pass(gate, g), v) for g, v in at_once])
+
+        with tf.name_scope(scope):
+            policy = self._staleness if may_reject(self._staleness) else None
+            return self.worker.train_op(policy, send, draw=not self.draws_between_runs)
+
+    def _check(self, pairs, global_step):
         if not pairs:
             raise UsageError("no variable has a gradient: check the loss and the var_list")
-        if global_step is None:
+        if tf.get_default_graph().finalized:
+            raise UsageError(
+                "the graph is finalized: call minimize or apply_gradients before the session is "
+                "made"
+            )
+        if hasattr(tf.get_default_graph(), "outer_graph"):
+            raise UsageError(
+                "apply_gradients is called inside a branch, as MixedPrecisionLossScaleOptimizer "
+                "does: wrap that optimizer with GlobalBatchOptimizer, not the other way round"
+            )
+        if global_step is None and _counted_step() is None:
             raise UsageError(
                 "GlobalBatchOptimizer counts global batches: pass "
                 "global_step=tf.train.get_or_create_global_step() to minimize or apply_gradients"
@@ -123,64 +248,111 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             raise UsageError(
                 "this GlobalBatchOptimizer already applies gradients: make one for each train op"
             )
-        # What the chief runs, and the worker's first and last messages, must not wait for what the
-        # caller has put before the train op, such as UPDATE_OPS, which need a batch.
-        self.global_step = global_step
-        with tf.control_dependencies(None):
-            shared_name = _shared_name(self._name)
-            with tf.name_scope(name, self._name) as scope:
-                self.desk = Desk(shared_name, global_step)
-                parts = _by_device(shared_name, pairs)
-                step, means = self._combine(parts, global_step)
-                self.clear_shelves = tf.group(*[part.shelf.clear() for part in parts])
-                self.worker = Worker(self.desk, global_step, [g for g, _ in pairs])
-            # Outside the name scope: the wrapped optimizer's variables keep their names.
-            applied = self._optimizer.apply_gradients(means, global_step=global_step)
-            self.apply_step = step._replace(op=applied)
-        with tf.name_scope(scope):
-            return self.worker.train_op(
-                lambda ticket: [part.shelf.put(ticket, pack(part.gradients)) for part in parts]
-            )
 
-    def _combine(self, parts, global_step):
-        """The chief's side: M tickets and tokens in, the mean gradients out.
+    def _register(self):
+        """Joins the graph's optimizers; returns a name that is the same in every process.
 
-        Returns: an ApplyStep without its op, and the list of (mean gradient, variable).
+        A worker takes the tickets of two optimizers that may have it wait in one order, or two
+        workers could each hold the ticket that the other waits for: those of the first within its
+        run, those of the others between runs.
         """
-        size = self.batches_per_step
-        with tf.device(self.desk.device):
-            tickets = tf.placeholder(tf.int64, [size], name="tickets")
-            tokens = tf.placeholder(tf.int64, [size], name="tokens")
-            count = tf.placeholder(tf.int32, [], name="count")
-            # A copy: a reference variable's value is an alias, and would be fetched as it is later.
-            step = tf.cast(raw_ops.DeepCopy(x=global_step), tf.int64)
-            staleness = step - tokens
-            live = tf.cast(tf.range(size) < count, tf.float32)
-            weights = tf.cast(self._policy(tf.cast(staleness, tf.float32)), tf.float32) * live
-            # Every mean divides by this, so the step is read before anything moves it on, even
-            # where the policy does not look at the staleness.
-            with tf.control_dependencies([staleness]):
-                divisor = tf.cast(count, tf.float32)
-        means: List[Tuple[Any, Any]] = []
-        pads = []
-        for part in parts:
-            with tf.device(part.shelf.device):
-                batches = [unpack(part.shelf.get(tickets[i]), part.gradients) for i in range(size)]
-                mean = weighted_mean(batches, part.variables, weights, divisor)
-                means += zip(mean, part.variables)
-                pads.append(part.shelf.put(tickets[0], nothing(part.gradients, part.variables)))
-        inputs = {"tickets": tickets, "tokens": tokens, "count": count}
-        found = {"step": step, "staleness": staleness, "weights": weights}
-        return ApplyStep(pad=tf.group(*pads), op=None, **inputs, **found), means
+        known, limited = _known(), self.paced or self.in_flight is not None
+        self.draws_between_runs = limited and any(other.limited for other in known)
+        known.append(Known(self._name, self.global_step, limited))
+        count = [other.name for other in known].count(self._name)
+        return self._name if count == 1 else "{}_{}".format(self._name, count)
 
-    def make_session_run_hook(self, is_chief, patience=120.0, audit=None):
+    def _share_what_the_batch_updates(self):
+        """Carries BatchNorm's statistics and the shared updates; the chief applies them."""
+        with tf.control_dependencies(None):
+            if self._batch_norm != "async":
+                once = self._batch_norm == "aggregate-once"
+                self._replaced += moving_statistics.share(self.carry, once)
+            self._replaced += shared.share(self._shared_updates, self.carry)
+
+    def disconnect_replaced(self):
+        """Takes the updates that the chief now makes out of the graph, which must be whole."""
+        if self._replaced:
+            disconnect(tf.get_default_graph(), self._replaced)
+        self._replaced = []
+
+    def _fill_shelves(self, name, pairs):
+        """One shelf for each PS that has variables among `pairs`, or records, in that order."""
+        items: Dict[str, List[Any]] = {}
+        dense: Dict[Any, List[Any]] = {}
+        for gradient, variable in pairs:
+            on_device = items.setdefault(variable.device, [])
+            if isinstance(gradient, tf.IndexedSlices):
+                on_device.append(
+                    SparseGradient(gradient, variable, self.batches_per_step, self._sparse_mean)
+                )
+            else:
+                kind = variable.device, variable.dtype.base_dtype
+                dense.setdefault(kind, []).append((gradient, variable))
+        for (device, _), group in dense.items():
+            items[device].append(DenseGradients(group, self.batches_per_step))
+        for record, device, _ in self._records:
+            items.setdefault(device, []).append(record)
+        return [
+            Shelf("{}/shelf_{}".format(name, number), device, on_device)
+            for number, (device, on_device) in enumerate(items.items())
+        ]
+
+    def _describe(self, pairs):
+        """What every process must have alike of the payload, a list of strings."""
+        return (
+            ["{} {} {}".format(self._mode_of(g, v), v.op.name, type(g).__name__) for g, v in pairs]
+            + [self._sparse_mean, self._batch_norm]
+            + self._replaced
+        )
+
+    def _apply(self, at_once):
+        """The op that applies the combined payloads, and grows the global step."""
+        combined = self.assembly.combined
+        self.aggregated_gradients = [
+            pair
+            for entry, pairs in combined.items()
+            if not isinstance(entry, Record)
+            for pair in pairs
+        ]
+        if at_once:
+            self._wrapped.make_slots([v for _, v in self.aggregated_gradients + at_once])
+        updates = [update(*combined[record]) for record, _, update in self._records]
+        applied = self._wrapped.apply_global_batch(
+            self.aggregated_gradients, self.global_step, updates
+        )
+        return tf.group(applied, *updates)
+
+    def _count(self, applied):
+        """The chief's `Step`: once `applied` is done, the clock and the batches' fates follow."""
+        with tf.control_dependencies([applied]):
+            done = [self.board.clock.assign_add(1, read_value=False), self.board.record_fates()]
+        with tf.control_dependencies(done):
+            clock = self.board.clock.read_value()
+        counted = self.global_step if self.global_step is not None else _counted_step()
+        # A copy: a reference variable's value is an alias, and would be fetched as it is later.
+        self.first_clock = tf.cast(raw_ops.DeepCopy(x=counted), tf.int64)
+        return Step(tf.group(*done), clock, self.board.record_fates(), *self._policy_ops())
+
+    def _policy_ops(self):
+        """Stalenesses in, weights out, for the chief, on its own machine; and whether they last."""
+        policy = self._staleness or tf.ones_like
+        with tf.device(self.worker.device):
+            staleness = tf.placeholder(tf.float32, [None], name="staleness")
+            self.policy_probe = probe(policy)
+            weights = tf.cast(policy(staleness), tf.float32)
+        return staleness, weights, self._staleness is None or is_formula(policy)
+
+    def make_session_run_hook(self, is_chief, num_tokens=None, patience=120.0, audit=None):
         """The hook that every worker passes to its MonitoredTrainingSession.
 
         Args:
           is_chief: True in exactly one process, which applies the global batches.
-          patience: seconds without a sign of life after which the chief gives up on the batches
-            that are out, and says whose.
-          audit: path of a JSON-lines file in which the chief writes each global step's batches.
+          num_tokens: taken, and not used, for jobs that pass it to SyncReplicasOptimizer.
+          patience: seconds of silence after which the chief gives up the batch that a worker is at,
+            and a worker gives up the chief; the log or the error says who is missing.
+          audit: path of a file to which the chief appends what becomes of every ticket, see
+            `semisync.audit`.
 
         Raises:
           UsageError: before minimize or apply_gradients, or where `audit` cannot be written.
@@ -190,57 +362,43 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         if self.worker is None:
             raise UsageError("call minimize or apply_gradients before make_session_run_hook")
         if is_chief and audit is not None:
-            _check_writable(audit)
+            arguments.writable(audit)
         return GlobalBatchHook(self, is_chief, patience, audit)
 
     def get_slot(self, *args, **kwargs):
         """As the wrapped optimizer's."""
-        return self._optimizer.get_slot(*args, **kwargs)
+        return self._wrapped.optimizer.get_slot(*args, **kwargs)
 
     def get_slot_names(self, *args, **kwargs):
         """As the wrapped optimizer's."""
-        return self._optimizer.get_slot_names(*args, **kwargs)
+        return self._wrapped.optimizer.get_slot_names(*args, **kwargs)
 
     def variables(self):
         """As the wrapped optimizer's."""
-        return self._optimizer.variables()
+        return self._wrapped.optimizer.variables()
 
 
-_Part = collections.namedtuple("_Part", "shelf gradients variables")
+def _pass(gate, gradient):
+    if isinstance(gradient, tf.IndexedSlices):
+        values, ids = gate(gradient.values), gate(gradient.indices)
+        return tf.IndexedSlices(values, ids, gradient.dense_shape)
+    return gate(gradient)
 
 
-def _is_count(number):
-    whole = isinstance(number, numbers.Integral) and not isinstance(number, bool)
-    return whole and int(number) >= 1
+def _pings(devices):
+    """{device: a tensor that is computed there anew each time}."""
+    found: Dict[str, Any] = {}
+    for device in sorted(set(devices)):
+        with tf.device(device):
+            found[device] = tf.timestamp()
+    return found
 
 
-def _check_writable(path):
-    try:
-        with open(path, "a"):
-            return
-    except OSError as error:
-        raise UsageError(
-            "the audit log {} cannot be written: {}".format(path, error.strerror)
-        ) from error
+def _known():
+    return _optimizers.setdefault(tf.get_default_graph(), [])
 
 
-def _shared_name(name):
-    """The same in every process that builds the same optimizers in the same order."""
-    earlier = tf.get_collection_ref("semisync_optimizers")
-    earlier.append(name)
-    count = earlier.count(name)
-    return name if count == 1 else "{}_{}".format(name, count)
-
-
-def _by_device(name, pairs):
-    """Groups the variables by their PS, each group with its shelf, in the order of the pairs."""
-    groups: Dict[str, List[Tuple[Any, Any]]] = {}
-    for gradient, variable in pairs:
-        groups.setdefault(variable.device, []).append((gradient, variable))
-    parts = []
-    for number, (device, group) in enumerate(groups.items()):
-        gradients, variables = zip(*group)
-        dtypes = [tensor.dtype.base_dtype for tensor in pack(gradients)]
-        shelf = Shelf("{}/shelf_{}".format(name, number), device, dtypes)
-        parts.append(_Part(shelf, gradients, variables))
-    return parts
+def _counted_step():
+    """The global step that an earlier optimizer of the graph counts, or None."""
+    steps = [known.global_step for known in _known()]
+    return next((step for step in steps if step is not None), None)

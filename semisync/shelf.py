@@ -1,7 +1,8 @@
-"""The shelves: where each PS keeps what the batches bring for its variables, until it is applied.
+"""The shelves: where each PS keeps what the batches bring for it, until it is applied.
 
 The payload of a batch is put in one op, so that it is there whole or not at all, and taken in one
-op. Taking blocks while the payload is absent: take only what a message has announced.
+op. Taking blocks while the payload is absent: take only what a message has announced, or what was
+put by oneself. Putting a second payload under the same ticket changes nothing.
 """
 
 from semisync.compat import raw_ops, tf
@@ -13,27 +14,36 @@ class Shelf:
     Args:
       name: shared by all processes of the job.
       device: the PS.
-      dtypes: of the payload's tensors, in order.
+      items: the payload's items for this PS, see `semisync.payload`.
     """
 
-    def __init__(self, name, device, dtypes):
+    def __init__(self, name, device, items):
         self.device = device
+        self.items = items
+        dtypes = [tensor.dtype.base_dtype for item in items for tensor in item.tensors]
         self._indices = list(range(len(dtypes)))
         self._options = {"dtypes": dtypes, "shared_name": name}
 
     def put(self, ticket, payload):
-        """Returns the op that stages `payload`, a list of tensors, under `ticket`."""
+        """Returns the op that stages `payload`, a list of tensors for each item, under `ticket`."""
+        values = [tensor for tensors in payload for tensor in tensors]
         with tf.device(self.device):
             return raw_ops.OrderedMapStage(
-                key=ticket, indices=self._indices, values=payload, name="put", **self._options
+                key=ticket, indices=self._indices, values=values, name="put", **self._options
             )
 
     def get(self, ticket):
-        """Takes the payload of `ticket` away; returns its list of tensors."""
+        """Takes the payload of `ticket` away; returns a list of tensors for each item."""
         with tf.device(self.device):
-            return raw_ops.OrderedMapUnstage(
+            tensors = raw_ops.OrderedMapUnstage(
                 key=ticket, indices=self._indices, name="get", **self._options
             )
+        flat = iter(tensors)
+        return [[next(flat) for _ in item.tensors] for item in self.items]
+
+    def drop(self, ticket):
+        """Returns the op that takes the payload of `ticket` away."""
+        return tf.group(*[tensor for tensors in self.get(ticket) for tensor in tensors])
 
     def clear(self):
         """Returns the op that throws every payload away."""

@@ -3,7 +3,8 @@
 The staleness of a batch is the global step at which it is applied, minus its token (the global
 step at which its parameters were read): 0, 1, 2, ... A policy maps it to a weight in [0, 1]. Any
 callable that maps a float32 tensor of stalenesses to a float32 tensor of weights of the same
-shape is a policy.
+shape is a policy. A weight of 0 must be final: where a policy gives 0, it gives 0 to every larger
+staleness too, since a worker does not send what is too stale already.
 
     Threshold(n)        1 up to n, then 0              GBA, arXiv 2205.11048
     Inverse()           1 / max(s, 1)                  Zhang et al., IJCAI 2016, arXiv 1511.05950
@@ -108,6 +109,16 @@ class Exponential:
 
     def __repr__(self):
         return "Exponential({})".format(self.rate)
+
+
+def is_formula(policy):
+    """True for the policies of this module, whose weights depend on the staleness alone."""
+    return isinstance(policy, (Threshold, Inverse, Polynomial, Hinge, Exponential))
+
+
+def may_reject(policy):
+    """False when `policy` gives no batch the weight 0, however stale."""
+    return policy is not None and not isinstance(policy, (Inverse, Polynomial, Hinge, Exponential))
 
 
 def _not_negative(policy, number):

@@ -1,4 +1,4 @@
-"""The three ways to train that the demo compares, each around the same Adagrad."""
+"""The ways to train that the demo and the benchmarks compare, each around the same optimizer."""
 
 import semisync
 from semisync.compat import tf
@@ -8,9 +8,9 @@ def wrap(mode, optimizer, batches_per_step, workers, bound, is_chief):
     """Returns (optimizer to minimize with, function -> hooks to pass to the session).
 
     Args:
-      mode: "async", "native-sync" or "semi-sync".
+      mode: "async", "native-sync", "semi-sync" or "sync".
       optimizer: any tf.compat.v1 optimizer.
-      batches_per_step: M, for the two modes that aggregate.
+      batches_per_step: M, for the modes that aggregate.
       workers: how many processes train.
       bound: of the staleness, in global steps, for semi-sync.
       is_chief: True in one process.
@@ -22,7 +22,6 @@ def wrap(mode, optimizer, batches_per_step, workers, bound, is_chief):
             optimizer, replicas_to_aggregate=batches_per_step, total_num_replicas=workers
         )
         return native, lambda: [native.make_session_run_hook(is_chief)]
-    wrapped = semisync.GlobalBatchOptimizer(
-        optimizer, batches_per_step, staleness=semisync.Threshold(bound)
-    )
+    more = {"paced": True} if mode == "sync" else {"staleness": semisync.Threshold(bound)}
+    wrapped = semisync.GlobalBatchOptimizer(optimizer, batches_per_step, **more)
     return wrapped, lambda: [wrapped.make_session_run_hook(is_chief)]

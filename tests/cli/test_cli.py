@@ -39,7 +39,7 @@ def test_a_framework_that_is_imported_is_seen():
     assert modules_after("import pyarrow") == ["pyarrow"]
 
 
-@pytest.mark.parametrize("package", ["semisync", "migrate", "parity"])
+@pytest.mark.parametrize("package", ["semisync", "graph_rewrite", "migrate", "parity"])
 def test_public_names_are_sorted_and_exist(package):
     module = __import__(package)
     assert list(module.__all__) == sorted(module.__all__)

@@ -137,7 +137,7 @@ def trained(converted, tmp_path_factory):
     rest = [str(folder / "rendezvous"), converted, str(folder / "batches.npz"), str(folder)]
     ranks = [
         subprocess.Popen(
-            [sys.executable, "-W", "ignore", str(script), str(rank), *rest],
+            [sys.executable, "-X", "faulthandler", "-W", "ignore", str(script), str(rank), *rest],
             stderr=subprocess.PIPE,
             text=True,
         )

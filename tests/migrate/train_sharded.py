@@ -6,6 +6,7 @@ For each way of sharding: load, three steps; before and after them each rank wri
 it owns to OUT/<sharding>.<rank>.npz, those after the steps with the prefix "later ".
 """
 
+import os
 import sys
 from datetime import timedelta
 
@@ -108,7 +109,9 @@ def main():
         train(model, np.load(batches), int(rank))
         found.update(snapshot(model, "later "))
         np.savez(f"{out}/{how}.{rank}.npz", **found)
+    dist.barrier()  # nobody tears its connections down while the other still uses them
     dist.destroy_process_group()
+    os._exit(0)  # all is on the disk; torch's own threads now and then abort Python's teardown
 
 
 if __name__ == "__main__":

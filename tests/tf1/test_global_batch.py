@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 
+from semisync import audit
 from semisync.compat import tf
 from semisync.demo.local_cluster import LocalCluster
 from tests.tf1.job import batch, build_loss, make_optimizer
@@ -69,8 +70,8 @@ class Run:
         self.before, self.after = (
             dict(np.load(base + end)) for end in (".before.npz", ".after.npz")
         )
-        with open(base + ".audit") as log:
-            self.steps = [json.loads(line) for line in log]
+        self.steps = audit.steps(base + ".audit")
+        self.audited = audit.check(base + ".audit")
         with open(base + ".ledger") as log:
             self.ledger = json.load(log)
         self.batches = {}
@@ -90,7 +91,7 @@ def runs(tmp_path_factory):
     out = tmp_path_factory.mktemp("runs")
     with LocalCluster(sys.executable, "tests.tf1.job", 2, 3, out, cwd=str(ROOT)) as cluster:
         cluster.start_all(cases=list(CASES.values()), out=str(out))
-        cluster.wait(timeout=180)
+        cluster.wait(timeout=600)
     return {name: Run(spec, out) for name, spec in CASES.items()}
 
 
@@ -232,6 +233,7 @@ def test_each_trained_batch_is_applied_once(run):
     applied = [b["ticket"] for step in run.steps for b in step["batches"]]
     assert sorted(applied) == sorted(run.batches)
     assert run.ledger["balanced"]
+    assert sum(run.audited[fate] for fate in ("admitted", "decayed", "stale")) == len(applied)
 
 
 def test_staleness_is_the_step_of_application_minus_the_token(run):

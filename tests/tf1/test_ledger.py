@@ -1,9 +1,12 @@
 """The chief's account of tickets, without TensorFlow: any order of messages, any losses."""
 
+import collections
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semisync.ledger import GIVEN_BACK, JOINED, NO_TICKET, Applied, Ledger
+from semisync.desk import DRAWN, JOINED, LEFT, STAGED, WITHHELD, Message
+from semisync.ledger import Ledger
 
 
 class Clock:
@@ -16,130 +19,232 @@ class Clock:
         return self.now
 
 
-def apply_all(ledger):
+def tell(ledger, member, kind, ticket=0, token=0):
+    ledger.receive(Message(member, kind, ticket, token, 0))
+
+
+def draw_and_stage(ledger, tickets, member="worker", token=0):
+    for ticket in tickets:
+        tell(ledger, member, DRAWN, ticket)
+        tell(ledger, member, STAGED, ticket, token)
+
+
+def within(bound):
+    """The weights of a threshold."""
+    return lambda staleness: [1.0 if s <= bound else 0.0 for s in staleness]
+
+
+def apply_all(ledger, clock=0, bound=10**9):
     """Applies every whole global batch that is there; returns the tickets, step by step."""
     steps = []
     while True:
-        commits = ledger.next_global_batch()
-        if commits is None:
+        weighed = ledger.next_global_batch(clock, within(bound))
+        if weighed is None:
             return steps
-        tickets = [commit.ticket for commit in commits]
-        steps.append(tickets)
-        ledger.book(Applied(len(steps), commits, [0] * len(commits), [1.0] * len(commits)))
+        steps.append([entry.commit.ticket for entry in weighed])
+        ledger.book(len(steps), weighed)
 
 
-# What may happen to a run: (what, a number that chooses the ticket or the worker).
+# What may happen to a run: (what, a number that chooses the ticket, the worker).
 EVENTS = st.lists(
     st.tuples(
-        st.sampled_from(["issue", "commit", "again", "give back", "foreign", "join", "lose"]),
+        st.sampled_from(
+            ["issue", "draw", "stage", "withhold", "again", "leave", "foreign", "join", "wait"]
+        ),
         st.integers(0, 50),
+        st.sampled_from(["/job:worker/task:0 a 1", "/job:worker/task:0 b 2", "/ c 3"]),
     ),
     max_size=60,
 )
 
 
-@given(EVENTS, st.integers(1, 5), st.booleans())
-def test_every_ticket_is_accounted_for_once(events, size, paced):
-    ledger = Ledger(size, paced=paced, first=1000)
+@given(EVENTS, st.integers(1, 5), st.booleans(), st.booleans())
+def test_every_ticket_is_accounted_for_once(events, size, paced, keep):
+    time = Clock()
+    ledger = Ledger(size, paced=paced, keep_stale=keep, patience=9, first=1000, clock=time)
     issued, applied = [], []
-    for what, number in events:
+    for what, number, member in events:
+        ticket = issued[number % len(issued)] if issued else 1
         if what == "issue":
             issued += ledger.issue(ledger.tickets_due(undrawn=0))
-        elif what == "join":
-            ledger.receive("worker", NO_TICKET, JOINED)
         elif what == "foreign":
-            ledger.receive("ghost", number, 0)
-        elif what == "lose":
-            ledger.presume_lost(ledger.in_hands(undrawn=0))
-        elif issued:
-            ticket = issued[number % len(issued)]
-            ledger.receive("worker", ticket, GIVEN_BACK if what == "give back" else number)
-            if what == "again":
-                ledger.receive("worker", ticket, number)
-        applied += [ticket for step in apply_all(ledger) for ticket in step]
+            tell(ledger, member, STAGED, number)
+        elif what == "wait":
+            time.now += 5.0
+            ledger.lose_the_silent(undrawn=number % 4)
+        elif what == "again":
+            draw_and_stage(ledger, [ticket, ticket], member)
+        else:
+            kinds = {"draw": DRAWN, "stage": STAGED, "withhold": WITHHELD}
+            tell(ledger, member, dict(kinds, leave=LEFT, join=JOINED)[what], ticket, number)
+        applied += [ticket for step in apply_all(ledger, 9, bound=3) for ticket in step]
         assert ledger.balance()
     assert len(applied) == len(set(applied))
     assert set(applied) <= set(issued)
-    assert len(issued) == len(set(issued))
+    ends = collections.Counter(
+        batch["ticket"]
+        for event in ledger.events
+        if event["event"] != "issued"
+        for batch in event.get("batches", [event])
+    )
+    assert set(ends.values()) <= {1}
+    assert set(ends) <= set(issued)
 
 
 def test_unpaced_tickets_are_always_waiting():
     ledger = Ledger(4, first=1000)
-    assert ledger.tickets_due(undrawn=0) == 4
-    assert ledger.tickets_due(undrawn=3) == 1
+    assert ledger.tickets_due(undrawn=0) == 8
+    assert ledger.tickets_due(undrawn=7) == 1
     for worker in range(9):
-        ledger.receive("worker %d" % worker, NO_TICKET, JOINED)
-    assert ledger.tickets_due(undrawn=3) == 6
+        tell(ledger, "worker %d" % worker, JOINED)
+    assert ledger.tickets_due(undrawn=3) == 15
+
+
+def test_a_chief_that_falls_behind_stops_handing_out_tickets():
+    ledger = Ledger(4, first=1000)
+    staged = 0
+    while True:
+        tickets = ledger.issue(ledger.tickets_due(undrawn=0))
+        if not tickets:
+            break
+        draw_and_stage(ledger, tickets)
+        staged += len(tickets)
+    assert staged == 8
+    apply_all(ledger)
+    assert ledger.tickets_due(undrawn=0) == 8
 
 
 def test_paced_tickets_are_m_a_step():
     ledger = Ledger(3, paced=True, first=1000)
     tickets = ledger.issue(ledger.tickets_due(undrawn=0))
     assert len(tickets) == 3
-    for ticket in tickets[:2]:
-        ledger.receive("worker", ticket, 0)
+    draw_and_stage(ledger, tickets[:2])
     assert ledger.tickets_due(undrawn=0) == 0
-    ledger.receive("worker", tickets[2], 0)
+    draw_and_stage(ledger, tickets[2:])
     assert apply_all(ledger) == [tickets]
     assert ledger.tickets_due(undrawn=0) == 3
 
 
-def test_a_paced_ticket_that_comes_back_or_is_lost_is_replaced():
-    ledger = Ledger(3, paced=True, first=1000)
+def test_in_flight_bounds_the_tickets_that_are_out():
+    ledger = Ledger(4, in_flight=2, first=1000)
     tickets = ledger.issue(ledger.tickets_due(undrawn=0))
-    ledger.receive("worker", tickets[0], GIVEN_BACK)
-    assert ledger.tickets_due(undrawn=2) == 1
-    ledger.presume_lost(ledger.in_hands(undrawn=1))
+    assert len(tickets) == 2
+    tell(ledger, "worker", DRAWN, tickets[0])
+    assert ledger.tickets_due(undrawn=1) == 0
+    tell(ledger, "worker", STAGED, tickets[0])
     assert ledger.tickets_due(undrawn=1) == 1
 
 
-def test_a_batch_of_an_earlier_run_changes_nothing():
+def test_a_paced_ticket_that_comes_back_or_is_lost_is_replaced():
+    clock = Clock()
+    ledger = Ledger(3, paced=True, patience=10, first=1000, clock=clock)
+    tickets = ledger.issue(ledger.tickets_due(undrawn=0))
+    tell(ledger, "a", DRAWN, tickets[0])
+    tell(ledger, "a", LEFT, tickets[0])
+    assert ledger.tickets_due(undrawn=2) == 1
+    tell(ledger, "b", DRAWN, tickets[1])
+    clock.now = 11.0
+    assert ledger.lose_the_silent(undrawn=2) == ["b"]
+    assert ledger.tickets_due(undrawn=2) == 1
+
+
+def test_a_ticket_drawn_by_nobody_knows_whom_is_lost_in_time():
+    clock = Clock()
+    ledger = Ledger(2, patience=10, first=1000, clock=clock)
+    tickets = ledger.issue(5)
+    assert ledger.lose_the_silent(undrawn=4) == []
+    clock.now = 11.0
+    assert ledger.lose_the_silent(undrawn=4) == [None]
+    assert list(ledger.outstanding) == tickets[1:]
+
+
+def test_a_process_started_again_gives_up_its_predecessors_ticket():
+    ledger = Ledger(2, first=1000)
+    (ticket,) = ledger.issue(1)
+    tell(ledger, "/job:worker/task:1 host:7 old", DRAWN, ticket)
+    tell(ledger, "/job:worker/task:2 host:8 other", JOINED)
+    assert ledger.fates["lost"] == 0
+    tell(ledger, "/job:worker/task:1 host:9 new", JOINED)
+    assert ledger.fates["lost"] == 1
+    assert set(ledger.members) == {
+        "/job:worker/task:1 host:9 new",
+        "/job:worker/task:2 host:8 other",
+    }
+
+
+def test_another_draw_gives_up_the_ticket_of_a_run_that_failed():
+    ledger = Ledger(2, first=1000)
+    first, second = ledger.issue(2)
+    tell(ledger, "worker", DRAWN, first)
+    tell(ledger, "worker", DRAWN, second)
+    assert ledger.fates["lost"] == 1
+    assert list(ledger.outstanding) == [second]
+
+
+def test_what_a_lost_ticket_may_have_left_is_swept_and_never_applied():
+    clock = Clock()
+    ledger = Ledger(1, patience=10, first=1000, clock=clock)
+    (ticket,) = ledger.issue(1)
+    tell(ledger, "worker", DRAWN, ticket)
+    clock.now = 11.0
+    ledger.lose_the_silent(undrawn=0)
+    assert ledger.to_sweep() == []
+    clock.now = 22.0
+    assert ledger.to_sweep() == [ticket]
+    tell(ledger, "worker", STAGED, ticket)
+    assert apply_all(ledger) == []
+    assert ledger.to_sweep() == [ticket]
+
+
+def test_a_batch_of_an_earlier_run_changes_nothing_and_is_swept():
     earlier, ledger = Ledger(1, first=1000), Ledger(1, first=2000)
     ledger.issue(2)
-    for ticket in earlier.issue(2):
-        ledger.receive("worker", ticket, 0)
-    assert ledger.next_global_batch() is None
-    assert ledger.fates["foreign"] == 2
+    tickets = earlier.issue(2)
+    draw_and_stage(ledger, tickets)
+    assert apply_all(ledger) == []
+    assert sorted(ledger.to_sweep()) == tickets
     assert ledger.balance()
 
 
-def test_a_batch_that_was_presumed_lost_still_counts_when_it_comes():
-    ledger = Ledger(1, first=1000)
+def test_a_stale_batch_keeps_its_slot_or_gives_it_back():
+    kept, dropped = (Ledger(2, keep_stale=keep, first=1000) for keep in (True, False))
+    for ledger in (kept, dropped):
+        tickets = ledger.issue(3)
+        for ticket, token in zip(tickets, (2, 9, 9)):
+            draw_and_stage(ledger, [ticket], token=token)
+    assert apply_all(kept, clock=9, bound=3) == [[1000, 1001]]
+    assert apply_all(dropped, clock=9, bound=3) == [[1001, 1002]]
+    assert kept.fates["stale"] == dropped.fates["stale"] == 1
+    assert dropped.to_sweep() == [1000]
+
+
+def test_a_withheld_batch_weighs_nothing_and_leaves_nothing():
+    ledger = Ledger(1, keep_stale=False, first=1000)
     (ticket,) = ledger.issue(1)
-    ledger.presume_lost(ledger.in_hands(undrawn=0))
-    ledger.receive("worker", ticket, 5)
-    assert apply_all(ledger) == [[ticket]]
+    tell(ledger, "worker", DRAWN, ticket)
+    tell(ledger, "worker", WITHHELD, ticket, 9)
+    assert apply_all(ledger, clock=9) == []
+    assert ledger.fates["stale"] == 1
+    assert ledger.to_sweep() == []
 
 
-def test_a_paced_ticket_that_comes_after_all_is_not_replaced_again():
-    ledger = Ledger(2, paced=True, first=1000)
-    tickets = ledger.issue(ledger.tickets_due(undrawn=0))
-    ledger.presume_lost(tickets[:1])
-    tickets += ledger.issue(ledger.tickets_due(undrawn=0))
-    assert len(tickets) == 3
-    for ticket in tickets:
-        ledger.receive("worker", ticket, 0)
-    assert apply_all(ledger) == [tickets[:2]]
-    assert ledger.tickets_due(undrawn=0) == 1  # one batch of the next step is pending already
-
-
-def test_only_drawn_tickets_are_presumed_lost():
+def test_a_token_ahead_of_the_clock_counts_as_the_oldest():
     ledger = Ledger(1, first=1000)
-    tickets = ledger.issue(5)
-    assert ledger.in_hands(undrawn=2) == tickets[:3]
-    ledger.presume_lost(tickets[:3])
-    assert ledger.in_hands(undrawn=2) == []
+    draw_and_stage(ledger, ledger.issue(1), token=50)
+    assert ledger.next_global_batch(7, within(9))[0].staleness == 7
 
 
 def test_members_come_and_go():
     clock = Clock()
-    ledger = Ledger(2, first=1000, clock=clock)
+    ledger = Ledger(2, patience=5, first=1000, clock=clock)
     first, second = ledger.issue(2)
-    ledger.receive("a", NO_TICKET, JOINED)
-    ledger.receive("b", first, 0)
-    assert set(ledger.members) == {"a", "b"}
+    tell(ledger, "a", JOINED)
     clock.now = 3.0
-    assert ledger.seconds_since_news() == 3.0
-    ledger.receive("b", second, GIVEN_BACK)
-    assert set(ledger.members) == {"a"}
-    assert ledger.seconds_since_news() == 0.0
+    tell(ledger, "b", DRAWN, first)
+    assert ledger.holders() == [("b", 0.0)]
+    assert set(ledger.members) == {"a", "b"}
+    clock.now = 6.0
+    assert ledger.lose_the_silent(undrawn=1) == []
+    assert set(ledger.members) == {"b"}
+    tell(ledger, "b", LEFT, first)
+    assert ledger.members == {}

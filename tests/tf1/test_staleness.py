@@ -8,6 +8,7 @@ import pytest
 import semisync
 from semisync.compat import tf
 from semisync.errors import UsageError
+from tests.tf1.one_process import late
 
 POLICIES = [
     (semisync.Threshold(3), lambda s: 1 if s <= 3 else 0),
@@ -57,7 +58,7 @@ def test_a_late_batch_counts_by_its_weight(policy, formula):
             tf.train.GradientDescentOptimizer(1.0), 2, staleness=policy, paced=True
         )
         train = optimizer.minimize(weight * x, global_step=step)
-        late = optimizer.worker.token.assign(1)
+        old_token = late(optimizer, 1)
         found = {}
 
         class Look(tf.train.SessionRunHook):
@@ -69,7 +70,7 @@ def test_a_late_batch_counts_by_its_weight(policy, formula):
             for _ in range(12):
                 session.run(train, {x: 0.0})
             session.run(train, {x: 2.0})
-            session.run(late)
+            session.run(old_token)
             session.run(train, {x: 4.0})
     assert hook.ledger.staleness == {0: 13, 5: 1}
     assert found["w"] == pytest.approx(-(2.0 + 4.0 * formula(5)) / 2, rel=1e-5)

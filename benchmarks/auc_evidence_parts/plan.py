@@ -1,0 +1,106 @@
+"""The experiment's fixed choices, and what a seed decides: the batches, their order, who is slow.
+
+A seed decides the same in every mode, so modes can be compared seed by seed: the initial values,
+the sequence of local batches, and which of them take long. The modes differ in who trains a batch
+when, which no seed decides: a worker takes the next batch of the sequence when it is free.
+"""
+
+from collections import namedtuple
+
+import numpy as np
+
+from semisync.compat import tf
+
+Settings = namedtuple(
+    "Settings",
+    "learning_rate async_rate local_batch batches_per_step epochs most_steps workers ps bound"
+    " pause slow_share slow_factor slow_worker",
+)
+
+# How these were picked. Within Adam with a falling rate: learning_rate and epochs by the validation
+# AUC of the exact global batch (`search`, seed 1). Three epochs: 0.003 0.7851, 0.004 0.7870,
+# 0.006 0.7882, 0.009 0.7876; two epochs: 0.006 0.7866; five, overfitted: 0.004 0.7854.
+# Adam itself was not: Adagrad (first accumulator 1e-6, rate 0.05, three epochs) reached 0.7892, but
+# lost 0.004 to 0.007 with gradients one step late (rate 0.07), where Adam loses 0.0006 to 0.002. So
+# the choice of the optimizer favours semi-sync. async_rate is the better of 0.0007 and 0.002, by
+# one run each: a far smaller search.
+CHOSEN = Settings(
+    learning_rate=0.006,
+    async_rate=0.002,  # of async-tuned, picked by asynchronous training itself
+    local_batch=256,
+    batches_per_step=8,
+    epochs=3,
+    most_steps=None,  # global batches, if fewer than the epochs have
+    workers=8,
+    ps=2,
+    bound=4,  # global steps, semisync.Threshold
+    pause=0.01,  # seconds that a batch takes besides its computing
+    slow_share=0.2,  # of the batches take slow_factor times as long,
+    slow_factor=5,
+    slow_worker=2,  # and the last worker's all take this many times as long
+)
+SPLITS = {  # days first <= day < last: to train on, to score
+    "test": ((0, 25), (25, 30)),
+    "validation": ((0, 21), (21, 25)),
+}
+
+
+def changed(changes):
+    """CHOSEN with other values, given as a list of "NAME=VALUE".
+
+    Raises: ValueError, naming what is no setting or no number.
+    """
+    values = {}
+    for change in changes:
+        name, _, value = change.partition("=")
+        if name not in Settings._fields:
+            raise ValueError("{} is none of {}".format(name, ", ".join(Settings._fields)))
+        whole = isinstance(getattr(CHOSEN, name), (int, type(None)))
+        try:
+            values[name] = int(value) if whole else float(value)
+        except ValueError:
+            kind = "a whole number" if whole else "a number"
+            raise ValueError("{}={}: expected {}".format(name, value, kind)) from None
+    return CHOSEN._replace(**values)
+
+
+def batches(rows, settings, seed):
+    """int64 [batches, local_batch]: the row numbers of each local batch, in training order.
+
+    Every epoch is a new shuffle. Rows that fill no whole local batch, or batches that fill no whole
+    global batch, are left out at the end.
+
+    Args:
+      rows: the slice to train on.
+    """
+    random = np.random.RandomState(seed)
+    count = rows.stop - rows.start
+    order = np.concatenate([random.permutation(count) for _ in range(settings.epochs)])
+    whole = settings.local_batch * settings.batches_per_step
+    steps = len(order) // whole
+    steps = min(steps, settings.most_steps or steps)
+    order = order[: steps * whole] + rows.start
+    return order.reshape(-1, settings.local_batch)
+
+
+def pauses(count, settings, seed):
+    """float32 [count]: the seconds that each of `count` batches takes besides its computing."""
+    slow = np.random.RandomState(1000 + seed).rand(count) < settings.slow_share
+    return np.where(slow, settings.slow_factor, 1).astype(np.float32) * settings.pause
+
+
+def model_seed(seed):
+    """The seed of the first variable; `model.logits` counts on from it."""
+    return 100 * seed
+
+
+def optimizer(learning_rate, global_step, steps):
+    """The optimizer of every mode, a new one: Adam, its rate falling to 0 over the run.
+
+    Args:
+      learning_rate: at the beginning.
+      global_step: the variable.
+      steps: how many global steps the run has; asynchronous, one for each local batch.
+    """
+    rate = tf.train.polynomial_decay(learning_rate, global_step, steps, end_learning_rate=0.0)
+    return tf.train.AdamOptimizer(rate)

@@ -1,0 +1,90 @@
+"""The tables: each mode's AUC over the seeds, its difference from sync, its staleness."""
+
+import statistics
+
+from benchmarks.auc_evidence_parts import spread
+
+REFERENCE = "sync"
+
+
+def by_seed(results):
+    """Dict of mode -> dict of seed -> AUC, modes in the order of their first result."""
+    found = {}
+    for result in results:
+        found.setdefault(result["mode"], {})[result["seed"]] = result["auc"]
+    return found
+
+
+def differences(results):
+    """Dict of mode -> spread.Difference, of every mode but sync."""
+    aucs = by_seed(results)
+    sync = aucs.get(REFERENCE, {})
+    pairs = {
+        mode: seeds for mode, seeds in aucs.items() if mode != REFERENCE and set(seeds) & set(sync)
+    }
+    return {mode: spread.paired(seeds, sync) for mode, seeds in pairs.items()}
+
+
+def auc_table(results):
+    """Markdown: a line a mode."""
+    lines = [
+        "| mode | seeds | AUC, mean | sd of seeds | lowest, highest | minus sync, by seed: mean"
+        " | 95 % interval | sd | seeds for -+{} | verdict |".format(spread.MARGIN),
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    found = differences(results)
+    for mode, seeds in by_seed(results).items():
+        values = list(seeds.values())
+        sd = "{:.5f}".format(statistics.stdev(values)) if len(values) > 1 else ""
+        cells = [mode, str(len(values)), "{:.5f}".format(statistics.mean(values)), sd]
+        cells.append("{:.5f}, {:.5f}".format(min(values), max(values)))
+        cells += _difference_cells(found.get(mode))
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _difference_cells(found):
+    if found is None:
+        return [""] * 5
+    if found.sd is None:
+        return ["{:+.5f}".format(found.mean), "", "", "", found.verdict]
+    return [
+        "{:+.5f}".format(found.mean),
+        "{:+.5f} to {:+.5f}".format(found.low, found.high),
+        "{:.5f}".format(found.sd),
+        str(found.seeds_needed),
+        found.verdict,
+    ]
+
+
+def staleness_table(results, settings):
+    """Markdown: pace, staleness in global steps of `batches_per_step`, fates; over all seeds."""
+    lines = [
+        "| mode | batches/s | seconds a run | staleness, global steps: mean | 0 | 1 | 2 | 3 | 4"
+        " | more | highest | batches without weight |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    modes = {}
+    for result in results:
+        if "staleness" in result:
+            modes.setdefault(result["mode"], []).append(result)
+    for mode, runs in modes.items():
+        per_step = settings.batches_per_step if mode.startswith("async") else 1
+        batches = [
+            (int(staleness) / per_step, count)
+            for run in runs
+            for staleness, count in run["staleness"].items()
+        ]
+        total = sum(count for _, count in batches)
+        shares = [0] * 6
+        for staleness, count in batches:
+            shares[min(5, int(staleness))] += count / total
+        stale = sum(run["fates"].get("stale", 0) for run in runs)
+        pace = statistics.mean(run["batches_per_second"] for run in runs)
+        cells = [mode, "{:.1f}".format(pace)]
+        cells.append("{:.0f}".format(statistics.mean(run["seconds"] for run in runs)))
+        cells.append("{:.2f}".format(sum(s * count for s, count in batches) / total))
+        cells += ["{:.1%}".format(share) for share in shares]
+        cells += ["{:.1f}".format(max(batches)[0]), "{:.2%}".format(stale / total)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)

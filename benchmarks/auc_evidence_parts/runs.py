@@ -1,0 +1,142 @@
+"""Carries out runs as processes of their own, and collects what they leave.
+
+cluster   the modes of one seed, one after another, on one cluster
+alone     the exact global batch, one process for all its runs (`alone`)
+"""
+
+import collections
+import json
+import os
+import subprocess
+from typing import NamedTuple
+
+import numpy as np
+
+import parity
+from benchmarks.auc_evidence_parts import data, plan
+from semisync.demo.local_cluster import LocalCluster
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TIMEOUT = 900.0  # seconds for a run, far beyond what one takes
+
+
+MODES = {  # how each trains, see `training.Training`, and from which of the settings' rates on
+    "sync": ("sync", "learning_rate"),
+    "semi-sync": ("semi-sync", "learning_rate"),
+    "async": ("async", "learning_rate"),
+    "async-tuned": ("async", "async_rate"),
+}
+
+
+class Experiment(NamedTuple):
+    """What all runs share: folders, the interpreter of the processes, settings, `plan.SPLITS` key.
+
+    `data` is the folder of `data.prepare`; what the runs leave goes below `out`.
+    """
+
+    data: str
+    out: str
+    python: str
+    settings: plan.Settings
+    split: str
+
+    def auc(self, scores):
+        """Of the scores in a file, on the held-out rows."""
+        answers = data.load(self.data)
+        labels = answers.labels[data.rows_of(answers, plan.SPLITS[self.split][1])]
+        return parity.auc(labels, np.load(scores))
+
+
+def cluster(experiment, seed, modes):
+    """Trains one seed in each of `modes`, keys of MODES; yields one dict of figures a run."""
+    runs = []
+    for name in modes:
+        (way, rate), folder = MODES[name], "{}-{}".format(name, seed)
+        os.makedirs(os.path.join(experiment.out, folder))
+        runs.append({"name": folder, "mode": way, "seed": seed})
+        runs[-1]["learning_rate"] = getattr(experiment.settings, rate)
+    logs = os.path.join(experiment.out, "logs-{}".format(seed))
+    os.makedirs(logs)
+    settings = experiment.settings
+    processes = LocalCluster(
+        experiment.python,
+        "benchmarks.auc_evidence_parts.job",
+        ps=settings.ps,
+        workers=settings.workers,
+        logs=logs,
+        cwd=ROOT,
+    )
+    with processes:
+        processes.start_all(
+            data=experiment.data,
+            out=experiment.out,
+            split=experiment.split,
+            settings=settings._asdict(),
+            runs=runs,
+        )
+        processes.wait(TIMEOUT * len(runs))
+    for name, run in zip(modes, runs):
+        yield dict(run, name=name, mode=name, **_collected(experiment, run["name"]))
+
+
+def _collected(experiment, folder):
+    folder = os.path.join(experiment.out, folder)
+    workers = []
+    for task in range(experiment.settings.workers):
+        with open(os.path.join(folder, "worker-%d.json" % task)) as file:
+            workers.append(json.load(file))
+    staleness = collections.Counter()
+    for worker in workers:
+        staleness.update({int(key): count for key, count in worker["staleness"].items()})
+    scores = os.path.join(folder, "scores.npy")
+    trained = [worker["trained"] for worker in workers]
+    return {
+        "auc": experiment.auc(scores),
+        "scores": scores,
+        "seconds": workers[0]["seconds"],
+        "batches_per_second": sum(trained) / workers[0]["seconds"],
+        "trained": trained,
+        "staleness": dict(sorted(staleness.items())),
+        "fates": workers[0]["fates"],
+    }
+
+
+def alone(experiment, seed, delays):
+    """Trains one seed on the exact global batch, once for each delay; returns the figures."""
+    rate, runs = experiment.settings.learning_rate, []
+    for delay in delays:
+        path = os.path.join(experiment.out, "alone-{}-{}.npy".format(seed, delay))
+        runs.append({"seed": seed, "learning_rate": rate, "delay": delay, "scores": path})
+    spec = {"data": experiment.data, "split": experiment.split, "runs": runs}
+    spec["settings"] = experiment.settings._asdict()
+    module = "benchmarks.auc_evidence_parts.alone"
+    with open(os.path.join(experiment.out, "alone-{}.log".format(seed)), "w+") as log:
+        done = subprocess.run(
+            [experiment.python, "-m", module, json.dumps(spec)],
+            cwd=ROOT,
+            env=_environment(),
+            stdout=log,
+            stderr=log,
+            timeout=TIMEOUT * len(runs),
+        )
+        if done.returncode:
+            log.seek(0)
+            raise RuntimeError("{} failed: {}".format(module, log.read()[-2000:]))
+    return [
+        dict(run, mode="delay {}".format(run["delay"]), auc=experiment.auc(run["scores"]))
+        for run in runs
+    ]
+
+
+def tensorflow_version(python):
+    """Of an interpreter's TensorFlow, with that of Python."""
+    ask = "import platform, tensorflow as tf; print(platform.python_version(), tf.__version__)"
+    command = [python, "-c", ask]
+    found = subprocess.check_output(command, env=_environment(), stderr=subprocess.DEVNULL)
+    return dict(zip(("python", "tensorflow"), found.decode().split()))
+
+
+def _environment():
+    environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2", CUDA_VISIBLE_DEVICES="-1")
+    environment.pop("TF2_BEHAVIOR", None)  # see LocalCluster
+    return environment

@@ -1,0 +1,170 @@
+"""One run, a mode and a seed, in one worker: the graph, the session, the loop.
+
+A batch's pause stands between its gradients and their way to the parameter servers: a batch that
+takes long arrives with gradients of old parameters, in every mode.
+
+The chief leaves OUT/model, a checkpoint; each worker OUT/worker-K.json:
+
+    trained     the number of its batches
+    seconds     from the common start to its end; the chief's ends when all have
+    staleness   {staleness: batches}. Asynchronous: of its own batches, in updates of others between
+                the reading and the applying. Else, from the chief alone: of all batches, in global
+                steps, from the ledger of the optimizer
+    fates       chief: the ledger's; {} when asynchronous
+"""
+
+import collections
+import os
+import time
+
+import semisync
+from benchmarks.auc_evidence_parts import model, plan
+from benchmarks.auc_evidence_parts.work import END, Ending, WorkList
+from semisync.compat import raw_ops, tf
+from semisync.demo.barrier import Barrier
+from semisync.files import write_json
+
+AGGREGATING = ("sync", "semi-sync")  # the modes in which GlobalBatchOptimizer stands around it
+
+
+class Inputs:
+    """The placeholders of one batch, and what feeds them."""
+
+    def __init__(self, answers):
+        self._answers = answers
+        self.fields = tf.placeholder(tf.int16, [None, answers.fields.shape[1]])
+        self.bags = tf.placeholder(tf.int16, [None, answers.bags.shape[1]])
+        self.labels = tf.placeholder(tf.int8, [None])
+
+    def feed(self, rows):
+        """The feed dict of an array of row numbers."""
+        found = (self._answers.fields[rows], self._answers.bags[rows], self._answers.labels[rows])
+        return dict(zip((self.fields, self.bags, self.labels), found))
+
+
+def delayed(pairs, pause, also):
+    """The same (gradient, variable) pairs, `pause` seconds after the gradients and `also` exist."""
+    computed = [part for gradient, _ in pairs for part in gradient_parts(gradient)]
+    with tf.control_dependencies(computed + also):
+        slept = tf.py_func(_sleep, [pause], tf.float32)
+    with tf.control_dependencies([slept]):
+        return [(_copy(gradient), variable) for gradient, variable in pairs]
+
+
+def _sleep(seconds):
+    time.sleep(float(seconds))
+    return seconds
+
+
+def gradient_parts(gradient):
+    sparse = isinstance(gradient, tf.IndexedSlices)
+    return [gradient.values, gradient.indices] if sparse else [gradient]
+
+
+def _copy(gradient):
+    if isinstance(gradient, tf.IndexedSlices):
+        values, indices = map(tf.identity, gradient_parts(gradient))
+        return tf.IndexedSlices(values, indices, gradient.dense_shape)
+    return tf.identity(gradient)
+
+
+class Training:
+    """Builds a run's graph in the default graph; `run` trains it.
+
+    Args:
+      run: {"mode", "seed", "learning_rate"}; mode "sync", "semi-sync" or "async".
+      settings: plan.Settings.
+      answers: data.Answers.
+      rows: the slice to train on.
+      task: of this worker.
+      out: the run's folder.
+    """
+
+    def __init__(self, run, settings, answers, rows, task, out):
+        self._task, self._chief, self._out = task, task == 0, out
+        self._batches = plan.batches(rows, settings, run["seed"])
+        self._pauses = plan.pauses(len(self._batches), settings, run["seed"])
+        if task == settings.workers - 1:
+            self._pauses *= settings.slow_worker
+        self._step = tf.train.get_or_create_global_step()
+        self._inputs = Inputs(answers)
+        self._pause = tf.placeholder(tf.float32, [])
+        self._build(run, settings, answers)
+        # In this order: the list is filled, all are there; all have trained, the model is saved.
+        self._work = WorkList(len(self._batches), settings.workers, self._chief)
+        barrier = Barrier("start", task, settings.workers)
+        ending = Ending(os.path.join(out, "model"), task, settings.workers)
+        self._aggregation = (
+            [self._optimizer.make_session_run_hook(self._chief)]
+            if run["mode"] in AGGREGATING
+            else []
+        )
+        self._hooks = [self._work, barrier] + self._aggregation + [ending]
+
+    def _build(self, run, settings, answers):
+        inputs = self._inputs
+        logit = model.logits(
+            inputs.fields, inputs.bags, answers.about, plan.model_seed(run["seed"])
+        )
+        aggregates = run["mode"] in AGGREGATING
+        steps = len(self._batches) // (settings.batches_per_step if aggregates else 1)
+        self._optimizer = plan.optimizer(run["learning_rate"], self._step, steps)
+        if aggregates:
+            self._optimizer = semisync.GlobalBatchOptimizer(
+                self._optimizer,
+                batches_per_step=settings.batches_per_step,
+                staleness=semisync.Threshold(settings.bound),
+                paced=run["mode"] == "sync",
+            )
+        pairs = self._optimizer.compute_gradients(model.loss(logit, inputs.labels))
+        self._read_at = self._step_now()
+        pairs = delayed(pairs, self._pause, [self._read_at])
+        with tf.control_dependencies([part for pair in pairs for part in gradient_parts(pair[0])]):
+            self._applied_at = self._step_now()
+        self._train = self._optimizer.apply_gradients(pairs, global_step=self._step)
+
+    def _step_now(self):
+        # A copy: a reference variable's value is an alias, and would be fetched as it is later.
+        with tf.device(self._step.device):
+            return raw_ops.DeepCopy(x=self._step)
+
+    def run(self, server):
+        """Trains until the work list is empty, then writes what was measured."""
+        config = semisync.worker_config(self._task)
+        if not self._chief:
+            semisync.wait_until_initialised(server.target, config)
+        staleness, fates = collections.Counter(), {}
+        with self._session(server, config) as session:
+            start = time.monotonic()
+            trained = self._loop(session, staleness)
+        seconds = time.monotonic() - start
+        if self._aggregation:
+            ledger = self._aggregation[0].ledger
+            staleness, fates = (ledger.staleness, ledger.fates) if self._chief else ({}, {})
+        found = {"trained": trained, "seconds": seconds, "staleness": staleness, "fates": fates}
+        write_json(os.path.join(self._out, "worker-%d.json" % self._task), found)
+
+    def _session(self, server, config):
+        return tf.train.MonitoredTrainingSession(
+            master=server.target,
+            is_chief=self._chief,
+            config=config,
+            hooks=self._hooks,
+            save_checkpoint_secs=None,
+            save_checkpoint_steps=None,
+            save_summaries_steps=None,
+            save_summaries_secs=None,
+            log_step_count_steps=None,
+        )
+
+    def _loop(self, session, staleness):
+        trained = 0
+        while True:
+            number = int(session.run(self._work.next))
+            if number == END:
+                return trained
+            feed = self._inputs.feed(self._batches[number])
+            feed[self._pause] = self._pauses[number]
+            fetched = session.run([self._train, self._read_at, self._applied_at], feed)
+            staleness[int(fetched[2] - fetched[1])] += 1
+            trained += 1

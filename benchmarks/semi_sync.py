@@ -1,0 +1,200 @@
+"""The four ways to train, side by side: pace, PS CPU and memory, start-up and staleness.
+
+    python benchmarks/semi_sync.py [--cases NAME ...] [--repeats N] [--json FILE] [--plot FILE.svg]
+
+The modes: `async`, the bare optimizer; `native-sync`, tf.train.SyncReplicasOptimizer; `semi-sync`,
+semisync.GlobalBatchOptimizer with Threshold(4); `sync`, the same with paced=True.
+
+Each repeat of a case is a cluster of separate processes on this machine. In it the modes run one
+after another, the same workers with the same pauses, each mode with fresh parameter servers of its
+own; the next repeat has them in the opposite order. A mode is measured once all workers are warm,
+while all of them train. Ratios are taken within a repeat.
+
+Prints Markdown tables: median [smallest, largest] over the repeats. What a figure means is told in
+semi_sync_parts/measures.py, the cases in semi_sync_parts/cases.py. Leave the machine alone
+meanwhile: the last line says how busy others kept it.
+"""
+
+import argparse
+import contextlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from semi_sync_parts import plot, summary, table
+from semi_sync_parts.cases import CASES, MODES, STALENESS_BOUND
+from semi_sync_parts.conductor import run_repeat
+from semi_sync_parts.measures import figures
+
+from semisync.errors import SemisyncError, UsageError
+from semisync.files import write_json
+
+
+def parse(arguments):
+    """The options."""
+    listed = "\n".join(
+        f"  {case.name:<16} {case.title}; window {case.seconds:g} s" for case in CASES.values()
+    )
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        epilog="cases:\n" + listed,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--cases", nargs="+", choices=CASES, default=list(CASES), metavar="NAME", help="see below"
+    )
+    parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES), metavar="MODE")
+    parser.add_argument("--repeats", type=_count, default=3, metavar="N", help="default: 3")
+    parser.add_argument(
+        "--seconds", type=_seconds, metavar="S", help="length of each window, instead of the case's"
+    )
+    parser.add_argument(
+        "--python",
+        default=sys.executable,
+        metavar="PATH",
+        help="interpreter of the cluster, e.g. .venv-tf1/bin/python; default: this one",
+    )
+    parser.add_argument("--json", metavar="FILE", help="where to write all figures")
+    parser.add_argument("--plot", metavar="FILE.svg", help="where to draw the pace, x asynchronous")
+    parser.add_argument(
+        "--logs", metavar="DIR", help="a new folder to keep what the processes said and measured"
+    )
+    return parser.parse_args(arguments)
+
+
+def _count(text):
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number of 1 or more, not {text!r}")
+    return int(text)
+
+
+def _seconds(text):
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 3600:
+        raise argparse.ArgumentTypeError(f"seconds, more than 0, not {text!r}")
+    return seconds
+
+
+def machine(python):
+    """What the figures were measured on."""
+    ask = "import platform, tensorflow as tf; print(platform.python_version(), tf.__version__)"
+    environment = {key: value for key, value in os.environ.items() if key != "TF2_BEHAVIOR"}
+    try:
+        asked = subprocess.run(
+            [python, "-W", "ignore", "-c", ask], capture_output=True, text=True, env=environment
+        )
+    except OSError as error:
+        raise UsageError(f"{python} cannot be run: {error.strerror}") from error
+    if asked.returncode:
+        why = "".join(": " + line for line in asked.stderr.splitlines()[-1:])
+        raise UsageError(f"{python} cannot import TensorFlow{why}")
+    version, tensorflow = asked.stdout.split()[-2:]
+    return {
+        "cpu": _cpu(),
+        "processors": len(os.sched_getaffinity(0)),
+        "platform": platform.platform(),
+        "python": version,
+        "tensorflow": tensorflow,
+    }
+
+
+def _cpu():
+    with open("/proc/cpuinfo") as lines:
+        models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.machine()
+
+
+def measure(case, args, folder):
+    """All repeats of a case; returns its `summary.of_case`."""
+    repeats = []
+    for number in range(args.repeats):
+        order = args.modes if number % 2 == 0 else args.modes[::-1]
+        below = os.path.join(folder, f"{case.name}-{number + 1}")
+        os.makedirs(below)
+        at = f"{case.name}, repeat {number + 1} of {args.repeats}"
+
+        def say(text, at=at):
+            print(f"{at}: {text}", file=sys.stderr, flush=True)
+
+        try:
+            records = run_repeat(args.python, case, order, args.seconds or case.seconds, below, say)
+        except SemisyncError as error:
+            raise SemisyncError(f"{at}: {error}") from error
+        repeats.append({record.mode: figures(record, case) for record in records})
+    return summary.of_case(case, repeats)
+
+
+def report(cases, args, found):
+    """Writes and prints what was measured."""
+    if args.json:
+        options = {
+            name: value for name, value in vars(args).items() if name not in ("json", "plot")
+        }
+        options["staleness_bound"] = STALENESS_BOUND
+        write_json(args.json, {"machine": found, "options": options, "cases": cases})
+    if args.plot:
+        plot.draw(cases, "async" if "async" in args.modes else sorted(args.modes)[0], args.plot)
+    print("\n" + table.RATIO_HEAD)
+    for case in cases:
+        print(table.ratio_row(case))
+    print("\n" + table.others(cases))
+
+
+def run(args):
+    _check_writable(args)
+    found = machine(args.python)
+    print("{cpu}, {processors} processors, {platform}".format(**found))
+    print("Python {python}, TensorFlow {tensorflow}".format(**found), end="; ")
+    print(f"repeats: {args.repeats}\n\n{table.HEAD}", flush=True)
+    cases = []
+    with _folder(args.logs) as folder:
+        for name in args.cases:
+            cases.append(measure(CASES[name], args, folder))
+            print(*table.rows(cases[-1]), sep="\n", flush=True)
+    report(cases, args, found)
+
+
+@contextlib.contextmanager
+def _folder(logs):
+    """`logs`, or a temporary folder that stays where a process failed, for its last words."""
+    folder, keep = logs or tempfile.mkdtemp(prefix="semi_sync."), bool(logs)
+    try:
+        yield folder
+    except SemisyncError:
+        keep = True
+        raise
+    finally:
+        if not keep:
+            shutil.rmtree(folder)
+
+
+def _check_writable(args):
+    """Before minutes of measuring, rather than after them."""
+    for path in filter(None, (args.json, args.plot)):
+        folder = os.path.dirname(os.path.abspath(path))
+        if not os.access(folder, os.W_OK):
+            raise UsageError(f"{path} cannot be written: {folder} is no folder to write in")
+    if args.logs and os.path.exists(args.logs):
+        raise UsageError(f"{args.logs} exists already: --logs takes the name of a new folder")
+
+
+def main():
+    args = parse(sys.argv[1:])
+    try:
+        run(args)
+    except SemisyncError as error:
+        print(f"semi_sync.py: {error}", file=sys.stderr)
+        return 3
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

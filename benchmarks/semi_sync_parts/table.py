@@ -1,0 +1,64 @@
+"""The summary as Markdown: median [smallest, largest] of the repeats."""
+
+from .summary import RATIOS
+
+# Column, figure, digits.
+COLUMNS = (
+    ("batches/s", "batches_per_second", 1),
+    ("PS CPU, ms a batch", "ps_cpu_per_batch", 2),
+    ("PS memory, MB", "ps_memory_mb", 0),
+    ("grown by, MB", "ps_memory_growth_mb", 0),
+    ("start-up, s", "startup_seconds", 2),
+    ("M begun to first update, s", "first_update_seconds", 2),
+    ("mean staleness", "staleness_mean", 2),
+)
+
+
+def rows(case):
+    """A line for each mode of a case (see `summary.of_case`)."""
+    for mode, figures in case["modes"].items():
+        cells = [_cell(figures[f], figures["spread"][f], digits) for _, f, digits in COLUMNS]
+        yield _line([case["title"], mode, *cells, _late(figures)])
+
+
+def _late(figures):
+    """The largest staleness, and the share beyond the bound where there is one."""
+    largest, beyond = figures["staleness_max"], figures["staleness_beyond_bound"]
+    if largest is None:
+        return "-"
+    return f"{largest:.0f}" + ("" if beyond is None else f", {beyond:.1%}")
+
+
+def ratio_row(case):
+    """A line with the ratios of a case."""
+    cells = [case["title"]]
+    for name, *_ in RATIOS:
+        found = case["ratios"].get(name)
+        cells.append(_cell(found["median"], (found["min"], found["max"]), 2) if found else "-")
+    return _line(cells)
+
+
+def others(cases):
+    """One sentence on how quiet the machine was."""
+    raw = [run for case in cases for mode in case["modes"].values() for run in mode["repeats"]]
+    most = max(run["others_processors"] for run in raw)
+    return f"Processors that others kept busy while a mode was measured: at most {most:.2f}."
+
+
+def _cell(median, bounds, digits):
+    if median is None:
+        return "-"
+    low, high = bounds
+    return f"{median:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def _line(cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def _head(names):
+    return _line(names) + "\n" + "|" + "---|" * len(names)
+
+
+HEAD = _head(["case", "mode", *[name for name, *_ in COLUMNS], "max, beyond the bound"])
+RATIO_HEAD = _head(["case", *[name for name, *_ in RATIOS]])

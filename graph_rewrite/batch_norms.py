@@ -1,0 +1,234 @@
+"""Finds the batch normalisations of a graph, and the updates that are none of theirs.
+
+1. Every update of a variable is read (`graph_rewrite.updates`), and traced back to the statistics
+   of a batch that it may take (`graph_rewrite.statistics`).
+2. Every normalisation is found on its own (`graph_rewrite.normalisations`), and those that are one
+   layer are put together (`graph_rewrite.layers`).
+3. A layer owns the updates that take its batch's statistics. One that reads no statistics owns
+   those that move the variables it reads towards statistics of nobody else.
+4. What remains are normalisations that nothing updates, worth a finding, and updates of something
+   else, which `find_updates` returns.
+"""
+
+from collections import defaultdict, namedtuple
+from typing import Any, Dict, List
+
+from graph_rewrite import findings
+from graph_rewrite.batch_norm import BatchNorm
+from graph_rewrite.layers import layers
+from graph_rewrite.momentum import momentum, rate
+from graph_rewrite.nodes import split
+from graph_rewrite.normalisations import normalisations
+from graph_rewrite.opened import home
+from graph_rewrite.patterns.fused import FUSED
+from graph_rewrite.statistics import MEAN, OTHER, VARIANCE, readings
+from graph_rewrite.updates import all_updates, deviation, partners
+from graph_rewrite.view import View
+
+# A Layer and what is its own: [(Update, Statistic)] of the mean, and of the variance; `others`,
+# the Statistics that further updates keep of the same batch; `derived`, the variable of a variance
+# that is made from one of these, or None; `variables`, all that are moved.
+Owned = namedtuple("Owned", "layer mean variance others derived variables")
+
+
+def find_batch_norms(graph):
+    """The batch normalisations of a graph, a list of `BatchNorm` in its order.
+
+    Args:
+      graph: a tf.Graph, GraphDef or MetaGraphDef.
+    """
+    view = View(graph)
+    found = _own(view, all_updates(view))
+    sharing = defaultdict(list)
+    for owned in found:
+        for variable in owned.variables:
+            sharing[variable].append(owned.layer.main.op)
+    return [_batch_norm(view, owned, sharing) for owned in found]
+
+
+def find_updates(graph):
+    """The updates of variables that are no statistic of a batch normalisation: list of `Update`.
+
+    Moving averages of features, averages of variables, counters, whatever is assigned: see
+    `graph_rewrite.updates` for what is none.
+
+    Args:
+      graph: a tf.Graph, GraphDef or MetaGraphDef.
+    """
+    view = View(graph)
+    updates = all_updates(view)
+    taken = {variable for owned in _own(view, updates) for variable in owned.variables}
+    return [update for update in updates if update.variable not in taken]
+
+
+def _own(view, updates):
+    """An Owned for every layer."""
+    found = layers(view, normalisations(view))
+    known = {statistic.key for layer in found for statistic in layer.main.statistics}
+    debiased = {partners(view, each)[0]: each for each in updates if each.kind == "debiased"}
+    traced = Traced(view, [each for each in updates if each.kind == "average"])
+    derived = {deviation(view, each): each.variable for each in updates if each.kind == "assign"}
+    owned = [_owned(view, layer, traced, known, debiased, derived) for layer in found]
+    # Of a layer, an instance or a group, unless something is kept of it.
+    return [each for each in owned if each.layer.main.over_batch or each.variables]
+
+
+def _owned(view, layer, traced, known, debiased, derived):
+    """The Owned of one layer.
+
+    Args:
+      traced: a `Traced`.
+      known: the keys of the statistics that any layer takes.
+      debiased: {a biased average's variable: the Update that corrects it}.
+      derived: {a standard deviation's variable: that of the variance that is made from it}.
+    """
+    kept: Dict[str, List[Any]] = {MEAN: [], VARIANCE: [], OTHER: []}
+    variables = []
+    for update, statistic in traced.of(layer.main, known):
+        variables.append(update.variable)
+        corrected = debiased.get(update.variable)
+        if corrected:
+            variables += [corrected.variable, partners(view, corrected)[1]]
+            update = corrected._replace(source=update.source)
+        kept[statistic.kind].append((update, statistic))
+    variance = next((derived[name] for name in variables if name in derived), None)
+    variables += [variance] if variance else []
+    others = [statistic for _, statistic in kept[OTHER]]
+    return Owned(layer, kept[MEAN], kept[VARIANCE], others, variance, variables)
+
+
+class Traced:
+    """Moving averages, each with the statistics that its source may be read as."""
+
+    def __init__(self, view, updates):
+        self._by_key, self._by_variable = defaultdict(list), defaultdict(list)
+        for place, update in enumerate(updates):
+            for rank, statistic in enumerate(readings(view, update.source)):
+                entry = (place, rank), update, statistic
+                self._by_key[statistic.key].append(entry)
+                self._by_variable[update.variable].append(entry)
+
+    def of(self, normalisation, known):
+        """[(Update, Statistic)] of those that are a Normalisation's own, in the graph's order.
+
+        Args:
+          normalisation: one that trains, or none.
+          known: the keys of the statistics that any normalisation takes.
+        """
+        own = {statistic.key for statistic in normalisation.statistics}
+        entries = [entry for key in own for entry in self._by_key.get(key, ())]
+        if not own:
+            for kind, names in zip((MEAN, VARIANCE), normalisation.moving):
+                moved = [entry for name in names for entry in self._by_variable.get(name, ())]
+                entries += [e for e in moved if e[2].kind == kind and e[2].key not in known]
+        found: Dict[int, Any] = {}
+        for (place, _), update, statistic in sorted(entries, key=lambda entry: entry[0]):
+            found.setdefault(place, (update, statistic))
+        return list(found.values())
+
+
+def _batch_norm(view, owned, sharing):
+    layer, main = owned.layer, owned.layer.main
+    kept = [
+        (update._replace(rate=rate(view, update, layer.guard)), statistic)
+        for update, statistic in _chosen(owned, MEAN) + _chosen(owned, VARIANCE)
+    ]
+    by_kind = {statistic.kind: (update, statistic) for update, statistic in kept}
+    updates = [update for update, _ in kept]
+    names = [_moving(owned, kind, by_kind) for kind in (MEAN, VARIANCE)]
+    in_collection = bool(updates) and all(_collected(view, each) for each in updates)
+    statistic = by_kind.get(VARIANCE, (None, _first(main.statistics, VARIANCE)))[1]
+    return BatchNorm(
+        name=_scope(main, names),
+        kind=main.kind,
+        op=main.op,
+        input=main.x,
+        gamma=main.gamma,
+        beta=main.beta,
+        moving_mean=names[0],
+        moving_variance=names[1],
+        momentum=momentum(view, updates[0].rate) if updates else None,
+        epsilon=main.epsilon,
+        axis=main.axis,
+        training=layer.training,
+        mean=_top(view, main, MEAN, by_kind),
+        variance=_top(view, main, VARIANCE, by_kind),
+        bessel=statistic is not None and view.nodes.maker(statistic.tensor).op in FUSED,
+        updates=updates,
+        dependents=sorted({name for update in updates for name in update.dependents}),
+        in_collection=in_collection,
+        finding=findings.finding(
+            layer,
+            names,
+            [by_kind.get(kind, (None,))[0] for kind in (MEAN, VARIANCE)],
+            set(sharing),
+            in_collection,
+            any(view.needed(update.op) for update in updates),
+            view.trains,
+        ),
+        left_alone=findings.reason(owned, kept, sharing)
+        or _hidden(view, updates, [_top(view, main, kind, by_kind) for kind in by_kind]),
+    )
+
+
+def _chosen(owned, kind):
+    """[(Update, Statistic)], at most one: of several those that the layer reads, then the last.
+
+    Where there are several the layer is left alone. The last, since batch renormalisation keeps
+    its own before the moving average.
+    """
+    kept = owned.mean if kind == MEAN else owned.variance
+    read = _read(owned, kind)
+    return sorted(kept, key=lambda pair: pair[0].variable in read)[-1:]
+
+
+def _read(owned, kind):
+    """The moving variables that a layer reads, those at inference if it can tell, a set."""
+    main, other, number = owned.layer.main, owned.layer.other, (MEAN, VARIANCE).index(kind)
+    return (other.moving[number] if other else set()) or main.moving[number]
+
+
+def _hidden(view, updates, statistics):
+    """Why nothing outside of a branch can do what the updates do, or ""."""
+    for update in updates:
+        if home(update.op):
+            return "its update '{}' lies inside a function".format(update.op)
+    for tensor in statistics:
+        if view.guards.of(tensor):
+            return "its statistic '{}' is there in one branch only".format(tensor)
+    return ""
+
+
+def _moving(owned, kind, by_kind):
+    """The variable that keeps the mean or the variance, or None."""
+    if kind in by_kind:
+        return by_kind[kind][0].variable
+    names = sorted(_read(owned, kind))
+    return names[0] if names else owned.derived if kind == VARIANCE else None
+
+
+def _top(view, main, kind, by_kind):
+    """The tensor at the top level of the statistic that is kept, or would be; or None."""
+    if kind in by_kind:
+        return view.guards.lift(by_kind[kind][0].source)
+    statistic = _first(main.statistics, kind)
+    return view.guards.lift(statistic.tensor) if statistic else None
+
+
+def _first(statistics, kind):
+    return next((each for each in statistics if each.kind == kind), None)
+
+
+def _collected(view, update):
+    return bool(view.update_ops) and bool(view.handed_on(update.op) & view.update_ops)
+
+
+def _scope(main, names):
+    """The scope that its variables share, else that of the op."""
+    paths = [name.split("/")[:-1] for name in [main.gamma, main.beta, *names] if name]
+    shared = []
+    for level in zip(*paths):
+        if len(set(level)) > 1:
+            break
+        shared.append(level[0])
+    return "/".join(shared) or split(main.op)[0].rpartition("/")[0] or main.op

@@ -1,0 +1,205 @@
+"""Which ops of a training graph the chief runs once a global step, and which stay each worker's.
+
+Everything downstream of the places where gradients go in (see `training_ops`) is run after the
+gradients are applied: the optimizer's finish, the count of the global step, averages of variables,
+the train op itself, perhaps the loss behind a control edge.
+
+1. What writes there, and depends on no batch once the gradients are cut, is the chief's: it happens
+   once a global step. So is all that these ops need.
+2. So are the groups (NoOp) that wait for any of these.
+3. All else is the worker's, and comes after its own part of the training.
+4. A control edge from an op with a batch to one of the chief's, such as UPDATE_OPS before the
+   training ops, is cut; the worker's train op waits for it instead, and the chief's for what of
+   its own came before it. So is one from an op that writes before the gradients are computed, such
+   as a counter of batches.
+5. An op of the chief's that something else waits for, or that nothing uses, or that a collection
+   names, is one that people fetch: its name must go on to train.
+"""
+
+import collections
+from typing import Dict, List, Set
+
+from graph_rewrite.nodes import CONTROL, split
+from semisync.errors import BadInput
+
+# `ops`: names of the ops downstream of the gradients that are the chief's, a set. `needs`: names of
+# all that it runs, a set. `last`: names of those `ops` that no other of them needs. `fetched`:
+# names of those that other processes' ops or people refer to. `tensors`: names of those of which an
+# output is wanted too. `edges`: {op: the control inputs that it has from now on}. `moved`: names of
+# what the worker's train op waits for instead. `left`: names of ops downstream that stay the
+# worker's.
+ChiefPart = collections.namedtuple("ChiefPart", "ops needs last fetched tensors edges moved left")
+
+
+class _Split:
+    def __init__(self, nodes, kinds, updates, sync, collected, until):
+        self._nodes, self._kinds, self._sync = nodes, kinds, sync
+        places = [place for update in updates for place in update.places]
+        cut = {(place.node, place.number) for place in places}
+        self._order = {node.name: number for number, node in enumerate(nodes)}
+        self._sources = {node.name for node in nodes if kinds.brings_batch(node)}
+        self._fed = kinds.flow(self._sources, cut)
+        self._each = self._written_by_each_batch(updates)
+        self._downstream = downstream = nodes.descendants([place.node for place in places])
+        if until is not None:
+            downstream &= nodes.ancestors([until])
+        self._waits: Dict[str, bool] = {}  # NoOp -> whether it waits for a batch
+        first = {place.node for place in places}.union(*[update.ops for update in updates])
+        first |= {name for name in downstream if self._is_chiefs(nodes[name])}
+        self.edges: Dict[str, List[str]] = {}
+        self._cut = cut
+        moved: Set[str] = set()
+        needs = self._needs(first, moved)
+        ops = needs & downstream
+        last = ops.difference(*[self.above(nodes[name]) for name in ops])
+        self._ignored = sync.unused | self._dead(downstream - ops, ops - last, collected)
+        outside = {n: self._outside(n, ops) for n in ops}
+        fetched = last | {n for n in ops if outside[n]} | (collected.keys() & ops)
+        tensors = {n for n in ops if any(use.input != CONTROL for use in outside[n])}
+        tensors |= {n for n in collected.keys() & ops if collected[n]}
+
+        def ordered(names):
+            return sorted(names, key=self._order.__getitem__)
+
+        self.part = ChiefPart(
+            ops,
+            needs,
+            ordered(last),
+            ordered(fetched),
+            tensors,
+            self.edges,
+            ordered(moved),
+            ordered(downstream - ops - self._ignored),
+        )
+
+    def _written_by_each_batch(self, updates):
+        """The names of ops that the gradients wait for, and that write or wait for what does."""
+        tensors = [t for update in updates for t in (update.values, update.indices) if t]
+        above = self._nodes.ancestors({split(tensor)[0] for tensor in tensors})
+        writes = [n for n in above - self._fed if self._kinds.writes(self._nodes[n])]
+        return above & self._nodes.descendants(writes)
+
+    def _is_chiefs(self, node):
+        if node.op == "NoOp":
+            return not self._waits_for_batch(node.name)
+        return node.name not in self._fed and self._kinds.writes(node)
+
+    def _outside(self, name, ops):
+        """The uses of an op by what is not the chief's."""
+        return [
+            use
+            for use in self._nodes.uses(name)
+            if use.node.name not in ops and use.node.name not in self._ignored
+        ]
+
+    def _dead(self, left, inner, collected):
+        """Of what is left those that read between two ops of the chief's, for nobody.
+
+        Such as the value of a variable that an optimizer has assigned, and does not use.
+        """
+        found: Set[str] = set()
+        for name in sorted(left - self._fed - collected.keys(), key=self._order.__getitem__)[::-1]:
+            users = {use.node.name for use in self._nodes.uses(name)}
+            after = {split(tensor)[0] for tensor in self._nodes[name].input} & self._downstream
+            if users <= found and after <= inner:
+                found.add(name)
+        return found
+
+    def _waits_for_batch(self, name):
+        """True for what needs a batch, and for groups of such ops."""
+        if name in self._fed or name in self._sync.unused or name in self._each:
+            return True
+        if self._nodes[name].op != "NoOp":
+            return False
+        if name not in self._waits:
+            self._waits[name] = False
+            controls = self._nodes.control_inputs(self._nodes[name])
+            if name in self._downstream:
+                after = [control for control in controls if control in self._downstream]
+                self._waits[name] = all(map(self._waits_for_batch, after))
+            else:
+                self._waits[name] = any(map(self._waits_for_batch, controls))
+        return self._waits[name]
+
+    def above(self, node):
+        """The names of what a node of the chief's needs, as it will be."""
+        controls = self._nodes.control_inputs(node)
+        makers = [split(tensor)[0] for tensor in self._nodes.inputs(node)]
+        return makers + self.edges.get(node.name, controls)
+
+    def _needs(self, starts, moved):
+        """The names of all that `starts` need without a batch; fills `edges` and `moved`."""
+
+        def follow(node):
+            makers = [
+                split(tensor)[0]
+                for number, tensor in enumerate(node.input)
+                if not tensor.startswith("^") and (node.name, number) not in self._cut
+            ]
+            for maker in makers:
+                if maker in self._fed:
+                    self._refuse(node, maker)
+            controls = self._nodes.control_inputs(node)
+            kept = self._kept(controls, moved)
+            if kept != controls:
+                self.edges[node.name] = kept
+            return makers + kept
+
+        return self._nodes.reachable(starts, follow)
+
+    def _kept(self, controls, moved):
+        """Of control inputs those that the chief can wait for."""
+        kept = collections.OrderedDict()
+        for name in controls:
+            if not self._waits_for_batch(name):
+                kept[name] = True
+                continue
+            if name not in self._sync.unused:
+                moved.add(name)
+            kept.update((above, True) for above in self._above(name))
+        return list(kept)
+
+    def _above(self, name):
+        """What comes after the gradients are applied, without a batch, and before an op with one.
+
+        The chief waits for these where it cannot wait for that op.
+        """
+        found: List[str] = []
+        seen, waiting = {name}, [name]
+        while waiting:
+            for tensor in self._nodes[waiting.pop()].input:
+                maker = split(tensor)[0]
+                if maker in seen or maker not in self._downstream:
+                    continue
+                seen.add(maker)
+                (waiting if self._waits_for_batch(maker) else found).append(maker)
+        return found
+
+    def _refuse(self, node, maker):
+        above = self._nodes.reachable(
+            [maker],
+            lambda n: [split(t)[0] for t in self._nodes.inputs(n) if split(t)[0] in self._fed],
+        )
+        source = sorted(above & self._sources)[0]
+        raise BadInput(
+            "{} ({}) needs {}, which depends on {} ({}): the chief applies global batches without "
+            "a batch of its own, so make it a variable or a function of the global step".format(
+                node.name, node.op, maker, source, self._nodes[source].op
+            )
+        )
+
+
+def split_off(nodes, kinds, updates, sync, collected, until=None):
+    """Returns the `ChiefPart` of a graph.
+
+    Args:
+      nodes, kinds: the graph's `Nodes` and `OpKinds`.
+      updates: list of `Update`, with the batch's own gradients.
+      sync: the graph's `SyncReplicas`.
+      collected: {op: whether one of its outputs is meant} for all that the collections name.
+      until: the op by which the training ends, or None for all that is downstream.
+
+    Raises:
+      BadInput: the chief would need a batch.
+    """
+    return _Split(nodes, kinds, updates, sync, collected, until).part

@@ -1,0 +1,137 @@
+"""Editing a MetaGraphDef: what was asked for is changed, all else keeps its bytes and its order.
+
+An op of the chief's that people fetch (`ChiefPart.fetched`) is called APPLIED + its name from now
+on. Its own name goes to an op that trains: a NoOp behind the worker's part, or, where an output is
+wanted, the variable's value read after it.
+"""
+
+from typing import Dict
+
+from graph_rewrite.nodes import join, split
+from semisync.compat import op_def, tf
+from semisync.errors import BadInput
+
+APPLIED = "semisync/applied/"
+
+
+class Editor:
+    """Edits one MetaGraphDef in place; `finish` completes it.
+
+    Args:
+      meta: the MetaGraphDef.
+      nodes, kinds: its `Nodes`, which see the edits, and `OpKinds`.
+      part: its `ChiefPart`.
+    """
+
+    def __init__(self, meta, nodes, kinds, part):
+        self._meta, self._nodes, self._kinds, self._part = meta, nodes, kinds, part
+        self._stand_ins = {}  # name -> the NodeDef that takes its place
+
+    def put(self, places):
+        """Has tensors go to places: {Place: name of the tensor}."""
+        for place, tensor in places.items():
+            self._nodes[place.node].input[place.number] = join(*split(tensor))
+
+    def rewire(self, edges):
+        """Gives ops other control inputs: {name: names}."""
+        for name, controls in edges.items():
+            node = self._nodes[name]
+            inputs = self._nodes.inputs(node) + ["^" + control for control in controls]
+            del node.input[:]
+            node.input.extend(inputs)
+
+    def stand_in(self, name, after):
+        """Puts an op that waits for the op `after` in the place of `name`."""
+        node = self._nodes[name]
+        variable = self._kinds.variable(node) if self._kinds.writes(node) else None
+        stand_in = tf.NodeDef(name=name, op="NoOp", device=node.device)
+        if variable is not None and variable.op != "VarHandleOp":
+            # What the op gave was the variable.
+            stand_in.op = "Identity"
+            stand_in.attr["T"].type = variable.attr["dtype"].type
+            stand_in.input.append(variable.name)
+        elif name in self._part.tensors:
+            data = self._nodes.inputs(node)
+            if self._kinds.writes(node) or {split(t)[0] for t in data} & self._part.ops:
+                raise BadInput(
+                    "{} ({}) gives a value after the gradients are applied, which the chief does "
+                    "for all: take it from before them".format(name, node.op)
+                )
+            stand_in.CopyFrom(node)
+            del stand_in.input[:]
+            stand_in.input.extend(data)
+        stand_in.input.append("^" + after)
+        self._stand_ins[name] = stand_in
+
+    def finish(self, graph):
+        """Renames what stand-ins replace, and appends what `graph` has beyond the MetaGraph.
+
+        Returns: how many ops were appended.
+        """
+        renamed = self._part.ops & set(self._stand_ins)
+        library = {f.signature.name for f in self._meta.graph_def.library.function}
+        built = graph.as_graph_def()
+        new = [node for node in built.node if node.name not in self._nodes]
+        bodies = [f for f in built.library.function if f.signature.name not in library]
+        for node in new + [node for body in bodies for node in body.node_def]:
+            self._strip(node)
+        for node in new + [self._nodes[name] for name in self._part.ops]:
+            for number, tensor in enumerate(node.input):
+                name, output = split(tensor)
+                if name in renamed:
+                    node.input[number] = join(APPLIED + name, output)
+        whole = []
+        for node in self._nodes:
+            if node.name in self._stand_ins:
+                whole.append(self._stand_ins[node.name])
+            if node.name in renamed:
+                node.name = APPLIED + node.name
+            if node.name not in self._stand_ins:
+                whole.append(node)
+        whole = [_copy(node) for node in whole + new]
+        del self._meta.graph_def.node[:]
+        self._meta.graph_def.node.extend(whole)
+        self._meta.graph_def.library.function.extend(bodies)
+        self._list_ops({node.op for node in new})
+        return len(new)
+
+    def _strip(self, node):
+        """Leaves out attributes of default value, as Saver does, for an older TensorFlow's sake."""
+        for attr in op_def(node.op).attr:
+            has_default = attr.HasField("default_value") and attr.name in node.attr
+            if has_default and node.attr[attr.name] == attr.default_value:
+                del node.attr[attr.name]
+
+    def _list_ops(self, kinds):
+        """Adds the definitions of new ops to the list of those that the graph uses."""
+        listed = self._meta.meta_info_def.stripped_op_list.op
+        missing = kinds - {definition.name for definition in listed}
+        if listed:
+            listed.extend(op_def(kind) for kind in sorted(missing))
+
+
+def _copy(node):
+    copy = tf.NodeDef()
+    copy.CopyFrom(node)
+    return copy
+
+
+def collected(meta):
+    """{op: whether one of its outputs is meant} for all that the collections name."""
+    found: Dict[str, bool] = {}
+    for collection in meta.collection_def.values():
+        for name in collection.node_list.value:
+            op = split(name)[0]
+            found[op] = found.get(op, False) or ":" in name
+    return found
+
+
+def add_to_collection(meta, name, values):
+    """Appends strings to a collection of names, or bytes to one of protos."""
+    if not values:
+        return
+    collection = meta.collection_def[name]
+    if isinstance(values[0], bytes):
+        collection.bytes_list.value.extend(values)
+    else:
+        collection.node_list.value.extend(values)

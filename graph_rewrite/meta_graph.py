@@ -1,0 +1,162 @@
+"""A MetaGraph of an asynchronous or synchronous job becomes one that trains semi-synchronously.
+
+1. The graph is imported, and the places are found where gradients go into its training ops.
+2. Downstream of these, what depends on no batch is split off for the chief (`chief_part`).
+3. `semisync.GlobalBatchOptimizer` builds its ops around them (`existing`), as in a job that wraps
+   its optimizer: the workers send the gradients, the chief puts the aggregated ones in their place.
+4. The MetaGraph is edited (`editing`): new inputs in those places, stand-ins for what people fetch,
+   the new ops at the end, and what the hook has to know in a collection (`semisync.restore`).
+
+Variables, slots, hyperparameters and the saver are those that were there.
+"""
+
+from google.protobuf.message import DecodeError
+
+from graph_rewrite import devices, editing
+from graph_rewrite.batch_norms import find_batch_norms
+from graph_rewrite.disconnect import detach
+from graph_rewrite.existing import ExistingOptimizer, ExistingStep, TrainedVariable
+from graph_rewrite.nodes import split
+from graph_rewrite.report import report_on
+from graph_rewrite.training_graph import TrainingGraph
+from semisync import restore
+from semisync.compat import tf
+from semisync.errors import BadInput
+
+TRAINED = "semisync/trained"  # the op that ends a worker's part
+
+
+def read(path):
+    """The MetaGraphDef in a file that Saver or export_meta_graph wrote.
+
+    Raises:
+      BadInput: it is something else, or not whole.
+    """
+    meta = tf.MetaGraphDef()
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        meta.ParseFromString(data)
+    except DecodeError as error:
+        raise BadInput(
+            "{} is no MetaGraph, or not whole: give the .meta file of a checkpoint".format(path)
+        ) from error
+    if not meta.graph_def.node:
+        raise BadInput("{} holds no graph: give the .meta file of a checkpoint".format(path))
+    return meta
+
+
+def semi_synchronize(
+    meta_graph_def,
+    batches_per_step,
+    staleness=None,
+    train_op=None,
+    keep_devices=False,
+    batch_norm="aggregate",
+    **options,
+):
+    """Returns a MetaGraphDef that trains semi-synchronously, and a `Report`.
+
+    In every worker, unchanged but for the hook:
+
+        tf.train.import_meta_graph(OUT)
+        hooks=[semisync.restore_hook(is_chief)]
+
+    Args:
+      meta_graph_def: of a training job, as one of its workers exported it; not changed.
+      batches_per_step, staleness: of `semisync.GlobalBatchOptimizer`.
+      train_op: name of the op by which training ends; needed only where the graph can be trained in
+        several ways.
+      keep_devices: True leaves the exporting worker's task on the ops.
+      batch_norm: what becomes of moving statistics, see `semisync.GlobalBatchOptimizer`.
+      options: on_stale, sparse_mean, paced, in_flight and name of `semisync.GlobalBatchOptimizer`.
+
+    Raises:
+      BadInput: the graph does not train, or not in a way that can be made semi-synchronous.
+      UsageError: an option is not what it should be.
+    """
+    if restore.COLLECTION in meta_graph_def.collection_def:
+        raise BadInput("the MetaGraph is rewritten already: rewrite the one that it was made of")
+    meta = tf.MetaGraphDef()
+    meta.CopyFrom(meta_graph_def)
+    batch_norms = [] if batch_norm == "async" else find_batch_norms(meta)
+    replaced = {u.op for each in batch_norms if not each.left_alone for u in each.updates}
+    if replaced:
+        detach(meta, replaced)
+    found = TrainingGraph(meta, train_op, keep_devices)
+    options.update(batches_per_step=batches_per_step, staleness=staleness, batch_norm=batch_norm)
+    with found.graph.as_default():
+        built = _Built(found, options)
+        report = report_on(found, built.optimizer)
+        report.batch_norms(batch_norms)
+        _edit(meta, found, built, report)
+        _collect(meta, found, built)
+    return meta, report
+
+
+class _Built:
+    """The ops of a `GlobalBatchOptimizer` around those of a `TrainingGraph`, in its tf.Graph.
+
+    Attributes:
+      optimizer: the `ExistingOptimizer`.
+      put: {Place: name of the tensor that goes there}.
+      sent: the op that ends the optimizer's part of the worker.
+      summaries: names of the summaries that were added.
+    """
+
+    def __init__(self, found, options):
+        graph = found.graph
+        step = ExistingStep([graph.get_operation_by_name(name) for name in found.part.last])
+        before = set(_summaries(graph))
+        self.optimizer = ExistingOptimizer(step, **options)
+        variables = [TrainedVariable(graph, update) for update in found.updates]
+        with tf.device(found.worker.device):
+            pairs = [(variable.gradient(), variable) for variable in variables]
+            self.sent = self.optimizer.apply_gradients(pairs, found.global_step)
+            waited_for = [graph.get_operation_by_name(name) for name in found.waited_for]
+            with tf.control_dependencies([self.sent] + waited_for):
+                tf.no_op(name=TRAINED)
+        self.put = step.put
+        self.summaries = [name for name in _summaries(graph) if name not in before]
+
+
+def _summaries(graph):
+    return [tensor.name for tensor in graph.get_collection(tf.GraphKeys.SUMMARIES)]
+
+
+def _edit(meta, found, built, report):
+    """Edits the nodes of a MetaGraphDef."""
+    editor = editing.Editor(meta, found.nodes, found.kinds, found.part)
+    # What the train op waits for may come after a stand-in itself, which must not wait in turn.
+    early = found.nodes.ancestors(found.part.moved)
+    for name in found.stand_ins:
+        editor.stand_in(name, built.sent.name if name in early else TRAINED)
+    editor.put(built.put)
+    editor.rewire(found.part.edges)
+    if tf.GraphKeys.LOCAL_INIT_OP in meta.collection_def:
+        for name in meta.collection_def[tf.GraphKeys.LOCAL_INIT_OP].node_list.value:
+            initializer = built.optimizer.worker.hand.initializer
+            found.nodes[split(name)[0]].input.append("^" + initializer.name)
+            report.changes.append("{} initialises the worker's ticket, too".format(name))
+    report.added = editor.finish(found.graph)
+    worker = found.worker
+    if worker.job:
+        count = devices.drop_task(worker, meta.graph_def)
+        sentence = "{} ops are on {} now, {} before"
+        report.changes.append(sentence.format(count, worker.job, worker.device))
+
+
+def _collect(meta, found, built):
+    """Adds to the collections what the library added to the graph's, and what the hook needs."""
+    worker = built.optimizer.worker
+    hand = worker.hand.to_proto().SerializeToString()
+    editing.add_to_collection(meta, tf.GraphKeys.LOCAL_VARIABLES, [hand])
+    editing.add_to_collection(meta, tf.GraphKeys.SUMMARIES, built.summaries)
+    member = tf.compat.as_bytes(worker.member)
+    constants = [
+        node.name
+        for node in meta.graph_def.node
+        if node.op == "Const" and node.attr["value"].tensor.string_val[:] == [member]
+    ]
+    described = restore.describe(built.optimizer, constants, found.worker.job)
+    editing.add_to_collection(meta, restore.COLLECTION, [tf.compat.as_bytes(described)])

@@ -1,0 +1,118 @@
+"""An index over a GraphDef: who makes a tensor, who uses it.
+
+All of graph_rewrite reads graphs through it, those of a MetaGraph and those being built alike
+(`Nodes.of`). A tensor is named as in a GraphDef: "op" is its output 0, "op:1" its output 1, "^op" a
+control edge.
+"""
+
+import collections
+import functools
+
+CONTROL = -1  # the index of a control input
+
+# One use of a node: the node that uses it, the number of the input, and which output is used; both
+# numbers are CONTROL for a control edge.
+Use = collections.namedtuple("Use", "node input output")
+
+
+@functools.lru_cache(maxsize=1 << 18)
+def split(tensor):
+    """("op", output) of a tensor's name; the output of "^op" is CONTROL."""
+    if tensor.startswith("^"):
+        return tensor[1:], CONTROL
+    name, _, output = tensor.partition(":")
+    return name, int(output or 0)
+
+
+def join(name, output=0):
+    """The name of a tensor, as it stands in a GraphDef."""
+    if output == CONTROL:
+        return "^" + name
+    return "{}:{}".format(name, output) if output else name
+
+
+class Nodes:
+    """The nodes of one GraphDef, or of one function of its library.
+
+    Args:
+      nodes: NodeDefs, in their order.
+      results: {tensor: [tensors]}, see below.
+
+    Attributes:
+      by_name: {name: NodeDef}, in that order.
+      results: {a tensor that a call makes: the tensors inside the called functions that it may
+        be}; empty unless functions were opened, see `graph_rewrite.opened`.
+    """
+
+    def __init__(self, nodes, results=None):
+        self.results = results or {}
+        self.by_name = collections.OrderedDict((node.name, node) for node in nodes)
+        self._uses = None
+
+    @classmethod
+    def of(cls, graph):
+        """Of a GraphDef, a MetaGraphDef or a tf.Graph."""
+        graph = graph.as_graph_def() if hasattr(graph, "as_graph_def") else graph
+        return cls(getattr(graph, "graph_def", graph).node)
+
+    def __getitem__(self, name):
+        return self.by_name[name]
+
+    def get(self, name):
+        """The NodeDef of that name, or None."""
+        return self.by_name.get(name)
+
+    def __contains__(self, name):
+        return name in self.by_name
+
+    def __iter__(self):
+        return iter(self.by_name.values())
+
+    def __len__(self):
+        return len(self.by_name)
+
+    def maker(self, tensor):
+        """The NodeDef that makes a tensor."""
+        return self.by_name[split(tensor)[0]]
+
+    def inputs(self, node):
+        """The names of the tensors that a NodeDef takes, without control edges."""
+        return [name for name in node.input if not name.startswith("^")]
+
+    def control_inputs(self, node):
+        """The names of the nodes that a NodeDef waits for."""
+        return [name[1:] for name in node.input if name.startswith("^")]
+
+    def uses(self, name):
+        """Every `Use` of a node, a list."""
+        if self._uses is None:
+            self._uses = collections.defaultdict(list)
+            for node in self:
+                for number, tensor in enumerate(node.input):
+                    maker, output = split(tensor)
+                    number = CONTROL if output == CONTROL else number
+                    self._uses[maker].append(Use(node, number, output))
+        return self._uses.get(name, [])
+
+    def reachable(self, starts, follow):
+        """The names of all nodes that are reached from `starts`, these too.
+
+        Args:
+          starts: names.
+          follow: NodeDef -> names to go on to.
+        """
+        found, waiting = set(starts), list(starts)
+        while waiting:
+            for name in follow(self.by_name[waiting.pop()]):
+                if name not in found and name in self.by_name:
+                    found.add(name)
+                    waiting.append(name)
+        return found
+
+    def ancestors(self, starts):
+        """The names of all nodes that `starts` need, by data or control, these too."""
+        return self.reachable(starts, lambda node: [split(tensor)[0] for tensor in node.input])
+
+    def descendants(self, starts):
+        """The names of all nodes that need one of `starts`, these too."""
+        return self.reachable(starts, lambda node: [use.node.name for use in self.uses(node.name)])

@@ -1,0 +1,125 @@
+"""What an op is, told from its definition: what it writes, and whether it brings a batch.
+
+    brings a batch   its value is another one in every run, or in every process: placeholders,
+                     queues, iterators, readers, random numbers, Python functions. So is every
+                     stateful op of which nothing better is known.
+    writes           it changes a variable (or what else is passed by reference)
+
+A call of a function is what any op of the function's body is.
+"""
+
+import re
+
+from graph_rewrite.nodes import CONTROL, split
+from semisync.compat import op_def
+
+VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
+PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
+# What a variable's reference or handle may pass through on its way to the op that writes it.
+_PASSING = ("Identity", "RefIdentity", "Switch", "RefSwitch", "Enter", "RefEnter")
+_WRITES_RESOURCE = re.compile(
+    r"Resource(Apply|SparseApply|Scatter|StridedSliceAssign|CountUpTo)|Assign\w*VariableOp$"
+)
+_WRITES_NO_REFERENCE = re.compile("Ref[A-Z]|IsVariableInitialized$")
+_READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd")
+# Stateful, yet the same for every batch.
+_STATE = VARIABLES + _READS + ("Assert", "Print", "PrintV2", "VarIsInitializedOp", "VariableShape")
+
+
+class OpKinds:
+    """Looks up the definitions of a graph's ops.
+
+    Args:
+      nodes: the graph's `Nodes`.
+      library: its FunctionDefLibrary.
+    """
+
+    def __init__(self, nodes, library):
+        self._nodes = nodes
+        self._functions = {function.signature.name: function for function in library.function}
+        self._known = {}
+
+    def definition(self, node):
+        """The OpDef of a NodeDef."""
+        function = self._functions.get(node.op)
+        if node.op not in self._known:
+            self._known[node.op] = function.signature if function else op_def(node.op)
+        return self._known[node.op]
+
+    def position(self, node, *names):
+        """The number of the input that the definition calls one of `names`, or None."""
+        found = (n for n, arg in enumerate(self.definition(node).input_arg) if arg.name in names)
+        return next(found, None)
+
+    def brings_batch(self, node):
+        """See the module."""
+        if node.op in PLACEHOLDERS:
+            return True
+        bodies = self.bodies(node)
+        if bodies:
+            return any(self.brings_batch(inner) for body in bodies for inner in body)
+        stateful = self.definition(node).is_stateful
+        return stateful and node.op not in _STATE and not _WRITES_RESOURCE.match(node.op)
+
+    def writes(self, node):
+        """See the module."""
+        if _WRITES_RESOURCE.match(node.op):
+            return True
+        if any(arg.is_ref for arg in self.definition(node).input_arg):
+            return not _WRITES_NO_REFERENCE.match(node.op)
+        return any(self.writes(inner) for body in self.bodies(node) for inner in body)
+
+    def values_of(self, node, cut=()):
+        """The names of the nodes that take a node's value; `cut` as for `flow`.
+
+        A resource that it writes is read again behind a control edge.
+        """
+        uses = self._nodes.uses(node.name)
+        taken = [use for use in uses if use.input != CONTROL]
+        found = [use.node.name for use in taken if (use.node.name, use.input) not in cut]
+        if len(taken) < len(uses) and self.writes(node):
+            found += [
+                use.node.name
+                for use in uses
+                if use.node.op in _READS and use.node.input[0] == node.input[0]
+            ]
+        return found
+
+    def flow(self, starts, cut=()):
+        """The names of all nodes whose values depend on one of `starts`, these too.
+
+        Args:
+          starts: names.
+          cut: set of (node, number of its input) that do not count.
+        """
+        return self._nodes.reachable(starts, lambda node: self.values_of(node, cut))
+
+    def variable(self, node):
+        """The NodeDef of the variable that a node writes; None where it is none."""
+        last = self._way(node)[-1]
+        return last if last.op in VARIABLES else None
+
+    def is_conditional(self, node):
+        """True when a node writes its variable inside a tf.cond or a loop."""
+        return any(re.match("(Ref)?(Switch|Enter)$", passed.op) for passed in self._way(node))
+
+    def _way(self, node):
+        """The nodes from the one that writes to its variable."""
+        way = [node]
+        tensor = self._first_state(node)
+        while tensor is not None:
+            way.append(self._nodes.maker(tensor))
+            tensor = self._first_state(way[-1])
+        return way
+
+    def _first_state(self, node):
+        """What a node that writes, or passes on, takes as the variable; None where it does not."""
+        takes = node.input and split(node.input[0])[1] != CONTROL
+        return node.input[0] if takes and (node.op in _PASSING or self.writes(node)) else None
+
+    def bodies(self, node):
+        """The nodes of every function that a node calls, a list of lists."""
+        names = [node.op]
+        for value in node.attr.values():
+            names += [value.func.name] + [function.name for function in value.list.func]
+        return [self._functions[name].node_def for name in names if name in self._functions]

@@ -1,0 +1,38 @@
+"""Arithmetic as it comes out of Python's operators."""
+
+from graph_rewrite.hops import CARRY, CAST, SHAPE
+from graph_rewrite.pattern import either, op, via
+
+PLUS = ("Add", "AddV2")
+DIVIDE = ("RealDiv", "Div", "DivNoNan")
+RECIPROCAL = ("Reciprocal", "Inv")
+
+
+def times(one, other, name=None):
+    """A product, either way round."""
+    return op("Mul", one, other, swap=True, name=name)
+
+
+def plus(one, other):
+    """A sum, either way round."""
+    return op(PLUS, one, other, swap=True)
+
+
+def square(pattern):
+    """pattern x pattern."""
+    return either(op("Square", pattern), op("Mul", pattern, pattern))
+
+
+def over(total, count, name=None):
+    """A quotient, also as the product with the reciprocal."""
+    return either(times(total, op(RECIPROCAL, count), name), op(DIVIDE, total, count, name=name))
+
+
+def same_value(pattern):
+    """Handed on, in whatever type."""
+    return via(CARRY | CAST, pattern)
+
+
+def handed(pattern):
+    """Handed on, in whatever type and shape."""
+    return via(CARRY | CAST | SHAPE, pattern)

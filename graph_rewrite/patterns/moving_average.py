@@ -1,0 +1,86 @@
+"""A variable that moves towards a tensor: v <- v + rate x (source - v), in the forms that occur.
+
+Every form binds "variable", "source" and "rate", all tensors, but for the two that say otherwise.
+"""
+
+from graph_rewrite.constants import number
+from graph_rewrite.hops import CARRY, CAST, READ
+from graph_rewrite.matching import attribute
+from graph_rewrite.nodes import split
+from graph_rewrite.pattern import either, given, op, via
+from graph_rewrite.patterns.arithmetic import DIVIDE, plus, same_value, times
+from graph_rewrite.patterns.fused import FUSED
+from graph_rewrite.patterns.variables import ADD, ASSIGN, SUBTRACT, read, variable
+
+# v -= (v - s) x rate: assign_moving_average, tf.layers, contrib, ExponentialMovingAverage.
+SUBTRACTED = op(SUBTRACT, variable(), same_value(times(op("Sub", read(), "source"), "rate")))
+
+# v += (s - v) x rate
+ADDED = op(ADD, variable(), same_value(times(op("Sub", "source", read()), "rate")))
+
+# v = v - (v - s) x rate
+LESS = op(
+    ASSIGN,
+    variable(),
+    same_value(op("Sub", read(), times(op("Sub", read(), "source"), "rate"))),
+)
+
+# v = v + (s - v) x rate
+MORE = op(ASSIGN, variable(), same_value(plus(read(), times(op("Sub", "source", read()), "rate"))))
+
+
+def _adds_to_one(nodes, bound):
+    kept, rate = bound["kept"], bound["rate"]
+    if number(nodes, kept) is not None and number(nodes, rate) is not None:
+        return abs(number(nodes, kept) + number(nodes, rate) - 1) < 1e-6
+    return bool(_is_complement(nodes, kept, rate) or _is_complement(nodes, rate, kept))
+
+
+def _is_complement(nodes, whole, rest):
+    """Whether `whole` is made as 1 - `rest`."""
+    name = split(whole)[0]
+    if name not in nodes or nodes[name].op != "Sub":
+        return False
+    one, taken = nodes[name].input[:2]
+    return taken == rest and number(nodes, one) == 1
+
+
+# v = v x kept + s x rate, kept + rate = 1: by hand, and Keras 3.
+WEIGHED = op(
+    ASSIGN,
+    variable(),
+    same_value(
+        given(
+            plus(times(read(), "kept"), times("source", "rate")),
+            _adds_to_one,
+            "two weights that add to 1",
+        )
+    ),
+)
+
+# The average divided by what its start at zero keeps from it. Binds "variable", "debiased" (what
+# is divided) and "step", but no source.
+_DEBIASED = op(DIVIDE, "debiased", op("Sub", "one", op("Pow", "kept", same_value("step"))))
+ZERO_DEBIASED = either(
+    op(ASSIGN, variable(), same_value(_DEBIASED)),
+    op(SUBTRACT, variable(), same_value(op("Sub", read(), _DEBIASED))),
+)
+# Whose value "debiased" or "step" is: that of a variable, perhaps straight from its change.
+CHANGED = via(
+    CARRY | READ | CAST, either(op(SUBTRACT + ADD + ASSIGN, variable("changed")), read("changed"))
+)
+
+
+def _averages_itself(nodes, bound):
+    factor = attribute(nodes[split(bound["source"])[0]], "exponential_avg_factor")
+    return factor not in (None, 1.0)
+
+
+# v = what a FusedBatchNorm has averaged already. Binds no rate.
+FUSED_AVERAGE = given(
+    op(ASSIGN, variable(), same_value(op(FUSED, name="source", is_training=True))),
+    _averages_itself,
+    "a FusedBatchNorm that averages",
+)
+
+MOVING_AVERAGE = either(SUBTRACTED, ADDED, LESS, MORE, WEIGHED)

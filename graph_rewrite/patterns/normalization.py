@@ -1,0 +1,54 @@
+"""y = (x - mean) / sqrt(variance + epsilon) x gamma + beta, unfused, in the forms that occur.
+
+All bind "x", "mean", "variance", "epsilon" and "root" (the Rsqrt, Sqrt or Pow), and "gamma" and
+"beta" where there is one. Those of a form written by hand must be variables, or a residual
+connection would pass for a beta; tf.nn.batch_normalization is known by its form alone.
+"""
+
+from graph_rewrite.constants import number
+from graph_rewrite.pattern import both, either, given, op
+from graph_rewrite.patterns.arithmetic import DIVIDE, PLUS, plus, same_value, times
+from graph_rewrite.patterns.variables import shaped
+
+ROOTS = ("Rsqrt", "Sqrt", "Pow")
+# Ops between the root and y, and the most of them in a row.
+STEPS = PLUS + DIVIDE + ("Mul", "Sub", "BiasAdd", "Cast", "Identity")
+LONGEST = 6
+
+
+def _is_number(name):
+    return lambda nodes, bound: number(nodes, bound[name]) is not None
+
+
+_SHIFTED = same_value(
+    given(plus("variance", "epsilon"), _is_number("epsilon"), "variance + a constant")
+)
+
+
+def _power(exponent):
+    return given(
+        op("Pow", _SHIFTED, "exponent", name="root"),
+        lambda nodes, bound: number(nodes, bound["exponent"]) == exponent,
+        "an exponent of {}".format(exponent),
+    )
+
+
+_INVERSE = either(op("Rsqrt", _SHIFTED, name="root"), _power(-0.5))
+_DEVIATION = either(op("Sqrt", _SHIFTED, name="root"), _power(0.5))
+_GAMMA, _BETA = shaped("gamma"), shaped("beta")
+
+# tf.nn.batch_normalization: x * inv + (beta - mean * inv), inv = rsqrt(variance + epsilon) * gamma
+_FACTOR = same_value(both("factor", either(times(_INVERSE, "gamma"), _INVERSE)))
+_AGAIN = same_value("factor")
+_OFFSET = either(op("Sub", "beta", times("mean", _AGAIN)), times(op("Neg", "mean"), _AGAIN))
+TF_NN = op(PLUS, times("x", _FACTOR), same_value(_OFFSET))
+
+# By hand.
+_CENTRED = op("Sub", "x", "mean")
+_UNIT = same_value(either(op(DIVIDE, _CENTRED, _DEVIATION), times(_CENTRED, _INVERSE)))
+_SCALED = same_value(
+    either(times(_UNIT, _GAMMA), times(_CENTRED, same_value(times(_INVERSE, _GAMMA))), _UNIT)
+)
+BY_HAND = either(plus(_SCALED, _BETA), op("BiasAdd", _SCALED, _BETA), _SCALED)
+
+NORMALIZATION = either(TF_NN, BY_HAND)

@@ -1,0 +1,34 @@
+"""A variable, as an op that changes it takes it, and as arithmetic reads it. Ref and resource."""
+
+from graph_rewrite.hops import CARRY, CAST, READ, SHAPE, VARIABLES
+from graph_rewrite.pattern import op, via
+
+ASSIGN = ("Assign", "AssignVariableOp")
+ADD = ("AssignAdd", "AssignAddVariableOp")
+SUBTRACT = ("AssignSub", "AssignSubVariableOp")
+SCATTER = tuple(
+    name + kind
+    for name in ("Scatter", "ScatterNd", "ResourceScatter", "ResourceScatterNd")
+    for kind in ("Add", "Sub", "Update", "Mul", "Div", "Min", "Max")
+)
+
+
+def variable(name="variable"):
+    """The variable itself: a ref, or a resource's handle."""
+    return via(CARRY, op(VARIABLES, name=name))
+
+
+def read(name="variable"):
+    """The value of a variable."""
+    return via(CARRY | READ | CAST, op(VARIABLES, name=name))
+
+
+def shaped(name="variable"):
+    """The value of a variable, reshaped to broadcast."""
+    return via(CARRY | READ | CAST | SHAPE, op(VARIABLES, name=name))
+
+
+# Any op that changes a whole variable; binds "source", what it is changed by.
+CHANGE = op(ASSIGN + ADD + SUBTRACT, variable(), "source")
+# Any op that changes some rows of a variable.
+SCATTERED = op(SCATTER, variable(), "rows", "source")

@@ -1,0 +1,151 @@
+"""What a training graph is made of: its updates, the chief's part, its global step, its devices.
+
+A graph that cannot be rewritten is refused here, in one sentence that says why.
+"""
+
+from typing import Any, List
+
+from graph_rewrite import devices, editing
+from graph_rewrite.chief_part import split_off
+from graph_rewrite.nodes import Nodes, split
+from graph_rewrite.op_kinds import OpKinds
+from graph_rewrite.sync_replicas import SyncReplicas
+from graph_rewrite.training_ops import TrainingOps
+from semisync.compat import tf
+from semisync.errors import BadInput
+
+
+def _imported(meta):
+    """A new tf.Graph of a MetaGraphDef."""
+    with tf.Graph().as_default() as graph:
+        try:
+            tf.train.import_meta_graph(meta)
+        except (ValueError, KeyError, TypeError, tf.errors.OpError) as error:
+            raise BadInput(
+                "TensorFlow {} cannot import the MetaGraph: {}".format(
+                    tf.__version__, str(error).strip().splitlines()[0]
+                )
+            ) from error
+    return graph
+
+
+class TrainingGraph:
+    """The analysis of one MetaGraphDef.
+
+    Args:
+      meta: the MetaGraphDef; not changed, but its NodeDefs are those of `nodes`.
+      train_op, keep_devices: see `semi_synchronize`.
+
+    Attributes:
+      graph: the tf.Graph that was imported.
+      nodes, kinds: its `Nodes` and `OpKinds`.
+      worker: the `devices.Worker` that exported it.
+      sync: its `SyncReplicas`.
+      updates: list of `Update`, with the gradients of the batch.
+      unrelated: names of variables that another train op trains.
+      untrained: names of trainable variables that nothing trains.
+      part: the `ChiefPart`.
+      waited_for: names of ops that the worker's train op waits for.
+      stand_ins: names of ops that are fetched as before, and then train semi-synchronously.
+      global_step: the variable.
+
+    Raises:
+      BadInput: the graph does not train, or not in a way that can be made semi-synchronous.
+    """
+
+    def __init__(self, meta, train_op, keep_devices):
+        self.graph = _imported(meta)
+        self.nodes = nodes = Nodes.of(meta)
+        trainable = [
+            variable.op.name
+            for variable in self.graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)
+        ]
+        servers = [nodes[name].device for name in trainable]
+        self.worker = devices.find_worker(meta.graph_def, servers, keep_devices)
+        self.kinds = OpKinds(nodes, meta.graph_def.library)
+        self.sync = SyncReplicas(nodes, self.kinds)
+        updates = TrainingOps(nodes, self.kinds, trainable).updates
+        self.unrelated = []
+        if train_op is not None:
+            updates = self._of(train_op, updates)
+        if not updates:
+            raise BadInput(
+                "no op of the graph trains a variable: give the MetaGraph of the training job, not "
+                "a frozen or an inference graph"
+            )
+        self.updates = [self.sync.own(update) for update in updates]
+        trained = {update.variable.name for update in self.updates}
+        self.untrained = [name for name in trainable if name not in trained]
+        collected = editing.collected(meta)
+        self.part = split_off(nodes, self.kinds, self.updates, self.sync, collected, train_op)
+        self.waited_for = self.part.moved + self.sync.waited_for
+        self.stand_ins = self.part.fetched + self.sync.train_ops
+        self._refuse_gradients_after_training()
+        self._refuse_several_ways()
+        self.global_step = self._counted()
+
+    def _of(self, train_op, updates):
+        if train_op not in self.nodes:
+            raise BadInput("the graph has no op {!r} to end the training with".format(train_op))
+        above = self.nodes.ancestors([train_op])
+        found = [u for u in updates if above.intersection(place.node for place in u.places)]
+        self.unrelated = [u.variable.name for u in updates if u not in found]
+        if not found:
+            raise BadInput("the op {!r} trains no variable".format(train_op))
+        return found
+
+    def _refuse_several_ways(self):
+        """Raises BadInput where the ends of the training have no update in common."""
+        placed = {place.node for update in self.updates for place in update.places}
+        ways: List[Any] = []  # (names of ends, places above them)
+        for name in self.part.last:
+            above = self.nodes.reachable([name], self._chiefs_above) & placed
+            common = [way for way in ways if way[1] & above]
+            ways = [way for way in ways if way not in common]
+            ways.append(
+                (
+                    [end for way in common for end in way[0]] + [name],
+                    above.union(*[way[1] for way in common]),
+                )
+            )
+        if len(ways) > 1:
+            raise BadInput(
+                "the graph trains in {} ways that have nothing in common: name one of {} as the "
+                "train op".format(len(ways), ", ".join(way[0][0] for way in ways))
+            )
+
+    def _chiefs_above(self, node):
+        makers = [split(tensor)[0] for tensor in self.nodes.inputs(node)]
+        makers += self.part.edges.get(node.name, self.nodes.control_inputs(node))
+        return [maker for maker in makers if maker in self.part.ops]
+
+    def _refuse_gradients_after_training(self):
+        sources = [split(t)[0] for u in self.updates for t in (u.values, u.indices) if t]
+        found = self.nodes.ancestors(sources) & self.part.ops
+        if found:
+            raise BadInput(
+                "some gradients are computed after {} has applied others: these two steps cannot "
+                "be one global step".format(sorted(found)[0])
+            )
+
+    def _counted(self):
+        """The global step, which the chief's ops must count."""
+        step = tf.train.get_global_step(self.graph)
+        if step is None:
+            raise BadInput(
+                "the graph has no global step: pass global_step=tf.train.get_or_create_global_step"
+                "() to minimize, and export again"
+            )
+        name = step.op.name
+        for op in self.part.needs:
+            variable = self.kinds.variable(self.nodes[op]) if self.writes(op) else None
+            if variable is not None and variable.name == name:
+                return step
+        raise BadInput(
+            "training does not count the global step {}: pass global_step={} to minimize or "
+            "apply_gradients, and export again".format(name, name)
+        )
+
+    def writes(self, name):
+        """True for an op that writes a variable."""
+        return self.kinds.writes(self.nodes[name])

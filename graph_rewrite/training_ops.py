@@ -1,0 +1,220 @@
+"""Finding where gradients go into a graph's training ops.
+
+An optimizer's update of a variable is one of three:
+
+    a training op    (Resource)(Sparse)Apply...: the definition names its inputs "var", "grad" (or
+                     "delta") and, sparse, "indices"
+    several ops      that share the sum of the rows of each id, such as Adam's of a sparse gradient:
+                     they read the sum and the ids as often as they like
+    a plain step     ScatterSub, AssignSub and their like on a trainable variable: linear in the
+                     gradient, such as gradient descent's of a sparse gradient
+
+In each case the `Update` tells the gradient of the batch, as it was before the rows of an id were
+summed, and the places where the gradient of the global batch, each id once, is to be put instead.
+"""
+
+import collections
+import re
+
+from graph_rewrite.nodes import CONTROL, split
+from graph_rewrite.op_kinds import VARIABLES
+from semisync.errors import BadInput
+
+# How a variable is trained. `variable`: its NodeDef. `ops`: names of the ops that write it.
+# `values`, `indices`: tensors of the batch's gradient; indices is None for a dense one. `places`:
+# list of Place.
+Update = collections.namedtuple("Update", "variable ops values indices places")
+
+# The input `number` of `node` takes the gradient's "values" or its "indices".
+Place = collections.namedtuple("Place", "node number what")
+
+TRAINING_OP = re.compile("(Resource)?(Sparse)?Apply[A-Z]")
+_STEPS = re.compile("(Resource)?Scatter(Add|Sub)$|Assign(Add|Sub)(VariableOp)?$")
+_REPLACING = re.compile("(Resource)?ScatterUpdate$|Assign(VariableOp)?$")
+_UNIQUE = ("Unique", "UniqueV2")
+
+
+class TrainingOps:
+    """Finds the updates of one graph.
+
+    Args:
+      nodes, kinds: the graph's `Nodes` and `OpKinds`.
+      trainable: names of the trainable variables.
+
+    Attributes:
+      updates: list of `Update`, in the graph's order.
+    """
+
+    def __init__(self, nodes, kinds, trainable):
+        self._nodes, self._kinds, self._trainable = nodes, kinds, set(trainable)
+        sources = [node.name for node in nodes if kinds.brings_batch(node)]
+        self._fed = kinds.flow(sources)
+        self._order = {node.name: number for number, node in enumerate(nodes)}
+        self._written = {}  # name of a node that writes -> name of its variable
+        for node in nodes:
+            variable = kinds.variable(node) if kinds.writes(node) else None
+            if variable is not None:
+                self._written[node.name] = variable.name
+        single = [self._single(node) for node in nodes if TRAINING_OP.match(node.op)]
+        self._claimed = {name for update in single for name in update.ops}
+        several = self._of_several_ops()
+        self._claimed.update(name for update in several for name in update.ops)
+        steps = [self._step(nodes[name]) for name in self._written if self._is_step(name)]
+        self._claimed.update(name for update in steps for name in update.ops)
+        self.updates = sorted(single + several + steps, key=lambda u: self._order[u.ops[0]])
+        self._refuse_conditional()
+        self._refuse_unknown()
+
+    def _single(self, node):
+        """The update of a training op."""
+        places = [Place(node.name, self._kinds.position(node, "grad", "delta"), "values")]
+        if "Sparse" in node.op:
+            places.append(Place(node.name, self._kinds.position(node, "indices"), "indices"))
+        variable = self._kinds.variable(node)
+        if variable is None or any(place.number is None for place in places):
+            raise BadInput(
+                "the training op {} of type {} is not known: no variable, or no input named grad "
+                "(and indices)".format(node.name, node.op)
+            )
+        values, indices = ([node.input[place.number] for place in places] + [None])[:2]
+        summed = self._summed(values)
+        if summed and indices == summed.unique:
+            values, indices = summed.values, summed.indices
+        return Update(variable, [node.name], values, indices, places)
+
+    def _summed(self, tensor):
+        """The `_Summed` that a tensor is, or None."""
+        node = self._nodes.maker(tensor)
+        if node.op != "UnsortedSegmentSum":
+            return None
+        unique, output = split(node.input[1])
+        unique = self._nodes[unique]
+        if output != 1 or unique.op not in _UNIQUE:
+            return None
+        return _Summed(node.name, unique.name, node.input[0], unique.input[0])
+
+    def _of_several_ops(self):
+        """The updates whose ops share one sum by id, list."""
+        found = []
+        for node in self._nodes:
+            summed = self._summed(node.name)
+            if not summed or not self._scatters(summed):
+                continue
+            written = self._writes_below(summed.sum)
+            trained = sorted({self._written[name] for name in written} & self._trainable)
+            if len(trained) != 1 or self._claimed.intersection(written):
+                continue
+            places = [
+                Place(use.node.name, use.input, "values") for use in self._values_of(summed.sum)
+            ] + [
+                Place(use.node.name, use.input, "indices")
+                for use in self._values_of(summed.unique)
+                if use.output == 0 and use.node.op != "Shape"
+            ]
+            # The variable's own op first, then those of its slots.
+            written.sort(key=lambda name: (self._written[name] != trained[0], self._order[name]))
+            variable = self._nodes[trained[0]]
+            found.append(Update(variable, written, summed.values, summed.indices, places))
+        return found
+
+    def _values_of(self, name):
+        return [use for use in self._nodes.uses(name) if use.input != CONTROL]
+
+    def _scatters(self, summed):
+        """True when the ids address rows of a variable directly."""
+        return any(
+            use.node.name in self._written and use.output == 0 and use.input == 1
+            for use in self._values_of(summed.unique)
+        )
+
+    def _writes_below(self, name):
+        """The names of the ops that write what is computed from a tensor."""
+
+        def follow(node):
+            trained = self._written.get(node.name) in self._trainable
+            return [] if trained else self._kinds.values_of(node)
+
+        return [found for found in self._nodes.reachable([name], follow) if found in self._written]
+
+    def _is_step(self, name):
+        node = self._nodes[name]
+        return (
+            name not in self._claimed
+            and _STEPS.match(node.op)
+            and self._written[name] in self._trainable
+            and self._delta(node) is not None
+        )
+
+    def _delta(self, node):
+        """The number of the input of a plain step that comes from a batch, or None."""
+        number = self._kinds.position(node, "updates", "value")
+        return number if split(node.input[number])[0] in self._fed else None
+
+    def _step(self, node):
+        """The update of a plain step."""
+        place, values = Place(node.name, self._delta(node), "values"), None
+        while values != place:
+            values = place
+            maker = self._nodes.maker(self._nodes[place.node].input[place.number])
+            fed = [n for n, t in enumerate(maker.input) if split(t)[0] in self._fed and t[0] != "^"]
+            linear = maker.op in ("Neg", "Identity", "Mul") and len(fed) == 1
+            if linear and len(self._values_of(maker.name)) == 1:
+                place = Place(maker.name, fed[0], "values")
+        gradient = self._nodes[place.node].input[place.number]
+        self._refuse_slots(node, gradient)
+        places = [place]
+        number = self._kinds.position(node, "indices")
+        if number is not None:
+            places.append(Place(node.name, number, "indices"))
+        indices = None if number is None else node.input[number]
+        return Update(self._kinds.variable(node), [node.name], gradient, indices, places)
+
+    def _refuse_slots(self, node, gradient):
+        """What depends on a variable like the trained one is no gradient, but a rule's result."""
+        variable = self._kinds.variable(node)
+        data = self._nodes.reachable([split(gradient)[0]], self._makers)
+        for name in sorted(data):
+            slot = self._nodes[name]
+            like = slot.op in VARIABLES and slot.attr["shape"] == variable.attr["shape"]
+            if like and name not in self._trainable:
+                raise BadInput(
+                    "the op {} trains {} by a rule that is not known, with {}".format(
+                        node.name, variable.name, name
+                    )
+                )
+
+    def _makers(self, node):
+        return [split(tensor)[0] for tensor in self._nodes.inputs(node)]
+
+    def _refuse_conditional(self):
+        """Raises BadInput where a batch does not always reach a training op."""
+        found = [name for name in self._claimed if self._kinds.is_conditional(self._nodes[name])]
+        found += [
+            node.name
+            for node in self._nodes
+            if any(TRAINING_OP.match(n.op) for body in self._kinds.bodies(node) for n in body)
+        ]
+        if found:
+            raise BadInput(
+                "the op {} trains inside a tf.cond, a loop or a function: take the gradients out "
+                "of it and export again".format(found[0])
+            )
+
+    def _refuse_unknown(self):
+        """Raises BadInput where a trainable variable gets a value made of itself and a batch."""
+        for name, variable in self._written.items():
+            node = self._nodes[name]
+            if name in self._claimed or variable not in self._trainable:
+                continue
+            if not _REPLACING.match(node.op) or not self._fed.intersection(self._makers(node)):
+                continue
+            value = [split(tensor)[0] for tensor in self._nodes.inputs(node)[1:]]
+            if variable in self._nodes.reachable(value, self._makers):
+                raise BadInput(
+                    "the op {} of type {} makes the trainable variable {} of itself and a batch, "
+                    "by a rule that is not known".format(name, node.op, variable)
+                )
+
+
+# `sum` and `unique` name the two ops, `values` and `indices` what they are made of.
+_Summed = collections.namedtuple("_Summed", "sum unique values indices")

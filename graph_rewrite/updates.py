@@ -1,0 +1,101 @@
+"""Finds every update of a variable: moving averages, counters, whatever is assigned.
+
+Not among them: an initialiser (the Assign that the variable itself made, named after it), what a
+Saver restores, and the Apply ops of optimizers.
+"""
+
+from graph_rewrite.constants import number
+from graph_rewrite.hops import CARRY, CAST, SHAPE, ends
+from graph_rewrite.nodes import split
+from graph_rewrite.pattern import first, via
+from graph_rewrite.patterns.moments import FROM_DEVIATION
+from graph_rewrite.patterns.moving_average import (
+    CHANGED,
+    FUSED_AVERAGE,
+    MOVING_AVERAGE,
+    ZERO_DEBIASED,
+)
+from graph_rewrite.patterns.variables import ADD, ASSIGN, CHANGE, SCATTER, SCATTERED, SUBTRACT
+from graph_rewrite.statistics import HOPS
+from graph_rewrite.update import Update
+
+_KINDS = dict(
+    [(op, "add") for op in ADD]
+    + [(op, "subtract") for op in SUBTRACT]
+    + [(op, "assign") for op in ASSIGN]
+    + [(op, "scatter") for op in SCATTER]
+)
+_RESTORES = ("RestoreV2", "Restore", "RestoreSlice")
+_LOOP = "it lies in a loop"
+
+
+def all_updates(view):
+    """Every Update of a `View`, in the order of the graph."""
+    found = [_update(view, node) for node in view.nodes if node.op in _KINDS]
+    return [update for update in found if update]
+
+
+def partners(view, update):
+    """The variables that a "debiased" update needs beside its own: (the biased one, its steps).
+
+    Either may be None where it is not found.
+    """
+    found = first(ZERO_DEBIASED, view.nodes, update.op)
+    return tuple(_changed(view, found[name]) for name in ("debiased", "step"))
+
+
+def deviation(view, update):
+    """The variable of the standard deviation whose square, less epsilon, is assigned; or None."""
+    found = first(via(HOPS, FROM_DEVIATION), view.nodes, update.source)
+    return _changed(view, found["kept"]) if found else None
+
+
+def _changed(view, tensor):
+    found = first(CHANGED, view.nodes, tensor)
+    return split(found["changed"])[0] if found else None
+
+
+def _update(view, node):
+    nodes = view.nodes
+    found = first(SCATTERED if node.op in SCATTER else CHANGE, nodes, node.name)
+    if not found:
+        return None  # no variable of this graph: a TensorArray's, a function's that nobody calls
+    variable = split(found["variable"])[0]
+    if node.op in ASSIGN and _is_no_update(nodes, node, variable, found["source"]):
+        return None
+    kind, source, rate, reason = _read(nodes, node, found["source"])
+    return Update(
+        variable=variable,
+        source=source,
+        rate=rate,
+        op=node.name,
+        in_branch=bool(view.guards.branches("^" + node.name)),
+        dependents=view.users(node.name),
+        kind=kind,
+        left_alone=reason or (_LOOP if view.guards.looped(node.name) else ""),
+    )
+
+
+def _read(nodes, node, source):
+    """(kind, source, rate, reason) of an update."""
+    average = first(MOVING_AVERAGE, nodes, node.name)
+    if average:
+        rate = number(nodes, average["rate"])
+        return "average", average["source"], average["rate"] if rate is None else rate, ""
+    if first(ZERO_DEBIASED, nodes, node.name):
+        return "debiased", source, None, "it is corrected for its start at zero"
+    fused = first(FUSED_AVERAGE, nodes, node.name)
+    if fused:
+        maker = nodes.maker(fused["source"])
+        factor = float(round(maker.attr["exponential_avg_factor"].f, 7))
+        reason = "{} '{}' averages by itself".format(maker.op, maker.name)
+        return "average", fused["source"], factor, reason
+    return _KINDS[node.op], source, None, ""
+
+
+def _is_no_update(nodes, node, variable, source):
+    """Whether an assignment initialises or restores."""
+    if node.name == variable + "/Assign":
+        return True
+    makers = {split(end)[0] for end in ends(nodes, source, CARRY | CAST | SHAPE)}
+    return any(maker in nodes and nodes[maker].op in _RESTORES for maker in makers)

@@ -1,0 +1,89 @@
+"""A graph as the finders read it: its functions opened, its guards, its collections."""
+
+from typing import List, Tuple
+
+from graph_rewrite.guards import Guards
+from graph_rewrite.hops import CARRY, JOIN, READ, back
+from graph_rewrite.nodes import split
+from graph_rewrite.opened import open_functions, top
+
+UPDATE_OPS = "update_ops"  # tf.GraphKeys.UPDATE_OPS
+
+_PASSING = CARRY | READ | JOIN
+_TRAINING = ("Apply", "ResourceApply", "SparseApply", "ResourceSparseApply")
+
+
+class View:
+    """Everything that is asked of one graph more than once.
+
+    Args:
+      graph: a tf.Graph, GraphDef or MetaGraphDef.
+
+    Attributes:
+      nodes: `Nodes`, functions opened.
+      guards: `Guards` of these.
+      update_ops: the names of the ops in UPDATE_OPS, a set; None for a GraphDef, which cannot tell.
+      trains: whether an optimizer applies gradients in it.
+    """
+
+    def __init__(self, graph):
+        self.nodes = open_functions(graph)
+        self.guards = Guards(self.nodes)
+        self.update_ops = _update_ops(graph)
+        self.trains = any(node.op.startswith(_TRAINING) for node in self.nodes)
+
+    def users(self, name):
+        """The names of the nodes at the top level that take or wait for a node, in their order.
+
+        Those of a node inside a function are those of the outermost call.
+        """
+        return sorted({top(use.node.name) for use in self.nodes.uses(top(name))})
+
+    def handed_on(self, name):
+        """The names of all nodes that do no more than hand on what a node gives, it too."""
+        return self.nodes.reachable(
+            [top(name)],
+            lambda node: [
+                use.node.name
+                for use in self.nodes.uses(node.name)
+                if use.node.op in _PASSING and top(use.node.name) == use.node.name
+            ],
+        )
+
+    def needed(self, name):
+        """Whether a node of the top level does more with what a node gives than hand it on."""
+        handed = self.handed_on(name)
+        return any(user not in handed for each in handed for user in self.users(each))
+
+    def routes(self, tensor, hops):
+        """(end, guards) of every way upstream from a tensor over `hops`.
+
+        An end is a tensor that no hop leads on from; its guards are the branches that this way
+        passes and `tensor` itself does not lie in.
+        """
+        own = self.guards.branches(tensor)
+        found = []
+        for end, path in _paths(self.nodes, tensor, hops):
+            passed = frozenset().union(*[self.guards.branches(each) for each in path])
+            found.append((end, passed - own))
+        return found
+
+
+def _paths(nodes, tensor, hops):
+    waiting: List[Tuple[str, tuple]] = [(tensor, (tensor,))]
+    while waiting:
+        end, path = waiting.pop(0)
+        behind = [each for each in back(nodes, end, hops) if each not in path]
+        if not behind:
+            yield end, path
+        waiting += [(each, path + (each,)) for each in behind]
+
+
+def _update_ops(graph):
+    if hasattr(graph, "get_collection"):
+        return {split(getattr(item, "name", ""))[0] for item in graph.get_collection(UPDATE_OPS)}
+    if hasattr(graph, "collection_def"):
+        if UPDATE_OPS not in graph.collection_def:
+            return set()
+        return {split(name)[0] for name in graph.collection_def[UPDATE_OPS].node_list.value}
+    return None

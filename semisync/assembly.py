@@ -1,0 +1,54 @@
+"""The chief's ops on the shelves: M payloads become one global batch.
+
+    apply      the items of M payloads, combined; what is built on them updates the variables
+    weigh      one payload, to be counted with a weight other than 1
+    blank      one payload, replaced by nothing: a stale batch that keeps its slot
+    fill       nothing, put under a ticket that brought no payload
+    sweep      whatever lies under a ticket, or does not, on any of the PS, taken away
+
+All but the first work on one ticket in a run of their own before the global batch is applied, so
+that a global batch whose weights are all 1 costs no arithmetic but its sum.
+"""
+
+from semisync.compat import tf
+
+
+class Assembly:
+    """Builds the ops.
+
+    Args:
+      shelves: one for each PS that gets a part of the payload.
+      size: M.
+    """
+
+    def __init__(self, shelves, size):
+        self.tickets = tf.placeholder(tf.int64, [size], name="tickets")
+        self.ticket = tf.placeholder(tf.int64, [], name="ticket")
+        self.weight = tf.placeholder(tf.float32, [], name="weight")
+        # M / the number of batches, for the items that are means: 1 but for the last global batch.
+        self.share = tf.placeholder(tf.float32, [], name="share")
+        self.combined = {}  # item -> what M batches make of it
+        weigh, blank, fill, sweep = [], [], [], []
+        tickets = tf.unstack(self.tickets)
+        for shelf in shelves:
+            with tf.device(shelf.device):
+                batches = [shelf.get(ticket) for ticket in tickets]
+                for item, column in zip(shelf.items, zip(*batches)):
+                    self.combined[item] = item.combined(column)
+                nothing = [item.nothing() for item in shelf.items]
+                weigh.append(self._weigh(shelf))
+                fill.append(shelf.put(self.ticket, nothing))
+                with tf.control_dependencies([shelf.drop(self.ticket)]):
+                    blank.append(shelf.put(self.ticket, nothing))
+                # A put where something lies changes nothing, so that the drop after it never waits.
+                with tf.control_dependencies([shelf.put(self.ticket, nothing)]):
+                    sweep.append(shelf.drop(self.ticket))
+        self.weigh, self.blank = tf.group(*weigh), tf.group(*blank)
+        self.fill, self.sweep = tf.group(*fill), tf.group(*sweep)
+
+    def _weigh(self, shelf):
+        weighed = []
+        for item, tensors in zip(shelf.items, shelf.get(self.ticket)):
+            weight = self.weight * self.share if item.is_mean else self.weight
+            weighed.append(item.weighed(tensors, weight))
+        return shelf.put(self.ticket, weighed)

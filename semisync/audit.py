@@ -1,0 +1,109 @@
+"""The audit log: what the chief writes of every ticket, and how anybody can check it.
+
+One JSON object a line:
+
+    {"event": "begin", "step": 0, "first": T}                a chief begins; tickets from T on
+    {"event": "issued", "tickets": [...]}
+    {"event": "step", "step": 7, "batches": [{"member", "ticket", "token", "withheld", "waited",
+                                              "staleness", "weight"}, ...]}
+    {"event": "dropped", "ticket", "staleness", "weight", ...}      stale, its slot given back
+    {"event": "lost", "ticket", "member"}
+    {"event": "returned", "ticket"}                          not used, at the end
+    {"event": "end"}                                         every ticket is settled
+
+What is out when a chief is killed ends with it: it is never applied, since the next chief begins
+with new tickets and from the last checkpoint. A line that such a chief did not finish is no event.
+"""
+
+import collections
+import json
+from typing import Counter, Set
+
+from semisync.errors import BadInput
+from semisync.fate import of_weight
+
+
+class AuditLog:
+    """Appends events to a file, each flushed; a path of None keeps no log."""
+
+    def __init__(self, path):
+        self._path = path
+        if path is not None and _torn(path):
+            self._append("\n")
+
+    def write(self, events):
+        """Appends a list of dicts."""
+        if self._path is not None and events:
+            self._append("".join(json.dumps(event) + "\n" for event in events))
+
+    def _append(self, text):
+        with open(self._path, "a") as log:
+            log.write(text)
+
+
+def _torn(path):
+    """True when the last line of a file has no end."""
+    try:
+        with open(path, "rb") as log:
+            if log.seek(0, 2) == 0:
+                return False
+            log.seek(-1, 2)
+            return log.read() != b"\n"
+    except FileNotFoundError:
+        return False
+
+
+def read(path):
+    """The events of an audit log, a list of dicts; lines that a killed chief tore are left out."""
+    with open(path) as log:
+        lines = log.read().split("\n")
+    events = []
+    for number, line in enumerate(lines, 1):
+        try:
+            events += [json.loads(line)] if line else []
+        except ValueError as error:
+            following = lines[number : number + 1]
+            if following not in ([], [""]) and '"begin"' not in following[0]:
+                raise BadInput("{}, line {}: not JSON".format(path, number)) from error
+    return events
+
+
+def steps(path):
+    """The "step" events of an audit log."""
+    return [event for event in read(path) if event["event"] == "step"]
+
+
+def check(path):
+    """Checks that every ticket ends once; returns a Counter of tickets by what became of them.
+
+    Keys: admitted, decayed, stale, lost, returned, and "ended with the chief" for those that were
+    out when a chief was killed.
+
+    Raises:
+      BadInput: a ticket was settled twice, or never issued, or is still out at an "end".
+    """
+    counts: Counter[str] = collections.Counter()
+    out: Set[int] = set()
+    for event in read(path):
+        kind = event["event"]
+        if kind in ("begin", "end"):
+            if kind == "end" and out:
+                raise BadInput("{}: {} tickets are still out at the end".format(path, len(out)))
+            counts["ended with the chief"] += len(out)
+            out = set()
+        elif kind == "issued":
+            out.update(event["tickets"])
+        else:
+            for batch in event.get("batches", [event]):
+                if batch["ticket"] not in out:
+                    raise BadInput("{}: ticket {} is not out".format(path, batch["ticket"]))
+                out.remove(batch["ticket"])
+                counts[_fate(kind, batch)] += 1
+    counts["ended with the chief"] += len(out)
+    return counts
+
+
+def _fate(kind, batch):
+    if kind in ("lost", "returned"):
+        return kind
+    return of_weight(batch["weight"]).name.lower()

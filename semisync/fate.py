@@ -1,0 +1,23 @@
+"""What becomes of a batch."""
+
+import enum
+
+
+class Fate(enum.IntEnum):
+    """PENDING until decided; then one of the others, for good."""
+
+    PENDING = 0
+    ADMITTED = 1  # counted fully
+    DECAYED = 2  # counted with a weight between 0 and 1
+    STALE = 3  # too late: counted with weight 0, or its slot was given back
+    LOST = 4  # its worker was killed, or fell silent
+
+
+PENDING, ADMITTED, DECAYED, STALE, LOST = Fate
+
+
+def of_weight(weight):
+    """The fate of a batch that was applied with `weight`."""
+    if weight == 1:
+        return Fate.ADMITTED
+    return Fate.STALE if weight == 0 else Fate.DECAYED

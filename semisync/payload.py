@@ -1,0 +1,139 @@
+"""What a batch brings to the parameter servers, and what becomes of M of them.
+
+A payload is a list of items. Each item knows its tensors of this batch (`tensors`, ready to send),
+the tensors of a batch that adds nothing, how a weight changes them, and what M batches make:
+
+    DenseGradients   those of one PS and dtype, in one flat tensor, since each tensor that is sent
+                     has its price; M of them are added
+    SparseGradient   values and ids, unsorted and repeated as embedding look-ups give them; M of
+                     them are concatenated, and the rows of one id summed, once
+    Record           any tensors that share the batch's fate; M of them are stacked
+
+A mean over the global batch is divided where it is computed: each worker sends its gradient divided
+by M, and nothing is left to multiply on the parameter server while every weight is 1. A batch of
+weight 0 is replaced by nothing: it adds no rows, and its values do not matter, finite or not.
+
+`sparse_mean` says what the rows of one id become:
+
+    batches   sum / M: the global batch's own mean, as for dense gradients
+    touches   sum / number of batches that met the id (GBA, arXiv 2205.11048); each worker sums its
+              own rows of an id before it sends them
+    sum       the sum
+"""
+
+from semisync.by_id import sum_by_id
+from semisync.compat import tf
+
+
+class DenseGradients:
+    """Gradients with the shapes of their variables.
+
+    Args:
+      pairs: (gradient, variable), all of one dtype.
+      batches: M.
+    """
+
+    is_mean = True  # of M batches: a smaller global batch needs another divisor
+
+    def __init__(self, pairs, batches):
+        self._variables = [variable for _, variable in pairs]
+        self._sizes = [variable.shape.num_elements() for variable in self._variables]
+        flat = tf.concat([tf.reshape(gradient, [-1]) for gradient, _ in pairs], 0)
+        self.tensors = [flat / tf.cast(batches, flat.dtype)]
+
+    def nothing(self):
+        """The tensors of a batch that adds nothing."""
+        return [tf.zeros([sum(self._sizes)], self.tensors[0].dtype)]
+
+    def weighed(self, tensors, weight):
+        """The tensors of a batch that counts `weight`, a float32 scalar."""
+        return [tensors[0] * tf.cast(weight, tensors[0].dtype)]
+
+    def combined(self, batches):
+        """The global batch's (gradient, variable) pairs, from M lists of tensors."""
+        parts = tf.split(tf.add_n([batch[0] for batch in batches]), self._sizes)
+        return [
+            (tf.reshape(part, variable.shape), variable)
+            for part, variable in zip(parts, self._variables)
+        ]
+
+
+class SparseGradient:
+    """A tf.IndexedSlices: values [n, ...], ids int32 or int64 [n].
+
+    Args:
+      gradient: this batch's.
+      variable: what it is the gradient of.
+      batches: M.
+      sparse_mean: "batches", "touches" or "sum".
+    """
+
+    def __init__(self, gradient, variable, batches, sparse_mean):
+        self._variable = variable
+        self.is_mean = sparse_mean == "batches"
+        self._by_touch = sparse_mean == "touches"
+        values, ids = gradient.values, gradient.indices
+        self._row = values.shape[1:]
+        if self._by_touch:
+            values, ids, _ = sum_by_id(values, ids, variable.shape.as_list()[0])
+        if self.is_mean:
+            values = values / tf.cast(batches, values.dtype.base_dtype)
+        self.tensors = [values, ids]
+
+    def nothing(self):
+        """See DenseGradients: no rows."""
+        values, ids = self.tensors
+        row = self._variable.shape.as_list()[1:]
+        return [tf.zeros([0] + row, values.dtype), tf.zeros([0], ids.dtype)]
+
+    def weighed(self, tensors, weight):
+        """See DenseGradients."""
+        values, ids = tensors
+        return [values * tf.cast(weight, values.dtype), ids]
+
+    def combined(self, batches):
+        """See DenseGradients: one pair, of a tf.IndexedSlices."""
+        values = tf.concat([batch[0] for batch in batches], 0)
+        ids = tf.concat([batch[1] for batch in batches], 0)
+        values.set_shape(tf.TensorShape([None]).concatenate(self._row))
+        ids.set_shape([None])
+        shape = self._variable.shape.as_list()
+        values, ids, touches = sum_by_id(values, ids, shape[0])
+        if self._by_touch:
+            touches = tf.reshape(touches, [-1] + [1] * (len(shape) - 1))
+            values = values / tf.cast(touches, values.dtype)
+        return [(tf.IndexedSlices(values, ids, tf.constant(shape, ids.dtype)), self._variable)]
+
+
+class Record:
+    """Tensors that share the batch's fate, such as statistics of it.
+
+    Args:
+      tensors: this batch's, a list of tensors of static shapes.
+    """
+
+    is_mean = False
+
+    def __init__(self, tensors):
+        self._shapes = [tensor.shape for tensor in tensors]
+        weight = tf.ones([], tf.float32)
+        self.tensors = [tf.expand_dims(tensor, 0) for tensor in [weight] + list(tensors)]
+
+    def nothing(self):
+        """See DenseGradients: no rows."""
+        return [tf.zeros([0] + t.shape.as_list()[1:], t.dtype) for t in self.tensors]
+
+    def weighed(self, tensors, weight):
+        """See DenseGradients: the weight goes along, and the tensors stay as they are."""
+        return [tensors[0] * weight] + tensors[1:]
+
+    def combined(self, batches):
+        """Stacks the k batches that count.
+
+        Returns: weights float32 [k], and a list of tensors [k, ...].
+        """
+        columns = [tf.concat(list(column), 0) for column in zip(*batches)]
+        columns[0].set_shape([None])
+        for column, shape in zip(columns[1:], self._shapes):
+            column.set_shape(tf.TensorShape([None]).concatenate(shape))
+        return columns[0], columns[1:]

@@ -1,0 +1,56 @@
+"""One line to switch between the ways to train, on one checkpoint."""
+
+import numbers
+from typing import Any, Callable, Dict
+
+from semisync.arguments import choice
+from semisync.compat import tf
+from semisync.errors import UsageError
+from semisync.optimizer import GlobalBatchOptimizer
+from semisync.staleness import Threshold
+
+PRESETS: Dict[str, Callable[[], Dict[str, Any]]] = {
+    "sync": lambda: {"paced": True},
+    "semi-sync": lambda: {"staleness": Threshold(4)},
+    "async": lambda: {"policy": [("", "async")], "batch_norm": "async"},
+    "hybrid": lambda: {"staleness": Threshold(4), "policy": _sparse_at_once},
+}
+
+
+def wrap(optimizer, mode, global_batch, local_batch, **more):
+    """A `GlobalBatchOptimizer` around `optimizer`, with the settings of a mode.
+
+        sync        every global batch is made of gradients of its own step's parameters
+        semi-sync   no worker waits; a batch that is more than 4 global steps late counts nothing
+        async       each batch is applied at once
+        hybrid      embeddings (sparse gradients) at once, the rest semi-sync; `in_flight` bounds
+                    the batches whose gradients are still to come
+
+    In every mode the global step counts M = global_batch / local_batch batches, so that schedules
+    and checkpoints mean the same.
+
+    Args:
+      optimizer: any tf.compat.v1.train.Optimizer.
+      mode: one of the four.
+      global_batch, local_batch: examples; the second divides the first.
+      **more: of GlobalBatchOptimizer's arguments, instead of the mode's own.
+
+    Raises:
+      UsageError: an argument is not what it should be.
+    """
+    choice("mode", mode, tuple(PRESETS))
+    for size in (global_batch, local_batch):
+        if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1:
+            raise UsageError("a batch is a whole number of examples, not {!r}".format(size))
+    if global_batch % local_batch:
+        raise UsageError(
+            "the global batch, {}, is not a multiple of the local batch, {}".format(
+                global_batch, local_batch
+            )
+        )
+    options = dict(PRESETS[mode](), **more)
+    return GlobalBatchOptimizer(optimizer, int(global_batch // local_batch), **options)
+
+
+def _sparse_at_once(gradient, variable):
+    return "async" if isinstance(gradient, tf.IndexedSlices) else "semi-sync"

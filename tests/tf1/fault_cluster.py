@@ -1,0 +1,191 @@
+"""A job whose processes are killed, stopped and started again, and a supervisor that does so.
+
+To start a process takes 4 s of CPU with TensorFlow 2, nearly all of it to import TensorFlow. So
+the processes are forked from one that has imported it and done nothing else; each is a process of
+its own all the same, with its own server, threads and sockets, and dies alone.
+"""
+
+import json
+import multiprocessing
+import os
+import re
+import signal
+import sys
+import time
+
+import pytest
+
+from semisync.compat import raw_ops, tf
+from semisync.demo.local_cluster import LocalCluster
+from tests.tf1 import fault_job
+
+DEADLINE = 120.0  # seconds after which a wait of these tests is a hang
+
+
+class Forked:
+    """What LocalCluster expects of a subprocess.Popen."""
+
+    def __init__(self, spec):
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["tests.tf1.fault_job"])
+        self._process = context.Process(target=fault_job.run, args=(spec,), daemon=True)
+        self._process.start()
+        self.pid = self._process.pid
+        # Until it leads a group of its own LocalCluster cannot end it.
+        while self.poll() is None and os.getpgid(self.pid) != self.pid:
+            time.sleep(0.005)
+
+    def poll(self):
+        return self._process.exitcode
+
+    def wait(self):
+        self._process.join()
+
+
+class Job(LocalCluster):
+    """Two PS and some workers, of which task 0 is the chief.
+
+    Args:
+      out: a pathlib directory.
+      workers: how many.
+      more: changes to the spec, see `tests.tf1.fault_job`.
+    """
+
+    def __init__(self, out, workers, **more):
+        super().__init__(sys.executable, "tests.tf1.fault_job", 2, workers, out)
+        self.out = out
+        self._read = {}  # (job, task) -> how long the log was before the process was started
+        self._spec = {
+            "out": str(out),
+            "batches": None,
+            "batches_per_step": 4,
+            "bound": 4,
+            "patience": 6.0,
+            "twins": False,
+            "pause": 0.005,
+            "recovery_wait": 0.5,
+        }
+        self._spec.update(more)
+        self.audit = str(out / fault_job.AUDIT)
+        self.workers = [("worker", task) for task in range(workers)]
+
+    def start(self, job, task, **more):
+        log = self.log(job, task)
+        self._read[job, task] = os.path.getsize(log) if os.path.exists(log) else 0
+        spec = dict(self._spec, cluster=self.addresses, job=job, task=task, log=log)
+        spec["chief"] = task == 0
+        self.processes[job, task] = process = Forked(dict(spec, **more))
+        return process
+
+    def signal(self, key, number):
+        """Sends a signal to a process, unless it has ended."""
+        if self.processes[key].poll() is None:
+            os.kill(self.processes[key].pid, number)
+
+    def kill(self, key):
+        """kill -9, and waits until the process is gone."""
+        self.signal(key, signal.SIGKILL)
+        self.processes[key].wait()
+
+    def words(self, key):
+        """What a process has printed since it was started last."""
+        with open(self.log(*key), "rb") as log:
+            log.seek(self._read[key])
+            return log.read().decode("utf8", "replace")
+
+    def error(self, key):
+        """The error that ended a process, one line."""
+        lines = self.words(key).splitlines()
+        errors = [line for line in lines if re.match(r"[\w.]+(Error|Exception)\b", line)]
+        return (errors or lines[-3:] or ["it said nothing"])[-1]
+
+    def until(self, what, condition, tick=lambda: None, deadline=DEADLINE):
+        """Waits until `condition()`; fails with the last words of all if that takes too long."""
+        late = time.monotonic() + deadline
+        while not condition():
+            if time.monotonic() > late:
+                pytest.fail(
+                    "{} took more than {:.0f} s\n{}".format(what, deadline, self.where_all_are())
+                )
+            tick()
+            time.sleep(0.02)
+
+    def ended(self, key, deadline=DEADLINE):
+        """Waits until a process has ended by itself; returns its exit code."""
+        process = self.processes[key]
+        what = "the end of {} {}".format(*key)
+        self.until(what, lambda: process.poll() is not None, deadline=deadline)
+        return process.poll()
+
+    def end_well(self):
+        """Tells the workers to end, and waits until all have, without an error."""
+        (self.out / fault_job.STOP).touch()
+        for key in self.workers:
+            assert self.ended(key) == 0, self.story()
+
+    def on_the_shelves(self):
+        """How many payloads lie on each PS."""
+        with tf.Graph().as_default():
+            sizes = []
+            for task in range(2):
+                with tf.device("/job:ps/task:{}".format(task)):
+                    name = "{}/shelf_{}".format(fault_job.NAME, task)
+                    sizes.append(raw_ops.OrderedMapSize(dtypes=[tf.float32], shared_name=name))
+            config = tf.ConfigProto(device_filters=["/job:ps"])
+            with tf.Session("grpc://" + self.addresses["ps"][0], config=config) as session:
+                return [int(size) for size in session.run(sizes)]
+
+    def where_all_are(self):
+        """The story, with the traceback of every thread of the workers that run."""
+        for key in self.workers:
+            self.signal(key, signal.SIGCONT)
+            self.signal(key, signal.SIGUSR1)
+        time.sleep(1.0)
+        return self.story(80)
+
+    def story(self, lines=12):
+        """The last words of every process and the end of the audit log."""
+        parts = []
+        for key, process in sorted(self.processes.items()):
+            last = "\n".join(line[:300] for line in self.words(key).splitlines()[-lines:])
+            parts.append("--- {} {} (exit code {})\n{}".format(*(key + (process.poll(), last))))
+        if os.path.exists(self.audit):
+            with open(self.audit) as log:
+                parts.append("--- audit\n" + "".join(line[:200] for line in log.readlines()[-5:]))
+        return "\n".join(parts)
+
+
+class Progress:
+    """Follows an audit log while it grows."""
+
+    def __init__(self, path):
+        self._path, self._offset, self._rest = path, 0, ""
+        self.steps = 0  # applied so far, over all chiefs
+        self.last = {}  # member -> how many steps were applied when its last batch was
+
+    def look(self):
+        """Reads what is new; returns the number of steps."""
+        if os.path.exists(self._path):
+            with open(self._path) as log:
+                log.seek(self._offset)
+                text = self._rest + log.read()
+                self._offset = log.tell()
+            lines = text.split("\n")
+            self._rest = lines.pop()
+            for line in lines:
+                self._book(line)
+        return self.steps
+
+    def of(self, job, key):
+        """How many steps were applied when the last batch of a running process was; 0: none."""
+        process = ":{} ".format(job.processes[key].pid)
+        return max([at for member, at in self.last.items() if process in member], default=0)
+
+    def _book(self, line):
+        if '"event": "step"' in line:
+            try:
+                batches = json.loads(line)["batches"]
+            except ValueError:
+                return  # torn by a kill
+            self.steps += 1
+            self.last.update((batch["member"], self.steps) for batch in batches)

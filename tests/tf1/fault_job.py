@@ -1,0 +1,146 @@
+"""One process of a job that is killed, stopped and started again: a PS, or a worker.
+
+The spec holds, besides what `LocalCluster` puts there:
+
+    out                a directory: AUDIT and CHECKPOINTS, written by the chief
+    log                the file to which this process writes what it prints
+    chief              True in the worker that is the chief
+    batches            how many batches to train; null: until the file STOP exists
+    batches_per_step, bound, patience
+    twins              True: two paced optimizers train, the second a variable of its own
+    pause              seconds between two batches
+    recovery_wait      see `look_again_after`; null: TensorFlow's own
+
+Every batch adds one number, which its ticket alone decides, to a variable on PS 0, to one on PS 1
+and to a row of a table on both. So the variables agree unless a batch was torn, and the audit log
+alone says what their values must be. The numbers are whole, so that the sums are exact.
+"""
+
+import faulthandler
+import functools
+import os
+import signal
+import time
+
+import semisync
+from semisync.compat import tf
+from semisync.demo.orphan import end_with_parent
+
+AUDIT, CHECKPOINTS, STOP = "audit", "checkpoints", "stop"
+ROWS, NAME = 7, "faults"
+
+
+def addend(ticket):
+    """What the batch of a ticket adds: a whole number, so scattered that no two sums agree."""
+    return ticket * 2654435761 % 255 - 127
+
+
+def row(ticket):
+    """The row of the table to which the batch of a ticket adds."""
+    return ticket // 7 % ROWS
+
+
+def build(value, place):
+    """The loss; its negative gradient is `value` in `left`, `right` and row `place` of `table`."""
+    with tf.device("/job:ps/task:0"):
+        left = tf.get_variable("left", initializer=0.0)
+    with tf.device("/job:ps/task:1"):
+        right = tf.get_variable("right", initializer=0.0)
+    table = tf.get_variable(
+        "table",
+        [ROWS, 1],
+        partitioner=tf.fixed_size_partitioner(2),
+        initializer=tf.zeros_initializer(),
+    )
+    rows = tf.nn.embedding_lookup(table, place, partition_strategy="div")
+    return -value * (left + right + tf.reduce_sum(rows))
+
+
+def look_again_after(seconds):
+    """Has MonitoredTrainingSession look sooner whether the variables are ready.
+
+    A worker that comes back before the chief has restored them sleeps 30 s before it looks again,
+    and MonitoredTrainingSession has no argument for that. A job with TensorFlow's own 30 s ends no
+    worse, only later.
+    """
+    session_manager = tf.train.SessionManager
+    session_manager.__init__ = functools.partialmethod(
+        session_manager.__init__, recovery_wait_secs=seconds
+    )
+
+
+def wrapped(spec, name):
+    return semisync.GlobalBatchOptimizer(
+        tf.train.GradientDescentOptimizer(1.0),
+        spec["batches_per_step"],
+        staleness=semisync.Threshold(spec["bound"]),
+        paced=spec["twins"],
+        name=name,
+    )
+
+
+def train(spec, server):
+    """Trains in this worker until it has its batches, or is told to stop."""
+    task, out = spec["task"], spec["out"]
+    setter = tf.train.replica_device_setter(
+        cluster=tf.train.ClusterSpec(spec["cluster"]), worker_device="/job:worker/task:%d" % task
+    )
+    with tf.device(setter):
+        value, place = tf.placeholder(tf.float32, []), tf.placeholder(tf.int64, [1])
+        step = tf.train.get_or_create_global_step()
+        opt = wrapped(spec, NAME)
+        train_op = opt.minimize(build(value, place), global_step=step)
+        hooks = [
+            opt.make_session_run_hook(
+                spec["chief"], patience=spec["patience"], audit=os.path.join(out, AUDIT)
+            )
+        ]
+        if spec["twins"]:
+            twin = wrapped(spec, "twin")
+            loss = value * tf.get_variable("twin_of_left", initializer=0.0)
+            train_op = tf.group(train_op, twin.minimize(loss))
+            hooks.append(twin.make_session_run_hook(spec["chief"], patience=spec["patience"]))
+
+    def batch(step_context):
+        # After a failure TensorFlow makes a new session and calls this again: with a new ticket.
+        # Not step_context.session: that stays the failed one.
+        ticket = int(step_context.run_with_hooks(opt.worker.ticket))
+        step_context.run_with_hooks(train_op, {value: addend(ticket), place: [row(ticket)]})
+
+    with tf.train.MonitoredTrainingSession(
+        master=server.target,
+        is_chief=spec["chief"],
+        hooks=hooks,
+        config=semisync.worker_config(task),
+        checkpoint_dir=os.path.join(out, CHECKPOINTS),
+        scaffold=tf.train.Scaffold(saver=tf.train.Saver(sharded=True, max_to_keep=100000)),
+        save_checkpoint_secs=1,
+        save_summaries_steps=None,
+        save_summaries_secs=None,
+        log_step_count_steps=None,
+    ) as session:
+        trained = 0
+        while trained != spec["batches"] and not os.path.exists(os.path.join(out, STOP)):
+            session.run_step_fn(batch)
+            trained += 1
+            time.sleep(spec["pause"])
+
+
+def run(spec):
+    """Runs the process that `spec` describes; what it prints goes to its log."""
+    os.setpgid(0, 0)
+    with open(spec["log"], "ab", buffering=0) as log:
+        for stream in (1, 2):
+            os.dup2(log.fileno(), stream)
+    faulthandler.register(signal.SIGUSR1)  # prints where every thread is, to explain a hang
+    end_with_parent(os.getppid())
+    tf.logging.set_verbosity(tf.logging.INFO)
+    if spec["recovery_wait"] is not None:
+        look_again_after(spec["recovery_wait"])
+    server = tf.train.Server(
+        tf.train.ClusterSpec(spec["cluster"]), job_name=spec["job"], task_index=spec["task"]
+    )
+    if spec["job"] == "ps":
+        server.join()
+    with tf.Graph().as_default():
+        train(spec, server)

@@ -1,0 +1,33 @@
+"""A graph of 50,000 ops is rewritten whole; how long it takes is for the benchmarks to say."""
+
+import graph_rewrite
+from semisync.compat import tf
+
+OPS = 50000
+
+
+def large_graph():
+    """A MetaGraphDef with a long model in front of its loss."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 4], name="x")
+        weight = tf.get_variable("w", [4, 4])
+        value = tf.matmul(x, weight)
+        loss = tf.reduce_sum(value)
+        step = tf.train.get_or_create_global_step()
+        tf.train.AdamOptimizer().minimize(loss, global_step=step)
+        meta = tf.train.export_meta_graph()
+    missing = OPS - len(meta.graph_def.node)
+    for number in range(missing):
+        before = "more_{}".format(number - 1) if number else "x"
+        node = meta.graph_def.node.add(name="more_{}".format(number), op="Identity")
+        node.attr["T"].type = tf.float32.as_datatype_enum
+        node.input.append(before)
+    return meta
+
+
+def test_a_graph_of_50000_ops():
+    meta = large_graph()
+    out, report = graph_rewrite.semi_synchronize(meta, 4)
+    assert report.nodes == OPS
+    assert len(out.graph_def.node) > OPS
+    assert report.stand_ins == ["Adam"]

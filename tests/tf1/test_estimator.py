@@ -1,0 +1,45 @@
+"""A real Estimator job, train_and_evaluate with TF_CONFIG: 1 PS, the chief and a worker."""
+
+import pathlib
+import sys
+
+import pytest
+
+from semisync import audit
+from semisync.compat import tf
+from semisync.demo.local_cluster import LocalCluster
+from tests.tf1.estimator_job import M
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def train(tmp_path, **spec):
+    """Trains until every process has ended by itself; returns the global step and the audit log."""
+    if not hasattr(tf, "estimator"):
+        pytest.skip("TensorFlow 2.x has no Estimator any more")
+    with LocalCluster(
+        sys.executable, "tests.tf1.estimator_job", 1, 2, tmp_path, cwd=str(ROOT)
+    ) as cluster:
+        cluster.start_all(out=str(tmp_path), **spec)
+        cluster.wait(timeout=600)
+    last = tf.train.latest_checkpoint(str(tmp_path / "model"))
+    step = int(tf.train.NewCheckpointReader(last).get_tensor("global_step"))
+    return step, str(tmp_path / "audit")
+
+
+def test_it_ends_at_the_last_step(tmp_path):
+    step, log = train(tmp_path, max_steps=15, batches=None)
+    assert step >= 15
+    assert len(audit.steps(log)) == step
+    fates = audit.check(log)
+    assert fates["admitted"] >= 15 * M
+    assert fates["lost"] == fates["ended with the chief"] == 0
+
+
+def test_it_ends_with_its_data_and_applies_all_of_it(tmp_path):
+    step, log = train(tmp_path, max_steps=None, batches=[9, 4])
+    assert step == len(audit.steps(log)) == 7
+    assert [len(event["batches"]) for event in audit.steps(log)] == [2] * 6 + [1]
+    fates = audit.check(log)
+    assert fates["admitted"] == 9 + 4
+    assert fates["lost"] == fates["ended with the chief"] == 0

@@ -1,0 +1,223 @@
+"""Invariants 2 to 5 under faults: no batch is torn, no ticket forgotten, nobody waits for ever.
+
+Every job here is a real cluster of processes that are killed (kill -9), stopped (SIGSTOP) and
+started again. Deadlines are there against hangs alone and say nothing about speed.
+"""
+
+import collections
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from semisync import audit
+from semisync.compat import tf
+from tests.tf1 import fault_job
+from tests.tf1.fault_cluster import Job, Progress
+from tests.tf1.fault_supervisor import Supervisor
+
+SEED = int(os.environ.get("FAULT_SEED", 20))
+FAULTS = int(os.environ.get("FAULTS", 50))
+PATIENCE = 6.0
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Makes jobs and ends them."""
+    made = []
+
+    def make(workers, patience=PATIENCE, **more):
+        made.append(Job(tmp_path, workers, patience=patience, **more))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.stop()
+
+
+def at_work(job):
+    """Starts all of a job and waits until it trains; returns its Progress."""
+    job.start_all()
+    progress = Progress(job.audit)
+    job.until("the start", lambda: progress.look() > 3)
+    return progress
+
+
+def lineage(events):
+    """The batches of each global step that the variables went through in the end.
+
+    A chief begins at the step of the checkpoint: what was applied after that is forgotten.
+    """
+    applied = {}
+    for event in events:
+        if event["event"] == "begin":
+            applied = {step: b for step, b in applied.items() if step < event["step"]}
+        elif event["event"] == "step":
+            assert event["step"] not in applied
+            applied[event["step"]] = event["batches"]
+    assert sorted(applied) == list(range(len(applied)))
+    return [applied[step] for step in range(len(applied))]
+
+
+def table_after(steps):
+    """What the table holds after each number of steps, [len(steps) + 1, rows] in float64."""
+    table = np.zeros([len(steps) + 1, fault_job.ROWS])
+    for number, batches in enumerate(steps):
+        table[number + 1] = table[number]
+        for each in batches:
+            share = each["weight"] / len(batches)
+            row, addend = fault_job.row(each["ticket"]), fault_job.addend(each["ticket"])
+            table[number + 1, row] += share * addend
+    return table
+
+
+def check_checkpoints(job):
+    """Each checkpoint, the last one too, holds exactly the audited batches in every variable."""
+    steps = lineage(audit.read(job.audit))
+    tables = table_after(steps)
+    state = tf.train.get_checkpoint_state(str(job.out / fault_job.CHECKPOINTS))
+    for prefix in state.all_model_checkpoint_paths:
+        reader = tf.train.NewCheckpointReader(prefix)
+        left, right, table, step = map(reader.get_tensor, ("left", "right", "table", "global_step"))
+        # Whole multiples of 1/4 but for the last, partial step: the difference of one batch shows.
+        np.testing.assert_allclose(left, right, atol=0.02, err_msg=prefix)
+        np.testing.assert_allclose(table[:, 0], tables[step], atol=0.02, err_msg=prefix)
+        np.testing.assert_allclose(left, tables[step].sum(), atol=0.02, err_msg=prefix)
+    assert step == len(steps)
+    return len(state.all_model_checkpoint_paths)
+
+
+def check_audit(job):
+    """Every ticket that a chief gave out came to one end, over all chiefs."""
+    events = audit.read(job.audit)
+    issued = [ticket for e in events if e["event"] == "issued" for ticket in e["tickets"]]
+    settled = [b["ticket"] for e in events for b in e.get("batches", [e]) if "ticket" in b]
+    assert len(issued) == len(set(issued))
+    assert len(settled) == len(set(settled))
+    counts = audit.check(job.audit)
+    assert sum(counts.values()) == len(issued)
+    assert events[-1] == {"event": "end"}
+    return counts
+
+
+def test_random_faults_in_a_row_tear_no_batch_and_hang_nobody(job):
+    print("FAULT_SEED={} FAULTS={}".format(SEED, FAULTS))
+    job = job(3)
+    supervisor = Supervisor(job, at_work(job), PATIENCE, SEED)
+    for _ in range(FAULTS):
+        supervisor.fault()
+    supervisor.everybody_works()
+    job.end_well()
+    counts = check_audit(job)
+    print(supervisor.faults, collections.Counter(supervisor.gave_up), counts, sep="\n")
+    assert counts["lost"] > 0
+    assert check_checkpoints(job) > 10
+    assert job.on_the_shelves() == [0, 0]
+
+
+def test_a_worker_gives_up_a_chief_that_is_gone_for_good(job):
+    job = job(2)
+    at_work(job)
+    job.kill(("worker", 0))
+    assert job.ended(("worker", 1)) == 1
+    assert "SemisyncError: no sign of life from the chief" in job.error(("worker", 1))
+
+
+@pytest.mark.parametrize("task", [0, 1])
+def test_a_ps_that_is_frozen_for_good_is_named_by_everybody(job, task):
+    job = job(2)
+    at_work(job)
+    job.signal(("ps", task), signal.SIGSTOP)
+    assert [job.ended(key) for key in job.workers] == [1, 1]
+    for key in job.workers:
+        assert "/job:ps/task:{} did not answer for".format(task) in job.words(key)
+
+
+def test_two_paced_optimizers_never_wait_for_each_others_tickets(job):
+    job = job(3, batches_per_step=2, twins=True, patience=60.0)
+    progress = at_work(job)
+    job.until("a hundred steps", lambda: progress.look() > 100)
+    job.end_well()
+    assert check_audit(job)["lost"] == 0
+    assert "its batch is lost" not in job.words(("worker", 0))
+
+
+def test_workers_end_at_very_different_times_and_each_batch_counts_once(job):
+    job = job(3)
+    for task in range(2):
+        job.start("ps", task)
+    for task, batches in enumerate([5, 30, 151]):
+        job.start("worker", task, batches=batches)
+    assert [job.ended(key) for key in job.workers] == [0, 0, 0], job.story()
+    counts = check_audit(job)
+    assert counts["admitted"] + counts["stale"] == 5 + 30 + 151
+    assert counts["lost"] == 0
+    check_checkpoints(job)
+    assert job.on_the_shelves() == [0, 0]
+
+
+def test_a_worker_that_comes_after_the_end_is_told_so(job):
+    job = job(2, batches=8)
+    job.start_all()
+    assert [job.ended(key) for key in job.workers] == [0, 0], job.story()
+    job.start("worker", 1)
+    assert job.ended(("worker", 1)) == 1
+    assert "SemisyncError: no ticket for /job:worker/task:1" in job.error(("worker", 1))
+    assert "has ended, and no other has come" in job.error(("worker", 1))
+
+
+def test_a_second_chief_ends_the_first(job):
+    job = job(2)
+    progress = at_work(job)
+    job.kill(("worker", 1))
+    job.start("worker", 1, chief=True)
+    assert job.ended(("worker", 0)) == 1
+    assert "SemisyncError: another process has become chief" in job.error(("worker", 0))
+    seen = progress.look()
+    job.until("training with the second chief", lambda: progress.look() > seen + 3)
+
+
+@pytest.mark.parametrize(
+    "other, says",
+    [
+        ({"batches_per_step": 5}, "batches_per_step is 5 here and 4 there"),
+        ({"bound": 7}, "staleness 5 weighs 1 here and 0 there"),
+    ],
+)
+def test_a_worker_with_other_settings_ends_the_job_with_one_sentence(job, other, says):
+    job = job(2)
+    at_work(job)
+    job.kill(("worker", 1))
+    job.start("worker", 1, **other)
+    assert job.ended(("worker", 1)) == 1
+    assert "UsageError" in job.error(("worker", 1))
+    assert says in job.error(("worker", 1))
+    assert job.ended(("worker", 0)) == 1
+    assert "SemisyncError: /job:worker/task:1" in job.error(("worker", 0))
+    assert says in job.error(("worker", 0))
+
+
+def test_a_worker_that_comes_back_with_an_old_token_changes_nothing(job):
+    job = job(3, bound=10**6)  # so that it sends its batch, however stale that is
+    progress, key = at_work(job), ("worker", 1)
+    job.until("its first batch", lambda: progress.look() and progress.of(job, key) > 0)
+    job.signal(key, signal.SIGSTOP)
+    lost = []
+
+    def is_lost():
+        events = audit.read(job.audit)
+        lost.extend(e for e in events if e["event"] == "lost" and "task:1" in e["member"])
+        return lost
+
+    job.until("the loss of its ticket", is_lost)
+    seen = progress.look()
+    job.signal(key, signal.SIGCONT)
+    job.until("its return", lambda: progress.look() and progress.of(job, key) > seen)
+    job.end_well()
+    check_audit(job)
+    check_checkpoints(job)
+    applied = {b["ticket"] for step in audit.steps(job.audit) for b in step["batches"]}
+    assert lost[0]["ticket"] not in applied
+    assert "'late': 1" in job.words(("worker", 0))
+    assert job.on_the_shelves() == [0, 0]

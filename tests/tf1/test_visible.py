@@ -1,0 +1,63 @@
+"""What the job shows of itself: TensorBoard summaries, and one log line when it stands still."""
+
+import glob
+import logging
+
+import semisync
+from semisync import chief
+from semisync.compat import tf
+from tests.tf1.one_process import PATIENCE, Job
+
+
+def events(folder):
+    """The newest value of each summary: a number, or a histogram."""
+    found = {}
+    for path in sorted(glob.glob(str(folder / "events.*"))):
+        for event in tf.train.summary_iterator(path):
+            for value in event.summary.value:
+                kind = value.WhichOneof("value")
+                if kind in ("simple_value", "histo"):
+                    found[value.tag] = getattr(value, kind)
+    return found
+
+
+def test_tensorboard_shows_staleness_fates_waiting_and_batches_in_flight(tmp_path):
+    job = Job(batches_per_step=2, staleness=semisync.Threshold(1), paced=True)
+    with job.graph.as_default():
+        hook = job.optimizer.make_session_run_hook(True, patience=PATIENCE)
+        with tf.train.MonitoredTrainingSession(
+            checkpoint_dir=str(tmp_path), hooks=[hook], save_summaries_steps=1
+        ) as session:
+            job.train(session, *[0.0] * 10)
+            job.train_late(session, 0.0, token=0)
+            job.train(session, *[0.0] * 9)
+            posts = job.optimizer.board.gauges
+            while session.run(posts)[2] == 0:  # the board is posted once a second
+                job.train(session, 0.0, 0.0)
+            job.train(session, 0.0, 0.0)
+    shown = events(tmp_path)
+    assert shown["GlobalBatch/staleness"].max == 5
+    assert shown["GlobalBatch/staleness"].num >= 20
+    assert shown["GlobalBatch/stale"] == 1
+    assert shown["GlobalBatch/admitted"] >= 18
+    assert {"GlobalBatch/" + name for name in ("decayed", "lost", "in_flight", "pending")} < set(
+        shown
+    )
+    assert shown["GlobalBatch/waiting_seconds"] > 0
+
+
+def test_a_job_that_stands_still_says_once_who_is_missing(caplog, monkeypatch):
+    job = Job(batches_per_step=2, paced=True)
+    monkeypatch.setattr(logging.getLogger("tensorflow"), "propagate", True)
+    monkeypatch.setattr(chief, "STALLED", 0.5)
+
+    def complaints():
+        return [r.getMessage() for r in caplog.records if "no global step" in r.getMessage()]
+
+    with caplog.at_level(logging.WARNING, "tensorflow"), job.session() as session:
+        job.train(session, 1.0)
+        while not complaints():
+            session.run(job.step)
+    (said,) = complaints()
+    assert "1 of 2 batches are there" in said
+    assert job.optimizer.worker.member in said
