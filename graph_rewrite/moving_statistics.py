@@ -12,9 +12,10 @@ cancel), and moves the variables towards them once:
     keep = momentum^(sum w)    "aggregate": as much as that many local updates would
     keep = momentum            "aggregate-once": as one step with the global batch would
 
-A batch that was computed with `training` false has the rate 0, and counts for nothing. Where
-TensorFlow corrects a variance by n / (n - 1), as FusedBatchNorm does, the global batch's is
-corrected by its own n.
+A batch that was computed with `training` false has the rate 0, one without a row has n = 0: they
+count for nothing, whatever their statistics are (TensorFlow 1.15's fused kernel leaves those of a
+batch it did not train on unset). Where TensorFlow corrects a variance by n / (n - 1), as
+FusedBatchNorm does, the global batch's is corrected by its own n.
 """
 
 import collections
@@ -123,8 +124,10 @@ def _tensor(graph, name):
 
 def _move(part, weights, batches, once):
     """The op that moves the variables of one BatchNorm, from the vectors [k, n] of k batches."""
+    counts = tf.logical_and(tf.greater(batches[:, 0], 0), tf.not_equal(batches[:, 1], 0))
+    batches = tf.where(counts, batches, tf.zeros_like(batches))
     count, rates = batches[:, 0], batches[:, 1]
-    weights = tf.cast(weights, batches.dtype) * tf.cast(tf.not_equal(rates, 0), batches.dtype)
+    weights = tf.cast(weights, batches.dtype) * tf.cast(counts, batches.dtype)
     counted = tf.reduce_sum(weights)
     rate = tf.math.divide_no_nan(tf.reduce_sum(weights * rates), counted)
     keep = 1 - rate if once else tf.pow(1 - rate, counted)
