@@ -220,7 +220,8 @@ def _first(statistics, kind):
 
 
 def _collected(view, update):
-    return bool(view.update_ops) and bool(view.handed_on(update.op) & view.update_ops)
+    names = view.update_ops or ()
+    return bool(names) and any(each in names for each in view.handed_on(update.op))
 
 
 def _scope(main, names):

@@ -85,9 +85,14 @@ class ExistingOptimizer(GlobalBatchOptimizer):
 
     Args:
       step: the `ExistingStep`.
+      batch_norms: of the graph, see `find_batch_norms`.
       options: of GlobalBatchOptimizer.
     """
 
-    def __init__(self, step, batches_per_step, **options):
+    def __init__(self, step, batch_norms, batches_per_step, **options):
         super().__init__(tf.train.GradientDescentOptimizer(0.0), batches_per_step, **options)
         self._wrapped = step
+        self._found = batch_norms
+
+    def _batch_norms(self):
+        return self._found

@@ -86,7 +86,7 @@ def semi_synchronize(
     found = TrainingGraph(meta, train_op, keep_devices)
     options.update(batches_per_step=batches_per_step, staleness=staleness, batch_norm=batch_norm)
     with found.graph.as_default():
-        built = _Built(found, options)
+        built = _Built(found, batch_norms, options)
         report = report_on(found, built.optimizer)
         report.batch_norms(batch_norms)
         _edit(meta, found, built, report)
@@ -104,11 +104,11 @@ class _Built:
       summaries: names of the summaries that were added.
     """
 
-    def __init__(self, found, options):
+    def __init__(self, found, batch_norms, options):
         graph = found.graph
         step = ExistingStep([graph.get_operation_by_name(name) for name in found.part.last])
         before = set(_summaries(graph))
-        self.optimizer = ExistingOptimizer(step, **options)
+        self.optimizer = ExistingOptimizer(step, batch_norms, **options)
         variables = [TrainedVariable(graph, update) for update in found.updates]
         with tf.device(found.worker.device):
             pairs = [(variable.gradient(), variable) for variable in variables]

@@ -22,35 +22,33 @@ import collections
 import weakref
 from typing import Any
 
-from graph_rewrite.batch_norms import find_batch_norms
-from semisync.compat import tf
+import numpy as np
 
-HEAD = 2  # of a batch's vector: how many values, and the rate 1 - momentum
+from semisync.compat import tf
 
 # What one BatchNorm leaves on one PS: its variables there, either of them None.
 _Part = collections.namedtuple("_Part", "batch_norm mean variance")
-
 
 # graph -> names of the BatchNorms whose statistics one of its optimizers carries
 _carried: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
 
 
-def share(carry, once=False):
+def share(batch_norms, carry, once=False):
     """Has the statistics of the default graph's BatchNorms share the fate of their batch.
 
     Those that an optimizer of the graph carries already are left to it.
 
     Args:
+      batch_norms: of the graph, see `find_batch_norms`.
       carry: `GlobalBatchOptimizer.carry`.
       once: True for "aggregate-once".
 
     Returns: the names of the ops whose work is now done once a global step, a list.
     """
-    graph = tf.get_default_graph()
-    carried = _carried.setdefault(graph, set())
+    carried = _carried.setdefault(tf.get_default_graph(), set())
     found = [
         each
-        for each in find_batch_norms(graph)
+        for each in batch_norms
         if each.updates and not each.left_alone and each.op not in carried
     ]
     carried.update(each.op for each in found)
@@ -74,36 +72,68 @@ def _share(batch_norms, carry, once):
 
 def _carry_together(parts, device, dtype, carry, once):
     """One vector a batch for all the statistics on one PS, for each tensor has its price."""
-    vectors = [_vector(part, dtype) for part in parts]
-    sizes = [vector.shape.num_elements() for vector in vectors]
+    layout = _Layout(parts)
 
     def update(weights, stacked):
-        pieces = tf.split(stacked[0], sizes, axis=1)
         with tf.device(device):
-            moves = [_move(part, weights, piece, once) for part, piece in zip(parts, pieces)]
-        return tf.group(*moves)
+            return _move(layout, weights, stacked[0], once)
 
-    carry([tf.concat(vectors, 0)], device, update)
+    carry([_vector(layout, dtype)], device, update)
 
 
-def _vector(part, dtype):
-    """What a batch sends: n, rate, means, and variances if they are kept on this PS."""
-    graph, batch_norm = tf.get_default_graph(), part.batch_norm
+class _Layout:
+    """How a batch's vector holds b BatchNorms: [n [b], rate [b], means [s], variances [v]].
 
-    def flat(name, variable):
-        size = variable.shape.num_elements()
-        return tf.reshape(tf.cast(_tensor(graph, name), dtype), [size])
+    Args:
+      parts: of `_Part`, in the vector's order.
 
-    mean = flat(batch_norm.mean, part.mean if part.mean is not None else part.variance)
-    values = tf.cast(tf.size(_tensor(graph, batch_norm.input)), dtype)
-    count = values / tf.cast(tf.size(mean), dtype)
-    vector = [tf.stack([count, _rate(graph, batch_norm, dtype)]), mean]
-    if part.variance is not None:
-        variance = flat(batch_norm.variance, part.variance)
-        if batch_norm.bessel:
-            variance *= tf.maximum(count - 1, 1) / count
-        vector.append(variance)
-    return tf.concat(vector, 0)
+    Attributes:
+      parts: the same.
+      kept: those with a variance, their positions.
+      sizes: how many values each has, a list of b.
+      owner: the position of the BatchNorm of each mean, int32 [s].
+      owner_of_variance: that of each variance, int32 [v].
+      mean_of: the position among the means that belongs to each variance, int32 [v].
+      bessel: which variances TensorFlow corrects, bool [v].
+    """
+
+    def __init__(self, parts):
+        self.parts = parts
+        self.kept = [number for number, part in enumerate(parts) if part.variance is not None]
+        self.sizes = [
+            (part.mean if part.mean is not None else part.variance).shape.num_elements()
+            for part in parts
+        ]
+        self.owner = np.repeat(np.arange(len(parts), dtype=np.int32), self.sizes)
+        self.mean_of = np.flatnonzero(np.isin(self.owner, self.kept)).astype(np.int32)
+        self.owner_of_variance = self.owner[self.mean_of]
+        self.bessel = np.array([part.batch_norm.bessel for part in parts])[self.owner_of_variance]
+
+
+def _vector(layout, dtype):
+    """What a batch sends, see `_Layout`."""
+    graph = tf.get_default_graph()
+
+    def flat(name):
+        return tf.reshape(tf.cast(_tensor(graph, name), dtype), [-1])
+
+    batch_norms = [part.batch_norm for part in layout.parts]
+    values = tf.stack([tf.size(_tensor(graph, each.input)) for each in batch_norms])
+    count = tf.cast(values, dtype) / tf.constant(layout.sizes, dtype)
+    rates = tf.stack([_rate(graph, each, dtype) for each in batch_norms])
+    vector = [count, rates] + [flat(each.mean) for each in batch_norms]
+    if layout.kept:
+        variances = tf.concat([flat(batch_norms[number].variance) for number in layout.kept], 0)
+        plain = tf.maximum(count - 1, 1) / count
+        vector.append(variances * _correction(layout, plain))
+    vector = tf.concat(vector, 0)
+    return tf.reshape(vector, [2 * len(batch_norms) + len(layout.owner) + len(layout.mean_of)])
+
+
+def _correction(layout, factors):
+    """For each variance its BatchNorm's of `factors` [b], or 1 where TensorFlow corrects none."""
+    factors = tf.gather(factors, layout.owner_of_variance)
+    return tf.where(layout.bessel, factors, tf.ones_like(factors))
 
 
 def _rate(graph, batch_norm, dtype):
@@ -122,31 +152,44 @@ def _tensor(graph, name):
     return graph.get_tensor_by_name(name if ":" in name else name + ":0")
 
 
-def _move(part, weights, batches, once):
-    """The op that moves the variables of one BatchNorm, from the vectors [k, n] of k batches."""
-    counts = tf.logical_and(tf.greater(batches[:, 0], 0), tf.not_equal(batches[:, 1], 0))
-    batches = tf.where(counts, batches, tf.zeros_like(batches))
-    count, rates = batches[:, 0], batches[:, 1]
-    weights = tf.cast(weights, batches.dtype) * tf.cast(counts, batches.dtype)
-    counted = tf.reduce_sum(weights)
-    rate = tf.math.divide_no_nan(tf.reduce_sum(weights * rates), counted)
+def _move(layout, weights, batches, once):
+    """The op that moves the variables, from the vectors [k, ...] of k batches."""
+    number = len(layout.parts)
+    sizes = [number, number, len(layout.owner), len(layout.mean_of)]
+    count, rates, means, variances = tf.split(batches, sizes, axis=1)
+    counts = tf.logical_and(tf.greater(count, 0), tf.not_equal(rates, 0))
+    weights = tf.expand_dims(tf.cast(weights, batches.dtype), 1) * tf.cast(counts, batches.dtype)
+    counted = tf.reduce_sum(weights, 0)
+    rate = tf.math.divide_no_nan(tf.reduce_sum(weights * rates, 0), counted)
     keep = 1 - rate if once else tf.pow(1 - rate, counted)
-    total = tf.reduce_sum(weights * count)
-    of_all = tf.expand_dims(tf.math.divide_no_nan(weights * count, total), 1)  # [k, 1], their sum 1
-    size = (part.mean if part.mean is not None else part.variance).shape.num_elements()
-    means, variances = batches[:, HEAD : HEAD + size], batches[:, HEAD + size :]
-    mean = tf.reduce_sum(of_all * means, 0)
-    moves = []
-    if part.mean is not None:
-        moves.append(_towards(part.mean, mean, keep))
-    if part.variance is not None:
-        variance = tf.reduce_sum(of_all * (variances + tf.math.squared_difference(means, mean)), 0)
-        if part.batch_norm.bessel:
-            variance *= total / tf.maximum(total - 1, 1)
-        moves.append(_towards(part.variance, variance, keep))
-    return tf.group(*moves)
+    total = tf.reduce_sum(weights * count, 0)
+    share = tf.math.divide_no_nan(weights * count, total)  # [k, b], their sum 1
+
+    def mean_of(values, owner):
+        """Over the batches; those without a share may hold NaN."""
+        shares = tf.gather(share, owner, axis=1)
+        values = tf.where(tf.greater(shares, 0), values, tf.zeros_like(values))
+        return tf.reduce_sum(shares * values, 0)
+
+    mean = mean_of(means, layout.owner)
+    around = tf.gather(means, layout.mean_of, axis=1), tf.gather(mean, layout.mean_of)
+    variance = mean_of(variances + tf.math.squared_difference(*around), layout.owner_of_variance)
+    variance *= _correction(layout, total / tf.maximum(total - 1, 1))
+    return tf.group(*_moves(layout, mean, variance, keep))
 
 
-def _towards(variable, statistic, keep):
-    statistic = tf.reshape(statistic, variable.shape)
-    return tf.assign(variable, variable * keep + statistic * (1 - keep)).op
+def _moves(layout, mean, variance, keep):
+    """The assignments of all variables, towards mean [s] and variance [v]."""
+    keeps = tf.unstack(keep, len(layout.parts))
+    means = tf.split(mean, layout.sizes)
+    variances = tf.split(variance, [layout.sizes[number] for number in layout.kept])
+    moves = [(part.mean, *each) for part, *each in zip(layout.parts, means, keeps)]
+    moves += [
+        (layout.parts[number].variance, each, keeps[number])
+        for number, each in zip(layout.kept, variances)
+    ]
+    return [
+        tf.assign(v, v * keep + tf.reshape(statistic, v.shape) * (1 - keep)).op
+        for v, statistic, keep in moves
+        if v is not None
+    ]

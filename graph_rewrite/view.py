@@ -5,7 +5,7 @@ from typing import List, Tuple
 from graph_rewrite.guards import Guards
 from graph_rewrite.hops import CARRY, JOIN, READ, back
 from graph_rewrite.nodes import split
-from graph_rewrite.opened import open_functions, top
+from graph_rewrite.opened import home, open_functions, top
 
 UPDATE_OPS = "update_ops"  # tf.GraphKeys.UPDATE_OPS
 
@@ -40,20 +40,23 @@ class View:
         return sorted({top(use.node.name) for use in self.nodes.uses(top(name))})
 
     def handed_on(self, name):
-        """The names of all nodes that do no more than hand on what a node gives, it too."""
-        return self.nodes.reachable(
-            [top(name)],
-            lambda node: [
-                use.node.name
-                for use in self.nodes.uses(node.name)
-                if use.node.op in _PASSING and top(use.node.name) == use.node.name
-            ],
-        )
+        """The names of the nodes that do no more than hand on what a node gives, it first."""
+        found, waiting = {top(name)}, [top(name)]
+        while waiting:
+            name = waiting.pop()
+            yield name
+            for use in self.nodes.uses(name):
+                if use.node.name not in found and _hands_on(use.node):
+                    found.add(use.node.name)
+                    waiting.append(use.node.name)
 
     def needed(self, name):
-        """Whether a node of the top level does more with what a node gives than hand it on."""
-        handed = self.handed_on(name)
-        return any(user not in handed for each in handed for user in self.users(each))
+        """Whether a node does more with what a node gives than hand it on."""
+        return any(
+            not _hands_on(use.node)
+            for each in self.handed_on(name)
+            for use in self.nodes.uses(each)
+        )
 
     def routes(self, tensor, hops):
         """(end, guards) of every way upstream from a tensor over `hops`.
@@ -67,6 +70,10 @@ class View:
             passed = frozenset().union(*[self.guards.branches(each) for each in path])
             found.append((end, passed - own))
         return found
+
+
+def _hands_on(node):
+    return node.op in _PASSING and not home(node.name)
 
 
 def _paths(nodes, tensor, hops):

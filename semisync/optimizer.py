@@ -37,6 +37,7 @@ from typing import Any, Dict, List
 
 from graph_rewrite import moving_statistics
 from graph_rewrite import shared_updates as shared
+from graph_rewrite.batch_norms import find_batch_norms
 from graph_rewrite.disconnect import disconnect
 from semisync import arguments
 from semisync.assembly import Assembly
@@ -267,8 +268,11 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         with tf.control_dependencies(None):
             if self._batch_norm != "async":
                 once = self._batch_norm == "aggregate-once"
-                self._replaced += moving_statistics.share(self.carry, once)
+                self._replaced += moving_statistics.share(self._batch_norms(), self.carry, once)
             self._replaced += shared.share(self._shared_updates, self.carry)
+
+    def _batch_norms(self):
+        return find_batch_norms(tf.get_default_graph())
 
     def disconnect_replaced(self):
         """Takes the updates that the chief now makes out of the graph, which must be whole."""
