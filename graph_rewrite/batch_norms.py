@@ -15,6 +15,7 @@ from typing import Any, Dict, List
 
 from graph_rewrite import findings
 from graph_rewrite.batch_norm import BatchNorm
+from graph_rewrite.bodies import can_do_without
 from graph_rewrite.layers import layers
 from graph_rewrite.momentum import momentum, rate
 from graph_rewrite.nodes import split
@@ -191,8 +192,10 @@ def _read(owned, kind):
 def _hidden(view, updates, statistics):
     """Why nothing outside of a branch can do what the updates do, or ""."""
     for update in updates:
-        if home(update.op):
-            return "its update '{}' lies inside a function".format(update.op)
+        if not can_do_without(view.nodes, update.op):
+            return "its update '{}' lies inside a function that is an op itself".format(update.op)
+        if home(str(update.rate)):
+            return "the rate of its update '{}' is made inside a function".format(update.op)
     for tensor in statistics:
         if view.guards.of(tensor):
             return "its statistic '{}' is there in one branch only".format(tensor)

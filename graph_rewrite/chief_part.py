@@ -19,7 +19,7 @@ the train op itself, perhaps the loss behind a control edge.
 import collections
 from typing import Dict, List, Set
 
-from graph_rewrite.nodes import CONTROL, split
+from graph_rewrite.nodes import split
 from semisync.errors import BadInput
 
 # `ops`: names of the ops downstream of the gradients that are the chief's, a set. `needs`: names of
@@ -53,9 +53,9 @@ class _Split:
         ops = needs & downstream
         last = ops.difference(*[self.above(nodes[name]) for name in ops])
         self._ignored = sync.unused | self._dead(downstream - ops, ops - last, collected)
-        outside = {n: self._outside(n, ops) for n in ops}
-        fetched = last | {n for n in ops if outside[n]} | (collected.keys() & ops)
-        tensors = {n for n in ops if any(use.input != CONTROL for use in outside[n])}
+        inside = ops | self._ignored
+        fetched = last | {n for n in ops if nodes.users(n) - inside} | (collected.keys() & ops)
+        tensors = {n for n in ops if {use.node.name for use in nodes.uses(n)} - inside}
         tensors |= {n for n in collected.keys() & ops if collected[n]}
 
         def ordered(names):
@@ -84,14 +84,6 @@ class _Split:
             return not self._waits_for_batch(node.name)
         return node.name not in self._fed and self._kinds.writes(node)
 
-    def _outside(self, name, ops):
-        """The uses of an op by what is not the chief's."""
-        return [
-            use
-            for use in self._nodes.uses(name)
-            if use.node.name not in ops and use.node.name not in self._ignored
-        ]
-
     def _dead(self, left, inner, collected):
         """Of what is left those that read between two ops of the chief's, for nobody.
 
@@ -99,7 +91,7 @@ class _Split:
         """
         found: Set[str] = set()
         for name in sorted(left - self._fed - collected.keys(), key=self._order.__getitem__)[::-1]:
-            users = {use.node.name for use in self._nodes.uses(name)}
+            users = self._nodes.users(name)
             after = {split(tensor)[0] for tensor in self._nodes[name].input} & self._downstream
             if users <= found and after <= inner:
                 found.add(name)

@@ -1,10 +1,13 @@
 """Taking ops out of a graph: nothing waits for them any more, and nothing takes their values.
 
 What took the value of such an op, the result of an assignment, takes the variable's instead. The
-collection UPDATE_OPS loses them. They run only where they are fetched by name.
+collection UPDATE_OPS loses them. They run only where they are fetched by name. Of those inside a
+function, named as in `graph_rewrite.opened`, the call runs a copy of the function without them.
 """
 
+from graph_rewrite.bodies import run_without
 from graph_rewrite.nodes import CONTROL, split
+from graph_rewrite.opened import home
 from semisync.compat import tf
 
 
@@ -14,6 +17,8 @@ def disconnect(graph, names):
     Args:
       names: of assign-like ops.
     """
+    _run_without(graph, [name for name in names if home(name)])
+    names = [name for name in names if not home(name)]
     dead = {graph.get_operation_by_name(name) for name in names}
     for op in graph.get_operations():
         if op not in dead and not dead.isdisjoint(op.control_inputs):
@@ -29,6 +34,26 @@ def disconnect(graph, names):
     updates[:] = [update for update in updates if getattr(update, "op", update) not in dead]
 
 
+def _run_without(graph, names):
+    if not names:
+        return
+    graph_def = graph.as_graph_def()
+    library = {function.signature.name: function for function in graph_def.library.function}
+    before = set(library)
+    changed = run_without({node.name: node for node in graph_def.node}, library, names)
+    added = tf.GraphDef(versions=graph_def.versions)
+    added.library.function.extend(library[name] for name in sorted(set(library) - before))
+    with graph.as_default():
+        tf.import_graph_def(added, name="")  # which adds functions alone
+    for call, attributes in changed.items():
+        op = graph.get_operation_by_name(call)
+        for attribute, functions in attributes.items():
+            if op.node_def.attr[attribute].HasField("func"):
+                op._set_func_attr(attribute, functions[0])
+            else:
+                op._set_func_list_attr(attribute, functions)
+
+
 def _take_the_variable(user, output, variable):
     for number, tensor in enumerate(user.inputs):
         if tensor is output:
@@ -38,6 +63,10 @@ def _take_the_variable(user, output, variable):
 def detach(meta, names):
     """`disconnect` for a MetaGraphDef."""
     nodes = {node.name: node for node in meta.graph_def.node}
+    library = {function.signature.name: function for function in meta.graph_def.library.function}
+    before = set(library)
+    run_without(nodes, library, [name for name in names if home(name)])
+    meta.graph_def.library.function.extend(library[n] for n in sorted(set(library) - before))
     for node in meta.graph_def.node:
         inputs = [_without(nodes, names, tensor) for tensor in node.input]
         if node.name not in names and inputs != list(node.input):

@@ -8,10 +8,9 @@ control edge.
 import collections
 import functools
 
-CONTROL = -1  # the index of a control input
+CONTROL = -1  # the output of a control edge
 
-# One use of a node: the node that uses it, the number of the input, and which output is used; both
-# numbers are CONTROL for a control edge.
+# One use of a tensor: the node that takes it, the number of its input, and the maker's output.
 Use = collections.namedtuple("Use", "node input output")
 
 
@@ -48,6 +47,7 @@ class Nodes:
         self.results = results or {}
         self.by_name = collections.OrderedDict((node.name, node) for node in nodes)
         self._uses = None
+        self._waiting = None
 
     @classmethod
     def of(cls, graph):
@@ -84,15 +84,31 @@ class Nodes:
         return [name[1:] for name in node.input if name.startswith("^")]
 
     def uses(self, name):
-        """Every `Use` of a node, a list."""
-        if self._uses is None:
-            self._uses = collections.defaultdict(list)
-            for node in self:
-                for number, tensor in enumerate(node.input):
-                    maker, output = split(tensor)
-                    number = CONTROL if output == CONTROL else number
-                    self._uses[maker].append(Use(node, number, output))
+        """Every `Use` of what a node makes, a list."""
+        self._index()
         return self._uses.get(name, [])
+
+    def waiting(self, name):
+        """The names of the nodes that wait for a node, by a control edge, a list."""
+        self._index()
+        return self._waiting.get(name, [])
+
+    def users(self, name):
+        """The names of the nodes that take what a node makes, or wait for it, a set."""
+        return {use.node.name for use in self.uses(name)}.union(self.waiting(name))
+
+    def _index(self):
+        if self._uses is not None:
+            return
+        # Control edges by name alone: there may be one between any two nodes, nearly.
+        self._uses, self._waiting = collections.defaultdict(list), collections.defaultdict(list)
+        for name, node in self.by_name.items():
+            for number, tensor in enumerate(node.input):
+                if tensor[0] == "^":
+                    self._waiting[tensor[1:]].append(name)
+                else:
+                    maker, output = split(tensor)
+                    self._uses[maker].append(Use(node, number, output))
 
     def reachable(self, starts, follow):
         """The names of all nodes that are reached from `starts`, these too.
@@ -115,4 +131,4 @@ class Nodes:
 
     def descendants(self, starts):
         """The names of all nodes that need one of `starts`, these too."""
-        return self.reachable(starts, lambda node: [use.node.name for use in self.uses(node.name)])
+        return self.reachable(starts, lambda node: self.users(node.name))

@@ -9,7 +9,7 @@ from collections import namedtuple
 from graph_rewrite.constants import array, number
 from graph_rewrite.hops import CARRY, CAST, READ, SHAPE, VARIABLES, ends, trace
 from graph_rewrite.matching import attribute
-from graph_rewrite.nodes import CONTROL, join, split
+from graph_rewrite.nodes import join, split
 from graph_rewrite.pattern import ways
 from graph_rewrite.patterns.fused import CHANNEL_AXIS, FUSED
 from graph_rewrite.patterns.normalization import LONGEST, NORMALIZATION, ROOTS, STEPS
@@ -93,7 +93,7 @@ def _largest(nodes, root):
     """The Match with the most ops whose root, the op under the fraction, is `root`; or None."""
     found, layer, seen = [], [root.name], set()
     for _ in range(LONGEST):
-        users = [use.node for name in layer for use in nodes.uses(name) if use.output != CONTROL]
+        users = [use.node for name in layer for use in nodes.uses(name)]
         layer = [node.name for node in users if node.op in STEPS and node.name not in seen]
         seen.update(layer)
         for name in layer:

@@ -75,14 +75,11 @@ class OpKinds:
         A resource that it writes is read again behind a control edge.
         """
         uses = self._nodes.uses(node.name)
-        taken = [use for use in uses if use.input != CONTROL]
-        found = [use.node.name for use in taken if (use.node.name, use.input) not in cut]
-        if len(taken) < len(uses) and self.writes(node):
-            found += [
-                use.node.name
-                for use in uses
-                if use.node.op in _READS and use.node.input[0] == node.input[0]
-            ]
+        found = [use.node.name for use in uses if (use.node.name, use.input) not in cut]
+        waiting = self._nodes.waiting(node.name)
+        if waiting and self.writes(node):
+            reads = [name for name in waiting if self._nodes[name].op in _READS]
+            found += [name for name in reads if self._nodes[name].input[0] == node.input[0]]
         return found
 
     def flow(self, starts, cut=()):
@@ -119,6 +116,8 @@ class OpKinds:
 
     def bodies(self, node):
         """The nodes of every function that a node calls, a list of lists."""
+        if not self._functions:
+            return []
         names = [node.op]
         for value in node.attr.values():
             names += [value.func.name] + [function.name for function in value.list.func]

@@ -12,7 +12,7 @@ place of the taken one is the global batch's, and the train op tells the local s
 import collections
 import re
 
-from graph_rewrite.nodes import CONTROL, split
+from graph_rewrite.nodes import split
 from semisync.errors import BadInput
 
 _TAKE = re.compile("(Resource|Sparse)?AccumulatorTakeGradient$")
@@ -54,10 +54,10 @@ class SyncReplicas:
                 value = required.attr["value"].tensor
                 self.replicas_to_aggregate.update(value.int_val)
         dequeues = [
-            use.node
+            nodes[user]
             for name in sorted(node.name for node in applies)
-            for use in nodes.uses(name)
-            if _DEQUEUE.match(use.node.op)
+            for user in sorted(nodes.users(name))
+            if _DEQUEUE.match(nodes[user].op)
         ]
         queues = {split(node.input[0])[0] for node in dequeues}
         enqueues = [
@@ -68,7 +68,7 @@ class SyncReplicas:
                 use.node.name
                 for node in dequeues
                 for use in nodes.uses(node.name)
-                if use.input != CONTROL and use.node.op in ("Assign", "AssignVariableOp")
+                if use.node.op in ("Assign", "AssignVariableOp")
             }
         )
         self.unused = {n.name for n in takes + applies + dequeues + enqueues}

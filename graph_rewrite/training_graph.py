@@ -14,9 +14,17 @@ from graph_rewrite.training_ops import TrainingOps
 from semisync.compat import tf
 from semisync.errors import BadInput
 
+# Where a MetaGraph has no saver, import_meta_graph would build one in the graph.
+_NO_SAVER = tf.train.SaverDef(
+    filename_tensor_name="none", save_tensor_name="none", restore_op_name="none"
+)
+
 
 def _imported(meta):
-    """A new tf.Graph of a MetaGraphDef."""
+    """A new tf.Graph of a MetaGraphDef, with its own nodes alone."""
+    if not meta.HasField("saver_def"):
+        meta, given = tf.MetaGraphDef(saver_def=_NO_SAVER), meta
+        meta.MergeFrom(given)
     with tf.Graph().as_default() as graph:
         try:
             tf.train.import_meta_graph(meta)

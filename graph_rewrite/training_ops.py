@@ -16,7 +16,7 @@ summed, and the places where the gradient of the global batch, each id once, is 
 import collections
 import re
 
-from graph_rewrite.nodes import CONTROL, split
+from graph_rewrite.nodes import split
 from graph_rewrite.op_kinds import VARIABLES
 from semisync.errors import BadInput
 
@@ -105,10 +105,10 @@ class TrainingOps:
             if len(trained) != 1 or self._claimed.intersection(written):
                 continue
             places = [
-                Place(use.node.name, use.input, "values") for use in self._values_of(summed.sum)
+                Place(use.node.name, use.input, "values") for use in self._nodes.uses(summed.sum)
             ] + [
                 Place(use.node.name, use.input, "indices")
-                for use in self._values_of(summed.unique)
+                for use in self._nodes.uses(summed.unique)
                 if use.output == 0 and use.node.op != "Shape"
             ]
             # The variable's own op first, then those of its slots.
@@ -117,14 +117,11 @@ class TrainingOps:
             found.append(Update(variable, written, summed.values, summed.indices, places))
         return found
 
-    def _values_of(self, name):
-        return [use for use in self._nodes.uses(name) if use.input != CONTROL]
-
     def _scatters(self, summed):
         """True when the ids address rows of a variable directly."""
         return any(
             use.node.name in self._written and use.output == 0 and use.input == 1
-            for use in self._values_of(summed.unique)
+            for use in self._nodes.uses(summed.unique)
         )
 
     def _writes_below(self, name):
@@ -158,7 +155,7 @@ class TrainingOps:
             maker = self._nodes.maker(self._nodes[place.node].input[place.number])
             fed = [n for n, t in enumerate(maker.input) if split(t)[0] in self._fed and t[0] != "^"]
             linear = maker.op in ("Neg", "Identity", "Mul") and len(fed) == 1
-            if linear and len(self._values_of(maker.name)) == 1:
+            if linear and len(self._nodes.uses(maker.name)) == 1:
                 place = Place(maker.name, fed[0], "values")
         gradient = self._nodes[place.node].input[place.number]
         self._refuse_slots(node, gradient)

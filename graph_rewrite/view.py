@@ -37,7 +37,7 @@ class View:
 
         Those of a node inside a function are those of the outermost call.
         """
-        return sorted({top(use.node.name) for use in self.nodes.uses(top(name))})
+        return sorted({top(user) for user in self.nodes.users(top(name))})
 
     def handed_on(self, name):
         """The names of the nodes that do no more than hand on what a node gives, it first."""
@@ -45,18 +45,21 @@ class View:
         while waiting:
             name = waiting.pop()
             yield name
-            for use in self.nodes.uses(name):
-                if use.node.name not in found and _hands_on(use.node):
-                    found.add(use.node.name)
-                    waiting.append(use.node.name)
+            for user in self.nodes.users(name) - found:
+                if self._hands_on(user):
+                    found.add(user)
+                    waiting.append(user)
 
     def needed(self, name):
         """Whether a node does more with what a node gives than hand it on."""
         return any(
-            not _hands_on(use.node)
+            not self._hands_on(user)
             for each in self.handed_on(name)
-            for use in self.nodes.uses(each)
+            for user in self.nodes.users(each)
         )
+
+    def _hands_on(self, name):
+        return self.nodes[name].op in _PASSING and not home(name)
 
     def routes(self, tensor, hops):
         """(end, guards) of every way upstream from a tensor over `hops`.
@@ -70,10 +73,6 @@ class View:
             passed = frozenset().union(*[self.guards.branches(each) for each in path])
             found.append((end, passed - own))
         return found
-
-
-def _hands_on(node):
-    return node.op in _PASSING and not home(node.name)
 
 
 def _paths(nodes, tensor, hops):

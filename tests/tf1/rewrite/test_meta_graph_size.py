@@ -31,3 +31,4 @@ def test_a_graph_of_50000_ops():
     assert report.nodes == OPS
     assert len(out.graph_def.node) > OPS
     assert report.stand_ins == ["Adam"]
+    assert not {"SaveV2", "RestoreV2"} & {node.op for node in out.graph_def.node}  # nor before
