@@ -182,7 +182,8 @@ def _moves(layout, mean, variance, keep):
     """The assignments of all variables, towards mean [s] and variance [v]."""
     keeps = tf.unstack(keep, len(layout.parts))
     means = tf.split(mean, layout.sizes)
-    variances = tf.split(variance, [layout.sizes[number] for number in layout.kept])
+    sizes = [layout.sizes[number] for number in layout.kept]
+    variances = tf.split(variance, sizes) if sizes else []  # a PS may keep means alone
     moves = [(part.mean, *each) for part, *each in zip(layout.parts, means, keeps)]
     moves += [
         (layout.parts[number].variance, each, keeps[number])

@@ -54,6 +54,16 @@ def by_hand(x, training):
 KINDS = {"unfused": layer(False), "fused": layer(True), "by hand": by_hand}
 
 
+def on_two_devices(x, training):
+    """By hand, the mean on one device and the variance on another, as two PS have them in turn."""
+
+    def place(op):
+        return "/cpu:1" if op.name.startswith("bn/moving_variance") else "/cpu:0"
+
+    with tf.device(place):
+        return by_hand(x, training)
+
+
 class Job:
     """A small job: BatchNorm, then a dense layer.
 
@@ -94,7 +104,8 @@ class Job:
     def session(self):
         with self.graph.as_default():
             hook = self.optimizer.make_session_run_hook(True, patience=PATIENCE)
-            with tf.train.MonitoredTrainingSession(hooks=[hook]) as session:
+            config = tf.ConfigProto(device_count={"CPU": 2})
+            with tf.train.MonitoredTrainingSession(hooks=[hook], config=config) as session:
                 yield session
 
 
@@ -136,6 +147,16 @@ def test_zero_staleness_gives_the_statistics_of_one_big_batch(kind, updates, res
     expected = trained_by_tensorflow(
         KINDS[kind], lambda job: [job.feed(union) for union in unions], resource=resource
     )
+    for ours, theirs in zip(found, expected):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_a_parameter_server_may_keep_means_alone_and_another_variances():
+    parts = batches(4, 7, 2)
+    job = Job(on_two_devices, wrapped(3, batch_norm="aggregate-once"))
+    assert [variable.device[-5:].lower() for variable in job.moving] == ["cpu:0", "cpu:1"]
+    found = trained(job, [job.feed(part) for part in parts])
+    expected = trained_by_tensorflow(by_hand, lambda job: [job.feed(np.concatenate(parts))])
     for ours, theirs in zip(found, expected):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
