@@ -44,6 +44,14 @@ def configure(parser):
         default="aggregate",
         help="whose moving statistics count: the global batch's, or each worker's own (async)",
     )
+    parser.add_argument(
+        "--policy",
+        nargs=2,
+        action="append",
+        metavar=("REGEX", "MODE"),
+        help='"semi-sync" or "async" for the variables whose name the regex finds; the first of '
+        "several that finds one counts",
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the report, write no graph")
     parser.add_argument("--svg", metavar="FILE", help="draw what changed, before and after")
     parser.add_argument("--json", metavar="FILE", help="write the report there, too")
@@ -63,6 +71,7 @@ def run(args):
         paced=args.paced,
         in_flight=args.in_flight,
         batch_norm=args.batch_norm,
+        policy=args.policy,
         train_op=args.train_op,
         keep_devices=args.keep_devices,
     )

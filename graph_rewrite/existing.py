@@ -76,7 +76,7 @@ class ExistingStep:
         return tf.group(*self._last)
 
     def apply_batch(self, pairs):
-        """See Wrapped: no variable is "async"."""
+        """See Wrapped: what trains "async" variables stays where it was."""
         return []
 
 

@@ -19,7 +19,7 @@ from graph_rewrite.existing import ExistingOptimizer, ExistingStep, TrainedVaria
 from graph_rewrite.nodes import split
 from graph_rewrite.report import report_on
 from graph_rewrite.training_graph import TrainingGraph
-from semisync import restore
+from semisync import arguments, restore
 from semisync.compat import tf
 from semisync.errors import BadInput
 
@@ -53,6 +53,7 @@ def semi_synchronize(
     train_op=None,
     keep_devices=False,
     batch_norm="aggregate",
+    policy=None,
     **options,
 ):
     """Returns a MetaGraphDef that trains semi-synchronously, and a `Report`.
@@ -69,6 +70,8 @@ def semi_synchronize(
         several ways.
       keep_devices: True leaves the exporting worker's task on the ops.
       batch_norm: what becomes of moving statistics, see `semisync.GlobalBatchOptimizer`.
+      policy: of `semisync.GlobalBatchOptimizer`. The ops that train an "async" variable stay as they
+        are: each worker's own, which every batch runs at once, also one that turns out too stale.
       options: on_stale, sparse_mean, paced, in_flight and name of `semisync.GlobalBatchOptimizer`.
 
     Raises:
@@ -83,7 +86,8 @@ def semi_synchronize(
     replaced = {u.op for each in batch_norms if not each.left_alone for u in each.updates}
     if replaced:
         detach(meta, replaced)
-    found = TrainingGraph(meta, train_op, keep_devices)
+    mode_of = arguments.variable_policy(policy)
+    found = TrainingGraph(meta, train_op, keep_devices, mode_of)
     options.update(batches_per_step=batches_per_step, staleness=staleness, batch_norm=batch_norm)
     with found.graph.as_default():
         built = _Built(found, batch_norms, options)

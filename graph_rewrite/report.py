@@ -103,6 +103,7 @@ def _left_alone(found):
         yield "the devices: " + found.worker.why
     kinds = [
         (found.part.left, "ops after the training need a batch or only read: each worker's own"),
+        (found.at_once, "variables are trained at once by each worker, as the policy says"),
         (found.unrelated, "variables are trained by another train op: asynchronous as before"),
         (found.untrained, "trainable variables have no gradient"),
     ]

@@ -7,6 +7,7 @@ from typing import Any, List
 
 from graph_rewrite import devices, editing
 from graph_rewrite.chief_part import split_off
+from graph_rewrite.existing import TrainedVariable
 from graph_rewrite.nodes import Nodes, split
 from graph_rewrite.op_kinds import OpKinds
 from graph_rewrite.sync_replicas import SyncReplicas
@@ -43,6 +44,7 @@ class TrainingGraph:
     Args:
       meta: the MetaGraphDef; not changed, but its NodeDefs are those of `nodes`.
       train_op, keep_devices: see `semi_synchronize`.
+      mode_of: function (gradient, variable) -> "semi-sync" or "async".
 
     Attributes:
       graph: the tf.Graph that was imported.
@@ -50,6 +52,7 @@ class TrainingGraph:
       worker: the `devices.Worker` that exported it.
       sync: its `SyncReplicas`.
       updates: list of `Update`, with the gradients of the batch.
+      at_once: names of variables that each worker trains at once, as before.
       unrelated: names of variables that another train op trains.
       untrained: names of trainable variables that nothing trains.
       part: the `ChiefPart`.
@@ -61,7 +64,7 @@ class TrainingGraph:
       BadInput: the graph does not train, or not in a way that can be made semi-synchronous.
     """
 
-    def __init__(self, meta, train_op, keep_devices):
+    def __init__(self, meta, train_op, keep_devices, mode_of):
         self.graph = _imported(meta)
         self.nodes = nodes = Nodes.of(meta)
         trainable = [
@@ -81,9 +84,12 @@ class TrainingGraph:
                 "no op of the graph trains a variable: give the MetaGraph of the training job, not "
                 "a frozen or an inference graph"
             )
-        self.updates = [self.sync.own(update) for update in updates]
-        trained = {update.variable.name for update in self.updates}
+        trained = {update.variable.name for update in updates}
         self.untrained = [name for name in trainable if name not in trained]
+        updates = [self.sync.own(update) for update in updates]
+        self.updates = [update for update in updates if self._mode(update, mode_of) == "semi-sync"]
+        self.at_once = [u.variable.name for u in updates if u not in self.updates]
+        self._refuse_at_once()
         collected = editing.collected(meta)
         self.part = split_off(nodes, self.kinds, self.updates, self.sync, collected, train_op)
         self.waited_for = self.part.moved + self.sync.waited_for
@@ -101,6 +107,23 @@ class TrainingGraph:
         if not found:
             raise BadInput("the op {!r} trains no variable".format(train_op))
         return found
+
+    def _mode(self, update, mode_of):
+        variable = TrainedVariable(self.graph, update)
+        return mode_of(variable.gradient(), variable)
+
+    def _refuse_at_once(self):
+        """Raises BadInput where the ops as they are cannot train what is to be "async"."""
+        if not self.updates:
+            raise BadInput(
+                'the policy makes every variable "async", as they are in the graph: nothing is '
+                "to be rewritten"
+            )
+        if self.at_once and self.sync.unused:
+            raise BadInput(
+                "{} is to be trained at once, and the graph has a SyncReplicasOptimizer, whose "
+                "ops train once a global step: export the job without it".format(self.at_once[0])
+            )
 
     def _refuse_several_ways(self):
         """Raises BadInput where the ends of the training have no update in common."""

@@ -32,6 +32,8 @@ class GlobalBatchHook(tf.train.SessionRunHook):
     """Made by `GlobalBatchOptimizer.make_session_run_hook`; see there for the arguments.
 
     Attributes:
+      fate: what became of this worker's last batch, a tensor of the graph, see
+        `semisync.GlobalBatchOptimizer`.
       ledger: on the chief, the account of all batches (`semisync.ledger.Ledger`); else None.
     """
 
@@ -39,6 +41,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
 
     def __init__(self, optimizer, is_chief, patience, audit):
         self._optimizer = optimizer
+        self.fate = optimizer.fate
         self._worker = optimizer.worker
         self._is_chief = is_chief
         self._patience = patience

@@ -115,7 +115,8 @@ def restore_hook(is_chief, patience=120.0, audit=None, worker_device=None):
         tf.train.import_meta_graph("model.semisync.meta")
         hook = semisync.restore_hook(is_chief)   # into MonitoredTrainingSession, every worker
 
-    Call it once the graph is imported and before any session of it is made.
+    Call it once the graph is imported and before any session of it is made. `hook.fate` is the
+    tensor that tells what became of this worker's last batch.
 
     Args:
       is_chief, patience, audit: see `GlobalBatchOptimizer.make_session_run_hook`.

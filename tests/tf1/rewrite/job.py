@@ -1,9 +1,17 @@
-"""One process of a job that imports a rewritten MetaGraph: a PS, or a worker.
+"""One process of a job that imports rewritten MetaGraphs: a PS, or a worker that trains each.
 
-The spec holds `meta`, the path of the MetaGraph; `train`, `ids` and `targets`, the names of what is
-fetched and fed; `batches`, how many each worker trains; and `out`, a directory, where worker k
-writes K.json with the ticket of each batch, and the chief audit (JSON lines), before.npz and
-after.npz.
+The spec holds `cases`, a list of dicts:
+
+    name     unique; also the variable scope
+    model    the name of a class of `tests.tf1.rewrite.models`
+    meta     path of the MetaGraph
+    train    name of what is fetched
+    feeds    names of what is fed, see `training.Exported`
+    batches  how many batches each worker trains
+    sizes    how many examples are in a worker's batch, a list by task
+
+and `out`, a directory: worker k writes CASE.k.json with the ticket of each of its batches; the
+chief writes CASE.audit (JSON lines), and CASE.before.npz and CASE.after.npz with every variable.
 """
 
 import json
@@ -12,24 +20,31 @@ import sys
 
 import semisync
 from semisync.compat import tf
+from semisync.demo.barrier import Barrier
 from semisync.demo.orphan import end_with_parent
-from tests.tf1.job import After, Before, batch
+from tests.tf1.job import After, Before
+from tests.tf1.rewrite import models
+from tests.tf1.rewrite.training import fed
 
 
-def train(spec, server):
+def train(case, spec, server):
+    """Trains one case in this worker."""
     task, chief = spec["task"], spec["task"] == 0
     setter = tf.train.replica_device_setter(
         cluster=tf.train.ClusterSpec(spec["cluster"]), worker_device="/job:worker/task:%d" % task
     )
-    out = os.path.join(spec["out"], "run")
+    out = os.path.join(spec["out"], case["name"])
+    model = getattr(models, case["model"])()
     with tf.Graph().as_default() as graph:
         with tf.device(setter):
-            tf.train.import_meta_graph(spec["meta"])
+            tf.train.import_meta_graph(case["meta"])
         hook = semisync.restore_hook(chief, audit=out + ".audit" if chief else None)
-        hooks = [Before(out), hook, After(out)] if chief else [hook]
-        ticket = hook._optimizer.worker.ticket
-        if not chief:
+        hooks = [Barrier(case["name"], task, len(spec["cluster"]["worker"])), hook]
+        if chief:
+            hooks = [Before(out)] + hooks + [After(out)]
+        else:
             semisync.wait_until_initialised(server.target, semisync.worker_config(task))
+        ticket = hook._optimizer.worker.ticket
         log = []
         with tf.train.MonitoredTrainingSession(
             master=server.target,
@@ -37,10 +52,10 @@ def train(spec, server):
             hooks=hooks,
             config=semisync.worker_config(task),
         ) as session:
-            for number in range(spec["batches"]):
+            for number in range(case["batches"]):
                 holds = int(session.run(ticket))
-                ids, targets = batch(task, number)
-                session.run(spec["train"], {spec["ids"]: ids, spec["targets"]: targets})
+                batch = model.batch(task, number, case["sizes"][task])
+                session.run(case["train"], fed(case["feeds"], batch))
                 log.append({"ticket": holds, "task": task, "number": number})
         devices = {op.device for op in graph.get_operations()}
     assert not any("/job:worker" in d and "task:%d" % task not in d for d in devices), devices
@@ -56,7 +71,8 @@ def main():
     )
     if spec["job"] == "ps":
         server.join()
-    train(spec, server)
+    for case in spec["cases"]:
+        train(case, spec, server)
 
 
 if __name__ == "__main__":

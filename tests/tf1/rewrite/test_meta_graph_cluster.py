@@ -1,95 +1,127 @@
-"""A rewritten MetaGraph on a real cluster: 2 PS and 3 workers in separate processes."""
+"""Rewritten MetaGraphs on a real cluster: 4 PS and 3 workers, each a process of its own."""
 
 import json
 import sys
+from collections import namedtuple
 
 import numpy as np
 import pytest
 
 import graph_rewrite
+import semisync
+from semisync import audit
 from semisync.compat import tf
 from semisync.demo.local_cluster import LocalCluster
 from tests.support.require import ROOT
-from tests.tf1.job import batch, build_loss
 from tests.tf1.one_process import assert_close
+from tests.tf1.rewrite import models
+from tests.tf1.rewrite.training import export, trained_by_tensorflow
 
-PS, WORKERS, BATCHES = 2, 3, 12
+PS, WORKERS, BATCHES, M = 4, 3, 8, 2
+
+# A job: the class of its `Model`, whether its variables are resources, what `semi_synchronize` is
+# asked for, and how many examples each worker's batches have.
+Case = namedtuple("Case", "kind resource options sizes")
+PACED, EVEN = {"paced": True}, [models.SIZE] * WORKERS
+CASES = {
+    "adam_ref": Case(models.AdamSquare, False, PACED, EVEN),
+    "adagrad_resource": Case(models.Square, True, PACED, EVEN),
+    "sync_replicas": Case(models.SyncSquare, False, PACED, EVEN),
+    "resnet": Case(models.ResNet, False, PACED, EVEN),
+    "unpaced_resnet": Case(
+        models.ResNet, False, {"staleness": semisync.Polynomial(0.5)}, [3, 6, 11]
+    ),
+}
 
 
-def export(path, case):
-    """Exports the plain job as worker 1 has it; returns the names of what is fetched and fed."""
+def write(name, directory):
+    """Exports a case's plain job as worker 1 has it, rewrites it; returns the case for `job`."""
+    case = CASES[name]
     cluster = {"ps": ["a:1"] * PS, "worker": ["b:1"] * WORKERS}
     setter = tf.train.replica_device_setter(
         cluster=tf.train.ClusterSpec(cluster), worker_device="/job:worker/task:1"
     )
-    with tf.Graph().as_default(), tf.device(setter), tf.variable_scope("run"):
-        ids = tf.placeholder(tf.int64, [None, 4])
-        targets = tf.placeholder(tf.float32, [None])
-        step = tf.train.get_or_create_global_step()
-        loss = build_loss("square", ids, targets, case["resource"])
-        train = case["optimizer"]().minimize(loss, global_step=step)
-        meta = tf.train.export_meta_graph()
-    meta, report = graph_rewrite.semi_synchronize(meta, 2, paced=True)
+    exported = export(case.kind, case.resource, name, setter)
+    meta, report = graph_rewrite.semi_synchronize(exported.meta, M, name=name, **case.options)
     assert any("/job:worker" in change for change in report.changes)
+    path = directory / (name + ".meta")
     path.write_bytes(meta.SerializeToString())
-    return {"train": train.name, "ids": ids.name, "targets": targets.name}
+    return {
+        "name": name,
+        "model": case.kind.__name__,
+        "meta": str(path),
+        "train": exported.train,
+        "feeds": exported.feeds,
+        "batches": BATCHES,
+        "sizes": case.sizes,
+    }
 
 
-CASES = {
-    # With Adam's own epsilon a gradient that cancels out moves by its sign, and the order of a sum
-    # decides on that.
-    "adam, reference variables": {
-        "optimizer": lambda: tf.train.AdamOptimizer(epsilon=1e-3),
-        "resource": False,
-    },
-    "adagrad, resource variables": {
-        "optimizer": lambda: tf.train.AdagradOptimizer(0.1),
-        "resource": True,
-    },
-}
-
-
-def on_unions(case, before, steps):
-    """Trains the plain optimizer from `before` on each step's union of batches."""
-    with tf.Graph().as_default(), tf.Session() as session:
-        ids = tf.placeholder(tf.int64, [None, 4])
-        targets = tf.placeholder(tf.float32, [None])
-        with tf.variable_scope("run"):
-            loss = build_loss("square", ids, targets, case["resource"])
-            step = tf.train.get_or_create_global_step()
-            train = case["optimizer"]().minimize(loss, global_step=step)
-        variables = {v.op.name.split("/", 1)[1]: v for v in tf.global_variables()}
-        for name, variable in variables.items():
-            variable.load(before[name], session)
-        for inputs in steps:
-            feed = zip(*inputs)
-            session.run(
-                train, {ids: np.concatenate(next(feed)), targets: np.concatenate(next(feed))}
-            )
-        return session.run(variables)
-
-
-@pytest.mark.parametrize("name", sorted(CASES))
-def test_workers_that_import_it_train_the_global_batch(name, tmp_path):
-    case = CASES[name]
-    spec = export(tmp_path / "out.meta", case)
-    spec.update(meta=str(tmp_path / "out.meta"), batches=BATCHES, out=str(tmp_path))
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    """The directory where one cluster has trained all cases, one after the other."""
+    out = tmp_path_factory.mktemp("cluster")
+    cases = [write(name, out) for name in CASES]
     with LocalCluster(
-        sys.executable, "tests.tf1.rewrite.job", PS, WORKERS, tmp_path, cwd=str(ROOT)
+        sys.executable, "tests.tf1.rewrite.job", PS, WORKERS, out, cwd=str(ROOT)
     ) as cluster:
-        cluster.start_all(**spec)
-        cluster.wait(timeout=300)
+        cluster.start_all(cases=cases, out=str(out))
+        cluster.wait(timeout=400)
+    return out
+
+
+def steps(out, name):
+    """[[(task, number, weight)]] of a case: the batches of each global step, by the audit log."""
     trained = {}
     for task in range(WORKERS):
-        for entry in json.loads((tmp_path / "run.{}.json".format(task)).read_text()):
-            trained[entry["ticket"]] = batch(entry["task"], entry["number"])
-    audit = [json.loads(line) for line in (tmp_path / "run.audit").read_text().splitlines()]
-    steps = [
-        [trained[audited["ticket"]] for audited in entry["batches"]]
-        for entry in audit
-        if entry["event"] == "step"
+        for entry in json.loads((out / "{}.{}.json".format(name, task)).read_text()):
+            trained[entry["ticket"]] = entry["task"], entry["number"]
+    log = str(out / (name + ".audit"))
+    fates = audit.check(log)
+    assert fates["lost"] == fates["ended with the chief"] == 0
+    found = [
+        [trained[batch["ticket"]] + (batch["weight"],) for batch in event["batches"]]
+        for event in audit.steps(log)
     ]
-    assert [len(step) for step in steps] == [2] * (WORKERS * BATCHES // 2)
-    before = np.load(str(tmp_path / "run.before.npz"))
-    after = np.load(str(tmp_path / "run.after.npz"))
-    assert_close(dict(after), on_unions(case, before, steps))
+    assert sorted(batch[:2] for step in found for batch in step) == sorted(trained.values())
+    assert [len(step) for step in found] == [M] * (WORKERS * BATCHES // M)
+    return found
+
+
+def variables(out, name, when):
+    return dict(np.load(str(out / "{}.{}.npz".format(name, when))))
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if CASES[name].options is PACED])
+def test_workers_that_import_it_train_the_global_batch(name, out):
+    case = CASES[name]
+    model = case.kind()
+    batches = [[model.batch(task, number) for task, number, _ in step] for step in steps(out, name)]
+    before, after = variables(out, name, "before"), variables(out, name, "after")
+    assert_close(after, trained_by_tensorflow(case.kind, before, batches, case.resource, name))
+
+
+def test_moving_statistics_are_those_of_the_batches_in_the_audit_log(out):
+    """Invariant 9: of the input's BatchNorm, whose values do not depend on any variable."""
+    name = "unpaced_resnet"
+    case, before = CASES[name], variables(out, name, "before")
+    model, found = case.kind(), steps(out, name)
+    mean = before["bn_input/moving_mean"].astype(np.float64)
+    variance = before["bn_input/moving_variance"].astype(np.float64)
+    for step in found:
+        values = [
+            model.batch(task, number, case.sizes[task])["images"].reshape(-1, 3)
+            for task, number, _ in step
+        ]
+        counts = np.concatenate([[weight] * len(x) for x, (_, _, weight) in zip(values, step)])
+        x, n = np.concatenate(values).astype(np.float64), counts.sum()
+        batch_mean = counts @ x / n
+        batch_variance = counts @ np.square(x - batch_mean) / n * n / (n - 1)
+        keep = models.MOMENTUM ** sum(weight for _, _, weight in step)
+        mean = keep * mean + (1 - keep) * batch_mean
+        variance = keep * variance + (1 - keep) * batch_variance
+    after = variables(out, name, "after")
+    np.testing.assert_allclose(after["bn_input/moving_mean"], mean, rtol=2e-6)
+    np.testing.assert_allclose(after["bn_input/moving_variance"], variance, rtol=2e-6)
+    assert len({case.sizes[task] for step in found for task, _, _ in step}) == WORKERS
+    assert min(weight for step in found for _, _, weight in step) < 1

@@ -1,0 +1,61 @@
+"""Whole models of others' making, exported, rewritten and trained in one process.
+
+The reference is TensorFlow with the models' own optimizers. The zoo on a cluster:
+`test_meta_graph_cluster`.
+"""
+
+import numpy as np
+import pytest
+
+import graph_rewrite
+from semisync.compat import tf
+from tests.support.require import skip_without
+from tests.tf1.one_process import assert_close
+from tests.tf1.rewrite import models, zoo
+from tests.tf1.rewrite.training import export, train, trained_by_tensorflow
+
+M, STEPS = 3, 4
+
+
+def check(kind, resource=False):
+    """Trains the rewritten job and the reference; returns the report."""
+    exported = export(kind, resource)
+    meta, report = graph_rewrite.semi_synchronize(exported.meta, M, paced=True)
+    steps = [[kind().batch(0, step * M + i) for i in range(M)] for step in range(STEPS)]
+    before, after = train(exported._replace(meta=meta), steps)
+    assert_close(after, trained_by_tensorflow(kind, before, steps, resource))
+    assert after["global_step"] == STEPS
+    trained = [each.variable for each in report.trained]
+    assert all(np.any(after[name] != before[name]) for name in trained)
+    return report
+
+
+@pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
+def test_wide_and_deep(resource):
+    report = check(models.WideAndDeep, resource)
+    kinds = {(each.variable, each.kind) for each in report.trained}
+    assert {("wide/weights", "sparse"), ("deep/table", "sparse")} <= kinds
+
+
+@pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
+def test_attention_over_a_history(resource):
+    report = check(models.DeepInterest, resource)
+    assert any("share the fate of their batch: dice" in change for change in report.changes)
+
+
+@pytest.mark.parametrize("control_flow", [1, 2])
+def test_batch_norms_that_a_placeholder_switches(control_flow):
+    before = tf.control_flow_v2_enabled()
+    (tf.enable_control_flow_v2 if control_flow == 2 else tf.disable_control_flow_v2)()
+    try:
+        report = check(models.SwitchedResNet, resource=control_flow == 2)
+    finally:
+        (tf.enable_control_flow_v2 if before else tf.disable_control_flow_v2)()
+    assert any("3 BatchNorms share the fate" in change for change in report.changes)
+
+
+def test_slim():
+    if zoo.TF2:
+        skip_without("contrib", "tf.contrib ended with TensorFlow 1")
+    report = check(models.Slim)
+    assert any("2 BatchNorms share the fate" in change for change in report.changes)
