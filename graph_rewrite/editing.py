@@ -12,6 +12,10 @@ from semisync.compat import op_def, tf
 from semisync.errors import BadInput
 
 APPLIED = "semisync/applied/"
+_SHAPES = "_output_shapes"
+# What TensorFlow 2.x sets and 1.15 does not know: a name for error messages, and a check that the
+# shape that is assigned is the variable's.
+_NEW = (("VarHandleOp", "debug_name"), ("AssignVariableOp", "validate_shape"))
 
 
 class Editor:
@@ -96,10 +100,15 @@ class Editor:
         return len(new)
 
     def _strip(self, node):
-        """Leaves out attributes of default value, as Saver does, for an older TensorFlow's sake."""
+        """Leaves out what an older TensorFlow may not know: attributes of default value, as Saver
+        does, and `_NEW`.
+        """
         for attr in op_def(node.op).attr:
-            has_default = attr.HasField("default_value") and attr.name in node.attr
-            if has_default and node.attr[attr.name] == attr.default_value:
+            if attr.name not in node.attr:
+                continue
+            has_default = attr.HasField("default_value")
+            is_default = has_default and node.attr[attr.name] == attr.default_value
+            if is_default or (node.op, attr.name) in _NEW:
                 del node.attr[attr.name]
 
     def _list_ops(self, kinds):
@@ -114,6 +123,23 @@ def _copy(node):
     copy = tf.NodeDef()
     copy.CopyFrom(node)
     return copy
+
+
+def forget_shapes(meta):
+    """Takes away the shapes that TensorFlow versions give differently; returns of how many ops.
+
+    An export notes the shapes of every op's outputs, and an import compares them with its own. The
+    gradient of a fused BatchNorm has two outputs that nobody uses; on their shapes 1.15 and 2.x
+    disagree where the BatchNorm does not train, and 2.x refuses the graph for it.
+    """
+    noted = [
+        node
+        for node in meta.graph_def.node
+        if node.op.startswith("FusedBatchNormGrad") and _SHAPES in node.attr
+    ]
+    for node in noted:
+        del node.attr[_SHAPES]
+    return len(noted)
 
 
 def collected(meta):

@@ -70,8 +70,8 @@ def semi_synchronize(
         several ways.
       keep_devices: True leaves the exporting worker's task on the ops.
       batch_norm: what becomes of moving statistics, see `semisync.GlobalBatchOptimizer`.
-      policy: of `semisync.GlobalBatchOptimizer`. The ops that train an "async" variable stay as they
-        are: each worker's own, which every batch runs at once, also one that turns out too stale.
+      policy: of `semisync.GlobalBatchOptimizer`. What trains an "async" variable stays as it is:
+        each worker's own, run at once with every batch, also with one that turns out too stale.
       options: on_stale, sparse_mean, paced, in_flight and name of `semisync.GlobalBatchOptimizer`.
 
     Raises:
@@ -86,6 +86,7 @@ def semi_synchronize(
     replaced = {u.op for each in batch_norms if not each.left_alone for u in each.updates}
     if replaced:
         detach(meta, replaced)
+    forgotten = editing.forget_shapes(meta)
     mode_of = arguments.variable_policy(policy)
     found = TrainingGraph(meta, train_op, keep_devices, mode_of)
     options.update(batches_per_step=batches_per_step, staleness=staleness, batch_norm=batch_norm)
@@ -93,6 +94,9 @@ def semi_synchronize(
         built = _Built(found, batch_norms, options)
         report = report_on(found, built.optimizer)
         report.batch_norms(batch_norms)
+        if forgotten:
+            sentence = "{} gradients of fused BatchNorms note no shapes: TensorFlows differ on them"
+            report.changes.append(sentence.format(forgotten))
         _edit(meta, found, built, report)
         _collect(meta, found, built)
     return meta, report

@@ -23,12 +23,12 @@ _NO_SAVER = tf.train.SaverDef(
 
 def _imported(meta):
     """A new tf.Graph of a MetaGraphDef, with its own nodes alone."""
-    if not meta.HasField("saver_def"):
-        meta, given = tf.MetaGraphDef(saver_def=_NO_SAVER), meta
-        meta.MergeFrom(given)
+    # A copy: the import writes this TensorFlow's own attributes into what it is given.
+    copy = tf.MetaGraphDef(saver_def=_NO_SAVER)
+    copy.MergeFrom(meta)
     with tf.Graph().as_default() as graph:
         try:
-            tf.train.import_meta_graph(meta)
+            tf.train.import_meta_graph(copy)
         except (ValueError, KeyError, TypeError, tf.errors.OpError) as error:
             raise BadInput(
                 "TensorFlow {} cannot import the MetaGraph: {}".format(

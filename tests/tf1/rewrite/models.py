@@ -4,8 +4,6 @@ A `Model` builds towers in the default graph, which share their variables: a job
 reference one for each batch of a global step (`tests.tf1.rewrite.training`).
 """
 
-import functools
-
 import numpy as np
 
 from semisync.compat import tf
@@ -23,6 +21,7 @@ class Model:
       normalised: list of (name of a BatchNorm, its input), of every tower.
     """
 
+    training = True  # of every BatchNorm
     fused = False  # whether TensorFlow corrects the variances of its BatchNorms by n / (n - 1)
     dense = ()  # {name of an input: its placeholder's (dtype, shape)}
 
@@ -54,10 +53,10 @@ class Model:
             ((optimizer, _),) = self.optimizers()
             return optimizer.minimize(loss, global_step=step)
 
-    def normalise(self, x, name, training=True):
+    def normalise(self, x, name, **more):
         self.normalised.append((name, x))
         return layers.batch_normalization(
-            x, momentum=MOMENTUM, training=training, name=name, fused=self.fused
+            x, momentum=MOMENTUM, training=self.training, name=name, fused=self.fused, **more
         )
 
     def dense_layer(self, x, width, name):
@@ -77,6 +76,31 @@ class Square(Model):
     def loss(self, inputs):
         resource = tf.get_variable_scope().use_resource
         return job.build_loss("square", inputs["ids"], inputs["targets"], resource)
+
+
+class Factors(Model):
+    """Two embeddings and their product: of ops that have never changed."""
+
+    dense = {
+        "user": (tf.int64, [None]),
+        "item": (tf.int64, [None]),
+        "ratings": (tf.float32, [None]),
+    }
+
+    def draw(self, random, size):
+        return {
+            "user": random.randint(0, WORDS, size),
+            "item": random.randint(0, ITEMS, size),
+            "ratings": random.randn(size).astype(np.float32),
+        }
+
+    def loss(self, inputs):
+        users, items = tf.get_variable("users", [WORDS, 4]), tf.get_variable("items", [ITEMS, 4])
+        mean = tf.get_variable("mean", [], initializer=tf.zeros_initializer())
+        user = tf.nn.embedding_lookup(users, inputs["user"])
+        item = tf.nn.embedding_lookup(items, inputs["item"])
+        ratings = tf.reduce_sum(user * item, 1) + mean
+        return tf.reduce_mean(tf.square(ratings - inputs["ratings"]))
 
 
 class AdamSquare(Square):
@@ -136,7 +160,7 @@ class SwitchedResNet(ResNet):
         return dict(super().draw(random, size), training=True)
 
     def loss(self, inputs):
-        self.normalise = functools.partial(super().normalise, training=inputs["training"])
+        self.training = inputs["training"]
         return super().loss(inputs)
 
 
@@ -253,12 +277,7 @@ class DeepInterest(Model):
 
     def dice(self, x, name):
         alpha = tf.get_variable(name + "/alpha", [int(x.shape[-1])])
-        self.normalised.append((name, x))
-        share = tf.sigmoid(
-            layers.batch_normalization(
-                x, center=False, scale=False, momentum=MOMENTUM, training=True, name=name
-            )
-        )
+        share = tf.sigmoid(self.normalise(x, name, center=False, scale=False))
         return alpha * (1 - share) * x + share * x
 
     def loss(self, inputs):

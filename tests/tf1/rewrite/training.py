@@ -2,11 +2,10 @@
 
 import collections
 
+import semisync
 from semisync.compat import tf
 from tests.tf1.one_process import PATIENCE, Remember
 from tests.tf1.rewrite.models import MOMENTUM, under
-
-import semisync
 
 # `train`: the name of the train op. `feeds`: {name of an input: names of its placeholders}.
 Exported = collections.namedtuple("Exported", "meta train feeds")

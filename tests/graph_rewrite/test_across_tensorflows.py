@@ -1,0 +1,75 @@
+"""A MetaGraph that one TensorFlow has exported, rewritten by another, trained by either.
+
+This process has TensorFlow 2.x and starts TensorFlow 1.15 for its stages. The reference is
+TensorFlow 2.x with the models' own optimizers, from the values that the training began with.
+"""
+
+import subprocess
+
+import numpy as np
+import pytest
+
+from graph_rewrite.meta_graph import read
+from tests.support.require import ROOT, environment, tf1_python
+from tests.tf1.one_process import assert_close
+from tests.tf1.rewrite import models, stage
+from tests.tf1.rewrite.training import trained_by_tensorflow
+
+# Reference variables, a sparse Adam of several ops, sparse Ftrl, BatchNorm in conditions.
+OLD = ["DeepInterest", "WideAndDeep", "SwitchedResNet"]
+
+
+def in_tensorflow_1(what, directory, names):
+    command = [tf1_python(), "-W", "ignore", "-m", "tests.tf1.rewrite.stage", what, str(directory)]
+    variables = environment(CUDA_VISIBLE_DEVICES="-1", TF_CPP_MIN_LOG_LEVEL="2")
+    done = subprocess.run(
+        command + names, cwd=ROOT, env=variables, stderr=subprocess.PIPE, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory):
+    """Of TensorFlow 1.15's exports: what both have trained of what 2.x has rewritten."""
+    directory = tmp_path_factory.mktemp("old")
+    in_tensorflow_1("export", directory, OLD)
+    for name in OLD:
+        stage.rewrite(directory, name)
+    in_tensorflow_1("train", directory, OLD)
+    return directory
+
+
+def check(directory, name):
+    before, after = (
+        dict(np.load(directory / f"{name}.{when}.npz")) for when in ("before", "after")
+    )
+    expected = trained_by_tensorflow(getattr(models, name), before, stage.steps(name))
+    assert_close(after, expected)
+    assert after["global_step"] == stage.STEPS
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_1_exports_2_rewrites_1_trains(name, old):
+    check(old, name)
+
+
+def test_1_exports_2_rewrites_2_trains(old):
+    stage.train(old, "SwitchedResNet")
+    check(old, "SwitchedResNet")
+
+
+def test_what_need_not_change_keeps_the_attributes_of_the_tensorflow_that_exported_it(old):
+    before, after = (
+        {node.name: node for node in read(str(old / f"DeepInterest{suffix}")).graph_def.node}
+        for suffix in (".meta", ".semi.meta")
+    )
+    changed = [name for name in before if before[name] != after[name]]
+    assert changed and not any(before[name].op == "MatMul" for name in changed)
+    assert len(changed) < 40
+
+
+def test_2_exports_1_rewrites_2_trains(tmp_path):
+    stage.export(tmp_path, "Factors")
+    in_tensorflow_1("rewrite", tmp_path, ["Factors"])
+    stage.train(tmp_path, "Factors")
+    check(tmp_path, "Factors")
