@@ -86,9 +86,10 @@ class TrainingGraph:
             )
         trained = {update.variable.name for update in updates}
         self.untrained = [name for name in trainable if name not in trained]
-        updates = [self.sync.own(update) for update in updates]
-        self.updates = [update for update in updates if self._mode(update, mode_of) == "semi-sync"]
-        self.at_once = [u.variable.name for u in updates if u not in self.updates]
+        own = [self.sync.own(update) for update in updates]
+        modes = [self._mode(update, mode_of) for update in own]
+        self.updates = [update for update, mode in zip(own, modes) if mode == "semi-sync"]
+        self.at_once = [u.variable.name for u, mode in zip(own, modes) if mode == "async"]
         self._refuse_at_once()
         collected = editing.collected(meta)
         self.part = split_off(nodes, self.kinds, self.updates, self.sync, collected, train_op)

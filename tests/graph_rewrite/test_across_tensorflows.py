@@ -58,14 +58,12 @@ def test_1_exports_2_rewrites_2_trains(old):
     check(old, "SwitchedResNet")
 
 
-def test_what_need_not_change_keeps_the_attributes_of_the_tensorflow_that_exported_it(old):
+def test_no_op_gets_an_attribute_of_the_tensorflow_that_rewrites(old):
     before, after = (
         {node.name: node for node in read(str(old / f"DeepInterest{suffix}")).graph_def.node}
         for suffix in (".meta", ".semi.meta")
     )
-    changed = [name for name in before if before[name] != after[name]]
-    assert changed and not any(before[name].op == "MatMul" for name in changed)
-    assert len(changed) < 40
+    assert [name for name in before if set(after[name].attr) - set(before[name].attr)] == []
 
 
 def test_2_exports_1_rewrites_2_trains(tmp_path):
