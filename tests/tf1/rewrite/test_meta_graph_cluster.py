@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import graph_rewrite
-import semisync
 from semisync import audit
 from semisync.compat import tf
 from semisync.demo.local_cluster import LocalCluster
@@ -23,14 +22,19 @@ PS, WORKERS, BATCHES, M = 4, 3, 8, 2
 # asked for, and how many examples each worker's batches have.
 Case = namedtuple("Case", "kind resource options sizes")
 PACED, EVEN = {"paced": True}, [models.SIZE] * WORKERS
+
+
+def decayed(staleness):
+    """A policy by which every batch counts less than 1, and less the later it is."""
+    return 1 / (staleness + 2)
+
+
 CASES = {
     "adam_ref": Case(models.AdamSquare, False, PACED, EVEN),
     "adagrad_resource": Case(models.Square, True, PACED, EVEN),
     "sync_replicas": Case(models.SyncSquare, False, PACED, EVEN),
     "resnet": Case(models.ResNet, False, PACED, EVEN),
-    "unpaced_resnet": Case(
-        models.ResNet, False, {"staleness": semisync.Polynomial(0.5)}, [3, 6, 11]
-    ),
+    "unpaced_resnet": Case(models.ResNet, False, {"staleness": decayed}, [3, 6, 11]),
 }
 
 
@@ -116,12 +120,11 @@ def test_moving_statistics_are_those_of_the_batches_in_the_audit_log(out):
         counts = np.concatenate([[weight] * len(x) for x, (_, _, weight) in zip(values, step)])
         x, n = np.concatenate(values).astype(np.float64), counts.sum()
         batch_mean = counts @ x / n
-        batch_variance = counts @ np.square(x - batch_mean) / n * n / (n - 1)
+        batch_variance = counts @ np.square(x - batch_mean) / (n - 1)  # as TensorFlow corrects it
         keep = models.MOMENTUM ** sum(weight for _, _, weight in step)
         mean = keep * mean + (1 - keep) * batch_mean
         variance = keep * variance + (1 - keep) * batch_variance
     after = variables(out, name, "after")
     np.testing.assert_allclose(after["bn_input/moving_mean"], mean, rtol=2e-6)
     np.testing.assert_allclose(after["bn_input/moving_variance"], variance, rtol=2e-6)
-    assert len({case.sizes[task] for step in found for task, _, _ in step}) == WORKERS
-    assert min(weight for step in found for _, _, weight in step) < 1
+    assert max(weight for step in found for _, _, weight in step) < 1
