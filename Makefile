@@ -28,12 +28,20 @@ help:
 demo: $(VENV)
 	@.venv/bin/semisync demo $(DEMO_ARGS)
 
+# TensorFlow 1.15's tests run beside the others, and are printed after them.
 test: $(VENV) tf1-environment check
-	REQUIRE=$(REQUIRE) .venv/bin/python -m pytest $(PYTEST_ARGS)
 	@if [ -e $(VENV_TF1) ]; then \
+	  REQUIRE=$(REQUIRE) .venv-tf1/bin/python -m pytest tests/tf1 $(PYTEST_ARGS) \
+	    > .venv-tf1/tests.log 2>&1 & \
+	  tf1=$$!; trap 'kill $$tf1; exit 130' INT TERM; \
+	fi; \
+	REQUIRE=$(REQUIRE) .venv/bin/python -m pytest $(PYTEST_ARGS); result=$$?; \
+	if [ -n "$$tf1" ]; then \
 	  echo 'TensorFlow 1.15.5:'; \
-	  REQUIRE=$(REQUIRE) .venv-tf1/bin/python -m pytest tests/tf1 $(PYTEST_ARGS); \
-	fi
+	  wait $$tf1 || result=$$?; \
+	  cat .venv-tf1/tests.log; \
+	fi; \
+	exit $$result
 
 check: $(VENV)
 	.venv/bin/ruff check .

@@ -7,6 +7,7 @@ control edge.
 
 import collections
 import functools
+from typing import Any
 
 CONTROL = -1  # the output of a control edge
 
@@ -46,8 +47,8 @@ class Nodes:
     def __init__(self, nodes, results=None):
         self.results = results or {}
         self.by_name = collections.OrderedDict((node.name, node) for node in nodes)
-        self._uses = None
-        self._waiting = None
+        self._uses: Any = None
+        self._waiting: Any = None
 
     @classmethod
     def of(cls, graph):
