@@ -1,4 +1,4 @@
-"""A TensorFlow checkpoint of the format V2 ("tensor bundle"), read without TensorFlow.
+"""A TensorFlow checkpoint, of the format V2 ("tensor bundle") or V1, read without TensorFlow.
 
     checkpoint = open_checkpoint("model.ckpt-40000")
     checkpoint["user/embedding"]                      # TensorInfo(shape, dtype, slices, kind, ...)
@@ -9,36 +9,58 @@ Invariants
 1. Opening reads the index alone. A data file is opened when a tensor in it is read.
 2. The index is checked as a whole: crc32c of its blocks, sizes against shapes and data types,
    slices against the shape they must fill.
-3. `read` of a whole tensor and `chunks` check the crc32c of every stored piece. `read` of a range
-   of rows touches those rows alone, and can check only the pieces that lie within it.
+3. The crc32c of a stored piece covers the whole piece. `read` of a whole tensor, `chunks` and
+   `verify` check every piece. `read` of a range of rows touches those rows alone, so that it can
+   check only the pieces that lie within it; call `verify` first where that is not enough.
 4. Memory: `read` needs the array it returns, `chunks` one chunk; rows or columns that have to be
-   rearranged pass through a small buffer.
+   rearranged pass through a small buffer. Only a V1 checkpoint needs a whole stored slice.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy
 
-from migrate.sources import kinds, strings
+from migrate.sources import kinds, objects
+from migrate.sources.dtypes import DType
 from migrate.sources.entries import Piece, Tensor, read_index, volume
-from migrate.sources.files import index_path
+from migrate.sources.files import index_path, of_saved_model, v1_tables
 from migrate.sources.info import Slice, TensorInfo, row_blocks
 from migrate.sources.shards import PieceStream, Shards
+from migrate.sources.strings import StringStream
+from migrate.sources.v1 import SliceStream, Tables, read_v1
 from semisync.errors import BadInput, UsageError
 
-_BUFFER = 256 << 10  # bytes
+_VERIFIED = 4 << 20  # bytes that `verify` holds at a time
+_USUAL_STRING = 64  # bytes that an element counts for before its length is known
+
+
+class Bundle(Shards):
+    """The data files of a tensor bundle, with a stream of values for each stored piece."""
+
+    def stream(
+        self, piece: Piece, dtype: DType, where: str, skip: int = 0
+    ) -> Union[PieceStream, StringStream]:
+        """The values of `piece` from element `skip` on."""
+        if dtype.array is None:
+            return StringStream(self, piece, where, skip)
+        bytes_skipped = skip * dtype.array.itemsize
+        swap = dtype.swap if self.big_endian else 1
+        return PieceStream(self, piece, where, bytes_skipped, swap)
+
+
+Store = Union[Bundle, Tables]
+Stream = Union[PieceStream, StringStream, SliceStream]
 
 
 class Checkpoint(Mapping[str, TensorInfo]):
     """Mapping of tensor names to TensorInfo; `read` and `chunks` give the values."""
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, checksums: bool = True) -> None:
         self.prefix = os.path.abspath(prefix)
-        self.num_shards, self._tensors = read_index(index_path(self.prefix))
-        self._shards = Shards(self.prefix, self.num_shards)
+        self._tensors, self._store = self._open(checksums)
         kind = kinds.classify({name: (t.dtype, t.shape) for name, t in self._tensors.items()})
         self._infos = {name: _info(tensor, kind[name]) for name, tensor in self._tensors.items()}
 
@@ -59,11 +81,11 @@ class Checkpoint(Mapping[str, TensorInfo]):
 
     def close(self) -> None:
         """Closes the data files; a later read opens them again."""
-        self._shards.close()
+        self._store.close()
 
     def shard_paths(self) -> List[str]:
         """Paths of the data files."""
-        return [self._shards.path(shard) for shard in range(self.num_shards)]
+        return self._store.paths
 
     def read(self, name: str, rows: Optional[slice] = None) -> numpy.ndarray:
         """The values of `name`, or of a range of its rows (its first dimension).
@@ -76,23 +98,47 @@ class Checkpoint(Mapping[str, TensorInfo]):
         """
         tensor = self._tensor(name)
         first, last = _range(rows, tensor.shape, name)
-        if tensor.dtype.name == "string":
-            values = self._read_strings(tensor, name)
-            return values if rows is None else values[first:last]
-        if rows is None:
-            shape = tensor.shape
-            for _, values in self.chunks(name, max(last, 1)):
-                return values.reshape(shape)
-            return numpy.empty(shape, _array_type(tensor, name))
-        return self._read_range(tensor, name, first, last)
+        dtype = _array_type(tensor, name)
+        self._check_extents(tensor, name)
+        out = numpy.empty((last - first,) + tensor.shape[1:], dtype)
+        for piece in map(_with_rows, tensor.pieces):
+            begin = max(piece.start[0], first)
+            end = min(piece.start[0] + piece.shape[0], last)
+            if begin < end:
+                skip = (begin - piece.start[0]) * volume(piece.shape[1:])
+                stream = self._stream(piece, name, skip)
+                stream.fill(out[_columns(piece, slice(begin - first, end - first, 1))])
+        return out if tensor.shape else out.reshape(())
+
+    def verify(self, name: str) -> None:
+        """Reads all of `name` in bounded memory; raises BadInput where a crc32c is wrong."""
+        tensor = self._tensor(name)
+        dtype = _array_type(tensor, name)
+        size = dtype.itemsize if tensor.dtype.array is not None else _USUAL_STRING
+        for piece in tensor.pieces:
+            stream, left = self._stream(piece, name), volume(piece.shape)
+            buffer = numpy.empty(min(left, _VERIFIED // size), dtype)
+            while left:
+                part = buffer[:left]
+                stream.fill(part)
+                left -= len(part)
+
+    def objects(self) -> objects.ObjectGraph:
+        """What the keys of an object-based checkpoint stand for; empty for one by names."""
+        if objects.KEY not in self._tensors:
+            return objects.EMPTY
+        data = self.read(objects.KEY)
+        if data.shape or not isinstance(data.item(), bytes):
+            raise BadInput(f"{self.prefix}: {objects.KEY} is no string, as object graphs are")
+        return objects.decode(data.item(), f"{self.prefix}: object graph")
 
     def chunks(
         self, name: str, rows_per_chunk: int, interleave: bool = False
     ) -> Iterator[Tuple[int, numpy.ndarray]]:
         """Yields (first row, rows) from front to back; every stored piece is verified.
 
-        name: a numeric tensor; a scalar counts as one row. rows_per_chunk: at most this many
-        rows a chunk. interleave: deal the rows out from the P partitions in turn, as partition
+        name: a tensor; a scalar counts as one row. rows_per_chunk: at most this many rows a
+        chunk. interleave: deal the rows out from the P partitions in turn, as partition
         strategy "mod" did: row r of partition p comes out as row r * P + p.
         Raises BadInput for damaged or missing data; a wrong crc32c shows when the last row of a
         piece has been read, so nothing is to be trusted before the iteration has ended.
@@ -116,8 +162,17 @@ class Checkpoint(Mapping[str, TensorInfo]):
                     begin = max(piece.start[0], first)
                     end = min(piece.start[0] + piece.shape[0], last)
                     target = slice(begin - first, max(begin, end) - first, 1)
-                _fill(out[_columns(piece, target)], stream)
+                stream.fill(out[_columns(piece, target)])
             yield first, out
+
+    def _open(self, checksums: bool) -> Tuple[Dict[str, Tensor], Store]:
+        if not os.path.exists(self.prefix + ".index"):
+            tables = v1_tables(self.prefix)
+            if tables:
+                return read_v1(tables)
+            self.prefix = of_saved_model(self.prefix) or self.prefix
+        shards, big_endian, tensors = read_index(index_path(self.prefix))
+        return tensors, Bundle(self.prefix, shards, big_endian, checksums)
 
     def _tensor(self, name: str) -> Tensor:
         if name not in self._tensors:
@@ -133,44 +188,22 @@ class Checkpoint(Mapping[str, TensorInfo]):
     def _check_extents(self, tensor: Tensor, name: str) -> None:
         """That the data files are as long as the index says: asked before memory is taken."""
         for piece in tensor.pieces:
-            self._shards.check_extent(piece, self._where(piece, name))
+            self._store.check_extent(piece, self._where(piece, name))
 
-    def _stream(self, piece: Piece, name: str, skip: int = 0) -> PieceStream:
-        return PieceStream(self._shards, piece, self._where(piece, name), skip)
-
-    def _read_range(self, tensor: Tensor, name: str, first: int, last: int) -> numpy.ndarray:
-        dtype = _array_type(tensor, name)
-        self._check_extents(tensor, name)
-        out = numpy.empty((last - first,) + tensor.shape[1:], dtype)
-        for piece in tensor.pieces:
-            begin = max(piece.start[0], first)
-            end = min(piece.start[0] + piece.shape[0], last)
-            if begin >= end or not piece.size:
-                continue
-            skip = (begin - piece.start[0]) * (piece.size // piece.shape[0])
-            rows = slice(begin - first, end - first, 1)
-            _fill(out[_columns(piece, rows)], self._stream(piece, name, skip))
-        return out
-
-    def _read_strings(self, tensor: Tensor, name: str) -> numpy.ndarray:
-        self._check_extents(tensor, name)
-        out = numpy.empty(tensor.shape, dtype=object)
-        for piece in tensor.pieces:
-            where = self._where(piece, name)
-            data = numpy.empty(piece.size, numpy.uint8)
-            self._shards.read_into(piece.shard, piece.offset, data, where)
-            values = strings.decode(data.tobytes(), volume(piece.shape), piece.crc32c, where)
-            box = tuple(slice(s, s + n) for s, n in zip(piece.start, piece.shape))
-            out[box] = values.reshape(piece.shape)
-        return out
+    def _stream(self, piece: Piece, name: str, skip: int = 0) -> Stream:
+        dtype = self._tensors[name].dtype
+        return self._store.stream(piece, dtype, self._where(piece, name), skip)
 
 
-def open_checkpoint(prefix: str) -> Checkpoint:
+def open_checkpoint(prefix: str, checksums: bool = True) -> Checkpoint:
     """Opens the checkpoint whose files are `prefix`.index and `prefix`.data-*.
 
+    Instead of these, `prefix` may be that of a V1 checkpoint, or the directory of a SavedModel.
+    checksums: False reads data without checking its crc32c, for what was verified before; the
+    index is checked always.
     Raises BadInput where there is none, where it is damaged, or where its format is another.
     """
-    return Checkpoint(os.fspath(prefix))
+    return Checkpoint(os.fspath(prefix), checksums)
 
 
 def _info(tensor: Tensor, kind: str) -> TensorInfo:
@@ -185,6 +218,8 @@ def _info(tensor: Tensor, kind: str) -> TensorInfo:
 
 
 def _array_type(tensor: Tensor, name: str) -> numpy.dtype:
+    if tensor.dtype.name == "string":
+        return numpy.dtype(object)
     if tensor.dtype.array is None:
         raise BadInput(f"tensor {name!r} is of type {tensor.dtype.name}, which has no reader")
     return tensor.dtype.array
@@ -210,23 +245,3 @@ def _with_rows(piece: Piece) -> Piece:
 def _columns(piece: Piece, rows: slice) -> Tuple[slice, ...]:
     rest = zip(piece.start[1:], piece.shape[1:])
     return (rows,) + tuple(slice(start, start + size) for start, size in rest)
-
-
-def _fill(target: numpy.ndarray, stream: PieceStream) -> None:
-    """Reads the next bytes of `stream` into `target`, in row-major order.
-
-    A target that is not contiguous is filled by way of a small buffer that stays in the
-    processor's cache; it holds one row at least.
-    """
-    if not target.size:
-        return
-    if target.flags.c_contiguous:
-        stream.read_into(target.reshape(-1).view(numpy.uint8))
-        return
-    rows = max(_BUFFER // (target.nbytes // len(target)), 1)
-    buffer = numpy.empty((min(rows, len(target)),) + target.shape[1:], target.dtype)
-    for first in range(0, len(target), rows):
-        part = target[first : first + rows]
-        values = buffer[: len(part)]
-        stream.read_into(values.reshape(-1).view(numpy.uint8))
-        part[...] = values

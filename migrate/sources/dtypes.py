@@ -1,7 +1,9 @@
 """TensorFlow's data types: their numbers in files, and their names in numpy and torch.
 
-bfloat16 has no numpy type. Its values are read as `BFLOAT16`, a structured type of one uint16
-field, so that arithmetic on the bare bits fails instead of giving a wrong number.
+bfloat16 and the types of eight bits and fewer have no numpy type. Their values are read as
+structured types of one unsigned field that has the type's name (`BFLOAT16`), so that arithmetic on
+the bare bits fails instead of giving a wrong number. A 4-bit or 2-bit value is stored in the low
+bits of a byte of its own.
 Source: tensorflow/core/framework/types.proto
 """
 
@@ -16,7 +18,7 @@ BFLOAT16 = numpy.dtype([("bfloat16", "<u2")])
 
 class DType(NamedTuple):
     """name: TensorFlow's; array: its numpy type, None where values have no fixed size or no
-    reader; torch: the attribute of the torch module, None where torch has no such type."""
+    reader; torch: the attribute of the torch module, None where nothing is converted to it."""
 
     name: str
     array: Optional[numpy.dtype]
@@ -27,9 +29,19 @@ class DType(NamedTuple):
         """Whether variables of this type are trained as an embedding may be."""
         return self.name in ("float32", "float64", "float16", "bfloat16")
 
+    @property
+    def swap(self) -> int:
+        """Bytes that change their order together from one endianness to the other."""
+        size = self.array.itemsize if self.array is not None else 1
+        return size // 2 if self.name.startswith("complex") else size
+
 
 def _same(name: str) -> DType:
     return DType(name, numpy.dtype(name).newbyteorder("<"), name)
+
+
+def _bits(name: str) -> DType:
+    return DType(name, numpy.dtype([(name, "u1")]), None)
 
 
 DTYPES: Dict[int, DType] = {
@@ -56,10 +68,16 @@ DTYPES: Dict[int, DType] = {
     21: DType("variant", None, None),
     22: _same("uint32"),
     23: _same("uint64"),
-    24: DType("float8_e5m2", None, None),
-    25: DType("float8_e4m3fn", None, None),
-    29: DType("int4", None, None),
-    30: DType("uint4", None, None),
+    24: _bits("float8_e5m2"),
+    25: _bits("float8_e4m3fn"),
+    26: _bits("float8_e4m3fnuz"),
+    27: _bits("float8_e4m3b11fnuz"),
+    28: _bits("float8_e5m2fnuz"),
+    29: _bits("int4"),
+    30: _bits("uint4"),
+    31: _bits("int2"),
+    32: _bits("uint2"),
+    33: _bits("float4_e2m1fn"),
 }
 
 BY_NAME: Dict[str, DType] = {dtype.name: dtype for dtype in DTYPES.values()}

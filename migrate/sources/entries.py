@@ -60,12 +60,20 @@ class Tensor(NamedTuple):
     partitioned: bool
 
 
-def read_index(path: str) -> Tuple[int, Dict[str, Tensor]]:
-    """Number of data files, and the tensors by name in the order of the index."""
+class Index(NamedTuple):
+    """shards: number of data files; tensors: by name, in the order of the index."""
+
+    shards: int
+    big_endian: bool
+    tensors: Dict[str, Tensor]
+
+
+def read_index(path: str) -> Index:
+    """The whole index, checked."""
     entries = dict(read_table(path))
     if b"" not in entries:
         raise BadInput(f"{path} is a table without a checkpoint's header; it is another file")
-    shards = _num_shards(memoryview(entries.pop(b"")), f"{path}: header")
+    shards, big_endian = _header(memoryview(entries.pop(b"")), f"{path}: header")
     tensors = {}
     for key, value in entries.items():
         if key.startswith(b"\x00"):
@@ -74,7 +82,7 @@ def read_index(path: str) -> Tuple[int, Dict[str, Tensor]]:
         where = f"{path}: tensor {name!r}"
         entry = _entry(memoryview(value), shards, where)
         tensors[name] = _tensor(key, entry, entries, shards, where)
-    return shards, tensors
+    return Index(shards, big_endian, tensors)
 
 
 def _name(key: bytes, path: str) -> str:
@@ -84,28 +92,26 @@ def _name(key: bytes, path: str) -> str:
         raise BadInput(f"{path}: the name {key!r} of a tensor is not UTF-8") from error
 
 
-def _num_shards(data: memoryview, where: str) -> int:
-    shards, big_endian, needs = 0, 0, 0
+def _header(data: memoryview, where: str) -> Tuple[int, bool]:
+    """Number of data files, and whether the numbers in them are big-endian."""
+    shards, endianness, needs = 0, 0, 0
     for field, value in fields(data, where):
         if field == 1:
             shards = number(value, where)
         elif field == 2:
-            big_endian = number(value, where)
+            endianness = number(value, where)
         elif field == 3:
             version = dict(fields(message(value, where), where))
             needs = number(version.get(2, 0), where)
     if not 0 < shards <= _MAX_SHARDS:
         raise BadInput(f"{where} claims {shards} data files, expected 1 to {_MAX_SHARDS}")
-    if big_endian:
-        raise BadInput(
-            f"{where}: the checkpoint comes from a big-endian machine, which is not supported; "
-            "restore it and save it on a little-endian one"
-        )
+    if endianness not in (0, 1):
+        raise BadInput(f"{where} has endianness {endianness}, expected 0 (little) or 1 (big)")
     if needs > _READABLE_VERSION:
         raise BadInput(
             f"{where} asks for a reader of version {needs}, known are up to {_READABLE_VERSION}"
         )
-    return shards
+    return shards, endianness == 1
 
 
 def _entry(data: memoryview, shards: int, where: str) -> Entry:
@@ -115,11 +121,11 @@ def _entry(data: memoryview, shards: int, where: str) -> Entry:
         if field == 1:
             dtype = number(value, where)
         elif field == 2:
-            shape = _shape(message(value, where), where)
+            shape = shape_of(message(value, where), where)
         elif field in plain:
             plain[field] = number(value, where)
         elif field == 7:
-            slices.append(_slice(message(value, where), where))
+            slices.append(slice_of(message(value, where), where))
     if dtype not in DTYPES:
         raise BadInput(f"{where} has the unknown data type number {dtype}")
     shard, offset, size = plain[3], plain[4], plain[5]
@@ -131,7 +137,7 @@ def _entry(data: memoryview, shards: int, where: str) -> Entry:
     return Entry(DTYPES[dtype], shape, shard, offset, size, plain[6], tuple(slices))
 
 
-def _shape(data: memoryview, where: str) -> Tuple[int, ...]:
+def shape_of(data: memoryview, where: str) -> Tuple[int, ...]:
     """TensorShapeProto {2 dim {1 size}}."""
     sizes = []
     for field, value in fields(data, where):
@@ -144,7 +150,7 @@ def _shape(data: memoryview, where: str) -> Tuple[int, ...]:
     return tuple(sizes)
 
 
-def _slice(data: memoryview, where: str) -> Tuple[Extent, ...]:
+def slice_of(data: memoryview, where: str) -> Tuple[Extent, ...]:
     """TensorSliceProto {1 extent {1 start, 2 length}}; no length means the whole dimension."""
     extents = []  # type: List[Extent]
     for field, value in fields(data, where):
@@ -166,7 +172,7 @@ def _tensor(
         return Tensor(entry.dtype, entry.shape, (whole,), False)
     pieces = []
     for extents in entry.slices:
-        start, shape = _box(extents, entry.shape, where)
+        start, shape = box(extents, entry.shape, where)
         stored = entries.get(slice_key(key, extents))
         if stored is None:
             raise BadInput(f"{where}: its slice at {list(start)} is missing from the index")
@@ -179,14 +185,14 @@ def _tensor(
         _check_size(part, f"{where}, slice at {list(start)}")
         pieces.append(Piece(start, shape, part.shard, part.offset, part.size, part.crc32c))
     pieces.sort()
-    _check_tiling(pieces, entry.shape, where)
+    check_tiling(pieces, entry.shape, where)
     return Tensor(entry.dtype, entry.shape, tuple(pieces), True)
 
 
-def _box(
+def box(
     extents: Tuple[Extent, ...], full: Tuple[int, ...], where: str
 ) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
-    if len(extents) != len(full) or not full:
+    if len(extents) != len(full):
         raise BadInput(f"{where} has {len(full)} dimensions, but a slice of {len(extents)}")
     start = tuple(first for first, _ in extents)
     shape = tuple(
@@ -221,7 +227,7 @@ def _check_size(entry: Entry, where: str) -> None:
         )
 
 
-def _check_tiling(pieces: List[Piece], full: Tuple[int, ...], where: str) -> None:
+def check_tiling(pieces: List[Piece], full: Tuple[int, ...], where: str) -> None:
     """Slices, sorted by start, must fill the tensor without a gap and without an overlap."""
     filled = sum(volume(piece.shape) for piece in pieces)
     if filled != volume(full):

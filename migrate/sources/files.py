@@ -1,6 +1,7 @@
 """Opening the files of a checkpoint, and saying clearly what stands there instead of one.
 
-Only regular files are opened: a pipe or a device would make a reader wait for ever.
+Only regular files are opened: a pipe or a device would make a reader wait for ever. `StoredFile`
+is the one seam between the readers and where the bytes are.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from typing import BinaryIO
+from typing import BinaryIO, List, Optional
+
+import numpy
 
 from semisync.errors import BadInput
 
@@ -18,14 +21,73 @@ _SUFFIX = re.compile(r"(\.index|\.meta|\.data-\d{5}-of-\d{5})$")
 _V1_SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 
 
+class StoredFile:
+    """Positional reads from one regular file; `size` in bytes.
+
+    step: bytes to ask for at a time while streaming, small enough that a checksum finds them in
+    the processor's cache.
+    """
+
+    step = 1 << 20
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._file = open_regular(path)
+        self.size = os.fstat(self._file.fileno()).st_size
+
+    def __enter__(self) -> StoredFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+    def read_into(self, offset: int, buffer: numpy.ndarray, where: str) -> None:
+        """Fills `buffer` (uint8, one-dimensional, contiguous) from byte `offset` on.
+
+        Raises BadInput, which begins with `where`, when the file ends before or cannot be read.
+        """
+        filled = 0
+        while filled < buffer.size:
+            try:
+                got = os.preadv(self._file.fileno(), [buffer[filled:].data], offset + filled)
+            except OSError as error:
+                raise BadInput(f"{where}: {self.path}: {error.strerror}") from error
+            if not got:
+                raise BadInput(
+                    f"{where} needs {buffer.size} bytes at byte {offset} of {self.path}, "
+                    "which ends before them; the file is truncated"
+                )
+            filled += got
+
+    def read(self, offset: int, size: int, where: str) -> bytes:
+        """`size` bytes at `offset`; as `read_into`, but checked against `size` first."""
+        self.check_extent(offset, size, where)
+        buffer = numpy.empty(size, numpy.uint8)
+        self.read_into(offset, buffer, where)
+        return buffer.tobytes()
+
+    def check_extent(self, offset: int, size: int, where: str) -> None:
+        """BadInput where the file is too short: asked before memory is taken."""
+        if offset + size > self.size:
+            raise BadInput(
+                f"{where} needs {size} bytes at byte {offset} of {self.path}, "
+                f"which has {self.size}; the file is truncated"
+            )
+
+
 def open_regular(path: str) -> BinaryIO:
     """Opens `path` unbuffered for reading; BadInput where it is missing or not a regular file."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise BadInput(f"{path} is not a regular file; give the path of a checkpoint's file")
         return open(path, "rb", buffering=0)
-    except OSError as error:
-        raise BadInput(f"{path} cannot be opened: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+        reason = getattr(error, "strerror", None) or error
+        raise BadInput(f"{path} cannot be opened: {reason}") from error
 
 
 def index_path(prefix: str) -> str:
@@ -40,12 +102,44 @@ def index_path(prefix: str) -> str:
     bare = _SUFFIX.sub("", prefix)
     if bare != prefix:
         raise BadInput(f"{prefix} is one file of a checkpoint; give its prefix, {bare}")
-    if _is_v1(prefix):
-        raise BadInput(
-            f"{prefix} is a checkpoint of the format V1, which is not supported yet; restore it "
-            "in TensorFlow and save it with tf.train.Saver(write_version=tf.train.SaverDef.V2)"
-        )
     raise BadInput(f"there is no checkpoint {prefix}: {index} does not exist")
+
+
+def of_saved_model(directory: str) -> Optional[str]:
+    """Prefix of the variables of the SavedModel in `directory`; None where there is none."""
+    prefix = os.path.join(directory, "variables", "variables")
+    return prefix if os.path.exists(prefix + ".index") else None
+
+
+def v1_tables(prefix: str) -> List[str]:
+    """Paths of the tables of a V1 checkpoint: `prefix` itself or all PREFIX-00000-of-0000N.
+
+    Empty where there are none; BadInput where one of several is missing.
+    """
+    if _SUFFIX.search(prefix):
+        return []
+    if os.path.isfile(prefix):
+        shard = _V1_SHARD.search(prefix)
+        if shard and _ends_with_magic(prefix):
+            return v1_tables(prefix[: shard.start()])
+        return [prefix] if _ends_with_magic(prefix) else []
+    folder, base = os.path.split(prefix)
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return []  # the caller's own message says that nothing is there
+    shards = [name for name in names if _is_shard(name, base)]
+    shards = sorted(name for name in shards if _ends_with_magic(os.path.join(folder, name)))
+    count = int(shards[0][-5:]) if shards else 0
+    for number, name in enumerate(shards + [""]):
+        expected = f"{base}-{number:05d}-of-{count:05d}"
+        if number < count and name != expected:
+            raise BadInput(f"{prefix} lacks its part {expected}; the V1 checkpoint is incomplete")
+    return [os.path.join(folder, name) for name in shards]
+
+
+def _is_shard(name: str, base: str) -> bool:
+    return name.startswith(base) and bool(_V1_SHARD.fullmatch(name[len(base) :]))
 
 
 def _suggestion(directory: str) -> str:
@@ -53,24 +147,6 @@ def _suggestion(directory: str) -> str:
     return f", for example {os.path.join(directory, found[-1])}" if found else ""
 
 
-def _is_v1(prefix: str) -> bool:
-    """V1 keeps everything in LevelDB tables named PREFIX or PREFIX-00000-of-0000N."""
-    if os.path.exists(prefix):
-        return _ends_with_magic(prefix)
-    folder, base = os.path.split(prefix)
-    try:
-        names = os.listdir(folder or ".")
-    except OSError:
-        return False  # the caller's own message says that nothing is there
-    return any(
-        name.startswith(base)
-        and _V1_SHARD.fullmatch(name[len(base) :])
-        and _ends_with_magic(os.path.join(folder, name))
-        for name in names
-    )
-
-
 def _ends_with_magic(path: str) -> bool:
-    with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        return size >= 8 and os.pread(file.fileno(), 8, size - 8) == TABLE_MAGIC
+    with StoredFile(path) as file:
+        return file.size >= 8 and file.read(file.size - 8, 8, path) == TABLE_MAGIC

@@ -2,7 +2,8 @@
 
 A slot is named `<variable>/<optimizer name>` or `<variable>/<optimizer name>_<k>` and has the
 shape of its variable. The optimizer's `name=` argument changes the name, so that only TensorFlow's
-default names are known here; a MetaGraph tells the others (`migrate.lookups`).
+default names are known here; a MetaGraph tells the others (`migrate.lookups`). In an object-based
+checkpoint the key of a slot says so itself (`migrate.sources.objects` tells whose slot it is).
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ def _kind(name: str, tensors: Mapping[str, Tuple[DType, Tuple[int, ...]]]) -> st
     dtype, shape = tensors[name]
     if dtype.array is None:
         return "other"
+    if "/.OPTIMIZER_SLOT/" in name:
+        return "slot"
     base, _, leaf = name.rpartition("/")
     if _LEAF.fullmatch(leaf) and base in tensors and tensors[base][1] == shape:
         return "slot"

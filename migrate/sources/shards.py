@@ -7,28 +7,39 @@ more memory than the caller's buffer.
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
-from typing import BinaryIO
+from typing import List, Optional
 
 import numpy
 
 from migrate.sources import crc32c
 from migrate.sources.entries import Piece
-from migrate.sources.files import open_regular
+from migrate.sources.files import StoredFile
 from semisync.errors import BadInput
 
 _MAX_OPEN = 64  # data files kept open at a time
-_STEP = 1 << 20  # bytes read at a time, so that the crc finds them in the processor's cache
+_BUFFER = 256 << 10  # bytes
 
 
 class Shards:
-    """Positional reads from the data files of the checkpoint `prefix`."""
+    """Positional reads from the data files of the checkpoint `prefix`.
 
-    def __init__(self, prefix: str, count: int) -> None:
+    big_endian: of the numbers in the files. checksums: whether streams check their crc32c.
+    """
+
+    def __init__(
+        self, prefix: str, count: int, big_endian: bool = False, checksums: bool = True
+    ) -> None:
+        self.big_endian = big_endian
+        self.checksums = checksums
         self._prefix = prefix
         self._count = count
-        self._open: OrderedDict[int, BinaryIO] = OrderedDict()
+        self._open: OrderedDict[int, StoredFile] = OrderedDict()
+
+    @property
+    def paths(self) -> List[str]:
+        """Paths of the data files."""
+        return [self.path(shard) for shard in range(self._count)]
 
     def path(self, shard: int) -> str:
         """Path of the data file `shard`."""
@@ -36,36 +47,23 @@ class Shards:
 
     def read_into(self, shard: int, offset: int, buffer: numpy.ndarray, where: str) -> None:
         """Fills `buffer` (uint8, one-dimensional, contiguous); BadInput where the file ends."""
-        descriptor = self._file(shard).fileno()
-        filled = 0
-        while filled < buffer.size:
-            try:
-                got = os.preadv(descriptor, [buffer[filled:].data], offset + filled)
-            except OSError as error:
-                raise BadInput(f"{where}: {self.path(shard)}: {error.strerror}") from error
-            if not got:
-                raise BadInput(
-                    f"{where} needs {buffer.size} bytes at byte {offset} of {self.path(shard)}, "
-                    "which ends before them; the file is truncated"
-                )
-            filled += got
+        self._file(shard).read_into(offset, buffer, where)
 
     def check_extent(self, piece: Piece, where: str) -> None:
         """BadInput where the data file is too short for `piece`: said before memory is taken."""
-        size = os.fstat(self._file(piece.shard).fileno()).st_size
-        if piece.offset + piece.size > size:
-            raise BadInput(
-                f"{where} needs {piece.size} bytes at byte {piece.offset} of "
-                f"{self.path(piece.shard)}, which has {size}; the file is truncated"
-            )
+        self._file(piece.shard).check_extent(piece.offset, piece.size, where)
+
+    def step(self, shard: int) -> int:
+        """Bytes to ask for at a time."""
+        return self._file(shard).step
 
     def close(self) -> None:
         """Closes the data files; a later read opens them again."""
         while self._open:
             self._open.popitem()[1].close()
 
-    def _file(self, shard: int) -> BinaryIO:
-        file = self._open.pop(shard, None) or open_regular(self.path(shard))
+    def _file(self, shard: int) -> StoredFile:
+        file = self._open.pop(shard, None) or StoredFile(self.path(shard))
         self._open[shard] = file
         if len(self._open) > _MAX_OPEN:
             self._open.popitem(last=False)[1].close()
@@ -76,33 +74,57 @@ class PieceStream:
     """Reads one piece from front to back; the read that reaches its end checks the crc32c.
 
     skip: bytes at the front to leave out; a piece that was not read from its first byte cannot be
-    checked.
+    checked. swap: bytes of the numbers to reverse; 1 where the files are little-endian.
     """
 
-    def __init__(self, shards: Shards, piece: Piece, where: str, skip: int = 0) -> None:
+    def __init__(
+        self, shards: Shards, piece: Piece, where: str, skip: int = 0, swap: int = 1
+    ) -> None:
         shards.check_extent(piece, where)
         self._shards = shards
         self._piece = piece
         self._where = where
         self._position = skip
-        self._checked = skip == 0
-        self._crc = 0
+        self._swap = swap
+        self._crc: Optional[int] = 0 if shards.checksums and not skip else None
+
+    def fill(self, target: numpy.ndarray) -> None:
+        """Reads the next values into `target`, any view of an array, in row-major order.
+
+        A target that is not contiguous is filled by way of a small buffer that stays in the
+        processor's cache; it holds one row at least.
+        """
+        if not target.size:
+            return
+        if target.flags.c_contiguous:
+            self.read_into(target.reshape(-1).view(numpy.uint8))
+            return
+        rows = max(_BUFFER // (target.nbytes // len(target)), 1)
+        buffer = numpy.empty((min(rows, len(target)),) + target.shape[1:], target.dtype)
+        for first in range(0, len(target), rows):
+            part = target[first : first + rows]
+            values = buffer[: len(part)]
+            self.read_into(values.reshape(-1).view(numpy.uint8))
+            part[...] = values
 
     def read_into(self, buffer: numpy.ndarray) -> None:
-        """Fills `buffer` (uint8, one-dimensional) with the piece's next bytes."""
+        """Fills `buffer` (uint8, one-dimensional) with the next bytes: whole numbers."""
         piece = self._piece
-        for start in range(0, buffer.size, _STEP):
-            step = buffer[start : start + _STEP]
+        size = self._shards.step(piece.shard)
+        for start in range(0, buffer.size, size):
+            step = buffer[start : start + size]
             offset = piece.offset + self._position
             self._shards.read_into(piece.shard, offset, step, self._where)
-            if self._checked:
+            if self._crc is not None:
                 self._crc = crc32c.extend(self._crc, step)
             self._position += step.size
-        if self._checked and self._position == piece.size:
-            self._check()
+        if self._crc is not None and self._position == piece.size:
+            self._check(crc32c.masked(self._crc))
+        if self._swap > 1:
+            buffer.view(f"u{self._swap}").byteswap(inplace=True)
 
-    def _check(self) -> None:
-        found, expected = crc32c.masked(self._crc), self._piece.crc32c
+    def _check(self, found: int) -> None:
+        expected = self._piece.crc32c
         if found != expected:
             raise BadInput(
                 f"{self._where} has crc32c {found:08x}, expected {expected:08x}; "

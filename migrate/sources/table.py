@@ -1,4 +1,4 @@
-"""LevelDB tables: the sorted key-value files that hold a checkpoint's index.
+"""LevelDB tables: the sorted key-value files that hold a checkpoint's index, or all of a V1 one.
 
 Layout of the file, back to front:
 
@@ -14,18 +14,20 @@ Source: https://github.com/google/leveldb/blob/main/doc/table_format.md
 
 from __future__ import annotations
 
-import os
-from typing import BinaryIO, Iterator, NamedTuple, Tuple
+import bisect
+from typing import Iterator, List, NamedTuple, Optional, Tuple
+
+import numpy
 
 from migrate.sources import crc32c, snappy
-from migrate.sources.files import TABLE_MAGIC, open_regular
+from migrate.sources.files import TABLE_MAGIC, StoredFile
 from migrate.sources.wire import varint
 from semisync.errors import BadInput
 
 _FOOTER = 48
 _TRAILER = 5
-# TensorFlow closes a block at 256 KiB; only one entry of unusual size makes it longer.
-_MAX_BLOCK = 256 << 20
+# TensorFlow closes a block at 256 KiB; one entry, a protobuf below 2 GiB, may make it longer.
+_MAX_BLOCK = (2 << 30) + (1 << 20)
 
 
 class _Handle(NamedTuple):
@@ -33,25 +35,58 @@ class _Handle(NamedTuple):
     size: int
 
 
+class Table:
+    """An open table. Every block is checked when it is read; one is held at a time."""
+
+    def __init__(self, path: str) -> None:
+        self._file = StoredFile(path)
+        self.path = path
+        self._lasts: List[bytes] = []  # a key at or after the last one of each block
+        self._blocks: List[_Handle] = []
+        for last, value in _entries(_block(self._file, _index_handle(self._file)), path):
+            self._lasts.append(bytes(last))
+            self._blocks.append(_handle(value, 0, path)[0])
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+    def __iter__(self) -> Iterator[Tuple[bytes, memoryview]]:
+        """Yields the (key, value) pairs in ascending order of the keys."""
+        last = None
+        for handle in self._blocks:
+            for key, value in _entries(_block(self._file, handle), self.path):
+                if last is not None and key <= last:
+                    raise BadInput(f"{self.path}: key {key!r} comes after {last!r}, out of order")
+                last = key
+                yield key, value
+
+    def get(self, key: bytes) -> Optional[memoryview]:
+        """The value of `key`, or None; reads one block."""
+        number = bisect.bisect_left(self._lasts, key)
+        if number == len(self._blocks):
+            return None
+        entries = _entries(_block(self._file, self._blocks[number]), self.path)
+        return next((value for found, value in entries if found == key), None)
+
+
 def read_table(path: str) -> Iterator[Tuple[bytes, bytes]]:
     """Yields the (key, value) pairs of the table in ascending order of the keys."""
-    with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        handle = _index_handle(file, size, path)
-        last = None
-        for _, value in _entries(_block(file, handle, size, path), path):
-            data_handle, _end = _handle(memoryview(value), 0, path)
-            for key, entry in _entries(_block(file, data_handle, size, path), path):
-                if last is not None and key <= last:
-                    raise BadInput(f"{path}: key {key!r} comes after {last!r}, out of order")
-                last = key
-                yield key, entry
+    table = Table(path)
+    try:
+        for key, value in table:
+            yield key, bytes(value)
+    finally:
+        table.close()
 
 
-def _index_handle(file: BinaryIO, size: int, path: str) -> _Handle:
-    if size < _FOOTER:
-        raise BadInput(f"{path} has {size} bytes, fewer than the {_FOOTER} of a table's footer")
-    footer = memoryview(os.pread(file.fileno(), _FOOTER, size - _FOOTER))
+def _index_handle(file: StoredFile) -> _Handle:
+    path = file.path
+    if file.size < _FOOTER:
+        raise BadInput(
+            f"{path} has {file.size} bytes, fewer than the {_FOOTER} of a table's footer"
+        )
+    footer = memoryview(file.read(file.size - _FOOTER, _FOOTER, path))
     if bytes(footer[-8:]) != TABLE_MAGIC:
         raise BadInput(
             f"{path} does not end like a checkpoint's index (magic {bytes(footer[-8:]).hex()}, "
@@ -68,15 +103,13 @@ def _handle(data: memoryview, position: int, path: str) -> Tuple[_Handle, int]:
     return _Handle(offset, size), position
 
 
-def _block(file: BinaryIO, handle: _Handle, file_size: int, path: str) -> bytes:
+def _block(file: StoredFile, handle: _Handle) -> memoryview:
     """The contents of one block, checked and uncompressed."""
-    where = f"{path}: block at byte {handle.offset}"
-    if handle.size > _MAX_BLOCK or handle.offset + handle.size + _TRAILER > file_size - _FOOTER:
-        raise BadInput(f"{where} of {handle.size} bytes does not fit into the file's {file_size}")
-    stored = os.pread(file.fileno(), handle.size + _TRAILER, handle.offset)
-    if len(stored) != handle.size + _TRAILER:
-        raise BadInput(f"{where} ends early; the file changed while it was read")
-    found = crc32c.masked_value(stored[:-4])
+    where = f"{file.path}: block at byte {handle.offset}"
+    if handle.size > _MAX_BLOCK or handle.offset + handle.size + _TRAILER > file.size - _FOOTER:
+        raise BadInput(f"{where} of {handle.size} bytes does not fit into the file's {file.size}")
+    stored = memoryview(file.read(handle.offset, handle.size + _TRAILER, where))
+    found = crc32c.masked(crc32c.extend(0, numpy.frombuffer(stored[:-4], numpy.uint8)))
     expected = int.from_bytes(stored[-4:], "little")
     if found != expected:
         raise BadInput(f"{where} has crc32c {found:08x}, expected {expected:08x}; it is corrupt")
@@ -84,17 +117,17 @@ def _block(file: BinaryIO, handle: _Handle, file_size: int, path: str) -> bytes:
     if kind == 0:
         return stored[:-_TRAILER]
     if kind == 1:
-        return snappy.decompress(memoryview(stored)[:-_TRAILER], where)
+        return memoryview(snappy.decompress(stored[:-_TRAILER], where))
     raise BadInput(f"{where} has compression type {kind}; known are 0 (raw) and 1 (snappy)")
 
 
-def _entries(block: bytes, path: str) -> Iterator[Tuple[bytes, bytes]]:
+def _entries(block: memoryview, path: str) -> Iterator[Tuple[bytes, memoryview]]:
     """The entries of one block; its restart points are only for binary search."""
     restarts = int.from_bytes(block[-4:], "little")
     end = len(block) - 4 * (restarts + 1)
     if end < 0:
         raise BadInput(f"{path}: a block of {len(block)} bytes claims {restarts} restart points")
-    view = memoryview(block)[:end]
+    view = block[:end]
     position, key = 0, b""
     while position < end:
         shared, position = varint(view, position, path)
@@ -102,7 +135,7 @@ def _entries(block: bytes, path: str) -> Iterator[Tuple[bytes, bytes]]:
         length, position = varint(view, position, path)
         if shared > len(key) or unshared + length > end - position:
             raise BadInput(f"{path}: an entry at byte {position} ends beyond its block")
-        key = key[:shared] + block[position : position + unshared]
+        key = key[:shared] + bytes(block[position : position + unshared])
         position += unshared
         yield key, block[position : position + length]
         position += length

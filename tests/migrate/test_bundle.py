@@ -11,9 +11,11 @@ import migrate
 from migrate.sources import bundle
 from migrate.sources.dtypes import BFLOAT16
 from semisync.errors import BadInput, UsageError
+from tests.migrate.big_endian import swap_bytes
 from tests.support.require import SHARED, shared
 
 WRITTEN = ["adagrad_ref", "adagrad_resource", "adam_resource", "dtypes", "slices"]
+WRITTEN += ["by_objects"]
 SLICED = ["rows", "columns", "both"]
 
 
@@ -28,7 +30,7 @@ def short(prefix):
 
 
 def same(ours, theirs):
-    if ours.dtype == BFLOAT16:
+    if ours.dtype.names:  # the bits of a type that numpy lacks
         return ours.tobytes() == theirs.tobytes() and ours.shape == theirs.shape
     theirs = np.asarray(theirs)
     if ours.dtype == object:
@@ -55,6 +57,77 @@ def test_every_tensor_is_what_tensorflow_reads(checkpoints, name, tf_reader):
     assert_reads_as_tensorflow(checkpoints / name, tf_reader)
 
 
+def restored(prefix, dtypes):
+    """What RestoreV2 gives, which knows more data types than the CheckpointReader."""
+    import tensorflow
+
+    with tensorflow.Graph().as_default(), tensorflow.compat.v1.Session() as session:
+        types = [tensorflow.as_dtype(dtype) for dtype in dtypes.values()]
+        op = tensorflow.raw_ops.RestoreV2(
+            prefix=str(prefix),
+            tensor_names=list(dtypes),
+            shape_and_slices=[""] * len(dtypes),
+            dtypes=types,
+        )
+        return dict(zip(dtypes, session.run(op)))
+
+
+def test_every_data_type_is_what_tensorflow_restores(checkpoints):
+    with migrate.open_checkpoint(checkpoints / "every_dtype") as checkpoint:
+        dtypes = {name: info.dtype for name, info in checkpoint.items()}
+        assert len(set(dtypes.values())) >= 21
+        for name, theirs in restored(checkpoint.prefix, dtypes).items():
+            assert same(checkpoint.read(name), theirs), name
+
+
+@pytest.mark.parametrize("name", ["every_dtype", "slices"])
+def test_a_checkpoint_of_a_big_endian_machine_reads_as_in_tensorflow(
+    tf1_checkpoints, tmp_path, tf_reader, name
+):
+    swap_bytes(tf1_checkpoints / name, tmp_path / name)
+    stored = [next(one.glob(f"{name}.data*")) for one in (tf1_checkpoints, tmp_path)]
+    assert stored[0].read_bytes() != stored[1].read_bytes()
+    assert_reads_as_tensorflow(tmp_path / name, tf_reader)
+
+
+def test_bits_of_types_that_numpy_lacks_are_not_taken_for_numbers(tf2_checkpoints):
+    with migrate.open_checkpoint(tf2_checkpoints / "every_dtype") as checkpoint:
+        assert checkpoint.read("bfloat16").dtype == BFLOAT16
+        for name in ("bfloat16", "float8_e5m2", "int4"):
+            with pytest.raises(TypeError):
+                checkpoint.read(name) + 1
+
+
+def test_an_object_graph_names_variables_and_slots(checkpoints):
+    with migrate.open_checkpoint(checkpoints / "by_objects") as checkpoint:
+        graph = checkpoint.objects()
+        value = "embedding/.ATTRIBUTES/VARIABLE_VALUE"
+        assert graph.full_names[value] == "deep/user"
+        slots = {slot: key for key, slot in graph.slots.items()}
+        assert set(slots) == {(value, "m"), (value, "v")}
+        assert all(checkpoint[key].shape == (5, 3) for key in slots.values())
+        assert {checkpoint[key].kind for key in slots.values()} == {"slot"}
+        assert checkpoint[value].kind == "variable"
+    with migrate.open_checkpoint(checkpoints / "dtypes") as checkpoint:
+        assert checkpoint.objects() == ({}, {})
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(first=st.integers(0, 100000), count=st.integers(0, 3000))
+def test_a_range_of_strings_is_that_range_of_the_whole(tf2_checkpoints, first, count):
+    with migrate.open_checkpoint(tf2_checkpoints / "long_strings") as checkpoint:
+        found = checkpoint.read("strings", rows=slice(first, first + count))
+    expected = range(first, min(first + count, 100000))
+    assert found.tolist() == [b"%d" % n * (200 if n % 1000 == 0 else 1) for n in expected]
+
+
+def test_strings_come_in_chunks_too(tf2_checkpoints):
+    with migrate.open_checkpoint(tf2_checkpoints / "long_strings") as checkpoint:
+        assert len(checkpoint["strings"].slices) == 2
+        chunks = np.concatenate([values for _, values in checkpoint.chunks("strings", 7001)])
+        assert chunks.tolist() == checkpoint.read("strings").tolist()
+
+
 def test_an_index_of_several_blocks_is_read_to_its_end(checkpoints):
     with migrate.open_checkpoint(checkpoints / "many") as checkpoint:
         assert len(checkpoint) == 9000
@@ -74,13 +147,6 @@ def test_third_party_checkpoints_read_as_in_tensorflow(prefix, tf_reader):
                 checkpoint.read(next(iter(checkpoint)))
         return
     assert_reads_as_tensorflow(prefix, tf_reader)
-
-
-def test_a_v1_checkpoint_is_named_as_such():
-    folder = shared("models", "tf_session_bundle_v1_v2", "half_plus_two_v1", "00000123")
-    for prefix in (folder / "export", folder / "export-00000-of-00001"):
-        with pytest.raises(BadInput, match="V1, which is not supported yet"):
-            migrate.open_checkpoint(prefix)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -78,7 +78,7 @@ def test_a_table_that_is_no_checkpoint_is_named(tmp_path):
     [
         (b"\x08\x00", "claims 0 data files"),
         (b"\x08" + varint(1 << 40), "data files"),
-        (b"\x08\x01\x10\x01", "big-endian"),
+        (b"\x08\x01\x10\x02", "endianness 2"),
         (b"\x08\x01\x1a\x02\x10\x09", "reader of version 9"),
     ],
 )

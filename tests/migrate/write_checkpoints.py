@@ -22,6 +22,7 @@ STEPS = 3  # before the checkpoint is saved, and again after it
 BATCH, BAG = 8, 3
 TABLES = {"user": (31, 3, "mod"), "item": (20, 3, "div"), "plain/city": (10, 1, None)}
 DIM = 8
+V1_REFUSES = {"bfloat16"}  # TensorFlow's V1 writer lacks it
 
 
 def session():
@@ -156,17 +157,77 @@ def slices(out):
         for name, (row_cuts, column_cuts) in cuts.items():
             for a, b in zip(row_cuts, row_cuts[1:]):
                 for c, d in zip(column_cuts, column_cuts[1:]):
-                    part = tf.Variable(grid[a:b, c:d], name="{}_{}_{}".format(name, a, c))
+                    with tf.device("/cpu:{}".format(len(parts) % 2)):
+                        part = tf.Variable(grid[a:b, c:d], name="{}_{}_{}".format(name, a, c))
                     part._set_save_slice_info(
                         tf.Variable.SaveSliceInfo(name, [170, 70], [a, c], [b - a, d - c])
                     )
                     parts.append(part)
-        whole = tf.train.Saver(named)
-        cut = tf.train.Saver(parts)
         with session() as sess:
             sess.run(tf.global_variables_initializer())
-            whole.save(sess, os.path.join(out, "dtypes"))
-            cut.save(sess, os.path.join(out, "slices"))
+            for suffix, version, refused in (
+                ("", tf.train.SaverDef.V2, ()),
+                ("_v1", tf.train.SaverDef.V1, V1_REFUSES),
+            ):
+                known = {name: one for name, one in named.items() if name not in refused}
+                tf.train.Saver(known, write_version=version).save(
+                    sess, os.path.join(out, "dtypes" + suffix)
+                )
+                tf.train.Saver(parts, write_version=version, sharded=bool(suffix)).save(
+                    sess, os.path.join(out, "slices" + suffix)
+                )
+
+
+def every_dtype(out):
+    """One tensor of each data type that this TensorFlow can save, whether or not a variable may."""
+    random = np.random.RandomState(4)
+    names = ["float32", "float64", "float16", "bfloat16", "complex64", "complex128"]
+    names += [sign + "int" + size for sign in ("", "u") for size in ("8", "16", "32", "64")]
+    names += ["qint8", "quint8", "qint16", "quint16", "qint32"]
+    small = ["float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz"]
+    small += ["float8_e5m2fnuz", "int4", "uint4", "int2", "uint2", "float4_e2m1fn"]
+    tensors = {}
+    with tf.Graph().as_default(), session() as sess:
+        for name in names:
+            dtype = tf.as_dtype(name)
+            bits = random.randint(0, 256, 48).astype(np.uint8)
+            tensors[name] = tf.bitcast(tf.reshape(bits, [-1, dtype.size]), dtype)
+            if dtype.size == 1:
+                tensors[name] = tf.reshape(tensors[name], [-1])
+        for name in small:
+            try:
+                numpy_type = tf.as_dtype(name).as_numpy_dtype
+            except TypeError:  # a type of later TensorFlows
+                continue
+            tensors[name] = tf.constant(np.array([0, 1, 1, 0], np.int8).astype(numpy_type))
+        tensors["bool"] = tf.constant([True, False])
+        tensors["string"] = tf.constant([b"", b"x" * 300, b"\x00"])
+        tensors["no strings"] = tf.constant([], tf.string)
+        keys, values = zip(*sorted(tensors.items()))
+        prefix = os.path.join(out, "every_dtype")
+        sess.run(io_ops.save_v2(prefix, keys, [""] * len(keys), values))
+
+
+def long_strings(out):
+    """More strings than one buffer of lengths holds, cut by rows; some of a thousand bytes."""
+    with tf.Graph().as_default(), session() as sess:
+        values = [b"%d" % n * (200 if n % 1000 == 0 else 1) for n in range(100000)]
+        parts = [tf.constant(values[:70001]), tf.constant(values[70001:])]
+        specs = ["100000 0,70001", "100000 70001,29999"]
+        prefix = os.path.join(out, "long_strings")
+        sess.run(io_ops.save_v2(prefix, ["strings"] * 2, specs, parts))
+
+
+def by_objects(out):
+    """An object-based checkpoint (tf.train.Checkpoint) with the slots of an optimizer."""
+    with tf.Graph().as_default(), session() as sess:
+        user = tf.get_variable("deep/user", [5, 3], use_resource=True)
+        optimizer = tf.train.AdamOptimizer(0.1)
+        train = optimizer.minimize(tf.reduce_sum(tf.square(user)))
+        saver = tf.train.Checkpoint(embedding=user, optimizer=optimizer)
+        sess.run(tf.global_variables_initializer())
+        sess.run(train)
+        saver.write(os.path.join(out, "by_objects"), session=sess)
 
 
 def many(out):
@@ -210,6 +271,9 @@ def main(out):
     conditional(out, "cond_ops", False)
     conditional(out, "cond_functions", True)
     slices(out)
+    every_dtype(out)
+    long_strings(out)
+    by_objects(out)
     many(out)
     if "--large" in sys.argv:
         large(out)
