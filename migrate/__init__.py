@@ -17,14 +17,20 @@ from migrate.manifest import Manifest, read_manifest
 from migrate.planning import plan
 from migrate.plans import Plan
 from migrate.sources.bundle import Checkpoint, open_checkpoint
+from migrate.sources.hashed import HashTable
 from migrate.sources.info import TensorInfo
+from migrate.sources.tensor_tables import Sentinels
+from migrate.tables import hash_tables
 
 __all__ = [
     "Checkpoint",
+    "HashTable",
     "Manifest",
     "Plan",
+    "Sentinels",
     "TensorInfo",
     "convert",
+    "hash_tables",
     "open_checkpoint",
     "plan",
     "read_manifest",

@@ -59,7 +59,7 @@ def saved_variables(graph: Graph) -> Dict[str, Saved]:
     own = [node for node in saves if node.name.startswith(graph.saver_scope or "")]
     found: Dict[str, Saved] = {}
     for save in own or saves:
-        for edge, name, spec in _saved_tensors(graph, save):
+        for edge, name, spec in saved_tensors(graph, save):
             node = _origin(graph, edge, _PASS)
             if node is None or node.op not in VARIABLES:
                 continue
@@ -102,7 +102,7 @@ def hidden_uses(graph: Graph, saved: Dict[str, Saved]) -> List[str]:
     return sorted(found)
 
 
-def _saved_tensors(graph: Graph, save: Node) -> Iterator[Tuple[Edge, str, str]]:
+def saved_tensors(graph: Graph, save: Node) -> Iterator[Tuple[Edge, str, str]]:
     """(input, name in the checkpoint, slice) of each tensor that a SaveV2 node stores."""
     if len(save.inputs) < 3:
         return

@@ -16,7 +16,7 @@ if tf.__version__ >= "2":
     tf = tf.compat.v1
     tf.disable_v2_behavior()
 
-from tensorflow.python.ops import io_ops
+from tensorflow.python.ops import io_ops, lookup_ops
 
 STEPS = 3  # before the checkpoint is saved, and again after it
 BATCH, BAG = 8, 3
@@ -230,6 +230,59 @@ def by_objects(out):
         saver.write(os.path.join(out, "by_objects"), session=sess)
 
 
+def lookup_tables(out):
+    """Hash tables of contrib.lookup; the dense one with free and erased buckets."""
+    with tf.Graph().as_default(), session() as sess:
+        plain = lookup_ops.MutableHashTable(tf.int64, tf.float32, [0.0] * 3, name="plain")
+        words = lookup_ops.MutableHashTable(tf.string, tf.int64, -1, name="words")
+        dense = lookup_ops.DenseHashTable(
+            tf.int64, tf.float32, [0.0] * 3, empty_key=-1, deleted_key=-2, name="dense"
+        )
+        ids = np.array([5, -7, 2**40, 0, 6, 8, -(2**50)], np.int64)
+        values = np.arange(21, dtype=np.float32).reshape(7, 3)
+        fill = [table.insert(ids, values) for table in (plain, dense)]
+        fill.append(words.insert([b"a", b"\xff\x00b", b""], np.array([1, 2, 3], np.int64)))
+        sess.run(fill)
+        sess.run([table.remove(tf.constant(ids[2:4])) for table in (plain, dense)])
+        tf.train.Saver().save(sess, os.path.join(out, "lookup_tables"))
+
+
+def deeprec(out):
+    """An EmbeddingVariable in two parts with Adagrad, and an increment, by the layout that
+    DeepRec's sources describe: no DeepRec is at hand to write them."""
+    tensors, increment = {}, {}
+
+    def add(target, name, keys, values, suffix="{}", versions=None):
+        keys = np.array(sorted(keys, key=lambda key: (key % 1000, key)), np.int64)
+        target[name + suffix.format("-keys")] = keys
+        if values is not None:
+            rows = [np.full(4, key + values, np.float32) for key in keys]
+            target[name + suffix.format("-values")] = np.array(rows).reshape(-1, 4)
+        target[name + suffix.format("-freqs")] = np.abs(keys) % 7
+        target[name + suffix.format("-versions")] = np.array(versions or [], np.int64)
+        counts = np.bincount(keys % 1000, minlength=1000)
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+
+    for part, keys in enumerate([[2, 1002, 4, -6], [7, 1009, 3]]):
+        base = "user/part_{}".format(part)
+        for name, values in ((base, 0.5), (base + "/Adagrad", 0.1)):
+            tensors[name + "-partition_offset"] = add(tensors, name, keys, values)
+            filtered = add(tensors, name, [10 + part, 20 + part], None, "{}_filtered")
+            tensors[name + "-partition_filter_offset"] = filtered
+    changed = [1009, 11]  # of the second part: an id that changes, one that is now admitted
+    for name, values in (("user/part_1", 100.0), ("user/part_1/Adagrad", 9.0)):
+        offsets = add(increment, name + "-sparse_incr", changed, values, "{}", [5, 6])
+        increment[name + "-incr_partition_offset"] = offsets
+    increment = {name.replace("-sparse_incr-", "-sparse_incr_"): v for name, v in increment.items()}
+    for prefix, found in (("deeprec", tensors), ("deeprec_incr", increment)):
+        with tf.Graph().as_default(), session() as sess:
+            names, values = zip(*sorted(found.items()))
+            path = os.path.join(out, prefix)
+            sess.run(
+                io_ops.save_v2(path, names, [""] * len(names), [tf.constant(v) for v in values])
+            )
+
+
 def many(out):
     """9,000 names: an index of several blocks."""
     with tf.Graph().as_default(), session() as sess:
@@ -274,6 +327,8 @@ def main(out):
     every_dtype(out)
     long_strings(out)
     by_objects(out)
+    lookup_tables(out)
+    deeprec(out)
     many(out)
     if "--large" in sys.argv:
         large(out)

@@ -1,0 +1,56 @@
+"""Finding the hash tables of any format behind one path."""
+
+from __future__ import annotations
+
+import os
+from typing import Dict, Mapping, Optional, Union
+
+from migrate.graph import read_graph
+from migrate.sentinels import find_sentinels
+from migrate.sources.bundle import Checkpoint, open_checkpoint
+from migrate.sources.hashed import HashTable
+from migrate.sources.monolith import monolith_tables
+from migrate.sources.raw_tables import raw_tables
+from migrate.sources.tensor_tables import Sentinels, tensor_tables
+from semisync.errors import BadInput
+
+
+def hash_tables(
+    source: Union[str, os.PathLike, Checkpoint],
+    meta: Optional[str] = None,
+    sentinels: Optional[Mapping[str, Sentinels]] = None,
+    newer: Union[str, os.PathLike, Checkpoint, None] = None,
+    key_dtype: str = "int64",
+    dtype: str = "float32",
+) -> Dict[str, HashTable]:
+    """The hash tables of `source` by name.
+
+    source: an open checkpoint or its prefix (contrib.lookup, DeepRec, TFRA), a directory of raw
+    files (TFRA's FileSystemSaver, HugeCTR, SOK), or the path of Monolith's dumps: their directory
+    or what stands before `-00000-of-0000N`.
+    meta: the MetaGraph, which has the sentinels of MutableDenseHashTables; PREFIX.meta where it
+    exists. sentinels: the same by hand, by the table's name; they win. newer: a DeepRec
+    incremental checkpoint to put on top. key_dtype, dtype: of TFRA's raw files.
+    Raises BadInput for damaged, incomplete or unknown files.
+    """
+    if not isinstance(source, Checkpoint):
+        path = os.fspath(source)
+        found = None
+        if os.path.isdir(path):
+            found = raw_tables(path, key_dtype, dtype)
+        if found is None and not os.path.exists(path + ".index"):
+            found = monolith_tables(path)
+        if found is not None:
+            return found
+        source = open_checkpoint(path)
+    if newer is not None and not isinstance(newer, Checkpoint):
+        newer = open_checkpoint(os.fspath(newer))
+    beside = source.prefix + ".meta"
+    known: Dict[str, Sentinels] = {}
+    if meta is not None or os.path.exists(beside):
+        known = find_sentinels(read_graph(os.fspath(meta or beside)))
+    known.update(sentinels or {})
+    strange = sorted(set(known) - {name[:-5] for name in source if name.endswith("-keys")})
+    if strange and sentinels:
+        raise BadInput(f"{source.prefix} has no hash table {strange[0]!r} to give sentinels for")
+    return tensor_tables(source, known, newer)

@@ -1,0 +1,212 @@
+"""Hash tables of every format: each id with its own row, whatever the order."""
+
+import pathlib
+import shutil
+import struct
+
+import numpy as np
+import pytest
+
+import migrate
+from migrate.sources.crc32c import masked_value
+from semisync.errors import BadInput, UsageError
+from tests.support.require import shared
+
+TFRA = pathlib.Path(__file__).parent / "data" / "tfra"
+IDS = [5, -7, 2**40, 0, 6, 8, -(2**50)]
+KEPT = {
+    key: [3.0 * at, 3.0 * at + 1, 3.0 * at + 2] for at, key in enumerate(IDS) if at not in (2, 3)
+}
+
+
+def by_id(table, rows_per_chunk=3):
+    found = {}
+    for rows in table.chunks(rows_per_chunk):
+        assert len(rows) <= rows_per_chunk
+        for key, value in zip(rows.keys.tolist(), rows.values.tolist()):
+            assert key not in found
+            found[key] = value
+    return found
+
+
+def test_tables_of_contrib_lookup_without_their_free_and_erased_buckets(checkpoints):
+    tables = migrate.hash_tables(checkpoints / "lookup_tables")
+    assert by_id(tables["plain"]) == KEPT
+    assert by_id(tables["dense"], 1000) == KEPT
+    assert by_id(tables["words"]) == {b"a": 1, b"\xff\x00b": 2, b"": 3}
+    kinds = {name: table.kind for name, table in tables.items()}
+    assert kinds["dense"] == "MutableDenseHashTable"
+    assert kinds["plain"] == kinds["words"] == "MutableHashTable"
+
+
+def test_a_dense_table_needs_its_sentinels(tf2_checkpoints, tmp_path):
+    for file in tf2_checkpoints.glob("lookup_tables.[id]*"):
+        shutil.copy(file, tmp_path)
+    prefix = tmp_path / "lookup_tables"
+    with pytest.raises(BadInput, match="give the MetaGraph or the sentinels"):
+        migrate.hash_tables(prefix)["dense"].read()
+    given = {"dense": migrate.Sentinels(-1, -2)}
+    assert by_id(migrate.hash_tables(prefix, sentinels=given)["dense"], 1000) == KEPT
+    with pytest.raises(BadInput, match="no hash table 'dnese'"):
+        migrate.hash_tables(prefix, sentinels={"dnese": migrate.Sentinels(-1, -2)})
+
+
+def test_deeprec_parts_slots_filtered_ids_and_counts(checkpoints):
+    (table,) = migrate.hash_tables(checkpoints / "deeprec").values()
+    ids = [2, 1002, 4, -6, 7, 1009, 3]
+    assert (table.name, table.kind, table.stored) == ("user", "DeepRec", 7)
+    assert by_id(table) == {key: [key + 0.5] * 4 for key in ids}
+    assert by_id(table.slots["Adagrad"]) == {key: [np.float32(key + 0.1).item()] * 4 for key in ids}
+    rows = table.read()
+    assert rows.versions is None  # stored as [0]
+    assert rows.freqs.tolist() == [abs(key) % 7 for key in rows.keys.tolist()]
+    filtered = table.filtered.read()
+    assert (sorted(filtered.keys.tolist()), filtered.values) == ([10, 11, 20, 21], None)
+
+
+def test_a_deeprec_increment_goes_on_top_of_the_full_checkpoint(checkpoints):
+    full, newer = checkpoints / "deeprec", checkpoints / "deeprec_incr"
+    (table,) = migrate.hash_tables(full, newer=newer).values()
+    rows = by_id(table)
+    assert set(rows) == {2, 1002, 4, -6, 7, 1009, 3, 11}
+    assert (rows[1009][0], rows[11][0], rows[7][0]) == (1109.0, 111.0, 7.5)
+    assert by_id(table.slots["Adagrad"])[11] == [20.0] * 4
+    assert 11 not in table.filtered.read().keys
+    with pytest.raises(BadInput, match="belongs to no table of the full checkpoint"):
+        migrate.hash_tables(checkpoints / "lookup_tables", newer=newer)
+
+
+def test_deeprec_with_an_ssd_tier_is_refused_with_the_reason(tf2_checkpoints, tmp_path):
+    for file in tf2_checkpoints.glob("deeprec.*"):
+        shutil.copy(file, tmp_path)
+    (tmp_path / "deeprec-user_part_1-ssd_record.index").touch()
+    with pytest.raises(BadInput, match="SSD files"):
+        migrate.hash_tables(tmp_path / "deeprec")
+
+
+@pytest.mark.parametrize("source", ["in_bundle", "TFRADynamicEmbedding"])
+def test_tfra_tables_are_what_tfra_exports(source):
+    (table,) = migrate.hash_tables(TFRA / source).values()
+    expected = np.load(TFRA / "tables.npz")
+    rows = table.read()
+    order = np.argsort(rows.keys)
+    assert len(table.parts) == 2
+    assert np.array_equal(rows.keys[order], expected["keys"])
+    assert rows.values[order].tobytes() == expected["values"].tobytes()
+    assert set(table.slots) == {"Adam_m", "Adam_v"}
+    moments = by_id(table.slots["Adam_m"])
+    assert set(moments) == set(rows.keys.tolist())
+    assert moments[0] == pytest.approx([0.1] * 4)  # 1 - beta1 times the gradient 2 x 0.5
+
+
+def test_tfra_in_a_bundle_and_beside_it_agree():
+    (bundle,) = migrate.hash_tables(TFRA / "in_bundle").values()
+    (beside,) = migrate.hash_tables(TFRA / "TFRADynamicEmbedding").values()
+    for slot in ("Adam_m", "Adam_v"):
+        assert by_id(bundle.slots[slot]) == by_id(beside.slots[slot])
+
+
+def test_tfra_files_that_do_not_fit_together_are_refused(tmp_path):
+    folder = tmp_path / "tables"
+    shutil.copytree(TFRA / "TFRADynamicEmbedding", folder)
+    first = folder / "deep_user_mht_1of2_rank0_size1-values"
+    whole = first.read_bytes()
+    first.write_bytes(whole[:-4])
+    with pytest.raises(BadInput, match="no float32 rows of one size"):
+        migrate.hash_tables(folder)
+    first.write_bytes(whole)
+    with pytest.raises(BadInput, match="no data type of numbers"):
+        migrate.hash_tables(folder, dtype="string")
+    (folder / "deep_user_mht_2of2_rank0_size1-keys").unlink()
+    with pytest.raises(BadInput, match="some are missing"):
+        migrate.hash_tables(folder)
+
+
+def monolith_assets():
+    return shared("models", "monolith_hash_tables", "saved_model", "ps_0", "1622716114", "assets")
+
+
+def test_monolith_dumps_read_as_their_protos_say():
+    assets = monolith_assets()
+    tables = migrate.hash_tables(assets)
+    assert len(tables) == 20
+    name = "MonolithHashTable_0b9721ec6fc5396c38499b5be394b722_0"
+    table = tables[name]
+    assert set(by_id(table)) == {15, 10, 0}
+    data = (assets / (name + "-00000-of-00004")).read_bytes()
+    # the first record by hand: 12 bytes of head, 9 of id, then tag and float in turn
+    row = [struct.unpack_from("<f", data, 12 + 9 + 5 * at + 1)[0] for at in range(33)]
+    assert by_id(table)[15] == row
+    zero, norm = struct.unpack("<f", data[193:197]), struct.unpack("<f", data[198:202])
+    assert by_id(table.slots["ftrl_zero"])[15] + by_id(table.slots["ftrl_norm"])[15] == [
+        *zero,
+        *norm,
+    ]
+    assert migrate.hash_tables(assets / name)[name] == table
+
+
+def test_a_damaged_or_incomplete_monolith_dump_is_refused(tmp_path):
+    name = "MonolithHashTable_0b9721ec6fc5396c38499b5be394b722_0"
+    for file in monolith_assets().glob(name + "*"):
+        shutil.copyfile(file, tmp_path / file.name)
+    first = tmp_path / (name + "-00000-of-00004")
+    data = bytearray(first.read_bytes())
+    data[40] ^= 1
+    first.write_bytes(data)
+    with pytest.raises(BadInput, match="crc32c is wrong"):
+        migrate.hash_tables(tmp_path)
+    first.unlink()
+    with pytest.raises(BadInput, match="not all there"):
+        migrate.hash_tables(tmp_path)
+
+
+def test_a_monolith_entry_of_another_width_is_refused(tmp_path):
+    def record(data):
+        head = struct.pack("<Q", len(data))
+        crcs = [struct.pack("<I", masked_value(one)) for one in (head, data)]
+        return head + crcs[0] + data + crcs[1]
+
+    def entry(key, row):
+        return record(struct.pack("<Bq", 9, key) + b"".join(struct.pack("<Bf", 21, x) for x in row))
+
+    path = tmp_path / "t-00000-of-00001"
+    path.write_bytes(entry(1, [1, 2]) + entry(-2, [3, 4]))
+    assert by_id(migrate.hash_tables(tmp_path / "t")["t"]) == {1: [1, 2], -2: [3, 4]}
+    path.write_bytes(entry(1, [1, 2]) + entry(2, [3]))
+    with pytest.raises(BadInput, match="id 2 has 1 numbers in its row, others 2"):
+        migrate.hash_tables(tmp_path)["t"].read()
+
+
+def test_hugectr_files_are_keys_and_rows(tmp_path):
+    folder = tmp_path / "dcn0_sparse_100.model"
+    folder.mkdir()
+    (folder / "key").write_bytes(np.array([7, 3], "<i8").tobytes())
+    (folder / "emb_vector").write_bytes(np.arange(6, dtype="<f4").tobytes())
+    assert by_id(migrate.hash_tables(folder)[folder.name]) == {7: [0, 1, 2], 3: [3, 4, 5]}
+
+
+def test_sok_files_are_read_by_their_meta_info(tmp_path):
+    def head(kind, slot, dtype):
+        return (
+            b"user".rjust(256) + struct.pack(">I", kind) + slot.rjust(32) + struct.pack(">I", dtype)
+        )
+
+    meta = struct.pack(">4IQ", 1, 1, 5, 2, 3) + b"user".rjust(256) + b"Adam".rjust(32)
+    (tmp_path / "meta_info").write_bytes(meta)
+    keys, rows = np.array([7, 3, 9], "<i8"), np.arange(6, dtype="<f4")
+    (tmp_path / "user-key").write_bytes(head(0, b"", 1) + keys.tobytes())
+    (tmp_path / "user-weight").write_bytes(head(1, b"", 5) + rows.tobytes())
+    (tmp_path / "user-Adam-m").write_bytes(head(2, b"m", 5) + (rows + 10).tobytes())
+    table = migrate.hash_tables(tmp_path)["user"]
+    assert by_id(table) == {7: [0, 1], 3: [2, 3], 9: [4, 5]}
+    assert by_id(table.slots["Adam_m"])[9] == [14, 15]
+    (tmp_path / "user-weight").write_bytes(head(1, b"", 5) + rows[:5].tobytes())
+    with pytest.raises(BadInput, match="not the 3 rows"):
+        migrate.hash_tables(tmp_path)
+
+
+def test_an_unknown_path_is_named(tmp_path):
+    with pytest.raises(BadInput, match="is a directory"):
+        migrate.hash_tables(tmp_path)
+    with pytest.raises(UsageError, match="rows_per_chunk is 0"):
+        next(migrate.hash_tables(TFRA / "in_bundle")["user/deep_user"].chunks(0))
