@@ -34,15 +34,10 @@ def hash_tables(
     Raises BadInput for damaged, incomplete or unknown files.
     """
     if not isinstance(source, Checkpoint):
-        path = os.fspath(source)
-        found = None
-        if os.path.isdir(path):
-            found = raw_tables(path, key_dtype, dtype)
-        if found is None and not os.path.exists(path + ".index"):
-            found = monolith_tables(path)
+        found = other_tables(source, key_dtype, dtype)
         if found is not None:
             return found
-        source = open_checkpoint(path)
+        source = open_checkpoint(os.fspath(source))
     if newer is not None and not isinstance(newer, Checkpoint):
         newer = open_checkpoint(os.fspath(newer))
     beside = source.prefix + ".meta"
@@ -54,3 +49,14 @@ def hash_tables(
     if strange and sentinels:
         raise BadInput(f"{source.prefix} has no hash table {strange[0]!r} to give sentinels for")
     return tensor_tables(source, known, newer)
+
+
+def other_tables(
+    source: Union[str, os.PathLike], key_dtype: str = "int64", dtype: str = "float32"
+) -> Optional[Dict[str, HashTable]]:
+    """The hash tables of files that are no checkpoint; None where `source` is none of these."""
+    path = os.fspath(source)
+    found = raw_tables(path, key_dtype, dtype) if os.path.isdir(path) else None
+    if found is None and not os.path.exists(path + ".index"):
+        found = monolith_tables(path)
+    return found

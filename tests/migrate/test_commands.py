@@ -18,7 +18,7 @@ def run(capsys, *argv):
 
 
 def test_inspect_lists_every_tensor_and_the_totals(tf2_checkpoints, capsys):
-    code, out, _ = run(capsys, "inspect", tf2_checkpoints / "adagrad_ref")
+    code, out, _ = run(capsys, "inspect", tf2_checkpoints / "adagrad_ref", "--index")
     assert code == 0
     lines = {line.split()[0]: line.split() for line in out.splitlines() if line}
     assert lines["user"] == ["user", "float32", "31x8", "3", "variable", "992"]
@@ -28,7 +28,7 @@ def test_inspect_lists_every_tensor_and_the_totals(tf2_checkpoints, capsys):
 
 
 def test_inspect_speaks_json(tf2_checkpoints, capsys):
-    code, out, _ = run(capsys, "inspect", tf2_checkpoints / "slices", "--json")
+    code, out, _ = run(capsys, "inspect", tf2_checkpoints / "slices", "--json", "--index")
     report = json.loads(out)
     assert (code, report["schema"]) == (0, "semisync.inspect/1")
     both = next(one for one in report["tensors"] if one["name"] == "both")

@@ -283,6 +283,25 @@ def deeprec(out):
             )
 
 
+def suspicious(out):
+    """A table with rows of NaN, infinity and zero, and rows that Adam or Adagrad never touched."""
+    values = np.ones((2000, 64), np.float32) * 3
+    values[[7, 1999], 5] = np.nan, -np.inf
+    values[[0, 11, 1500]] = 0
+    tensors = {"t": values, "half": values.astype(np.float16)}
+    for slot, initial in (("Adagrad", 0.1), ("Adam", 0), ("Adam_1", 0)):
+        state = np.full((2000, 64), initial, np.float32)
+        state[5:, 3] += 1  # rows 0 to 4 are untouched
+        tensors[("half/" if slot == "Adagrad" else "t/") + slot] = state
+    with tf.Graph().as_default(), session() as sess:
+        keys, arrays = zip(*sorted(tensors.items()))
+        feeds = [tf.placeholder(array.dtype, array.shape) for array in arrays]
+        feeds[keys.index("half")] = tf.cast(feeds[keys.index("t")], tf.bfloat16)
+        prefix = os.path.join(out, "suspicious")
+        save = io_ops.save_v2(prefix, keys, [""] * len(keys), feeds)
+        sess.run(save, {f: a for k, f, a in zip(keys, feeds, arrays) if k != "half"})
+
+
 def many(out):
     """9,000 names: an index of several blocks."""
     with tf.Graph().as_default(), session() as sess:
@@ -329,6 +348,7 @@ def main(out):
     by_objects(out)
     lookup_tables(out)
     deeprec(out)
+    suspicious(out)
     many(out)
     if "--large" in sys.argv:
         large(out)

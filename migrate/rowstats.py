@@ -1,0 +1,186 @@
+"""What the rows of a table look like: norms, and rows that deserve a look. Streams; one chunk.
+
+A row is suspicious when it holds a NaN or an infinity, when it is all zero, or when it was never
+updated: then every optimizer slot still has the value that TensorFlow gives it by default (0.1 for
+Adagrad's and FTRL's accumulators, 1 for RMSProp's mean square, else 0).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy
+
+from migrate.sources.bundle import Checkpoint
+from migrate.sources.dtypes import BY_NAME
+from migrate.sources.hashed import HashTable
+
+_CHUNK = 4 << 20  # bytes of one chunk of one tensor
+_EXAMPLES = 5  # rows that are named of each suspicious sort
+
+# By the optimizer's name in the slot's and the slot's number, or by the name in an object graph.
+_INITIAL: Dict[str, Tuple[float, ...]] = {
+    "Adadelta": (0, 0),
+    "Adagrad": (0.1,),
+    "AdagradDA": (0, 0.1),
+    "Adam": (0, 0),
+    "AdaMax": (0, 0),
+    "Ftrl": (0.1, 0),
+    "Momentum": (0,),
+    "ProximalAdagrad": (0.1,),
+    "RMSProp": (1, 0, 0),
+    "accumulator": (0.1,),
+    "accum": (0.1,),
+    "linear": (0,),
+    "m": (0,),
+    "momentum": (0,),
+    "rms": (1,),
+    "v": (0,),
+}
+_LEAF = re.compile(r"(\w+?)(?:_(\d+))?$")
+
+
+class Suspects(NamedTuple):
+    """How many rows, and the first of them (row numbers, or ids of a hash table)."""
+
+    total: int
+    first: Tuple[Any, ...]
+
+
+class RowStatistics(NamedTuple):
+    """rows, dim: of the table. norm_mean, norm_max: of the rows' Euclidean norms, finite rows only,
+    None where there are none. never_updated: None where no slot can tell."""
+
+    rows: int
+    dim: int
+    norm_mean: Optional[float]
+    norm_max: Optional[float]
+    not_finite: Suspects
+    all_zero: Suspects
+    never_updated: Optional[Suspects]
+
+
+def slots_of(checkpoint: Checkpoint) -> Dict[str, Dict[str, str]]:
+    """For each variable its slots: name of the tensor by the slot's own name."""
+    found: Dict[str, Dict[str, str]] = {}
+    graph = checkpoint.objects().slots
+    for name, info in checkpoint.items():
+        if name in graph:
+            found.setdefault(graph[name].variable, {})[graph[name].name] = name
+        elif info.kind == "slot" and "/." not in name:
+            variable, _, leaf = name.rpartition("/")
+            found.setdefault(variable, {})[leaf] = name
+    return found
+
+
+def variables(checkpoint: Checkpoint) -> List[str]:
+    """Names of the variables of trained numbers, without the rows of hash tables."""
+    return [
+        name
+        for name, info in checkpoint.items()
+        if info.kind == "variable"
+        and BY_NAME[info.dtype].is_floating
+        and not (name.endswith("-values") and name[:-7] + "-keys" in checkpoint)
+    ]
+
+
+def of_variable(checkpoint: Checkpoint, name: str, slots: Dict[str, str]) -> RowStatistics:
+    """Reads the variable and its slots from front to back, verified."""
+    info = checkpoint[name]
+    row_bytes = info.nbytes // info.shape[0] if info.shape[0] else 0
+    per_chunk = max(_CHUNK // max(row_bytes, 1), 1)
+    known = {slot: _initial(slot) for slot in slots}
+    told = {slots[slot]: value for slot, value in known.items() if value is not None}
+    told = {slot: value for slot, value in told.items() if checkpoint[slot].shape == info.shape}
+    streams = [checkpoint.chunks(slot, per_chunk) for slot in told]
+    counter = _Counter(bool(streams))
+    for first, values in checkpoint.chunks(name, per_chunk):
+        untouched = numpy.ones(len(values), bool)
+        for stream, value in zip(streams, told.values()):
+            state = _numbers(next(stream)[1])
+            untouched &= (state == state.dtype.type(value)).all(axis=1)
+        counter.add(_numbers(values), numpy.arange(first, first + len(values)), untouched)
+    return counter.result()
+
+
+def of_table(table: HashTable) -> RowStatistics:
+    """Reads a hash table; its slots have an order of their own and are not joined."""
+    row_bytes = 4 * int(numpy.prod(table.value_shape, dtype=numpy.int64))
+    counter = _Counter(False)
+    for rows in table.chunks(max(_CHUNK // max(row_bytes, 8), 1)):
+        if rows.values is not None and len(rows):
+            counter.add(_numbers(rows.values), rows.keys, None)
+    return counter.result()
+
+
+def _initial(slot: str) -> Optional[float]:
+    match = _LEAF.match(slot)
+    values = _INITIAL.get(match[1], ()) if match else ()
+    number = int(match[2] or 0) if match else 0
+    return values[number] if number < len(values) else None
+
+
+def _numbers(values: numpy.ndarray) -> numpy.ndarray:
+    """`values` as rows [n, dim] of a type that can be calculated with."""
+    if values.dtype.names == ("bfloat16",):
+        bits = values["bfloat16"].astype(numpy.uint32) << numpy.uint32(16)
+        values = bits.view(numpy.float32)
+    return values.reshape(len(values), -1)
+
+
+class _Counter:
+    """Adds up chunks."""
+
+    def __init__(self, with_slots: bool) -> None:
+        self._rows, self._dim, self._finite = 0, 0, 0
+        self._sum, self._max = 0.0, 0.0
+        self._suspects: List[Tuple[int, List[Any]]] = [(0, []), (0, []), (0, [])]
+        self._with_slots = with_slots
+
+    def add(
+        self, values: numpy.ndarray, names: numpy.ndarray, untouched: Optional[numpy.ndarray]
+    ) -> None:
+        """values [n, dim], names [n] of the rows, untouched [n] by their slots."""
+        self._rows += len(values)
+        self._dim = values.shape[1]
+        finite = numpy.isfinite(values).all(axis=1) if values.dtype.kind == "f" else None
+        good = values if finite is None or finite.all() else values[finite]
+        norms = numpy.sqrt(numpy.einsum("ij,ij->i", good, good, dtype=numpy.float64))
+        self._finite += len(good)
+        self._sum += float(norms.sum())
+        self._max = max(self._max, float(norms.max(initial=0)))
+        zero = ~values.any(axis=1)
+        masks = [None if finite is None else ~finite, zero, untouched]
+        for index, mask in enumerate(masks):
+            if mask is not None and mask.any():
+                count, first = self._suspects[index]
+                first = (first + names[mask][:_EXAMPLES].tolist())[:_EXAMPLES]
+                self._suspects[index] = (count + int(mask.sum()), first)
+
+    def result(self) -> RowStatistics:
+        """The sums."""
+        not_finite, zero, untouched = (Suspects(n, tuple(first)) for n, first in self._suspects)
+        return RowStatistics(
+            self._rows,
+            self._dim,
+            self._sum / self._finite if self._finite else None,
+            self._max if self._finite else None,
+            not_finite,
+            zero,
+            untouched if self._with_slots else None,
+        )
+
+
+def _text(name: Any) -> Any:
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else name
+
+
+def described(statistics: RowStatistics) -> Dict[str, Any]:
+    """As plain data for JSON; ids that are bytes become text."""
+    plain = statistics._asdict()
+    for key in ("not_finite", "all_zero", "never_updated"):
+        if plain[key] is not None:
+            first = [_text(one) for one in plain[key].first]
+            plain[key] = {"count": plain[key].total, "first": first}
+    return plain
