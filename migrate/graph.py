@@ -14,11 +14,9 @@ Source: tensorflow/core/protobuf/meta_graph.proto and tensorflow/core/framework/
 
 from __future__ import annotations
 
-import mmap
-import os
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from migrate.sources.files import open_regular
+from migrate.sources.files import open_file
 from migrate.sources.wire import fields, message, numbers, text
 from semisync.errors import BadInput
 
@@ -46,12 +44,12 @@ class Graph(NamedTuple):
 
 def read_graph(path: str) -> Graph:
     """The graph of the MetaGraph at `path`; BadInput where the file is none."""
-    with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if not 0 < size <= _MAX_META:
-            raise BadInput(f"{path} has {size} bytes, expected a MetaGraph of 1 to {_MAX_META}")
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            data = memoryview(bytes(mapped))
+    with open_file(path) as file:
+        if not 0 < file.size <= _MAX_META:
+            raise BadInput(
+                f"{path} has {file.size} bytes, expected a MetaGraph of 1 to {_MAX_META}"
+            )
+        data = memoryview(file.read(0, file.size, path))
     nodes: Dict[str, Node] = {}
     scope = None
     for field, value in fields(data, path):

@@ -8,6 +8,7 @@ from typing import Dict, Mapping, Optional, Union
 from migrate.graph import read_graph
 from migrate.sentinels import find_sentinels
 from migrate.sources.bundle import Checkpoint, open_checkpoint
+from migrate.sources.files import size_of
 from migrate.sources.hashed import HashTable
 from migrate.sources.monolith import monolith_tables
 from migrate.sources.raw_tables import raw_tables
@@ -42,7 +43,7 @@ def hash_tables(
         newer = open_checkpoint(os.fspath(newer))
     beside = source.prefix + ".meta"
     known: Dict[str, Sentinels] = {}
-    if meta is not None or os.path.exists(beside):
+    if meta is not None or size_of(beside) is not None:
         known = find_sentinels(read_graph(os.fspath(meta or beside)))
     known.update(sentinels or {})
     strange = sorted(set(known) - {name[:-5] for name in source if name.endswith("-keys")})
@@ -57,6 +58,6 @@ def other_tables(
     """The hash tables of files that are no checkpoint; None where `source` is none of these."""
     path = os.fspath(source)
     found = raw_tables(path, key_dtype, dtype) if os.path.isdir(path) else None
-    if found is None and not os.path.exists(path + ".index"):
+    if found is None and size_of(path + ".index") is None:
         found = monolith_tables(path)
     return found

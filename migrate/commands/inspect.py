@@ -14,6 +14,7 @@ from typing import Any, Dict, List, Optional
 from migrate import rowstats
 from migrate.sources.bundle import Checkpoint, open_checkpoint
 from migrate.sources.dtypes import BY_NAME
+from migrate.sources.files import size_of
 from migrate.sources.hashed import HashTable
 from migrate.tables import hash_tables, other_tables
 from semisync.errors import BadInput
@@ -66,10 +67,7 @@ def describe(checkpoint: Checkpoint, values: bool = True) -> Dict[str, Any]:
         }
         for name, info in checkpoint.items()
     ]
-    report["shards"] = [
-        {"path": path, "bytes": os.path.getsize(path) if os.path.isfile(path) else None}
-        for path in checkpoint.shard_paths()
-    ]
+    report["shards"] = [{"path": path, "bytes": size_of(path)} for path in checkpoint.shard_paths()]
     report["bytes"] = sum(info.nbytes for info in checkpoint.values())
     if values and all(shard["bytes"] is not None for shard in report["shards"]):
         slots = rowstats.slots_of(checkpoint)

@@ -26,8 +26,9 @@ import numpy
 from migrate.sources import kinds, objects
 from migrate.sources.dtypes import DType
 from migrate.sources.entries import Piece, Tensor, read_index, volume
-from migrate.sources.files import index_path, of_saved_model, v1_tables
+from migrate.sources.files import index_path, of_saved_model, size_of, v1_tables
 from migrate.sources.info import Slice, TensorInfo, row_blocks
+from migrate.sources.remote import is_remote
 from migrate.sources.shards import PieceStream, Shards
 from migrate.sources.strings import StringStream
 from migrate.sources.v1 import SliceStream, Tables, read_v1
@@ -59,7 +60,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
     """Mapping of tensor names to TensorInfo; `read` and `chunks` give the values."""
 
     def __init__(self, prefix: str, checksums: bool = True) -> None:
-        self.prefix = os.path.abspath(prefix)
+        self.prefix = prefix if is_remote(prefix) else os.path.abspath(prefix)
         self._tensors, self._store = self._open(checksums)
         kind = kinds.classify({name: (t.dtype, t.shape) for name, t in self._tensors.items()})
         self._infos = {name: _info(tensor, kind[name]) for name, tensor in self._tensors.items()}
@@ -99,15 +100,19 @@ class Checkpoint(Mapping[str, TensorInfo]):
         tensor = self._tensor(name)
         first, last = _range(rows, tensor.shape, name)
         dtype = _array_type(tensor, name)
-        self._check_extents(tensor, name)
+        touched = [
+            piece
+            for piece in map(_with_rows, tensor.pieces)
+            if max(piece.start[0], first) < min(piece.start[0] + piece.shape[0], last)
+        ]
+        for piece in touched:  # the data files are long enough: asked before memory is taken
+            self._store.check_extent(piece, self._where(piece, name))
         out = numpy.empty((last - first,) + tensor.shape[1:], dtype)
-        for piece in map(_with_rows, tensor.pieces):
+        for piece in touched:
             begin = max(piece.start[0], first)
             end = min(piece.start[0] + piece.shape[0], last)
-            if begin < end:
-                skip = (begin - piece.start[0]) * volume(piece.shape[1:])
-                stream = self._stream(piece, name, skip)
-                stream.fill(out[_columns(piece, slice(begin - first, end - first, 1))])
+            stream = self._stream(piece, name, (begin - piece.start[0]) * volume(piece.shape[1:]))
+            stream.fill(out[_columns(piece, slice(begin - first, end - first, 1))])
         return out if tensor.shape else out.reshape(())
 
     def verify(self, name: str) -> None:
@@ -166,7 +171,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
             yield first, out
 
     def _open(self, checksums: bool) -> Tuple[Dict[str, Tensor], Store]:
-        if not os.path.exists(self.prefix + ".index"):
+        if size_of(self.prefix + ".index") is None:
             tables = v1_tables(self.prefix)
             if tables:
                 return read_v1(tables)
@@ -185,11 +190,6 @@ class Checkpoint(Mapping[str, TensorInfo]):
         at = f", slice at {list(piece.start)}" if self._tensors[name].partitioned else ""
         return f"{self.prefix}: tensor {name!r}{at}"
 
-    def _check_extents(self, tensor: Tensor, name: str) -> None:
-        """That the data files are as long as the index says: asked before memory is taken."""
-        for piece in tensor.pieces:
-            self._store.check_extent(piece, self._where(piece, name))
-
     def _stream(self, piece: Piece, name: str, skip: int = 0) -> Stream:
         dtype = self._tensors[name].dtype
         return self._store.stream(piece, dtype, self._where(piece, name), skip)
@@ -198,7 +198,8 @@ class Checkpoint(Mapping[str, TensorInfo]):
 def open_checkpoint(prefix: str, checksums: bool = True) -> Checkpoint:
     """Opens the checkpoint whose files are `prefix`.index and `prefix`.data-*.
 
-    Instead of these, `prefix` may be that of a V1 checkpoint, or the directory of a SavedModel.
+    Instead of these, `prefix` may be that of a V1 checkpoint, or the directory of a SavedModel; it
+    may be a URL that fsspec serves (s3://, gs://, hdfs://), except for V1.
     checksums: False reads data without checking its crc32c, for what was verified before; the
     index is checked always.
     Raises BadInput where there is none, where it is damaged, or where its format is another.

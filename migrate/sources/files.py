@@ -1,11 +1,12 @@
 """Opening the files of a checkpoint, and saying clearly what stands there instead of one.
 
 Only regular files are opened: a pipe or a device would make a reader wait for ever. `StoredFile`
-is the one seam between the readers and where the bytes are.
+is the one seam between the readers and where the bytes are, a disk or what fsspec serves.
 """
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import stat
@@ -13,12 +14,32 @@ from typing import BinaryIO, List, Optional
 
 import numpy
 
+from migrate.sources import remote
 from semisync.errors import BadInput
 
 TABLE_MAGIC = 0xDB4775248B80FB57.to_bytes(8, "little")
 
 _SUFFIX = re.compile(r"(\.index|\.meta|\.data-\d{5}-of-\d{5})$")
 _V1_SHARD = re.compile(r"-\d{5}-of-\d{5}$")
+
+
+def size_of(path: str) -> Optional[int]:
+    """Bytes of the file at a path or URL; None where there is no file."""
+    if remote.is_remote(path):
+        return remote.size_of(path)
+    return os.path.getsize(path) if os.path.isfile(path) else None
+
+
+def starting_with(prefix: str) -> List[str]:
+    """Files whose paths begin with `prefix`."""
+    if remote.is_remote(prefix):
+        return remote.starting_with(prefix)
+    return glob.glob(glob.escape(prefix) + "*")
+
+
+def open_file(path: str) -> StoredFile:
+    """The file at a path or URL; BadInput where it is missing or not a regular file."""
+    return RemoteFile(path) if remote.is_remote(path) else StoredFile(path)
 
 
 class StoredFile:
@@ -79,6 +100,28 @@ class StoredFile:
             )
 
 
+class RemoteFile(StoredFile):
+    """The same through fsspec."""
+
+    step = 16 << 20
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        size = remote.size_of(path)
+        if size is None:
+            raise BadInput(f"{path} cannot be opened: there is no such file")
+        self.size = size
+        self._ranges = remote.Ranges(path, size)
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+    def read_into(self, offset: int, buffer: numpy.ndarray, where: str) -> None:
+        """See StoredFile."""
+        self.check_extent(offset, buffer.size, where)
+        self._ranges.read_into(offset, buffer, where)
+
+
 def open_regular(path: str) -> BinaryIO:
     """Opens `path` unbuffered for reading; BadInput where it is missing or not a regular file."""
     try:
@@ -93,7 +136,7 @@ def open_regular(path: str) -> BinaryIO:
 def index_path(prefix: str) -> str:
     """Path of the index of the checkpoint `prefix`; BadInput names what was found instead."""
     index = prefix + ".index"
-    if os.path.exists(index):
+    if size_of(index) is not None or os.path.exists(index):
         return index
     if os.path.isdir(prefix):
         raise BadInput(
@@ -108,15 +151,15 @@ def index_path(prefix: str) -> str:
 def of_saved_model(directory: str) -> Optional[str]:
     """Prefix of the variables of the SavedModel in `directory`; None where there is none."""
     prefix = os.path.join(directory, "variables", "variables")
-    return prefix if os.path.exists(prefix + ".index") else None
+    return prefix if size_of(prefix + ".index") is not None else None
 
 
 def v1_tables(prefix: str) -> List[str]:
     """Paths of the tables of a V1 checkpoint: `prefix` itself or all PREFIX-00000-of-0000N.
 
-    Empty where there are none; BadInput where one of several is missing.
+    Empty where there are none, and for a URL; BadInput where one of several is missing.
     """
-    if _SUFFIX.search(prefix):
+    if remote.is_remote(prefix) or _SUFFIX.search(prefix):
         return []
     if os.path.isfile(prefix):
         shard = _V1_SHARD.search(prefix)

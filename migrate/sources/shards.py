@@ -14,7 +14,7 @@ import numpy
 
 from migrate.sources import crc32c
 from migrate.sources.entries import Piece
-from migrate.sources.files import StoredFile
+from migrate.sources.files import StoredFile, open_file
 from semisync.errors import BadInput
 
 _MAX_OPEN = 64  # data files kept open at a time
@@ -63,7 +63,7 @@ class Shards:
             self._open.popitem()[1].close()
 
     def _file(self, shard: int) -> StoredFile:
-        file = self._open.pop(shard, None) or StoredFile(self.path(shard))
+        file = self._open.pop(shard, None) or open_file(self.path(shard))
         self._open[shard] = file
         if len(self._open) > _MAX_OPEN:
             self._open.popitem(last=False)[1].close()

@@ -20,7 +20,7 @@ from typing import Iterator, List, NamedTuple, Optional, Tuple
 import numpy
 
 from migrate.sources import crc32c, snappy
-from migrate.sources.files import TABLE_MAGIC, StoredFile
+from migrate.sources.files import TABLE_MAGIC, StoredFile, open_file
 from migrate.sources.wire import varint
 from semisync.errors import BadInput
 
@@ -39,7 +39,7 @@ class Table:
     """An open table. Every block is checked when it is read; one is held at a time."""
 
     def __init__(self, path: str) -> None:
-        self._file = StoredFile(path)
+        self._file = open_file(path)
         self.path = path
         self._lasts: List[bytes] = []  # a key at or after the last one of each block
         self._blocks: List[_Handle] = []

@@ -14,13 +14,13 @@ Read from their sources; DeepRec's files have not been seen here, TFRA's have.
 from __future__ import annotations
 
 import dataclasses
-import glob
 import re
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import numpy
 
 from migrate.sources.bundle import Checkpoint
+from migrate.sources.files import starting_with
 from migrate.sources.hashed import HashTable, Rows
 from migrate.sources.kinds import OPTIMIZERS
 from semisync.errors import BadInput
@@ -211,7 +211,7 @@ def _check_offsets(checkpoint: Checkpoint, name: str, suffix: str, count: int, w
 def _refuse_ssd(checkpoint: Checkpoint, parts: List[Tuple[int, str]], where: str) -> None:
     for _, name in parts:
         prefix = f"{checkpoint.prefix}-{name.replace('/', '_')}-ssd_record"
-        if glob.glob(glob.escape(prefix) + "*"):
+        if starting_with(prefix):
             raise BadInput(
                 f"{where} keeps a part of its rows in SSD files ({prefix}*), whose layout has no "
                 "description to read them by; restore it with storage type DRAM and save it again"
