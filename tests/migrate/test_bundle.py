@@ -1,6 +1,7 @@
 """Reading checkpoints: every tensor as TensorFlow's own reader gives it, bit for bit."""
 
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
@@ -194,6 +195,46 @@ def test_a_range_of_rows_reads_only_the_bytes_of_these_rows(tf2_checkpoints, mon
     with migrate.open_checkpoint(tf2_checkpoints / "large") as checkpoint:
         assert checkpoint.read("large", rows=slice(297500, 297502)).shape == (2, 64)
     assert sum(read) == 2 * 64 * 4
+
+
+def test_what_a_range_cannot_check_verify_does(tf2_checkpoints, tmp_path):
+    for file in tf2_checkpoints.glob("slices.[id]*"):
+        shutil.copy(file, tmp_path)
+    data = tmp_path / "slices.data-00000-of-00001"
+    with migrate.open_checkpoint(tmp_path / "slices") as checkpoint:
+        whole = checkpoint.read("rows")
+        changed = bytearray(data.read_bytes())
+        at = changed.index(whole[66].tobytes())  # a row of the slice of rows 64 to 99
+        changed[at] ^= 1
+        data.write_bytes(changed)
+        assert np.array_equal(checkpoint.read("rows", rows=slice(70, 90)), whole[70:90])
+        assert np.array_equal(checkpoint.read("rows", rows=slice(0, 64)), whole[:64])
+        for call in (
+            lambda: checkpoint.read("rows"),
+            lambda: checkpoint.read("rows", rows=slice(60, 100)),
+            lambda: checkpoint.verify("rows"),
+            lambda: list(checkpoint.chunks("rows", 7)),
+        ):
+            with pytest.raises(BadInput, match="slice at \\[64, 0\\] has crc32c"):
+                call()
+        checkpoint.verify("columns")
+    with migrate.open_checkpoint(tmp_path / "slices", checksums=False) as checkpoint:
+        assert (checkpoint.read("rows") != whole).sum() == 1
+        checkpoint.verify("rows")
+
+
+def test_a_range_needs_only_the_data_file_of_its_rows(checkpoints, tmp_path):
+    refused = 0
+    for missing in checkpoints.glob("adagrad_ref.data-*"):
+        for file in checkpoints.glob("adagrad_ref.*"):
+            shutil.copy(file, tmp_path)
+        (tmp_path / missing.name).unlink()
+        with migrate.open_checkpoint(tmp_path / "adagrad_ref") as checkpoint:
+            try:
+                assert checkpoint.read("user", rows=slice(2, 3)).shape == (1, 8)
+            except BadInput:
+                refused += 1
+    assert refused == 1
 
 
 def test_uneven_partitions_cannot_be_interleaved(tf2_checkpoints):
