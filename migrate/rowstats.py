@@ -15,6 +15,7 @@ import numpy
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.hashed import HashTable
+from migrate.sources.tensor_tables import stored_tables
 
 _CHUNK = 4 << 20  # bytes of one chunk of one tensor
 _EXAMPLES = 5  # rows that are named of each suspicious sort
@@ -76,12 +77,11 @@ def slots_of(checkpoint: Checkpoint) -> Dict[str, Dict[str, str]]:
 
 def variables(checkpoint: Checkpoint) -> List[str]:
     """Names of the variables of trained numbers, without the rows of hash tables."""
+    hashed = {name + "-values" for name in stored_tables(checkpoint)}
     return [
         name
         for name, info in checkpoint.items()
-        if info.kind == "variable"
-        and BY_NAME[info.dtype].is_floating
-        and not (name.endswith("-values") and name[:-7] + "-keys" in checkpoint)
+        if info.kind == "variable" and BY_NAME[info.dtype].is_floating and name not in hashed
     ]
 
 
@@ -109,7 +109,7 @@ def of_table(table: HashTable) -> RowStatistics:
     row_bytes = 4 * int(numpy.prod(table.value_shape, dtype=numpy.int64))
     counter = _Counter(False)
     for rows in table.chunks(max(_CHUNK // max(row_bytes, 8), 1)):
-        if rows.values is not None and len(rows):
+        if rows.values is not None and rows.keys.size:
             counter.add(_numbers(rows.values), rows.keys, None)
     return counter.result()
 

@@ -12,7 +12,7 @@ from migrate.sources.files import size_of
 from migrate.sources.hashed import HashTable
 from migrate.sources.monolith import monolith_tables
 from migrate.sources.raw_tables import raw_tables
-from migrate.sources.tensor_tables import Sentinels, tensor_tables
+from migrate.sources.tensor_tables import Sentinels, stored_tables, tensor_tables
 from semisync.errors import BadInput
 
 
@@ -46,7 +46,7 @@ def hash_tables(
     if meta is not None or size_of(beside) is not None:
         known = find_sentinels(read_graph(os.fspath(meta or beside)))
     known.update(sentinels or {})
-    strange = sorted(set(known) - {name[:-5] for name in source if name.endswith("-keys")})
+    strange = sorted(set(known) - set(stored_tables(source)))
     if strange and sentinels:
         raise BadInput(f"{source.prefix} has no hash table {strange[0]!r} to give sentinels for")
     return tensor_tables(source, known, newer)

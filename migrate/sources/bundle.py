@@ -84,6 +84,11 @@ class Checkpoint(Mapping[str, TensorInfo]):
         """Closes the data files; a later read opens them again."""
         self._store.close()
 
+    @property
+    def num_shards(self) -> int:
+        """Number of data files."""
+        return len(self._store.paths)
+
     def shard_paths(self) -> List[str]:
         """Paths of the data files."""
         return self._store.paths

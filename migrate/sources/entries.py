@@ -192,6 +192,7 @@ def _tensor(
 def box(
     extents: Tuple[Extent, ...], full: Tuple[int, ...], where: str
 ) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
+    """Start and shape of a slice of a tensor of shape `full`, within which it must lie."""
     if len(extents) != len(full):
         raise BadInput(f"{where} has {len(full)} dimensions, but a slice of {len(extents)}")
     start = tuple(first for first, _ in extents)

@@ -35,9 +35,6 @@ class Rows(NamedTuple):
     freqs: Optional[numpy.ndarray] = None
     versions: Optional[numpy.ndarray] = None
 
-    def __len__(self) -> int:
-        return len(self.keys)
-
     def only(self, kept: numpy.ndarray) -> Rows:
         """The rows that the mask `kept` [n] selects."""
         others = [None if one is None else one[kept] for one in self[1:]]

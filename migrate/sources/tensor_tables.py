@@ -88,7 +88,7 @@ class TensorPart:
             if len(replaced):
                 at = numpy.searchsorted(replaced, rows.keys).clip(max=len(replaced) - 1)
                 rows = rows.only(replaced[at] != rows.keys)
-            if len(rows):
+            if rows.keys.size:
                 yield rows
 
     def _replaced(self) -> numpy.ndarray:
@@ -108,10 +108,9 @@ def tensor_tables(
     checkpoint of a later step, whose rows replace those of the same key.
     """
     found: Dict[str, List[Tuple[int, str]]] = {}
-    for name in checkpoint:
-        if name.endswith("-keys") and name[:-5] + "-values" in checkpoint:
-            table, part = _identity(name[:-5])
-            found.setdefault(table, []).append((part, name[:-5]))
+    for name in stored_tables(checkpoint):
+        table, part = _identity(name)
+        found.setdefault(table, []).append((part, name))
     tables = {
         table: _table(checkpoint, table, sorted(parts), dict(sentinels or {}), newer)
         for table, parts in found.items()
@@ -119,6 +118,18 @@ def tensor_tables(
     if newer is not None:
         _check_newer(tables, newer)
     return with_slots(tables)
+
+
+def stored_tables(checkpoint: Checkpoint) -> List[str]:
+    """Names before `-keys` of the parts of all hash tables: where `-values` stands beside ids."""
+    return [
+        name[:-5]
+        for name, info in checkpoint.items()
+        if name.endswith("-keys")
+        and name[:-5] + "-values" in checkpoint
+        and info.dtype in ("int32", "int64", "string")
+        and (len(info.shape) == 1 or info.shape[1:] == (1,))
+    ]
 
 
 def _identity(name: str) -> Tuple[str, int]:

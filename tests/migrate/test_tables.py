@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import migrate
+from migrate import rowstats
 from migrate.sources.crc32c import masked_value
 from semisync.errors import BadInput, UsageError
+from tests.migrate.table_writer import write_table
 from tests.support.require import shared
 
 TFRA = pathlib.Path(__file__).parent / "data" / "tfra"
@@ -22,7 +24,7 @@ KEPT = {
 def by_id(table, rows_per_chunk=3):
     found = {}
     for rows in table.chunks(rows_per_chunk):
-        assert len(rows) <= rows_per_chunk
+        assert len(rows.keys) <= rows_per_chunk
         for key, value in zip(rows.keys.tolist(), rows.values.tolist()):
             assert key not in found
             found[key] = value
@@ -203,6 +205,19 @@ def test_sok_files_are_read_by_their_meta_info(tmp_path):
     (tmp_path / "user-weight").write_bytes(head(1, b"", 5) + rows[:5].tobytes())
     with pytest.raises(BadInput, match="not the 3 rows"):
         migrate.hash_tables(tmp_path)
+
+
+def test_variables_that_are_only_named_like_a_hash_table_are_none(tmp_path):
+    """The projections of an attention layer, for example."""
+    shape = b"\x12\x08\x12\x02\x08\x02\x12\x02\x08\x03"  # [2, 3]
+    crc = b"\x35" + masked_value(bytes(24)).to_bytes(4, "little")
+    entry = b"\x08\x01" + shape + b"\x28\x18" + crc
+    entries = [(b"", b"\x08\x01"), (b"a-keys", entry), (b"a-values", entry)]
+    write_table(tmp_path / "x.index", entries)
+    (tmp_path / "x.data-00000-of-00001").write_bytes(bytes(24))
+    assert migrate.hash_tables(tmp_path / "x") == {}
+    with migrate.open_checkpoint(tmp_path / "x") as checkpoint:
+        assert rowstats.variables(checkpoint) == ["a-keys", "a-values"]
 
 
 def test_an_unknown_path_is_named(tmp_path):
