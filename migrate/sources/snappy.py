@@ -12,13 +12,13 @@ from typing import Tuple
 from migrate.sources.wire import varint
 from semisync.errors import BadInput
 
-_MAX_RATIO = 64  # a 3-byte copy yields at most 64 bytes, so a true ratio stays well below
+MAX_RATIO = 64  # a 3-byte copy yields at most 64 bytes, so a true ratio stays well below
 
 
 def decompress(data: memoryview, where: str) -> bytes:
     """The uncompressed bytes; BadInput for anything that snappy cannot have written."""
     length, position = varint(data, 0, where)
-    if length > _MAX_RATIO * len(data):
+    if length > MAX_RATIO * len(data):
         raise BadInput(f"{where}: a snappy block of {len(data)} bytes claims to hold {length}")
     out = bytearray()
     while position < len(data):

@@ -41,6 +41,7 @@ class Table:
     def __init__(self, path: str) -> None:
         self._file = open_file(path)
         self.path = path
+        self.size = self._file.size
         self._lasts: List[bytes] = []  # a key at or after the last one of each block
         self._blocks: List[_Handle] = []
         for last, value in _entries(_block(self._file, _index_handle(self._file)), path):

@@ -23,6 +23,7 @@ from migrate.sources import entries, varints
 from migrate.sources.dtypes import DTYPES, DType
 from migrate.sources.entries import Extent, Piece, Tensor, volume
 from migrate.sources.ordered_code import slice_key
+from migrate.sources.snappy import MAX_RATIO
 from migrate.sources.table import Table
 from migrate.sources.wire import fields, message, number, text
 from semisync.errors import BadInput
@@ -63,7 +64,14 @@ class Tables:
         return len(self._keys) - 1
 
     def check_extent(self, piece: Piece, where: str) -> None:
-        """A table checks its blocks against its length when it reads them."""
+        """BadInput where the table is too short to hold `piece`: a value takes a byte at least,
+        and snappy makes at most 64 of one."""
+        size = self.table(piece.shard).size
+        if volume(piece.shape) > MAX_RATIO * size:
+            raise BadInput(
+                f"{where} is said to have {volume(piece.shape)} values, but "
+                f"{self.paths[piece.shard]} has {size} bytes"
+            )
 
     def stream(self, piece: Piece, dtype: DType, where: str, skip: int = 0) -> SliceStream:
         """The values of `piece` from element `skip` on."""
@@ -89,6 +97,7 @@ class SliceStream:
     """The values of one slice from front to back; in memory from the first read to the last."""
 
     def __init__(self, tables: Tables, piece: Piece, dtype: DType, where: str, skip: int) -> None:
+        tables.check_extent(piece, where)
         self._tables = tables
         self._piece = piece
         self._dtype = dtype

@@ -8,6 +8,7 @@ import pytest
 
 import migrate
 from semisync.errors import BadInput
+from tests.migrate.table_writer import varint, write_table
 from tests.migrate.test_bundle import same
 from tests.support.require import shared
 
@@ -48,6 +49,20 @@ def test_a_v1_checkpoint_without_one_of_its_tables_is_refused(checkpoints, tmp_p
     shutil.copy(checkpoints / "slices_v1-00000-of-00002", tmp_path)
     with pytest.raises(BadInput, match="lacks its part slices_v1-00001-of-00002"):
         migrate.open_checkpoint(tmp_path / "slices_v1")
+
+
+def test_an_impossible_shape_costs_no_memory(tmp_path):
+    def field(number, data):
+        return bytes([number << 3 | 2]) + varint(len(data)) + data
+
+    shape = field(2, field(2, b"\x08" + varint(1 << 40)))
+    meta = field(1, b"v") + shape + b"\x18\x01" + field(4, field(1, b""))
+    write_table(tmp_path / "x", [(b"", field(1, field(1, meta)))])
+    with migrate.open_checkpoint(tmp_path / "x") as checkpoint:
+        assert checkpoint["v"].shape == (1 << 40,)
+        for call in (lambda: checkpoint.read("v"), lambda: next(checkpoint.chunks("v", 1 << 40))):
+            with pytest.raises(BadInput, match="1099511627776 values"):
+                call()
 
 
 def test_v1_chunks_are_the_whole(checkpoints):
