@@ -22,7 +22,18 @@ from semisync.compat import tf
 from semisync.demo.orphan import end_with_parent
 
 
-def main():
+def leave_scores(out, answers, train, held_out):
+    """Scores the rows of the slice `held_out` by OUT/model, into OUT/scores.npy."""
+    np.save(os.path.join(out, "scores.npy"), score(os.path.join(out, "model"), answers, held_out))
+
+
+def main(training=Training, leave=leave_scores):
+    """The process.
+
+    Args:
+      training: Training, or a class that is made and run as it is.
+      leave: what the chief does after each run, called as `leave_scores`.
+    """
     spec = json.loads(sys.argv[1])
     end_with_parent(spec["parent"])
     tf.disable_v2_behavior()
@@ -43,10 +54,9 @@ def main():
         out = os.path.join(spec["out"], run["name"])
         # A container for each run: the PS keep the runs' variables and queues apart.
         with tf.Graph().as_default() as graph, graph.container(run["name"]), tf.device(place):
-            Training(run, settings, answers, train, task, out).run(server)
+            training(run, settings, answers, train, task, out).run(server)
         if task == 0:
-            scores = score(os.path.join(out, "model"), answers, held_out)
-            np.save(os.path.join(out, "scores.npy"), scores)
+            leave(out, answers, train, held_out)
 
 
 def score(checkpoint, answers, rows):

@@ -13,13 +13,15 @@ DIM = 12  # factors of an id
 HIDDEN = (64, 32)  # units of the dense layers
 
 
-def logits(fields, bags, about, seed):
+def logits(fields, bags, about, seed, normalise=None):
     """Builds the model under the variable names `fields`, `bag` and `tower...`.
 
     Args:
       fields: int [batch, fields]; bags: int [batch, BAG]; both as in `data`.
       about: the sizes, as in `data`.
       seed: of the initial values; equal seeds give equal values, in any process.
+      normalise: (layer [batch, units], its name) -> the same shape, of each hidden layer before its
+        ReLU; None: as it is.
 
     Returns: float32 [batch].
     """
@@ -34,7 +36,7 @@ def logits(fields, bags, about, seed):
     squares = tf.reduce_sum(tf.square(factors), 1)
     pairs = 0.5 * tf.reduce_sum(tf.square(tf.reduce_sum(factors, 1)) - squares, 1)
     width = (len(sizes) + 1) * (1 + DIM)
-    return linear + pairs + _tower(tf.reshape(vectors, [-1, width]), width, seed + 2)
+    return linear + pairs + _tower(tf.reshape(vectors, [-1, width]), width, seed + 2, normalise)
 
 
 def _table(name, rows, seed):
@@ -48,13 +50,15 @@ def _mean_of_bag(table, bags):
     return total / tf.maximum(tf.reduce_sum(there, 1), 1.0)
 
 
-def _tower(layer, width, seed):
+def _tower(layer, width, seed, normalise):
     for number, units in enumerate(HIDDEN + (1,)):
         initial = tf.glorot_uniform_initializer(seed=seed + number)
         kernel = tf.get_variable("tower%d_kernel" % number, [width, units], initializer=initial)
         bias = tf.get_variable("tower%d_bias" % number, initializer=tf.zeros([units]))
         layer = tf.matmul(layer, kernel) + bias
-        layer = tf.nn.relu(layer) if number < len(HIDDEN) else layer
+        if number < len(HIDDEN):
+            layer = normalise(layer, "tower%d_norm" % number) if normalise else layer
+            layer = tf.nn.relu(layer)
         width = units
     return tf.reshape(layer, [-1])
 

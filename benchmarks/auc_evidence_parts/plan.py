@@ -45,8 +45,8 @@ SPLITS = {  # days first <= day < last: to train on, to score
 }
 
 
-def changed(changes):
-    """CHOSEN with other values, given as a list of "NAME=VALUE".
+def changed(changes, settings=CHOSEN):
+    """Settings with other values, given as a list of "NAME=VALUE".
 
     Raises: ValueError, naming what is no setting or no number.
     """
@@ -55,13 +55,13 @@ def changed(changes):
         name, _, value = change.partition("=")
         if name not in Settings._fields:
             raise ValueError("{} is none of {}".format(name, ", ".join(Settings._fields)))
-        whole = isinstance(getattr(CHOSEN, name), (int, type(None)))
+        whole = isinstance(getattr(settings, name), (int, type(None)))
         try:
             values[name] = int(value) if whole else float(value)
         except ValueError:
             kind = "a whole number" if whole else "a number"
             raise ValueError("{}={}: expected {}".format(name, value, kind)) from None
-    return CHOSEN._replace(**values)
+    return settings._replace(**values)
 
 
 def batches(rows, settings, seed):

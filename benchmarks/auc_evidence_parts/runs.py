@@ -52,18 +52,31 @@ def cluster(experiment, seed, modes):
     runs = []
     for name in modes:
         (way, rate), folder = MODES[name], "{}-{}".format(name, seed)
-        os.makedirs(os.path.join(experiment.out, folder))
         runs.append({"name": folder, "mode": way, "seed": seed})
         runs[-1]["learning_rate"] = getattr(experiment.settings, rate)
-    logs = os.path.join(experiment.out, "logs-{}".format(seed))
-    os.makedirs(logs)
+    train(experiment, runs, "benchmarks.auc_evidence_parts.job", "logs-{}".format(seed))
+    for name, run in zip(modes, runs):
+        scores = os.path.join(experiment.out, run["name"], "scores.npy")
+        found = dict(auc=experiment.auc(scores), scores=scores, **measured(experiment, run["name"]))
+        yield dict(run, name=name, mode=name, **found)
+
+
+def train(experiment, runs, module, logs):
+    """Trains `runs`, one after another, on one cluster of processes of `module`.
+
+    Args:
+      runs: dicts as the module takes them; what a run leaves goes into the folder of its "name".
+      logs: the folder of the processes' logs. All folders are made, below the experiment's `out`.
+    """
+    for folder in [logs] + [run["name"] for run in runs]:
+        os.makedirs(os.path.join(experiment.out, folder))
     settings = experiment.settings
     processes = LocalCluster(
         experiment.python,
-        "benchmarks.auc_evidence_parts.job",
+        module,
         ps=settings.ps,
         workers=settings.workers,
-        logs=logs,
+        logs=os.path.join(experiment.out, logs),
         cwd=ROOT,
     )
     with processes:
@@ -75,11 +88,10 @@ def cluster(experiment, seed, modes):
             runs=runs,
         )
         processes.wait(TIMEOUT * len(runs))
-    for name, run in zip(modes, runs):
-        yield dict(run, name=name, mode=name, **_collected(experiment, run["name"]))
 
 
-def _collected(experiment, folder):
+def measured(experiment, folder):
+    """What the workers of the run in a folder have measured: pace, staleness, fates."""
     folder = os.path.join(experiment.out, folder)
     workers = []
     for task in range(experiment.settings.workers):
@@ -88,11 +100,8 @@ def _collected(experiment, folder):
     staleness = collections.Counter()
     for worker in workers:
         staleness.update({int(key): count for key, count in worker["staleness"].items()})
-    scores = os.path.join(folder, "scores.npy")
     trained = [worker["trained"] for worker in workers]
     return {
-        "auc": experiment.auc(scores),
-        "scores": scores,
         "seconds": workers[0]["seconds"],
         "batches_per_second": sum(trained) / workers[0]["seconds"],
         "trained": trained,

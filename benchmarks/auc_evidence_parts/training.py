@@ -93,7 +93,7 @@ class Training:
         # In this order: the list is filled, all are there; all have trained, the model is saved.
         self._work = WorkList(len(self._batches), settings.workers, self._chief)
         barrier = Barrier("start", task, settings.workers)
-        ending = Ending(os.path.join(out, "model"), task, settings.workers)
+        ending = Ending(os.path.join(out, "model"), task, settings.workers, self._kept())
         self._aggregation = (
             [self._optimizer.make_session_run_hook(self._chief)]
             if run["mode"] in AGGREGATING
@@ -101,27 +101,50 @@ class Training:
         )
         self._hooks = [self._work, barrier] + self._aggregation + [ending]
 
+    # What another experiment may have otherwise: the model, the optimizer and its wrapper, what
+    # else a batch updates, the rows of a batch, and the variables of the checkpoint.
+
+    def _logit(self, inputs, answers, seed):
+        return model.logits(inputs.fields, inputs.bags, answers.about, seed)
+
+    def _plain_optimizer(self, run, steps):
+        return plan.optimizer(run["learning_rate"], self._step, steps)
+
+    def _wrapped(self, optimizer, settings, **more):
+        return semisync.GlobalBatchOptimizer(
+            optimizer,
+            batches_per_step=settings.batches_per_step,
+            staleness=semisync.Threshold(settings.bound),
+            **more,
+        )
+
+    def _updates(self):
+        """The ops that a batch runs once its pause is over, before its gradients are sent."""
+        return []
+
+    def _rows(self, number):
+        return self._batches[number]
+
+    def _kept(self):
+        return tf.trainable_variables()
+
     def _build(self, run, settings, answers):
         inputs = self._inputs
-        logit = model.logits(
-            inputs.fields, inputs.bags, answers.about, plan.model_seed(run["seed"])
-        )
+        logit = self._logit(inputs, answers, plan.model_seed(run["seed"]))
         aggregates = run["mode"] in AGGREGATING
         steps = len(self._batches) // (settings.batches_per_step if aggregates else 1)
-        self._optimizer = plan.optimizer(run["learning_rate"], self._step, steps)
+        self._optimizer = self._plain_optimizer(run, steps)
         if aggregates:
-            self._optimizer = semisync.GlobalBatchOptimizer(
-                self._optimizer,
-                batches_per_step=settings.batches_per_step,
-                staleness=semisync.Threshold(settings.bound),
-                paced=run["mode"] == "sync",
-            )
+            paced = run["mode"] == "sync"
+            self._optimizer = self._wrapped(self._optimizer, settings, paced=paced)
         pairs = self._optimizer.compute_gradients(model.loss(logit, inputs.labels))
         self._read_at = self._step_now()
         pairs = delayed(pairs, self._pause, [self._read_at])
         with tf.control_dependencies([part for pair in pairs for part in gradient_parts(pair[0])]):
             self._applied_at = self._step_now()
-        self._train = self._optimizer.apply_gradients(pairs, global_step=self._step)
+            updates = self._updates()
+        with tf.control_dependencies(updates):
+            self._train = self._optimizer.apply_gradients(pairs, global_step=self._step)
 
     def _step_now(self):
         # A copy: a reference variable's value is an alias, and would be fetched as it is later.
@@ -163,7 +186,7 @@ class Training:
             number = int(session.run(self._work.next))
             if number == END:
                 return trained
-            feed = self._inputs.feed(self._batches[number])
+            feed = self._inputs.feed(self._rows(number))
             feed[self._pause] = self._pauses[number]
             fetched = session.run([self._train, self._read_at, self._applied_at], feed)
             staleness[int(fetched[2] - fetched[1])] += 1

@@ -45,16 +45,17 @@ class Ending(tf.train.SessionRunHook):
       path: of the checkpoint to write.
       task: of this worker; 0 is the chief.
       workers: how many must have left.
+      variables: to save.
       timeout: seconds to wait for them.
     """
 
-    def __init__(self, path, task, workers, timeout=300.0):
+    def __init__(self, path, task, workers, variables, timeout=300.0):
         with tf.device("/job:ps/task:0"):
             queue = tf.FIFOQueue(-1, [tf.int32], [[]], shared_name="left")
             self._leave = queue.enqueue([task])
             self._gone = queue.size()
         self._path, self._task, self._workers, self._timeout = path, task, workers, timeout
-        self._saver = tf.train.Saver(tf.trainable_variables())
+        self._saver = tf.train.Saver(variables)
 
     def end(self, session):
         session.run(self._leave)

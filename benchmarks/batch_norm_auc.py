@@ -1,0 +1,151 @@
+"""What BatchNorm's moving statistics are worth when every worker moves them, by seeds.
+
+    python -m benchmarks.batch_norm_auc [--seeds N] [--modes MODE ...] [--rate constant|falling]
+        [--momentum M] [--python PATH] [--data PATH] [--set NAME=VALUE ...] [--json FILE]
+
+The model and the cluster of `auc_evidence`, with a BatchNorm in each hidden layer; each worker
+reads a part of the rows cut by skill, and one is slower still (CHOSEN). Scored with the moving
+statistics, as a served model is.
+
+    semi-sync         GlobalBatchOptimizer(batch_norm="aggregate"): shared statistics
+    semi-sync, async  the same with batch_norm="async": every worker moves them, late ones too
+    sync              the exact global batch, its statistics
+    async             the plain optimizer
+
+Two comparisons. In one run the workers also keep statistics beside the model's own, in the forms
+that graphs have (`batch_norm_auc_parts.norm`): the same weights are scored with each, and with
+statistics recomputed from the training rows, so that nothing but the statistics differs. And modes,
+seed by seed: there the training differs too. Progress goes to stderr, Markdown to stdout.
+"""
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+
+import numpy as np
+
+from benchmarks.auc_evidence_parts import data, plan, report, runs
+from benchmarks.batch_norm_auc_parts import report as norm_report
+
+MODES = {  # how each trains, and GlobalBatchOptimizer's batch_norm
+    "semi-sync": ("semi-sync", "aggregate"),
+    "semi-sync, async": ("semi-sync", "async"),
+    "sync": ("sync", "aggregate"),
+    "async": ("async", None),
+}
+# One worker always five times as slow. 250 global steps are two thirds of an epoch.
+CHOSEN = plan.CHOSEN._replace(epochs=1, most_steps=250, slow_worker=5)
+STATISTICS = ("own", "layers", "keras", "by-hand", "recomputed", "batch")
+
+
+def arguments():
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--modes", nargs="*", choices=list(MODES), default=list(MODES))
+    parser.add_argument("--rate", choices=("constant", "falling"), default="constant")
+    parser.add_argument("--momentum", type=float, default=0.99, help="of the moving statistics")
+    parser.add_argument("--python", default=sys.executable, help="interpreter of the cluster")
+    parser.add_argument("--data", default=data.DEFAULT, help="interactions.parquet")
+    parser.add_argument("--json", help="where to write all figures")
+    parser.add_argument(
+        "--set", nargs="*", default=[], metavar="NAME=VALUE", help="another value in CHOSEN"
+    )
+    args = parser.parse_args()
+    if not os.path.isfile(args.data):
+        parser.error("{} is not there: pass --data interactions.parquet".format(args.data))
+    try:
+        args.settings = plan.changed(args.set, CHOSEN)
+    except ValueError as error:
+        parser.error(str(error))
+    return args
+
+
+def carry_out(experiment, args):
+    """All runs, seed by seed, one cluster a seed; returns their figures, mode by mode."""
+    answers = data.load(experiment.data)
+    labels = answers.labels[data.rows_of(answers, plan.SPLITS[experiment.split][1])]
+    results = []
+    for seed in range(1, args.seeds + 1):
+        at = seed % len(args.modes)  # a seed begins with another mode than the last
+        modes = args.modes[at:] + args.modes[:at]
+        specs = [specification(experiment, args, mode, seed) for mode in modes]
+        module = "benchmarks.batch_norm_auc_parts.job"
+        runs.train(experiment, specs, module, "logs-{}".format(seed))
+        for mode, spec in zip(modes, specs):
+            result = dict(spec, mode=mode, **collected(experiment, spec["name"], labels))
+            results.append(result)
+            own = result["scored"]["own"]
+            line = "seed {} {}: AUC {auc:.5f}, log loss {log_loss:.5f}"
+            print(line.format(seed, mode, **own), file=sys.stderr, flush=True)
+    return sorted(results, key=lambda each: (args.modes.index(each["mode"]), each["seed"]))
+
+
+def specification(experiment, args, mode, seed):
+    """One entry of the job's `runs`."""
+    way, batch_norm = MODES[mode]
+    return {
+        "name": "{}-{}".format(mode.replace(", ", "-"), seed),
+        "mode": way,
+        "seed": seed,
+        "learning_rate": experiment.settings.learning_rate,
+        "rate": args.rate,
+        "momentum": args.momentum,
+        "batch_norm": batch_norm,
+    }
+
+
+def collected(experiment, name, labels):
+    """The figures of one run, and of its model with each of STATISTICS."""
+    folder = os.path.join(experiment.out, name)
+    found = runs.measured(experiment, name)
+    found["scored"] = {
+        which: norm_report.figures(labels, np.load(os.path.join(folder, which + ".npy")))
+        for which in STATISTICS
+    }
+    with open(os.path.join(folder, "distances.json")) as file:
+        found["distances"] = json.load(file)
+    return found
+
+
+def print_report(found):
+    """The Markdown."""
+    print("{platform}, {processors} processors, Python {python}, TF {tensorflow}\n".format(**found))
+    for name in ("settings", "rate", "momentum"):
+        print("{}: {}".format(name, found[name]))
+    results = found["results"]
+    print("\nModes, each with its own statistics:\n\n" + norm_report.modes_table(results))
+    for mode in dict.fromkeys(each["mode"] for each in results):
+        print("\n{}: the same weights, other statistics\n".format(mode))
+        print(norm_report.statistics_table(results, mode))
+    print("\n" + report.staleness_table(results, plan.Settings(**found["settings"])))
+
+
+def main():
+    args = arguments()
+    with tempfile.TemporaryDirectory() as folder:
+        prepared = os.path.join(folder, "data")
+        os.makedirs(prepared)
+        data.prepare(args.data, prepared)
+        python = os.path.abspath(args.python)
+        experiment = runs.Experiment(prepared, folder, python, args.settings, "test")
+        found = {
+            "platform": platform.platform(),
+            "processors": os.cpu_count(),
+            **runs.tensorflow_version(python),
+            "settings": args.settings._asdict(),
+            "rate": args.rate,
+            "momentum": args.momentum,
+            "results": carry_out(experiment, args),
+        }
+    if args.json:
+        with open(args.json, "w") as file:
+            json.dump(found, file, indent=1)
+    print_report(found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+"""One process of the cluster, as `auc_evidence_parts.job`, for models with BatchNorm.
+
+    python -m benchmarks.batch_norm_auc_parts.job SPEC
+
+SPEC as there; a run's further entries are told in `training`, what the chief leaves in `scoring`.
+"""
+
+from benchmarks.auc_evidence_parts import job
+from benchmarks.batch_norm_auc_parts.scoring import leave_scores
+from benchmarks.batch_norm_auc_parts.training import NormTraining
+
+if __name__ == "__main__":
+    job.main(NormTraining, leave_scores)

@@ -1,0 +1,92 @@
+"""BatchNorm as a graph has it, and the forms in which graphs move its statistics.
+
+A layer normalises by the batch in training, by moving statistics at inference:
+
+    moving = moving momentum + statistic (1 - momentum)
+
+Every worker does so with each of its batches, unless `GlobalBatchOptimizer` does it instead. The
+forms differ in when the old value is read, which matters when others move it meanwhile:
+
+    layers    `tf.layers`, slim: the parameter server reads, subtracts and writes at the batch's end
+    keras     Keras, resource variables: read at the batch's start, what is to be taken off it is
+              subtracted at its end
+    by-hand   `tf.assign(moving, moving * m + statistic * (1 - m))`: read at the batch's start by
+              the worker, and at its end the sum assigned, over what others have done meanwhile
+"""
+
+from collections import namedtuple
+
+from semisync.compat import tf
+
+EPSILON = 1e-3
+FORMS = ("layers", "keras", "by-hand")
+
+# name; moments and moving: (mean, variance) of the batch, tensors, and for inference, variables.
+Layer = namedtuple("Layer", "name moments moving")
+
+
+class Norms:
+    """The BatchNorms of one model; `model.logits` calls it for each hidden layer.
+
+    Args:
+      training: True normalises by the batch, False by the moving statistics.
+    """
+
+    def __init__(self, training):
+        self._training = training
+        self.layers = []
+
+    def __call__(self, rows, name):
+        """float32 [batch, units], normalised over the batch, scaled and moved."""
+        units = int(rows.shape[1])
+        with tf.variable_scope(name):
+            gamma = tf.get_variable("gamma", [units], initializer=tf.ones_initializer())
+            beta = tf.get_variable("beta", [units], initializer=tf.zeros_initializer())
+            layer = Layer(name, tf.nn.moments(rows, [0]), moving_variables(units))
+        self.layers.append(layer)
+        mean, variance = layer.moments if self._training else layer.moving
+        return tf.nn.batch_normalization(rows, mean, variance, beta, gamma, EPSILON)
+
+    def moving(self, form=None):
+        """Dict of name in a checkpoint -> variable: the layers' own, or for what a form keeps."""
+        kinds = ("moving_mean", "moving_variance")
+        return {
+            "/".join(([form] if form else []) + [layer.name, kind]): variable
+            for layer in self.layers
+            for kind, variable in zip(kinds, layer.moving)
+        }
+
+
+def moving_variables(units):
+    """(mean, variance) in the present scope, [units] each."""
+    return tuple(
+        tf.get_variable("moving_" + name, [units], initializer=initial, trainable=False)
+        for name, initial in (("mean", tf.zeros_initializer()), ("variance", tf.ones_initializer()))
+    )
+
+
+def move(variable, statistic, momentum, form):
+    """The op that moves a variable once the present control dependencies are done."""
+    if form == "by-hand":
+        with tf.control_dependencies(None):
+            kept = variable * momentum
+        return tf.assign(variable, kept + statistic * (1 - momentum))
+    with tf.colocate_with(variable.op):
+        if form == "layers":
+            return tf.assign_sub(variable, (variable - statistic) * (1 - momentum))
+        with tf.control_dependencies(None):  # where TensorFlow has the read wait for nothing either
+            read = variable.read_value()
+        return tf.assign_sub(variable, (read - statistic) * (1 - momentum))
+
+
+def keep(form, layer, statistics, momentum):
+    """Moving variables of a layer beside its own, moved in one of FORMS.
+
+    Args:
+      statistics: the batch's (mean, variance).
+
+    Returns: (the variables, the ops that move them).
+    """
+    with tf.variable_scope(form), tf.variable_scope(layer.name, use_resource=form == "keras"):
+        variables = moving_variables(int(statistics[0].shape[0]))
+    return variables, [move(v, s, momentum, form) for v, s in zip(variables, statistics)]

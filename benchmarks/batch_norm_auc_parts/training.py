@@ -1,0 +1,96 @@
+"""One run of a model with BatchNorm: `auc_evidence_parts.training`, and what is other here.
+
+1. A worker reads one part of the training rows, cut by skill, as a log that is kept by key.
+2. The rate stays what it is, as where a model is trained on and on, unless the run says "falling".
+3. The BatchNorms' updates wait for the batch's pause as its gradients do: a late batch's statistics
+   come late. Mode "semi-sync" or "sync" with `batch_norm` "aggregate" takes them out of the graph,
+   and the chief moves the statistics.
+4. Beside the BatchNorms' own statistics every worker keeps others, from the same batches, in each
+   form of `norm.FORMS`: what the same model would have without semisync's. Nothing reads them, so
+   one run has both, for one and the same weights.
+"""
+
+import itertools
+
+import numpy as np
+
+from benchmarks.auc_evidence_parts import model
+from benchmarks.auc_evidence_parts.training import AGGREGATING, Training
+from benchmarks.batch_norm_auc_parts import norm
+from graph_rewrite import find_batch_norms
+from semisync.compat import tf
+from semisync.errors import SemisyncError
+
+SKILL = "skill"  # the field by which the rows are cut into parts
+
+
+class NormTraining(Training):
+    """As Training; `run` has also "batch_norm", "momentum" and "rate", "constant" or "falling"."""
+
+    def __init__(self, run, settings, answers, rows, task, out):
+        self._run, self._norms = run, norm.Norms(training=True)
+        self._beside = []  # moving variables that are no BatchNorm's own
+        self._own_batches = part_batches(answers, rows, settings, run["seed"], task)
+        super().__init__(run, settings, answers, rows, task, out)
+
+    def _logit(self, inputs, answers, seed):
+        return model.logits(inputs.fields, inputs.bags, answers.about, seed, self._norms)
+
+    def _plain_optimizer(self, run, steps):
+        if run["rate"] == "falling":
+            return super()._plain_optimizer(run, steps)
+        return tf.train.AdamOptimizer(run["learning_rate"])
+
+    def _wrapped(self, optimizer, settings, **more):
+        return super()._wrapped(optimizer, settings, batch_norm=self._run["batch_norm"], **more)
+
+    def _updates(self):
+        momentum, layers = self._run["momentum"], self._norms.layers
+        updates = []
+        for layer in layers:
+            updates += [
+                norm.move(variable, statistic, momentum, "layers")
+                for variable, statistic in zip(layer.moving, layer.moments)
+            ]
+        if self._run["mode"] in AGGREGATING:
+            _check(find_batch_norms(tf.get_default_graph()), len(layers))
+        for layer in layers:
+            statistics = _unseen(layer.moments)
+            for form in norm.FORMS:
+                variables, moves = norm.keep(form, layer, statistics, momentum)
+                self._beside += variables
+                updates += moves
+        return updates
+
+    def _rows(self, number):
+        return next(self._own_batches)
+
+    def _kept(self):
+        return tf.trainable_variables() + list(self._norms.moving().values()) + self._beside
+
+
+def part_batches(answers, rows, settings, seed, task):
+    """The local batches of one worker, int64 [local_batch] row numbers each, without end.
+
+    The rows are sorted by skill and cut into parts of equal size, one a worker, each shuffled.
+    """
+    skills = answers.fields[rows, list(answers.about["fields"]).index(SKILL)]
+    part = np.array_split(np.argsort(skills, kind="stable"), settings.workers)[task] + rows.start
+    part = np.random.RandomState([seed, task]).permutation(part)
+    for start in itertools.count(0, settings.local_batch):
+        yield part.take(np.arange(start, start + settings.local_batch), mode="wrap")
+
+
+def _check(found, count):
+    """That graph_rewrite sees the BatchNorms, or there would be nothing to compare."""
+    seen = [each for each in found if len(each.updates) == 2 and not each.left_alone]
+    if len(seen) != count:
+        raise SemisyncError("{} of {} BatchNorms found: {}".format(len(seen), count, found))
+
+
+def _unseen(statistics):
+    """The same values, out of graph_rewrite's sight: it leaves a BatchNorm alone that keeps two."""
+    passed = tf.py_func(lambda *values: values, statistics, [each.dtype for each in statistics])
+    for to, each in zip(passed, statistics):
+        to.set_shape(each.shape)
+    return passed

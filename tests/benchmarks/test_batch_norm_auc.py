@@ -1,0 +1,99 @@
+"""The experiment with BatchNorm's statistics runs, and its figures are what their names say."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.metrics import log_loss, roc_auc_score
+
+from benchmarks.batch_norm_auc_parts import norm, report
+from semisync.compat import tf
+from tests.support.require import TF1_PYTHON, environment
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def interactions(path):
+    """A log with the real one's columns; of so many skills that the workers' parts are alike."""
+    random, rows = np.random.RandomState(0), 3000
+    columns = {
+        "user": np.sort(random.randint(1, 40, rows)),
+        "seq": np.arange(rows),
+        "problem": random.randint(1, 60, rows),
+        "skill": random.randint(1, 1000, rows),
+        "label": random.randint(0, 2, rows),
+        "day": random.randint(0, 30, rows),
+    }
+    order = np.lexsort((columns["user"], columns["seq"], columns["day"]))
+    pq.write_table(pa.table({name: values[order] for name, values in columns.items()}), path)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("batch_norm")
+    interactions(folder / "log.parquet")
+    cluster = str(TF1_PYTHON) if TF1_PYTHON.exists() else sys.executable  # 1.15 starts faster
+    command = [sys.executable, "-m", "benchmarks.batch_norm_auc", "--python", cluster]
+    command += ["--seeds", "1", "--modes", "semi-sync", "--data", str(folder / "log.parquet")]
+    # Moving statistics of the last few batches, or of the last global batch, as the weights hardly
+    # move.
+    command += ["--momentum", "0.5", "--json", str(folder / "found.json"), "--set", "workers=2"]
+    command += ["local_batch=32", "batches_per_step=16", "most_steps=3", "learning_rate=1e-5"]
+    done = subprocess.run(
+        command,
+        cwd=str(ROOT),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads((folder / "found.json").read_text()), done.stdout
+
+
+def test_one_model_is_scored_with_each_statistics(found):
+    (run,) = found[0]["results"]
+    assert sum(run["trained"]) == 3 * 16
+    assert sorted(run["scored"]) == ["batch", "by-hand", "keras", "layers", "own", "recomputed"]
+    assert all(0 < figures["auc"] < 1 for figures in run["scored"].values())
+
+
+def test_its_own_statistics_are_the_global_batchs_and_the_others_of_a_few_batches(found):
+    distances = found[0]["results"][0]["distances"]
+    own = distances.pop("own")["mean"]
+    for form in ("layers", "keras", "by-hand"):
+        assert own < 0.8 * distances[form]["mean"]  # of 512 rows, not of about 3 x 32
+        assert distances[form]["variance"] < 1  # no longer the initial ones
+
+
+@pytest.mark.parametrize("form", norm.FORMS)
+def test_every_form_is_the_same_moving_average_where_nobody_else_writes(form):
+    with tf.Graph().as_default(), tf.Session() as session:
+        statistics = [tf.constant([3.0, 4.0]), tf.constant([5.0, 6.0])]
+        layer = norm.Layer("bn", None, None)
+        variables, moves = norm.keep(form, layer, statistics, momentum=0.9)
+        session.run(tf.global_variables_initializer())
+        for _ in range(2):
+            session.run(moves)
+        mean, variance = session.run(variables)
+    np.testing.assert_allclose(mean, [3 * 0.19, 4 * 0.19], rtol=1e-6)
+    np.testing.assert_allclose(variance, [0.81 + 5 * 0.19, 0.81 + 6 * 0.19], rtol=1e-6)
+
+
+def test_the_tables_name_mode_and_statistics(found):
+    for name in ("semi-sync", "own", "layers", "keras", "by-hand", "recomputed", "batch"):
+        assert "\n| {} |".format(name) in found[1]
+
+
+def test_the_figures_are_those_of_scikit_learn():
+    random = np.random.RandomState(0)
+    labels, scores = random.randint(0, 2, 500), random.rand(500).astype(np.float32)
+    values = report.figures(labels, scores)
+    assert values["auc"] == pytest.approx(roc_auc_score(labels, scores))
+    assert values["log_loss"] == pytest.approx(log_loss(labels, scores.astype(np.float64)))
+    assert values["calibration"] == pytest.approx(scores.mean(dtype=np.float64) / labels.mean())
