@@ -7,7 +7,8 @@
 1. `sources` reads a checkpoint in place and in bounded memory, every byte checked.
 2. `plan` decides what each tensor becomes; what is ambiguous is refused, never guessed.
 3. `convert` streams the tensors into `targets`; the result appears when it is whole.
-4. `migrate.torchrec` builds and fills the modules.
+4. `migrate.verification.verify` reads both sides again and compares every row.
+5. `migrate.torchrec` builds and fills the modules.
 
 Importing this package imports neither TensorFlow nor torch.
 """

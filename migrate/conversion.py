@@ -1,40 +1,45 @@
 """Carrying out a plan: stream a checkpoint's tensors into a torch checkpoint.
 
+Memory is bounded by three chunks of at most 16 MiB (one row at least) a process, whatever the size
+of a table, for nothing is kept that has been written:
+
 1. The plan is checked against the checkpoint before anything is written (`migrate.agreement`).
-2. Each tensor is read in chunks of at most 32 MiB (one row at least), rows in the order of the
-   ids, its crc32c checked as it passes; each chunk is hashed and written. Memory is bounded by a
-   few chunks, whatever the size of a table.
-3. The directory gets its name when it is whole (`migrate.targets.staging`).
-
-Names in the target, for a table T at module path M and a dense variable V:
-
-    M.embedding_bags.T.weight
-    optim.state.M.embedding_bags.T.weight.T.momentum1     Adagrad, FBGEMM's fused optimizer
-    optim.state.M.embedding_bags.T.weight.exp_avg         Adam and others, torch.optim's names
-    dense.V, dense_optim.V.<slot>
+2. The target lays itself out: it gives every chunk of every tensor its place in a file, and writes
+   what stands between them (`migrate.regions`, `migrate.targets`).
+3. The chunks are grouped into parts of 128 MiB. One process, or several (`migrate.workers`), read,
+   check, transform, hash and write them, in any order; rows come in the order of the ids, however
+   they lie in the partitions of the source (`migrate.parts`).
+4. Each finished part is synced to the disk and entered in a journal (`migrate.job`). What kill -9
+   leaves can be resumed: the parts in the journal are not written again.
+5. When all parts are there, the crc32c of every stored piece is put together from those of its
+   ranges and compared with the index; the target's own index and the manifest are written; both
+   sides are read once more and compared (`migrate.verification`), unless the caller says no.
+6. The directory gets its name when it is whole (`migrate.targets.staging`).
 """
 
 from __future__ import annotations
 
-import hashlib
+import importlib
 import math
 import os
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple
+from types import ModuleType
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import numpy
 
+from migrate import job as jobs
+from migrate import workers as processes
 from migrate.agreement import check_plan
-from migrate.ahead import one_ahead
+from migrate.items import Item, items, step_source
+from migrate.job import Job
 from migrate.manifest import FILE, Manifest, TableSummary, Written
-from migrate.plans import Plan, Table
+from migrate.parts import Record, Run, check_source, write_parts
+from migrate.plans import Plan
+from migrate.regions import Layout, cuts, parts
 from migrate.sources.bundle import Checkpoint, open_checkpoint
-from migrate.sources.dtypes import BY_NAME
+from migrate.targets import TARGETS
 from migrate.targets.staging import refuse_existing, staged
-from semisync.errors import UsageError
-
-CHUNK_BYTES = 32 << 20
-
-TARGETS = ("dcp",)
+from semisync.errors import SemisyncError, UsageError
 
 _NOTES = {
     "Adagrad": "Adagrad: TensorFlow adds no epsilon, FBGEMM 1e-8 and torch.optim 1e-10 by default: "
@@ -48,149 +53,161 @@ _NOTES = {
 Progress = Callable[[int, int], None]
 
 
-class Item(NamedTuple):
-    """One tensor to write: where to, and from what; see migrate.manifest.Written for `role`."""
-
-    fqn: str
-    path: Tuple[str, ...]
-    source: str
-    role: str
-    interleave: bool = False
-
-
 def convert(
-    plan: Plan, out: str, target: str = "dcp", progress: Optional[Progress] = None
+    plan: Plan,
+    out: str,
+    target: str = "dcp",
+    progress: Optional[Progress] = None,
+    workers: int = 1,
+    resume: bool = False,
+    verify: bool = True,
 ) -> Manifest:
     """Writes the torch checkpoint that `plan` describes into the directory `out`.
 
-    out: absent or an empty directory; it appears when it is complete. target: "dcp".
-    progress: called with (bytes done, bytes in all) as the work goes on.
-    Raises UsageError for a target that is not known or an `out` that holds something, BadInput
-    where plan and checkpoint do not fit or the checkpoint is damaged.
+    out: absent or an empty directory; it appears when it is complete. target: "dcp" or
+    "safetensors". progress: called with (bytes done, bytes in all) as the work goes on. workers:
+    processes that read and write; 1 is this one alone. resume: go on with a conversion of the same
+    plan that was interrupted, where there is one. verify: read both sides again and compare them.
+    Raises UsageError for a target that is not known, an `out` that holds something or an
+    interrupted conversion that is not to be resumed, BadInput where plan and checkpoint do not fit
+    or the checkpoint is damaged, SemisyncError where what was written does not verify.
     """
     if target not in TARGETS:
         raise UsageError(f"target {target!r} is not supported, expected one of {list(TARGETS)}")
+    if workers < 1:
+        raise UsageError(f"workers is {workers}, expected at least 1")
     out = os.fspath(out)
     refuse_existing(out)
     with open_checkpoint(plan.source) as checkpoint:
         check_plan(plan, checkpoint)
-        todo = items(plan)
-        total = sum(checkpoint[item.source].nbytes for item in todo)
-        with staged(out, total) as directory:
-            return _write(plan, checkpoint, todo, directory, _Counter(total, progress))
+        todo = items(plan, checkpoint)
+        format_ = importlib.import_module(f"migrate.targets.{target}")
+        layout = _lay_out(format_, todo, checkpoint)
+        with staged(out, sum(layout.files.values()), resume) as directory:
+            job = Job(
+                checkpoint.prefix,
+                jobs.source_files(checkpoint),
+                target,
+                todo,
+                parts(layout.regions, todo),
+            )
+            jobs.begin(directory, job)
+            _prepare(directory, layout)
+            runs = _carry_out(checkpoint, job, directory, workers, progress)
+            check_source(checkpoint, todo, runs)
+            format_.finish(directory, todo, layout)
+            manifest = _manifest(plan, target, checkpoint, todo, runs)
+            with open(os.path.join(directory, FILE), "w", encoding="utf-8") as file:
+                file.write(manifest.to_json())
+            jobs.remove(directory)
+            if verify:
+                _verify(checkpoint, manifest, directory)
+            return manifest
 
 
-class _Counter:
-    def __init__(self, total: int, progress: Optional[Progress]) -> None:
-        self._done = 0
-        self._total = total
-        self._progress = progress
+def _verify(checkpoint: Checkpoint, manifest: Manifest, directory: str) -> None:
+    from migrate.verification import compare
 
-    def add(self, count: int) -> None:
-        self._done += count
-        if self._progress is not None:
-            self._progress(self._done, self._total)
-
-
-def items(plan: Plan) -> List[Item]:
-    """Every tensor that the plan writes."""
-    found = []
-    for table in plan.tables:
-        found += _table_items(plan, table)
-    for dense in plan.dense:
-        deal = dense.partition_strategy == "mod"
-        fqn = f"dense.{dense.variable}"
-        found.append(Item(fqn, ("dense", dense.variable), dense.variable, "dense", deal))
-        for slot, source in dense.slots.items():
-            path = ("dense_optim", dense.variable, slot)
-            found.append(Item(".".join(path), path, source, "dense slot", deal))
-    for name in plan.scalars:
-        found.append(Item(f"dense.{name}", ("dense", name), name, "scalar"))
-    return found
+    result = compare(checkpoint, manifest, directory)
+    if not result.verified:
+        raise SemisyncError(
+            f"what was written is not what {checkpoint.prefix} holds: {result.differences[0]}; "
+            "nothing was kept; check the disk and the memory, and convert again"
+        )
 
 
-def _table_items(plan: Plan, table: Table) -> List[Item]:
-    deal = table.partition_strategy == "mod"
-    fqn = plan.fqn(table)
-    found = [Item(fqn, (fqn,), table.variable, "table", deal)]
-    for slot, source in table.slots.items():
-        name = f"{table.name}.{slot}" if slot == "momentum1" else slot
-        path = ("optim", "state", fqn, name)
-        found.append(Item(".".join(path), path, source, "table slot", deal))
-    step = _step_source(plan)
-    if table.optimizer == "Adam" and step is not None:
-        path = ("optim", "state", fqn, "step")
-        found.append(Item(".".join(path), path, step, "step"))
-    return found
+def _lay_out(format_: ModuleType, todo: List[Item], checkpoint: Checkpoint) -> Layout:
+    of_items = []
+    for item in todo:
+        info = checkpoint[item.source]
+        rows = info.shape[0] if info.shape else 1
+        of_items.append(list(cuts(item, info.nbytes // rows if rows else 0)))
+    layout: Layout = format_.lay_out(todo, of_items)
+    return layout
 
 
-def _step_source(plan: Plan) -> Optional[str]:
-    """The global step, where there is exactly one."""
-    found = [name for name in plan.scalars if name.rpartition("/")[2] == "global_step"]
-    return found[0] if len(found) == 1 else None
+def _prepare(directory: str, layout: Layout) -> None:
+    """Makes the files in their full sizes, with all that stands between the values."""
+    for name, size in layout.files.items():
+        with open(os.path.join(directory, name), "ab") as file:
+            file.truncate(size)
+    for name in layout.files:
+        with open(os.path.join(directory, name), "rb+", buffering=0) as file:
+            for frame in layout.frames:
+                if frame.file == name:
+                    os.pwrite(file.fileno(), frame.data, frame.offset)
 
 
-def _write(
-    plan: Plan, checkpoint: Checkpoint, todo: List[Item], directory: str, counter: _Counter
+def _carry_out(
+    checkpoint: Checkpoint,
+    job: Job,
+    directory: str,
+    workers: int,
+    progress: Optional[Progress],
+) -> List[Run]:
+    """Writes what the journal lacks; the runs of all parts, by item and row."""
+    done = jobs.finished(directory)
+    todo = [number for number in range(len(job.parts)) if number not in done]
+    records: Iterator[Record]
+    if workers == 1 or len(todo) < 2:
+        numbered = [(number, job.parts[number]) for number in todo]
+        records = write_parts(checkpoint, job.items, numbered, directory)
+    else:
+        records = processes.run(directory, todo, min(workers, len(todo)))
+    total = sum(item.nbytes for item in job.items)
+    written = sum(_bytes(record, job) for record in done.values())
+    for record in jobs.append(directory, records):
+        done[record.part] = record
+        written += _bytes(record, job)
+        if progress is not None:
+            progress(written, total)
+    runs = [run for number in sorted(done) for run in done[number].runs]
+    return sorted(runs, key=lambda run: (run.item, run.piece.first))
+
+
+def _bytes(record: Record, job: Job) -> int:
+    return sum(run.piece.rows * job.items[run.item].row_bytes for run in record.runs)
+
+
+def _manifest(
+    plan: Plan, target: str, checkpoint: Checkpoint, todo: List[Item], runs: List[Run]
 ) -> Manifest:
-    from migrate.targets.dcp import DcpWriter
-
-    manifest = Manifest(
+    pieces: Dict[int, List[Any]] = {}
+    for run in runs:
+        pieces.setdefault(run.item, []).append(run.piece)
+    return Manifest(
         source=plan.source,
-        target="dcp",
+        target=target,
         module=plan.module,
         tables=[
             TableSummary(one.name, plan.fqn(one), one.rows, one.dim, one.dtype, one.optimizer)
             for one in plan.tables
         ],
-        dropped=dict(plan.dropped),
+        tensors=[
+            Written(
+                item.fqn,
+                item.source,
+                item.role,
+                list(item.shape),
+                item.dtype,
+                item.transform,
+                "mod" if item.interleave else None,
+                item.value,
+                pieces.get(index, []),
+            )
+            for index, item in enumerate(todo)
+        ],
+        scalars={name: _plain(checkpoint.read(name).item()) for name in plan.scalars},
+        dropped=_dropped(plan, checkpoint, todo),
         notes=plan.notes + _notes(plan),
     )
-    with DcpWriter(directory) as writer:
-        for item in todo:
-            written, dtype = _describe(item, checkpoint)
-            digest = hashlib.sha256()
-            chunks = _chunks(item, checkpoint, digest, counter)
-            writer.write(item.fqn, item.path, dtype, written.shape, chunks)
-            written.sha256 = digest.hexdigest()
-            manifest.tensors.append(written)
-    for name in plan.scalars:
-        manifest.scalars[name] = _plain(checkpoint.read(name).item())
-    with open(os.path.join(directory, FILE), "x", encoding="utf-8") as file:
-        file.write(manifest.to_json())
-    return manifest
 
 
-def _describe(item: Item, checkpoint: Checkpoint) -> Tuple[Written, str]:
-    """The manifest's entry, its hash still open, and TensorFlow's name of the data type."""
-    info = checkpoint[item.source]
-    dtype = "float32" if item.role == "step" else info.dtype
-    torch_name = BY_NAME[dtype].torch or ""
-    return Written(item.fqn, item.source, item.role, list(info.shape), torch_name, ""), dtype
-
-
-def _chunks(
-    item: Item, checkpoint: Checkpoint, digest: Any, counter: _Counter
-) -> Iterator[Tuple[int, numpy.ndarray]]:
-    """The tensor in chunks; where there are several, the next is read while one is written."""
-    info = checkpoint[item.source]
-    rows = info.shape[0] if info.shape else 1
-    row_bytes = info.nbytes // rows if rows else 0
-    per_chunk = max(CHUNK_BYTES // row_bytes, 1) if row_bytes else max(rows, 1)
-    chunks = _hashed(item, checkpoint.chunks(item.source, per_chunk, item.interleave), digest)
-    for first, values in one_ahead(chunks) if rows > per_chunk else chunks:
-        yield first, values
-        counter.add(values.nbytes)
-
-
-def _hashed(
-    item: Item, chunks: Iterator[Tuple[int, numpy.ndarray]], digest: Any
-) -> Iterator[Tuple[int, numpy.ndarray]]:
-    for first, values in chunks:
-        if item.role == "step":
-            values = values.astype(numpy.float32)  # torch.optim keeps its step as a float
-        digest.update(values.reshape(-1).view(numpy.uint8))
-        yield first, values
+def _dropped(plan: Plan, checkpoint: Checkpoint, todo: List[Item]) -> Dict[str, str]:
+    """What is not written, and why; an edited plan may leave tensors out without a word."""
+    written = {item.source for item in todo}
+    left_out = {name: "the plan leaves it out" for name in checkpoint if name not in written}
+    return {**left_out, **plan.dropped}
 
 
 def _notes(plan: Plan) -> List[str]:
@@ -198,7 +215,7 @@ def _notes(plan: Plan) -> List[str]:
     optimizers = of_tables | {dense.optimizer or "" for dense in plan.dense}
     notes = [_NOTES[name] for name in sorted(optimizers) if name in _NOTES]
     if "Adam" in of_tables:
-        step = _step_source(plan)
+        step = step_source(plan)
         notes.append(
             f"Adam: step is the checkpoint's {step}"
             if step

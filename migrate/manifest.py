@@ -1,8 +1,9 @@
 """What a conversion wrote: `manifest.json` beside the data.
 
 The target formats carry no checksum of their own; the manifest has the SHA-256 of each tensor's
-bytes (row-major, little-endian, rows in the order of the ids), and for each the tensor it came
-from. It also keeps what a state dict has no place for: scalars, notes, what was dropped.
+bytes (row-major, little-endian, rows in the order of the ids), in pieces of up to 128 MiB so that
+several processes can write and check them, and for each the tensor it came from. It also keeps
+what a state dict has no place for: scalars, notes, what was dropped.
 """
 
 from __future__ import annotations
@@ -14,18 +15,30 @@ from typing import Any, Dict, List, Optional
 
 from semisync.errors import BadInput
 
-SCHEMA = "semisync.manifest/1"
+SCHEMA = "semisync.manifest/2"
 FILE = "manifest.json"
+
+
+@dataclass
+class Piece:
+    """Rows first..first+rows of a tensor of the target, and the SHA-256 of their bytes."""
+
+    first: int
+    rows: int
+    sha256: str
 
 
 @dataclass
 class Written:
     """One tensor of the target.
 
-    fqn     its name there; source: its name in the checkpoint
-    role    "table", "table slot", "dense", "dense slot", "scalar" or "step"
-    shape   sizes; dtype: torch's name of the data type
-    sha256  of its bytes, row-major and little-endian
+    fqn                 its name there; source: its name in the checkpoint
+    role                "table", "table slot", "dense", "dense slot", "scalar" or "step"
+    shape               sizes; dtype: torch's name of the data type
+    transform           "copy", "cast" or "row_mean", see migrate.transforms
+    partition_strategy  "mod" where the rows were dealt out from the partitions, else None
+    value               the number that was written instead of the source's own, else None
+    pieces              its rows, in order, with their hashes
     """
 
     fqn: str
@@ -33,7 +46,10 @@ class Written:
     role: str
     shape: List[int]
     dtype: str
-    sha256: str
+    transform: str = "copy"
+    partition_strategy: Optional[str] = None
+    value: Optional[float] = None
+    pieces: List[Piece] = field(default_factory=list)
 
 
 @dataclass
@@ -84,7 +100,10 @@ def read_manifest(directory: str) -> Manifest:
         raise BadInput(f"{path} is not a manifest of schema {SCHEMA}; convert the checkpoint again")
     try:
         data["tables"] = [TableSummary(**one) for one in data["tables"]]
-        data["tensors"] = [Written(**one) for one in data["tensors"]]
+        data["tensors"] = [
+            Written(**{**one, "pieces": [Piece(**piece) for piece in one["pieces"]]})
+            for one in data["tensors"]
+        ]
         return Manifest(**data)
     except (KeyError, TypeError) as error:
         raise BadInput(f"{path} is damaged ({error}); convert the checkpoint again") from error

@@ -41,6 +41,9 @@ SUBCOMMANDS = {
     "convert": Subcommand(
         "migrate.commands.convert", "turn a TF checkpoint into one for TorchRec", "torch"
     ),
+    "verify": Subcommand(
+        "migrate.commands.verify", "compare what convert wrote with its checkpoint", "torch"
+    ),
     "parity": Subcommand(
         "parity.command", "compare the AUC of two models: equivalent or not?", "report"
     ),

@@ -8,11 +8,12 @@ import sys
 import time
 from typing import Optional
 
-from migrate.conversion import TARGETS, convert
+from migrate.conversion import convert
 from migrate.manifest import Manifest
 from migrate.planning import plan
 from migrate.plans import STRATEGIES, Plan
 from migrate.sources.bundle import Checkpoint, open_checkpoint
+from migrate.targets import TARGETS
 from migrate.targets.staging import refuse_existing
 from semisync.errors import BadInput, UsageError
 
@@ -36,6 +37,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="how ids were dealt to partitions, where the MetaGraph does not tell",
     )
     parser.add_argument("--target", choices=TARGETS, default="dcp", help="format; default dcp")
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="processes that write; default 1"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with a conversion that was interrupted"
+    )
+    parser.add_argument(
+        "--no-verify", action="store_true", help="do not read and compare both sides at the end"
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the plan, write nothing")
 
 
@@ -51,10 +61,18 @@ def run(args: argparse.Namespace) -> int:
     print(_summary(chosen))
     progress = _Progress()
     try:
-        manifest = convert(chosen, args.out, args.target, progress)
+        manifest = convert(
+            chosen,
+            args.out,
+            args.target,
+            progress=progress,
+            workers=args.workers,
+            resume=args.resume,
+            verify=not args.no_verify,
+        )
     finally:
         progress.end()
-    print(_written(manifest, chosen, args.out))
+    print(_written(manifest, chosen, args.out, verified=not args.no_verify))
     return 0
 
 
@@ -89,8 +107,11 @@ def _summary(chosen: Plan) -> str:
     return "\n".join(lines)
 
 
-def _written(manifest: Manifest, chosen: Plan, out: str) -> str:
-    lines = [f"wrote {len(manifest.tensors)} tensors to {out} ({manifest.target}, manifest.json)"]
+def _written(manifest: Manifest, chosen: Plan, out: str, verified: bool) -> str:
+    lines = [
+        f"wrote {len(manifest.tensors)} tensors to {out} ({manifest.target}, manifest.json)"
+        + (", verified" if verified else ", not verified")
+    ]
     lines += [f"  note: {note}" for note in manifest.notes if note not in chosen.notes]
     return "\n".join(lines)
 

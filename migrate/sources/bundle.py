@@ -23,13 +23,13 @@ from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Uni
 
 import numpy
 
-from migrate.sources import kinds, objects
+from migrate.sources import crc32c, kinds, objects
 from migrate.sources.dtypes import DType
 from migrate.sources.entries import Piece, Tensor, read_index, volume
 from migrate.sources.files import index_path, of_saved_model, size_of, v1_tables
 from migrate.sources.info import Slice, TensorInfo, row_blocks
 from migrate.sources.remote import is_remote
-from migrate.sources.shards import PieceStream, Shards
+from migrate.sources.shards import PieceStream, Shards, check
 from migrate.sources.strings import StringStream
 from migrate.sources.v1 import SliceStream, Tables, read_v1
 from semisync.errors import BadInput, UsageError
@@ -54,6 +54,7 @@ class Bundle(Shards):
 
 Store = Union[Bundle, Tables]
 Stream = Union[PieceStream, StringStream, SliceStream]
+Span = Tuple[int, int, int, int]  # piece, first byte, bytes, crc32c
 
 
 class Checkpoint(Mapping[str, TensorInfo]):
@@ -143,13 +144,20 @@ class Checkpoint(Mapping[str, TensorInfo]):
         return objects.decode(data.item(), f"{self.prefix}: object graph")
 
     def chunks(
-        self, name: str, rows_per_chunk: int, interleave: bool = False
+        self,
+        name: str,
+        rows_per_chunk: int,
+        interleave: bool = False,
+        rows: Optional[slice] = None,
+        spans: Optional[List[Span]] = None,
     ) -> Iterator[Tuple[int, numpy.ndarray]]:
         """Yields (first row, rows) from front to back; every stored piece is verified.
 
         name: a tensor; a scalar counts as one row. rows_per_chunk: at most this many rows a
         chunk. interleave: deal the rows out from the P partitions in turn, as partition
-        strategy "mod" did: row r of partition p comes out as row r * P + p.
+        strategy "mod" did: row r of partition p comes out as row r * P + p. rows: of what comes
+        out, these alone; pieces that lie in them in part are not verified. spans: gets what was
+        read of each piece when the iteration ends, for `check_spans`.
         Raises BadInput for damaged or missing data; a wrong crc32c shows when the last row of a
         piece has been read, so nothing is to be trusted before the iteration has ended.
         """
@@ -159,21 +167,40 @@ class Checkpoint(Mapping[str, TensorInfo]):
             raise UsageError(f"rows_per_chunk is {rows_per_chunk}, expected at least 1")
         pieces = [_with_rows(piece) for piece in tensor.pieces]
         shape = tensor.shape or (1,)
+        start, end = _range(rows, shape, name)
         blocks = row_blocks(self[name], name) if interleave else []
-        streams = [self._stream(piece, name) for piece in tensor.pieces]
-        for first in range(0, shape[0], rows_per_chunk):
-            last = min(first + rows_per_chunk, shape[0])
+        streams = []
+        for piece, stored in zip(pieces, tensor.pieces):
+            skip = _share(piece, start, end, blocks)[0]
+            streams.append(self._stream(stored, name, skip * volume(piece.shape[1:])))
+        for first in range(start, end, rows_per_chunk):
+            last = min(first + rows_per_chunk, end)
             out = numpy.empty((last - first,) + shape[1:], dtype)
             for piece, stream in zip(pieces, streams):
-                if interleave:
-                    part = blocks.index((piece.start[0], piece.shape[0]))
-                    target = slice((part - first) % len(blocks), last - first, len(blocks))
-                else:
-                    begin = max(piece.start[0], first)
-                    end = min(piece.start[0] + piece.shape[0], last)
-                    target = slice(begin - first, max(begin, end) - first, 1)
+                target = _share(piece, first, last, blocks)[1]
                 stream.fill(out[_columns(piece, target)])
             yield first, out
+        if spans is not None:
+            spans += [
+                (index, *stream.span())
+                for index, stream in enumerate(streams)
+                if isinstance(stream, PieceStream)
+            ]
+
+    def check_spans(self, name: str, spans: Sequence[Span]) -> None:
+        """That `spans`, which `chunks` noted for all rows of `name` range by range, have together
+        the crc32c of every stored piece; BadInput where they have not.
+
+        What is no PieceStream, strings and V1, is checked as it is read.
+        """
+        if not isinstance(self._store, Bundle) or not self._store.checksums:
+            return
+        pieces = self._tensor(name).pieces
+        crcs = [0] * len(pieces)
+        for index, _, length, crc in sorted(spans):
+            crcs[index] = crc32c.combine(crcs[index], crc, length)
+        for crc, piece in zip(crcs, pieces):
+            check(crc, piece, self._where(piece, name), self._store)
 
     def _open(self, checksums: bool) -> Tuple[Dict[str, Tensor], Store]:
         if size_of(self.prefix + ".index") is None:
@@ -251,3 +278,45 @@ def _with_rows(piece: Piece) -> Piece:
 def _columns(piece: Piece, rows: slice) -> Tuple[slice, ...]:
     rest = zip(piece.start[1:], piece.shape[1:])
     return (rows,) + tuple(slice(start, start + size) for start, size in rest)
+
+
+def _share(
+    piece: Piece, first: int, last: int, blocks: Sequence[Tuple[int, int]]
+) -> Tuple[int, slice]:
+    """What `piece` has of the rows first..last: its own first row of them, and their places.
+
+    blocks: all partitions, where rows are dealt out from them in turn; else empty.
+    """
+    if blocks:
+        parts = len(blocks)
+        part = blocks.index((piece.start[0], piece.shape[0]))
+        begin = -((part - first) // parts)  # the division rounds up
+        return begin, slice(begin * parts + part - first, last - first, parts)
+    begin = min(max(piece.start[0], first), last)
+    end = max(min(piece.start[0] + piece.shape[0], last), begin)
+    return max(begin - piece.start[0], 0), slice(begin - first, end - first, 1)
+
+
+def _columns(piece: Piece, rows: slice) -> Tuple[slice, ...]:
+    rest = zip(piece.start[1:], piece.shape[1:])
+    return (rows,) + tuple(slice(start, start + size) for start, size in rest)
+
+
+def _fill(target: numpy.ndarray, stream: PieceStream) -> None:
+    """Reads the next bytes of `stream` into `target`, in row-major order.
+
+    A target that is not contiguous is filled by way of a small buffer that stays in the
+    processor's cache; it holds one row at least.
+    """
+    if not target.size:
+        return
+    if target.flags.c_contiguous:
+        stream.read_into(target.reshape(-1).view(numpy.uint8))
+        return
+    rows = max(_BUFFER // (target.nbytes // len(target)), 1)
+    buffer = numpy.empty((min(rows, len(target)),) + target.shape[1:], target.dtype)
+    for first in range(0, len(target), rows):
+        part = target[first : first + rows]
+        values = buffer[: len(part)]
+        stream.read_into(values.reshape(-1).view(numpy.uint8))
+        part[...] = values

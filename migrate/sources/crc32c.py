@@ -7,6 +7,9 @@ Source: tensorflow/core/lib/hash/crc32c.h
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import List
+
 import google_crc32c
 import numpy
 
@@ -29,3 +32,38 @@ def masked(crc: int) -> int:
 def masked_value(data: bytes) -> int:
     """The stored form of the crc of `data`."""
     return masked(google_crc32c.value(data))
+
+
+def combine(first: int, second: int, length: int) -> int:
+    """The crc of a and b in a row, from the crc of each; `length` is that of b in bytes.
+
+    A crc is linear over GF(2): b adds its own crc, and shifts that of a by 8 * length zero bits.
+    That shift is a matrix, applied here by the powers of two in `length`.
+    """
+    power = 0
+    while length:
+        if length & 1:
+            first = _times(_zeros(power), first)
+        length >>= 1
+        power += 1
+    return first ^ second
+
+
+@lru_cache(maxsize=None)
+def _zeros(power: int) -> List[int]:
+    """What 2**power zero bytes do to each of the 32 bits of a crc."""
+    if power == 0:  # the crc of a byte of zero, without the inversions at both ends
+        return [google_crc32c.extend(bit ^ 0xFFFFFFFF, b"\0") ^ 0xFFFFFFFF for bit in _BITS]
+    half = _zeros(power - 1)
+    return [_times(half, column) for column in half]
+
+
+_BITS = [1 << bit for bit in range(32)]
+
+
+def _times(matrix: List[int], vector: int) -> int:
+    found = 0
+    for bit, column in zip(_BITS, matrix):
+        if vector & bit:
+            found ^= column
+    return found

@@ -8,7 +8,7 @@ more memory than the caller's buffer.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import List, Optional
+from typing import List, Tuple
 
 import numpy
 
@@ -74,7 +74,8 @@ class PieceStream:
     """Reads one piece from front to back; the read that reaches its end checks the crc32c.
 
     skip: bytes at the front to leave out; a piece that was not read from its first byte cannot be
-    checked. swap: bytes of the numbers to reverse; 1 where the files are little-endian.
+    checked here, but `span` says what is known of it. swap: bytes of the numbers to reverse; 1
+    where the files are little-endian.
     """
 
     def __init__(
@@ -84,9 +85,10 @@ class PieceStream:
         self._shards = shards
         self._piece = piece
         self._where = where
+        self._skip = skip
         self._position = skip
         self._swap = swap
-        self._crc: Optional[int] = 0 if shards.checksums and not skip else None
+        self._crc = 0
 
     def fill(self, target: numpy.ndarray) -> None:
         """Reads the next values into `target`, any view of an array, in row-major order.
@@ -115,18 +117,24 @@ class PieceStream:
             step = buffer[start : start + size]
             offset = piece.offset + self._position
             self._shards.read_into(piece.shard, offset, step, self._where)
-            if self._crc is not None:
+            if self._shards.checksums:
                 self._crc = crc32c.extend(self._crc, step)
             self._position += step.size
-        if self._crc is not None and self._position == piece.size:
-            self._check(crc32c.masked(self._crc))
+        if self._shards.checksums and not self._skip and self._position == piece.size:
+            check(self._crc, piece, self._where, self._shards)
         if self._swap > 1:
             buffer.view(f"u{self._swap}").byteswap(inplace=True)
 
-    def _check(self, found: int) -> None:
-        expected = self._piece.crc32c
-        if found != expected:
-            raise BadInput(
-                f"{self._where} has crc32c {found:08x}, expected {expected:08x}; "
-                f"{self._shards.path(self._piece.shard)} is corrupt"
-            )
+    def span(self) -> Tuple[int, int, int]:
+        """(first byte, bytes, crc32c) of what was read."""
+        return self._skip, self._position - self._skip, self._crc
+
+
+def check(crc: int, piece: Piece, where: str, shards: Shards) -> None:
+    """BadInput where the `crc` of the bytes that were read is not the one in the index."""
+    found, expected = crc32c.masked(crc), piece.crc32c
+    if found != expected:
+        raise BadInput(
+            f"{where} has crc32c {found:08x}, expected {expected:08x}; "
+            f"{shards.path(piece.shard)} is corrupt"
+        )

@@ -1,1 +1,9 @@
-"""Writers of torch checkpoints, one a format."""
+"""Formats of the output, one module each, with the same two functions:
+
+    lay_out(items, cuts)               -> migrate.regions.Layout: where everything will stand
+    finish(directory, items, layout)   writes what makes the directory a checkpoint
+
+The values are written between the two, region by region (migrate.parts).
+"""
+
+TARGETS = ("dcp", "safetensors")

@@ -1,23 +1,29 @@
-"""A torch Distributed Checkpoint (DCP), written in chunks and without a process group.
+"""A torch Distributed Checkpoint (DCP), laid out without a process group.
 
     .metadata       a pickled torch.distributed.checkpoint.metadata.Metadata:
                     state_dict_metadata  name -> type, size, boxes (offsets, sizes) of the chunks
                     storage_data         (name, offset of a chunk) -> file, position, length
                     planner_data         name -> its path in the nested state dict
-    __0_0.distcp    one `torch.save` of a tensor a chunk, one after the other
+    __0_0.distcp    one `torch.save` of a tensor a chunk, one after the other; a new file,
+                    __1_0.distcp and so on, where one would pass FILE_BYTES
 
 torch's own writer keeps every tensor until the file ends (pytorch#195982), so that it needs as
-much memory as the checkpoint; this one needs one chunk. A reader loads whole chunks, which is why
-they are kept small. Source: torch/distributed/checkpoint/{metadata,filesystem}.py, torch 2.13.
+much memory as the checkpoint. Here `torch.save` makes only the bytes before and after a tensor's
+values: without their crc32, which can be switched off, they depend on type and sizes alone. A
+reader loads whole chunks, which is why they are kept small.
+Source: torch/distributed/checkpoint/{metadata,filesystem}.py, torch/serialization.py, torch 2.13.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
-from typing import Any, BinaryIO, Dict, Iterable, List, Sequence, Tuple
+import struct
+import zipfile
+from functools import lru_cache
+from typing import Dict, List, Sequence, Tuple
 
-import numpy
 import torch
 from torch.distributed.checkpoint.filesystem import CURRENT_DCP_VERSION, _StorageInfo
 from torch.distributed.checkpoint.metadata import (
@@ -29,73 +35,78 @@ from torch.distributed.checkpoint.metadata import (
     TensorStorageMetadata,
 )
 
-from migrate.sources.dtypes import BFLOAT16, BY_NAME
+from migrate import regions
+from migrate.items import Item
+from migrate.regions import Frame, Layout, Region
 
-_DATA = "__0_0.distcp"
 _METADATA = ".metadata"
 
 
-class DcpWriter:
-    """Writes tensors one after the other into `directory`; `close` makes it a checkpoint."""
+def lay_out(items: Sequence[Item], cuts: Sequence[Sequence[Tuple[int, int]]]) -> Layout:
+    """One region a chunk, each with its frame before and after it. cuts: of each item."""
+    layout = Layout({}, [], [])
+    file, position = "__0_0.distcp", 0
+    for index, (item, of_item) in enumerate(zip(items, cuts)):
+        for first, rows in of_item:
+            shape = (rows, *item.shape[1:]) if item.shape else ()
+            head, tail = _frame(item.dtype, shape)
+            size = rows * item.row_bytes
+            if position and position + size > regions.FILE_BYTES:
+                file, position = f"__{len(layout.files)}_0.distcp", 0
+            start = position + len(head)
+            layout.frames.append(Frame(file, position, head))
+            layout.frames.append(Frame(file, start + size, tail))
+            layout.regions.append(Region(index, first, rows, file, start))
+            position = layout.files[file] = start + size + len(tail)
+    return layout
 
-    def __init__(self, directory: str) -> None:
-        self._directory = directory
-        self._file: BinaryIO = open(os.path.join(directory, _DATA), "xb")  # noqa: SIM115
-        self._tensors: Dict[str, TensorStorageMetadata] = {}
-        self._storage: Dict[MetadataIndex, _StorageInfo] = {}
-        self._paths: Dict[str, Tuple[str, ...]] = {}
 
-    def write(
-        self,
-        fqn: str,
-        path: Sequence[str],
-        dtype: str,
-        shape: Sequence[int],
-        chunks: Iterable[Tuple[int, numpy.ndarray]],
-    ) -> None:
-        """Writes one tensor.
-
-        fqn: its name; path: where it stands in a nested state dict. dtype: TensorFlow's name.
-        chunks: (first row, rows) from front to back; a scalar is one row.
-        """
-        boxes: List[ChunkStorageMetadata] = []
-        for first, values in chunks:
-            tensor = as_tensor(values).reshape([len(values), *shape[1:]] if shape else [])
-            offsets = torch.Size([first] + [0] * (len(shape) - 1) if shape else [])
-            start = self._file.tell()
-            torch.save(tensor, self._file)
-            length = self._file.tell() - start
-            boxes.append(ChunkStorageMetadata(offsets, tensor.size()))
-            self._storage[MetadataIndex(fqn, offsets)] = _StorageInfo(_DATA, start, length)
-        properties = TensorProperties(dtype=getattr(torch, BY_NAME[dtype].torch or ""))
-        self._tensors[fqn] = TensorStorageMetadata(properties, torch.Size(shape), boxes)
-        self._paths[fqn] = tuple(path)
-
-    def close(self) -> None:
-        """Ends the data file and writes the metadata."""
-        self._file.close()
-        metadata = Metadata(
-            state_dict_metadata=dict(self._tensors),
-            planner_data=self._paths,
-            storage_data=self._storage,
-            storage_meta=StorageMeta(),
-            version=CURRENT_DCP_VERSION,
+def finish(directory: str, items: Sequence[Item], layout: Layout) -> None:
+    """Writes `.metadata`."""
+    boxes: List[List[ChunkStorageMetadata]] = [[] for _ in items]
+    storage: Dict[MetadataIndex, _StorageInfo] = {}
+    for region in layout.regions:
+        item = items[region.item]
+        shape = (region.rows, *item.shape[1:]) if item.shape else ()
+        head, tail = _frame(item.dtype, shape)
+        offsets = torch.Size([region.first] + [0] * (len(shape) - 1) if shape else [])
+        boxes[region.item].append(ChunkStorageMetadata(offsets, torch.Size(shape)))
+        storage[MetadataIndex(item.fqn, offsets)] = _StorageInfo(
+            region.file,
+            region.offset - len(head),
+            len(head) + region.rows * item.row_bytes + len(tail),
         )
-        with open(os.path.join(self._directory, _METADATA), "xb") as file:
-            pickle.dump(metadata, file)
+    metadata = Metadata(
+        state_dict_metadata={
+            item.fqn: TensorStorageMetadata(
+                TensorProperties(dtype=getattr(torch, item.dtype)), torch.Size(item.shape), chunks
+            )
+            for item, chunks in zip(items, boxes)
+        },
+        planner_data={item.fqn: item.path for item in items},
+        storage_data=storage,
+        storage_meta=StorageMeta(),
+        version=CURRENT_DCP_VERSION,
+    )
+    with open(os.path.join(directory, _METADATA), "wb") as file:
+        pickle.dump(metadata, file)
 
-    def __enter__(self) -> DcpWriter:
-        return self
 
-    def __exit__(self, kind: Any, *_: object) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self._file.close()
-
-
-def as_tensor(values: numpy.ndarray) -> torch.Tensor:
-    """`values` as a tensor on the same memory; BFLOAT16 becomes torch.bfloat16."""
-    if values.dtype == BFLOAT16:
-        return torch.from_numpy(values.view(numpy.int16)).view(torch.bfloat16)
-    return torch.from_numpy(values)
+@lru_cache(maxsize=1024)
+def _frame(dtype: str, shape: Tuple[int, ...]) -> Tuple[bytes, bytes]:
+    """What `torch.save` writes before and after the values of a tensor."""
+    buffer = io.BytesIO()
+    with_crc = torch.serialization.get_crc32_options()
+    torch.serialization.set_crc32_options(False)
+    try:
+        values = torch.empty(shape, dtype=getattr(torch, dtype))
+        torch.save(values, buffer)
+    finally:
+        torch.serialization.set_crc32_options(with_crc)
+    with zipfile.ZipFile(buffer) as archive:
+        at = next(one for one in archive.infolist() if one.filename.endswith("/data/0"))
+    data = buffer.getbuffer()
+    # A local header is 30 bytes, the last four of which are the lengths of the name and of more.
+    name, more = struct.unpack_from("<HH", data, at.header_offset + 26)
+    start = at.header_offset + 30 + name + more
+    return bytes(data[:start]), bytes(data[start + at.file_size :])

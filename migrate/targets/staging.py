@@ -1,55 +1,91 @@
 """A directory that appears whole or not at all.
 
-1. The work goes into a hidden directory beside the final place, on the same file system.
+1. The work goes into a hidden directory beside the final place, on the same file system:
+   `.NAME.partial`. One process at a time holds its lock.
 2. Every file and the directory are synced to the disk.
 3. One rename puts it into place; after it, the parent directory is synced.
 
-An exception removes the hidden directory. A killed process leaves `.NAME.XXXXXXXX.partial`, which
-nobody reads and which may be deleted.
+An error removes the hidden directory. An interruption (Ctrl-C, kill -9, a power cut) leaves it:
+who comes next resumes it, or is told that it is there.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
-import secrets
 import shutil
 from contextlib import contextmanager
 from typing import Iterator
 
 from semisync.errors import SemisyncError, UsageError
 
+_LOCK = "lock"
+
 
 @contextmanager
-def staged(out: str, needed: int) -> Iterator[str]:
+def staged(out: str, needed: int, resume: bool = False) -> Iterator[str]:
     """Yields a directory to fill; moves it to `out` when the block ends without an exception.
 
-    needed: bytes that will be written. Raises UsageError where `out` holds something, and
-    SemisyncError where the disk has no room or refuses.
+    needed: bytes that will be written. resume: go on in what an interruption left, where it left
+    something. Raises UsageError where `out` holds something, where an interrupted conversion is
+    there and `resume` is false, or where another process is at work in it, and SemisyncError where
+    the disk has no room or refuses. An UsageError of the block leaves a resumed directory alone.
     """
     out = os.path.realpath(out)
     parent, name = os.path.split(out)
     refuse_existing(out)
-    work = os.path.join(parent, f".{name}.{secrets.token_hex(4)}.partial")
+    work = os.path.join(parent, f".{name}.partial")
+    found = os.path.isdir(work)
+    if found and not resume:
+        raise UsageError(
+            f"{work} holds a conversion that was interrupted or is under way; go on with it with "
+            "--resume, or delete it"
+        )
     try:
-        os.makedirs(parent, exist_ok=True)
-        free = shutil.disk_usage(parent).free
-        if free < needed:
-            raise SemisyncError(
-                f"{parent} has {free} bytes free, but the conversion needs {needed}; "
-                "choose another disk or make room"
-            )
-        os.mkdir(work)
-        yield work
-        _sync_tree(work)
-        refuse_existing(out)
-        os.replace(work, out)
-        _sync(parent)
+        os.makedirs(work, exist_ok=True)
+        lock = os.open(os.path.join(work, _LOCK), os.O_RDWR | os.O_CREAT)
     except OSError as error:
-        shutil.rmtree(work, ignore_errors=True)
         raise SemisyncError(f"cannot write {out}: {error.strerror or error}") from error
-    except BaseException:
-        shutil.rmtree(work, ignore_errors=True)
-        raise
+    try:
+        _take(lock, work)
+        try:
+            _check_room(parent, needed - _written(work))
+            yield work
+            os.remove(os.path.join(work, _LOCK))
+            _sync_tree(work)
+            refuse_existing(out)
+            os.replace(work, out)
+            _sync(parent)
+        except OSError as error:
+            shutil.rmtree(work, ignore_errors=True)
+            raise SemisyncError(f"cannot write {out}: {error.strerror or error}") from error
+        except Exception as error:
+            if not (found and isinstance(error, UsageError)):
+                shutil.rmtree(work, ignore_errors=True)
+            raise
+    finally:
+        os.close(lock)
+
+
+def _take(lock: int, work: str) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise UsageError(f"another process is at work in {work}; wait for it to end") from error
+
+
+def _check_room(parent: str, needed: int) -> None:
+    free = shutil.disk_usage(parent).free
+    if free < needed:
+        raise SemisyncError(
+            f"{parent} has {free} bytes free, but the conversion needs {needed}; "
+            "choose another disk or make room"
+        )
+
+
+def _written(work: str) -> int:
+    """Bytes that the directory's files take on the disk."""
+    return sum(os.stat(os.path.join(work, name)).st_blocks * 512 for name in os.listdir(work))
 
 
 def refuse_existing(out: str) -> None:

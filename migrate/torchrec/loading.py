@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+import glob
+import importlib.util
 import os
 import warnings
 from typing import Any, Dict, Iterator, List, Tuple
@@ -20,7 +22,7 @@ from torch.distributed import checkpoint as dcp
 from torch.distributed.checkpoint.api import CheckpointException
 
 from migrate.manifest import Manifest, Written, read_manifest
-from semisync.errors import BadInput, UsageError
+from semisync.errors import BadInput, MissingExtra, UsageError
 
 _CONTAINERS = ("embedding_bags", "embeddings")
 
@@ -72,7 +74,7 @@ def dense_variables(directory: str) -> Dict[str, torch.Tensor]:
 
 def read(directory: str, state_dict: Dict[str, Any]) -> None:
     """Reads the tensors of `state_dict` in place; BadInput in one sentence where that fails."""
-    reader = dcp.FileSystemReader(os.fspath(directory))
+    reader = _reader(os.fspath(directory))
     try:
         with warnings.catch_warnings():  # that no process group is there is meant so
             warnings.filterwarnings("ignore", message="torch.distributed is disabled")
@@ -87,6 +89,18 @@ def read(directory: str, state_dict: Dict[str, Any]) -> None:
         raise BadInput(
             f"{directory} cannot be loaded: {' '.join(str(error).split())}; convert it again"
         ) from error
+
+
+def _reader(directory: str) -> dcp.StorageReader:
+    """torch's reader of the format that stands in `directory`."""
+    if not glob.glob(os.path.join(glob.escape(directory), "*.safetensors")):
+        return dcp.FileSystemReader(directory)
+    if importlib.util.find_spec("safetensors") is None:
+        raise MissingExtra(
+            f"{directory} holds safetensors files, and the package safetensors is not installed; "
+            "pip install semisync[torch]"
+        )
+    return dcp.HuggingFaceStorageReader(directory)
 
 
 def _weight_keys(manifest: Manifest, weights: Dict[str, Any]) -> Iterator[Tuple[str, str]]:

@@ -1,0 +1,49 @@
+"""`semisync verify PREFIX OUT`: does a converted directory hold what the checkpoint holds?"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+
+from migrate.verification import CONFIDENCE, SCHEMA, Verification, verify
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.add_argument("prefix", metavar="PREFIX", help="path of the checkpoint, without .index")
+    parser.add_argument("out", metavar="OUT", help="directory that `semisync convert` wrote")
+    parser.add_argument(
+        "--sample", type=int, metavar="N", help="compare N rows of each tensor, drawn at random"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compares and prints; returns 0 where everything agrees, 1 where something differs."""
+    result = verify(args.prefix, args.out, args.sample)
+    print(_as_json(result) if args.json else as_text(result))
+    return 0 if result.verified else 1
+
+
+def as_text(result: Verification) -> str:
+    """What was compared, and what differs."""
+    lines = list(result.differences)
+    rows = f"{result.rows:,} rows of {result.tensors} tensors"
+    if result.differing_rows:
+        rows += f", {result.differing_rows:,} of which differ"
+    if result.verified and result.sample is None:
+        lines.append(f"verified: {rows} agree in every value, {result.hashes} SHA-256 agree")
+    elif result.verified:
+        lines.append(
+            f"verified by a sample: {rows} agree; with {CONFIDENCE:.0%} confidence at most "
+            f"{result.bound:.2g} of any tensor's rows differ; the SHA-256 were not checked"
+        )
+    else:
+        lines.append(f"not verified: compared {rows}")
+    return "\n".join(lines)
+
+
+def _as_json(result: Verification) -> str:
+    data = {"schema": SCHEMA, "verified": result.verified, "confidence": CONFIDENCE}
+    return json.dumps({**data, **dataclasses.asdict(result)}, indent=1, ensure_ascii=False)

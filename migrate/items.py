@@ -1,0 +1,110 @@
+"""Everything that a plan writes, one `Item` a tensor of the target.
+
+Names in the target, for a table T at module path M and a dense variable V:
+
+    M.embedding_bags.T.weight
+    optim.state.M.embedding_bags.T.weight.T.momentum1     Adagrad, FBGEMM's fused optimizer
+    optim.state.M.embedding_bags.T.weight.exp_avg         Adam and others, torch.optim's names
+    dense.V, dense_optim.V.<slot>
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Iterator, List, NamedTuple, Optional, Tuple
+
+from migrate.plans import Plan, Table
+from migrate.sources.bundle import Checkpoint
+from migrate.sources.dtypes import BY_NAME
+from migrate.sources.info import TensorInfo
+
+
+class Item(NamedTuple):
+    """One tensor to write.
+
+    fqn, path   its name, and where it stands in a nested state dict
+    source      the tensor of the checkpoint that it is made from
+    role        see migrate.manifest.Written
+    interleave  rows are dealt out from the partitions in turn
+    transform   one of migrate.transforms.TRANSFORMS
+    dtype       torch's name of its data type (TensorFlow's is the same where both have it)
+    shape       its sizes
+    value       a number that is written instead of the source's own, for scalars
+    """
+
+    fqn: str
+    path: Tuple[str, ...]
+    source: str
+    role: str
+    interleave: bool
+    transform: str
+    dtype: str
+    shape: Tuple[int, ...]
+    value: Optional[float] = None
+
+    @property
+    def rows(self) -> int:
+        """Its first dimension; a scalar is one row."""
+        return self.shape[0] if self.shape else 1
+
+    @property
+    def itemsize(self) -> int:
+        """Size of one value in the target, in bytes."""
+        array = BY_NAME[self.dtype].array
+        assert array is not None  # the plan was checked: torch has the type
+        return array.itemsize
+
+    @property
+    def row_bytes(self) -> int:
+        """Size of one row in the target."""
+        return math.prod(self.shape[1:]) * self.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Size in the target."""
+        return self.rows * self.row_bytes
+
+
+def items(plan: Plan, checkpoint: Checkpoint) -> List[Item]:
+    """Every tensor that the plan writes; the plan has been checked against `checkpoint`."""
+    found: List[Item] = []
+    for table in plan.tables:
+        found += _table_items(plan, table, checkpoint)
+    for dense in plan.dense:
+        deal = dense.partition_strategy == "mod"
+        info = checkpoint[dense.variable]
+        found.append(_item(("dense", dense.variable), dense.variable, "dense", deal, info))
+        for slot, source in dense.slots.items():
+            path = ("dense_optim", dense.variable, slot)
+            found.append(_item(path, source, "dense slot", deal, checkpoint[source]))
+    for name in plan.scalars:
+        found.append(_item(("dense", name), name, "scalar", False, checkpoint[name]))
+    return found
+
+
+def _item(
+    path: Tuple[str, ...], source: str, role: str, interleave: bool, info: TensorInfo
+) -> Item:
+    return Item(".".join(path), path, source, role, interleave, "copy", info.dtype, info.shape)
+
+
+def _table_items(plan: Plan, table: Table, checkpoint: Checkpoint) -> Iterator[Item]:
+    deal = table.partition_strategy == "mod"
+    fqn = plan.fqn(table)
+    yield _item((fqn,), table.variable, "table", deal, checkpoint[table.variable])
+    for slot, source in table.slots.items():
+        name = f"{table.name}.{slot}" if slot == "momentum1" else slot
+        path = ("optim", "state", fqn, name)
+        yield _item(path, source, "table slot", deal, checkpoint[source])
+    step = step_source(plan)
+    if table.optimizer == "Adam" and step is not None:
+        path = ("optim", "state", fqn, "step")
+        item = _item(path, step, "step", False, checkpoint[step])
+        # torch.optim keeps its step as a float
+        yield item._replace(dtype="float32", value=float(checkpoint.read(step).item()))
+
+
+def step_source(plan: Plan) -> Optional[str]:
+    """The global step, where there is exactly one."""
+    found = [name for name in plan.scalars if name.rpartition("/")[2] == "global_step"]
+    return found[0] if len(found) == 1 else None

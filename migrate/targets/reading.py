@@ -1,0 +1,158 @@
+"""Reading a converted directory back, row by row, without what the writers know.
+
+A DCP is read by its own metadata and `torch.load`; a safetensors file by its header. One chunk of a
+DCP is kept at a time, so that rows in order cost one read each.
+"""
+
+from __future__ import annotations
+
+import glob
+import io
+import json
+import os
+from typing import Any, Dict, List, NamedTuple, Protocol, Tuple
+
+import numpy
+import torch
+from torch.distributed.checkpoint import FileSystemReader
+from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+
+from migrate.sources.dtypes import BY_NAME
+from migrate.targets.safetensors import DTYPES
+from semisync.errors import BadInput
+
+
+class Stored(NamedTuple):
+    """A tensor of the target: its sizes and torch's name of its data type."""
+
+    shape: Tuple[int, ...]
+    dtype: str
+
+
+class Reader(Protocol):
+    """tensors: by name. rows: a range of a tensor's rows; a scalar is one row."""
+
+    tensors: Dict[str, Stored]
+
+    def rows(self, fqn: str, first: int, count: int) -> torch.Tensor:
+        """Rows first..first+count. BadInput where they cannot be read."""
+        ...
+
+
+def open_target(directory: str, target: str) -> Reader:
+    """The reader of what `semisync convert --target` wrote; BadInput where it is damaged."""
+    return DcpReader(directory) if target == "dcp" else SafetensorsReader(directory)
+
+
+class DcpReader:
+    """A torch Distributed Checkpoint whose chunks are whole rows."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        try:
+            metadata = FileSystemReader(directory).read_metadata()
+        except Exception as error:  # torch raises whatever its unpickler or file system does
+            raise BadInput(
+                f"{directory}/.metadata cannot be read: {' '.join(str(error).split())}"
+            ) from error
+        self.tensors: Dict[str, Stored] = {}
+        self._chunks: Dict[str, List[Tuple[int, int, Any]]] = {}  # first row, rows, where
+        places = {
+            (index.fqn, tuple(index.offset)): at for index, at in metadata.storage_data.items()
+        }
+        for fqn, tensor in metadata.state_dict_metadata.items():
+            if not isinstance(tensor, TensorStorageMetadata):
+                raise BadInput(f"{directory}/.metadata: {fqn!r} is no tensor")
+            dtype = str(tensor.properties.dtype).replace("torch.", "")
+            self.tensors[fqn] = Stored(tuple(tensor.size), dtype)
+            boxes = [(one.offsets[:1], one.sizes[:1], tuple(one.offsets)) for one in tensor.chunks]
+            self._chunks[fqn] = [
+                (first[0] if first else 0, rows[0] if rows else 1, places[fqn, offsets])
+                for first, rows, offsets in sorted(boxes)
+            ]
+        self._kept: Tuple[str, int, torch.Tensor] = ("", -1, torch.empty(0))
+
+    def rows(self, fqn: str, first: int, count: int) -> torch.Tensor:
+        """Rows first..first+count of a tensor."""
+        found = []
+        for start, rows, where in self._chunks[fqn]:
+            begin, end = max(first, start), min(first + count, start + rows)
+            if begin < end:
+                found.append(self._chunk(fqn, start, where)[begin - start : end - start])
+        rows = sum(map(len, found))
+        if rows != count:
+            raise BadInput(f"{fqn!r} has {rows} of the rows {first} to {first + count - 1}")
+        return found[0] if len(found) == 1 else torch.cat(found)
+
+    def _chunk(self, fqn: str, start: int, where: Any) -> torch.Tensor:
+        if self._kept[:2] != (fqn, start):
+            path = os.path.join(self._directory, where.relative_path)
+            try:
+                with open(path, "rb") as file:
+                    file.seek(where.offset)
+                    data = io.BytesIO(file.read(where.length))
+                tensor = torch.load(data, map_location="cpu", weights_only=True)
+            except Exception as error:  # torch raises whatever its unpickler does
+                raise BadInput(
+                    f"{path}, chunk at byte {where.offset}: {' '.join(str(error).split())}"
+                ) from error
+            self._kept = (fqn, start, tensor if tensor.dim() else tensor.reshape(1))
+        return self._kept[2]
+
+
+class SafetensorsReader:
+    """A directory of safetensors files, each tensor whole in one of them."""
+
+    def __init__(self, directory: str) -> None:
+        self.tensors: Dict[str, Stored] = {}
+        self._where: Dict[str, Tuple[str, int]] = {}  # file, position of the first value
+        names = {safetensors: name for name, safetensors in DTYPES.items()}
+        for path in sorted(glob.glob(os.path.join(glob.escape(directory), "*.safetensors"))):
+            header, start = _header(path)
+            for fqn, one in header.items():
+                try:
+                    stored = Stored(tuple(one["shape"]), names[one["dtype"]])
+                    begin, end = one["data_offsets"]
+                except (KeyError, TypeError, ValueError) as error:
+                    raise BadInput(f"{path}: the header's {fqn!r} is damaged") from error
+                size = int(numpy.prod(stored.shape)) * _array(stored).itemsize
+                if not 0 <= begin <= end <= os.path.getsize(path) - start or end - begin != size:
+                    raise BadInput(f"{path}: {fqn!r} does not fit the file; it is truncated")
+                self.tensors[fqn] = stored
+                self._where[fqn] = (path, start + begin)
+
+    def rows(self, fqn: str, first: int, count: int) -> torch.Tensor:
+        """Rows first..first+count of a tensor."""
+        stored = self.tensors[fqn]
+        shape = stored.shape or (1,)
+        if first + count > shape[0]:
+            raise BadInput(f"{fqn!r} has {shape[0]} rows, not {first + count}")
+        row = int(numpy.prod(shape[1:])) * _array(stored).itemsize
+        path, start = self._where[fqn]
+        with open(path, "rb") as file:
+            file.seek(start + first * row)
+            data = bytearray(file.read(count * row))
+        tensor = torch.frombuffer(data, dtype=getattr(torch, stored.dtype))
+        return tensor.reshape(count, *shape[1:])
+
+
+def _array(stored: Stored) -> numpy.dtype:
+    array = BY_NAME[stored.dtype].array
+    assert array is not None  # safetensors has numbers alone
+    return array
+
+
+def _header(path: str) -> Tuple[Dict[str, Any], int]:
+    """The header of a safetensors file, and where its values begin."""
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > os.path.getsize(path) - 8:
+            raise BadInput(f"{path} is no safetensors file, or truncated")
+        try:
+            header = json.loads(file.read(length))
+        except ValueError as error:
+            raise BadInput(f"{path}: its header is not JSON: {error}") from error
+    if not isinstance(header, dict):
+        raise BadInput(f"{path}: its header is no JSON object")
+    header.pop("__metadata__", None)
+    return header, 8 + length

@@ -1,0 +1,94 @@
+"""What happens to values on their way: nothing, a cast, or the mean of each row.
+
+    copy        bit for bit
+    cast        to the data type of the target; what that costs is counted (`Loss`)
+    row_mean    the mean over the columns, in float64: exact Adagrad's accumulator [rows, dim]
+                becomes that of row-wise Adagrad, [rows], which is an approximation
+
+bfloat16 is its bits here (`BFLOAT16`): numpy has no arithmetic for it. A cast to it rounds to the
+nearest, ties to even, as torch and TensorFlow do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy
+
+from migrate.sources.dtypes import BFLOAT16, BY_NAME
+
+TRANSFORMS = ("copy", "cast", "row_mean")
+
+
+@dataclass
+class Loss:
+    """What a cast changed.
+
+    largest        largest absolute difference of a value
+    squared_error  sum of the squared differences; squared: sum of the squared values
+    overflowed     finite values that became infinite; vanished: other values that became zero
+    """
+
+    largest: float = 0.0
+    squared_error: float = 0.0
+    squared: float = 0.0
+    overflowed: int = 0
+    vanished: int = 0
+
+    @property
+    def relative(self) -> float:
+        """Root of the mean squared difference over the root of the mean square."""
+        return (self.squared_error / self.squared) ** 0.5 if self.squared else 0.0
+
+    def add(self, other: Loss) -> None:
+        """Takes in the loss of further values."""
+        self.largest = max(self.largest, other.largest)
+        self.squared_error += other.squared_error
+        self.squared += other.squared
+        self.overflowed += other.overflowed
+        self.vanished += other.vanished
+
+
+def apply(transform: str, values: numpy.ndarray, dtype: str, loss: Loss) -> numpy.ndarray:
+    """`values`, a few rows, as the target has them; `loss` takes in what a cast cost."""
+    if transform == "copy":
+        return values
+    if transform == "row_mean":
+        exact = widened(values).astype(numpy.float64)
+        return exact.reshape(len(exact), -1).mean(axis=1).astype(BY_NAME[dtype].array)
+    found = cast(values, dtype)
+    loss.add(_loss(widened(values), widened(found)))
+    return found
+
+
+def cast(values: numpy.ndarray, dtype: str) -> numpy.ndarray:
+    """`values` as data type `dtype`, rounded to the nearest."""
+    wide = widened(values)
+    if dtype != "bfloat16":
+        with numpy.errstate(over="ignore"):  # counted by the caller
+            return wide.astype(BY_NAME[dtype].array)
+    bits = wide.astype(numpy.float32).view(numpy.uint32)
+    rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(numpy.uint16)
+    rounded[numpy.isnan(wide)] = 0x7FC0  # adding to a NaN's bits could make it an infinity
+    return rounded.view(BFLOAT16)
+
+
+def widened(values: numpy.ndarray) -> numpy.ndarray:
+    """bfloat16 as float32; everything else as it is."""
+    if values.dtype != BFLOAT16:
+        return values
+    return (values.view(numpy.uint16).astype(numpy.uint32) << 16).view(numpy.float32)
+
+
+def _loss(before: numpy.ndarray, after: numpy.ndarray) -> Loss:
+    kept = numpy.isfinite(before) & numpy.isfinite(after)
+    exact = numpy.where(kept, before, 0).astype(numpy.float64)
+    found = numpy.where(kept, after, 0).astype(numpy.float64)
+    error = numpy.abs(exact - found)
+    return Loss(
+        largest=float(error.max(initial=0.0)),
+        squared_error=float(numpy.square(error).sum()),
+        squared=float(numpy.square(exact).sum()),
+        overflowed=int((numpy.isfinite(before) & numpy.isinf(after)).sum()),
+        vanished=int(((before != 0) & (after == 0)).sum()),
+    )

@@ -1,0 +1,254 @@
+"""Does a converted directory hold what the checkpoint holds? Both sides are read anew.
+
+1. The manifest says what each tensor of the target is made from, and how.
+2. Source: each id's row is looked up as TensorFlow would, partition by partition, with range reads.
+   Target: rows are read by the format's own metadata (`migrate.targets.reading`).
+3. Every value must agree in every bit. A cast is made again, by torch; the mean of a row may differ
+   by the rounding of its last bit, since the order of the sum is not defined.
+4. The bytes of the target must have the manifest's SHA-256, unless only a sample is read.
+5. Every tensor of the checkpoint must be accounted for: written, or dropped with a reason.
+
+A sample of n rows that all agree says, with confidence c, that at most 1 - (1 - c)^(1/n) of the
+rows of the tensor differ (the exact binomial bound for no failure in n draws).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+from dataclasses import dataclass, field
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+
+import numpy
+import torch
+
+from migrate.manifest import Manifest, Written, read_manifest
+from migrate.sources.bundle import Checkpoint, open_checkpoint
+from migrate.sources.dtypes import BFLOAT16
+from migrate.sources.info import row_blocks
+from migrate.targets.reading import Reader, open_target
+from semisync.errors import BadInput, UsageError
+
+CONFIDENCE = 0.95
+SCHEMA = "semisync.verification/1"
+_BLOCK = 16 << 20  # bytes of the source read at a time
+_MAX_NAMED = 20  # differences that are named one by one
+
+
+@dataclass
+class Verification:
+    """What was compared, and what differs.
+
+    tensors, rows   compared; sample: rows of each tensor that were drawn, None for all
+    differing_rows  of the first sides' row that differ; hashes: pieces whose SHA-256 was checked
+    bound           largest fraction of a tensor's rows that may still differ, at CONFIDENCE
+    differences     one sentence each, the first _MAX_NAMED
+    """
+
+    source: str
+    directory: str
+    sample: Optional[int] = None
+    tensors: int = 0
+    rows: int = 0
+    hashes: int = 0
+    differing_rows: int = 0
+    bound: float = 0.0
+    differences: List[str] = field(default_factory=list)
+
+    @property
+    def verified(self) -> bool:
+        """Whether nothing differs."""
+        return not self.differences
+
+    def differs(self, sentence: str) -> None:
+        """Notes a difference."""
+        if len(self.differences) < _MAX_NAMED:
+            self.differences.append(sentence)
+
+
+def verify(prefix: str, directory: str, sample: Optional[int] = None) -> Verification:
+    """Compares the converted `directory` with the checkpoint `prefix`, row by row, slot by slot.
+
+    sample: rows of each tensor to draw at random; all without it. Raises BadInput where the
+    manifest or the checkpoint cannot be read; whatever else is wrong is a difference.
+    """
+    if sample is not None and sample < 1:
+        raise UsageError(f"sample is {sample}, expected at least one row")
+    directory = os.fspath(directory)
+    with open_checkpoint(prefix) as checkpoint:
+        return compare(checkpoint, read_manifest(directory), directory, sample)
+
+
+def compare(
+    checkpoint: Checkpoint, manifest: Manifest, directory: str, sample: Optional[int] = None
+) -> Verification:
+    """As `verify`, for an open checkpoint."""
+    result = Verification(checkpoint.prefix, directory, sample)
+    _check_accounts(checkpoint, manifest, result)
+    try:
+        reader = open_target(directory, manifest.target)
+    except BadInput as error:
+        result.differs(str(error))
+        return result
+    for extra in sorted(set(reader.tensors) - {written.fqn for written in manifest.tensors}):
+        result.differs(f"{extra!r} is in the target, but not in the manifest")
+    for written in manifest.tensors:
+        if _check_kind(checkpoint, written, reader, result):
+            try:
+                _compare_tensor(checkpoint, written, reader, result)
+            except BadInput as error:
+                result.differs(f"{written.fqn!r}: {error}")
+    return result
+
+
+def _check_accounts(checkpoint: Checkpoint, manifest: Manifest, result: Verification) -> None:
+    written = {one.source for one in manifest.tensors}
+    for name in checkpoint:
+        if name not in written and name not in manifest.dropped:
+            result.differs(f"{name!r} was neither written nor dropped with a reason")
+
+
+def _check_kind(
+    checkpoint: Checkpoint, written: Written, reader: Reader, result: Verification
+) -> bool:
+    """Whether source and target have the tensor as the manifest says."""
+    stored = reader.tensors.get(written.fqn)
+    if stored is None:
+        result.differs(f"{written.fqn!r} is in the manifest, but not in the target")
+        return False
+    if (list(stored.shape), stored.dtype) != (written.shape, written.dtype):
+        result.differs(
+            f"{written.fqn!r} is {written.dtype} {written.shape} in the manifest, "
+            f"{stored.dtype} {list(stored.shape)} in the target"
+        )
+        return False
+    info = checkpoint.get(written.source)
+    if info is None:
+        result.differs(f"{written.fqn!r} is made from {written.source!r}, which is not there")
+        return False
+    shape = list(info.shape)
+    if written.transform == "row_mean":
+        shape = shape[:1]
+    if shape != written.shape:
+        result.differs(f"{written.fqn!r} is {written.shape}, but {written.source!r} {shape}")
+        return False
+    return True
+
+
+def _compare_tensor(
+    checkpoint: Checkpoint, written: Written, reader: Reader, result: Verification
+) -> None:
+    rows = written.shape[0] if written.shape else 1
+    result.tensors += 1
+    if result.sample is not None and result.sample < rows:
+        drawn = sorted(random.SystemRandom().sample(range(rows), result.sample))
+        result.bound = max(result.bound, 1 - (1 - CONFIDENCE) ** (1 / result.sample))
+        for row in drawn:
+            _compare_rows(checkpoint, written, reader, row, 1, result)
+        return
+    row_bytes = max(checkpoint[written.source].nbytes // max(rows, 1), 1)
+    expected = 0
+    for piece in written.pieces:
+        if piece.first != expected:
+            break
+        expected += piece.rows
+        digest = hashlib.sha256()
+        for first, count in _blocks(piece.first, piece.rows, row_bytes):
+            found = _compare_rows(checkpoint, written, reader, first, count, result)
+            digest.update(found.data)
+        result.hashes += 1
+        if digest.hexdigest() != piece.sha256:
+            result.differs(
+                f"{written.fqn!r}, rows {piece.first} to {piece.first + piece.rows - 1}: SHA-256 "
+                f"{digest.hexdigest()}, the manifest has {piece.sha256}"
+            )
+    if expected != rows and all(written.shape):
+        result.differs(f"{written.fqn!r}: the manifest has hashes of {expected} of {rows} rows")
+
+
+def _blocks(first: int, rows: int, row_bytes: int) -> Iterator[Tuple[int, int]]:
+    step = max(_BLOCK // row_bytes, 1)
+    for start in range(first, first + rows, step):
+        yield start, min(step, first + rows - start)
+
+
+def _compare_rows(
+    checkpoint: Checkpoint,
+    written: Written,
+    reader: Reader,
+    first: int,
+    count: int,
+    result: Verification,
+) -> numpy.ndarray:
+    """Compares these rows; returns the target's bytes, [rows, bytes a row]."""
+    found = _bytes(reader.rows(written.fqn, first, count))
+    expected = _expected(checkpoint, written, first, count)
+    result.rows += count
+    if written.transform == "row_mean":
+        values, means = (one.view(numpy.float32)[:, 0] for one in (found, _bytes(expected)))
+        different = ~numpy.isclose(values, means, rtol=2.0**-22, atol=0.0, equal_nan=True)
+    else:
+        wanted = _bytes(expected)
+        if numpy.array_equal(found, wanted):
+            return found
+        different = (found != wanted).any(axis=1)
+    if different.any():
+        result.differing_rows += int(different.sum())
+        row = first + int(different.argmax())
+        result.differs(
+            f"{written.fqn!r}: {int(different.sum())} of the rows {first} to {first + count - 1} "
+            f"differ from {written.source!r}, the first is row {row}"
+        )
+    return found
+
+
+def _bytes(rows: torch.Tensor) -> numpy.ndarray:
+    """[rows, bytes a row]"""
+    flat = rows.contiguous().reshape(len(rows), -1)
+    if not flat.numel():
+        return numpy.empty((len(rows), 0), numpy.uint8)
+    found: numpy.ndarray = flat.view(torch.uint8).numpy()
+    return found
+
+
+def _expected(checkpoint: Checkpoint, written: Written, first: int, count: int) -> torch.Tensor:
+    """The rows that the target should have, from the source."""
+    dtype = getattr(torch, written.dtype)
+    if written.value is not None:
+        return torch.full((1,), written.value, dtype=dtype)
+    values = _source_rows(checkpoint, written, first, count)
+    if written.transform == "row_mean":
+        return values.double().reshape(count, -1).mean(1).to(dtype)
+    return values.to(dtype) if written.transform == "cast" else values
+
+
+def _source_rows(checkpoint: Checkpoint, written: Written, first: int, count: int) -> torch.Tensor:
+    name = written.source
+    info = checkpoint[name]
+    if not info.shape:
+        return _tensor(checkpoint.read(name).reshape(1))
+    if written.partition_strategy != "mod":
+        return _tensor(checkpoint.read(name, rows=slice(first, first + count)))
+    blocks = row_blocks(info, name)
+    ids = numpy.arange(first, first + count)
+    found: Dict[int, numpy.ndarray] = {}
+    for part, (start, _) in enumerate(blocks):
+        mine = ids[ids % len(blocks) == part] // len(blocks)
+        if len(mine):
+            rows = slice(start + int(mine[0]), start + int(mine[-1]) + 1)
+            found[part] = checkpoint.read(name, rows=rows)
+    out = numpy.empty((count, *info.shape[1:]), _dtype_of(list(found.values())))
+    for part, values in found.items():
+        out[ids % len(blocks) == part] = values
+    return _tensor(out)
+
+
+def _dtype_of(arrays: Sequence[numpy.ndarray]) -> numpy.dtype:
+    return arrays[0].dtype
+
+
+def _tensor(values: numpy.ndarray) -> torch.Tensor:
+    if values.dtype == BFLOAT16:
+        return torch.from_numpy(values.view(numpy.int16)).view(torch.bfloat16)
+    return torch.from_numpy(values)

@@ -1,0 +1,183 @@
+"""Streaming: any number of workers write the same bytes; an interruption loses nothing."""
+
+import contextlib
+import hashlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import migrate
+from migrate import job, regions
+from migrate.sources.crc32c import combine, masked_value
+from migrate.targets import staging
+from semisync.errors import BadInput, UsageError
+from tests.migrate.test_convert import load_all, make_plan
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    """A few rows a chunk, and a few chunks a part, so that a small checkpoint has many."""
+    monkeypatch.setattr(regions, "CHUNK_BYTES", 96)
+    monkeypatch.setattr(regions, "PART_BYTES", 200)
+    monkeypatch.setattr(regions, "FILE_BYTES", 3000)
+
+
+def contents(directory):
+    """The bytes of every file."""
+    return {path.name: path.read_bytes() for path in pathlib.Path(directory).iterdir()}
+
+
+@pytest.mark.parametrize("target", ["dcp", "safetensors"])
+def test_workers_write_the_same_bytes_as_one_process(
+    tf2_checkpoints, tmp_path, small_parts, target
+):
+    plan = make_plan(tf2_checkpoints / "adagrad_ref")
+    alone = migrate.convert(plan, tmp_path / "alone", target=target)
+    done = []
+    together = migrate.convert(
+        plan, tmp_path / "together", target=target, workers=2, progress=lambda *at: done.append(at)
+    )
+    assert contents(tmp_path / "alone") == contents(tmp_path / "together")
+    assert together == alone
+    assert len(alone.tensors[0].pieces) > 3
+    assert done[-1][0] == done[-1][1]
+
+
+def test_an_error_in_a_worker_is_the_callers(tf2_checkpoints, tmp_path, small_parts):
+    for file in tf2_checkpoints.glob("adagrad_ref.*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    plan = make_plan(tmp_path / "adagrad_ref")
+    data = tmp_path / "adagrad_ref.data-00001-of-00003"
+    data.write_bytes(data.read_bytes()[:-40])
+    with pytest.raises(BadInput, match="the file is truncated"):
+        migrate.convert(plan, tmp_path / "out", workers=2)
+    assert not list(tmp_path.glob("*out*"))
+
+
+def test_damage_is_found_though_no_reader_sees_a_whole_piece(
+    tf2_checkpoints, tmp_path, small_parts
+):
+    for file in tf2_checkpoints.glob("adagrad_ref.*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    data = tmp_path / "adagrad_ref.data-00001-of-00003"
+    damaged = bytearray(data.read_bytes())
+    damaged[100] ^= 1
+    data.write_bytes(bytes(damaged))
+    with pytest.raises(BadInput, match="has crc32c"):
+        migrate.convert(make_plan(tmp_path / "adagrad_ref"), tmp_path / "out")
+    assert not list(tmp_path.glob("*out*"))
+
+
+@pytest.mark.parametrize("lengths", [(0, 5), (5, 0), (100, 33), (1, 70000), (70000, 1)])
+def test_the_crc_of_two_ranges_is_made_from_the_crc_of_each(lengths):
+    import google_crc32c
+
+    a, b = (bytes(np.random.RandomState(seed).bytes(n)) for seed, n in enumerate(lengths))
+    assert combine(google_crc32c.value(a), google_crc32c.value(b), len(b)) == google_crc32c.value(
+        a + b
+    )
+    assert masked_value(a) != masked_value(a + b) or not b
+
+
+class Stop(BaseException):
+    """Like KeyboardInterrupt, which pytest would take for its own."""
+
+
+def interrupt(plan, out, after, **options):
+    """Converts until `after` parts are in the journal."""
+    seen = []
+
+    def stop(*_):
+        seen.append(1)
+        if len(seen) == after:
+            raise Stop
+
+    with contextlib.suppress(Stop):
+        migrate.convert(plan, out, progress=stop, **options)
+    assert len(seen) == after
+
+
+@pytest.mark.parametrize("target", ["dcp", "safetensors"])
+def test_a_resumed_conversion_writes_only_what_is_missing(
+    tf2_checkpoints, tmp_path, small_parts, target
+):
+    plan = make_plan(tf2_checkpoints / "adagrad_ref")
+    parts = []
+    whole = migrate.convert(
+        plan, tmp_path / "whole", target=target, progress=lambda *at: parts.append(at)
+    )
+    interrupt(plan, tmp_path / "out", 10, target=target)
+    assert not (tmp_path / "out").exists()
+    work = tmp_path / ".out.partial"
+    with open(work / "journal", "ab") as journal:
+        journal.write(b'{"part": 3, "ru')  # a line that kill -9 cut short
+    before = set(job.finished(str(work)))
+    assert 10 <= len(before) < len(parts)
+    written = []
+    resumed = migrate.convert(
+        plan, tmp_path / "out", target=target, resume=True, progress=lambda *at: written.append(at)
+    )
+    assert resumed == whole
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+    assert len(written) == len(parts) - len(before)
+    assert not work.exists()
+
+
+def test_an_interrupted_conversion_is_neither_lost_nor_mixed_with_another(
+    tf2_checkpoints, tmp_path, small_parts
+):
+    plan = make_plan(tf2_checkpoints / "adagrad_ref")
+    interrupt(plan, tmp_path / "out", 4)
+    with pytest.raises(UsageError, match="go on with it with --resume, or delete it"):
+        migrate.convert(plan, tmp_path / "out")
+    for other, options in [
+        (make_plan(tf2_checkpoints / "sgd"), {}),
+        (make_plan(tf2_checkpoints / "adagrad_ref", module="other"), {}),
+        (plan, {"target": "safetensors"}),
+    ]:
+        with pytest.raises(UsageError, match="was begun with another plan"):
+            migrate.convert(other, tmp_path / "out", resume=True, **options)
+    assert len(job.finished(str(tmp_path / ".out.partial"))) >= 4
+    migrate.convert(plan, tmp_path / "out", resume=True, workers=2)
+    assert load_all(tmp_path / "out", tmp_path / "all.pt")["dense"]["global_step"].item() == 3
+
+
+def test_two_processes_do_not_work_in_one_directory(tf2_checkpoints, tmp_path):
+    plan = make_plan(tf2_checkpoints / "sgd")
+    with staging.staged(str(tmp_path / "out"), 0), pytest.raises(UsageError, match="another proc"):
+        migrate.convert(plan, tmp_path / "out", resume=True)
+    assert (tmp_path / "out").is_dir()
+
+
+CONVERT = """
+import sys, migrate
+with migrate.open_checkpoint(sys.argv[1]) as checkpoint:
+    plan = migrate.plan(checkpoint, tables="large", partition_strategy="mod")
+migrate.convert(plan, sys.argv[2], workers=2, resume=len(sys.argv) > 3, verify=False)
+"""
+
+
+def test_a_conversion_that_kill_9_ended_resumes(tf2_checkpoints, tmp_path):
+    command = [sys.executable, "-c", CONVERT, str(tf2_checkpoints / "large"), str(tmp_path / "out")]
+    journal = tmp_path / ".out.partial" / "journal"
+    with subprocess.Popen(command) as process:
+        deadline = time.monotonic() + 60
+        while not (journal.exists() and journal.stat().st_size):
+            assert time.monotonic() < deadline and process.poll() is None
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(timeout=30)
+    assert not (tmp_path / "out").exists()
+    kept = journal.read_bytes()
+    assert kept.endswith(b"\n")
+    subprocess.run([*command, "--resume"], check=True, timeout=120)
+    manifest = migrate.read_manifest(tmp_path / "out")
+    table = np.repeat(np.arange(1190001, dtype=np.float32)[:, None], 64, axis=1)
+    for piece in manifest.tensors[0].pieces:
+        rows = table[piece.first : piece.first + piece.rows]
+        assert hashlib.sha256(rows.tobytes()).hexdigest() == piece.sha256

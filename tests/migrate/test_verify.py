@@ -1,0 +1,147 @@
+"""`semisync verify`: what differs is found and named; what agrees is said with its confidence."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import migrate
+from migrate import conversion, parts, regions
+from migrate.verification import verify
+from semisync import cli
+from semisync.errors import BadInput, SemisyncError, UsageError
+from tests.migrate.test_convert import make_plan
+
+TARGETS = ["dcp", "safetensors"]
+
+
+@pytest.fixture(params=TARGETS)
+def converted(tf2_checkpoints, tmp_path, monkeypatch, request):
+    """A conversion in small chunks, not yet verified."""
+    monkeypatch.setattr(regions, "CHUNK_BYTES", 96)
+    monkeypatch.setattr(regions, "PART_BYTES", 400)
+    plan = make_plan(tf2_checkpoints / "adagrad_ref")
+    migrate.convert(plan, tmp_path / "out", target=request.param, verify=False)
+    return tmp_path / "out"
+
+
+def data_file(directory):
+    return next(path for path in directory.iterdir() if path.suffix in (".distcp", ".safetensors"))
+
+
+def flip(directory, row, source="user"):
+    """One bit of the value that TensorFlow looks up for id `row`."""
+    written = np.load(directory.parent / "expected.npz")[source][row]
+    path = data_file(directory)
+    data = bytearray(path.read_bytes())
+    at = data.find(written.tobytes())
+    assert at > 0
+    data[at] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def test_all_rows_slots_and_hashes_agree(tf2_checkpoints, converted):
+    result = verify(tf2_checkpoints / "adagrad_ref", converted)
+    assert result.verified, result.differences
+    assert result.tensors == 11
+    assert result.rows == 2 * (31 + 20 + 10) + 2 * 31 + 2 * 8 + 1
+    assert result.hashes > 11
+
+
+def test_one_flipped_bit_is_found_and_its_row_is_named(tf2_checkpoints, converted, capsys):
+    (converted.parent / "expected.npz").symlink_to(tf2_checkpoints / "adagrad_ref.npz")
+    flip(converted, 17)
+    code = cli.main(["verify", str(tf2_checkpoints / "adagrad_ref"), str(converted), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert (code, found["verified"], found["differing_rows"]) == (1, False, 1)
+    first, second = found["differences"]
+    assert "'ebc.embedding_bags.user.weight': 1 of the rows" in first
+    assert first.endswith("the first is row 17")
+    assert "SHA-256" in second
+
+
+def test_a_hash_alone_that_differs_is_found(tf2_checkpoints, converted):
+    path = converted / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["tensors"][0]["pieces"][0]["sha256"] = "0" * 64
+    path.write_text(json.dumps(manifest))
+    (difference,) = verify(tf2_checkpoints / "adagrad_ref", converted).differences
+    assert "the manifest has 0000" in difference
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda data: data["tensors"].pop(), "is in the target, but not in the manifest"),
+        (lambda data: data["tensors"][0].update(shape=[30, 8]), "in the manifest, float32"),
+        (lambda data: data["tensors"][0].update(fqn="x"), "in the manifest, but not in the target"),
+        (lambda data: data["tensors"][0].update(source="x"), "made from 'x', which is not there"),
+        (lambda data: data["tensors"][0]["pieces"].pop(), "hashes of"),
+        (
+            lambda data: next(
+                one for one in data["tensors"] if one["partition_strategy"] == "mod"
+            ).update(partition_strategy=None),
+            "rows 0 to",
+        ),
+    ],
+)
+def test_a_manifest_that_lies_is_caught(tf2_checkpoints, converted, change, sentence):
+    path = converted / "manifest.json"
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+    found = verify(tf2_checkpoints / "adagrad_ref", converted).differences
+    assert any(sentence in one for one in found), found
+
+
+def test_another_checkpoint_does_not_verify(tf2_checkpoints, converted):
+    found = verify(tf2_checkpoints / "sgd", converted).differences
+    assert any("differ from 'user'" in one for one in found)
+    assert any("'user/Adagrad', which is not there" in one for one in found)
+
+
+def test_a_truncated_target_does_not_verify(tf2_checkpoints, converted):
+    path = data_file(converted)
+    path.write_bytes(path.read_bytes()[:-2000])
+    assert not verify(tf2_checkpoints / "adagrad_ref", converted).verified
+
+
+def test_a_sample_says_how_sure_it_is(tf2_checkpoints, converted, capsys):
+    prefix = str(tf2_checkpoints / "adagrad_ref")
+    result = verify(prefix, converted, sample=5)
+    assert (result.verified, result.tensors) == (True, 11)
+    assert result.rows == 5 * 10 + 1
+    assert result.bound == pytest.approx(1 - 0.05 ** (1 / 5))
+    assert cli.main(["verify", prefix, str(converted), "--sample", "5"]) == 0
+    assert "with 95% confidence at most 0.45 of any tensor's rows" in capsys.readouterr().out
+    with pytest.raises(UsageError, match="at least one row"):
+        verify(prefix, converted, sample=0)
+
+
+def test_a_sample_finds_what_differs_in_every_row(tf2_checkpoints, converted):
+    assert not verify(tf2_checkpoints / "sgd", converted, sample=1).verified
+
+
+def test_a_directory_without_a_manifest_is_bad_input(tf2_checkpoints, tmp_path):
+    with pytest.raises(BadInput, match=r"manifest\.json cannot be read"):
+        verify(tf2_checkpoints / "sgd", tmp_path)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_conversion_that_wrote_wrong_bytes_is_not_kept(
+    tf2_checkpoints, tmp_path, monkeypatch, target
+):
+    original = parts._Files.write
+
+    def wrong(self, region, data):
+        copy = bytearray(data)
+        copy[0] ^= 1
+        original(self, region, memoryview(copy))
+
+    monkeypatch.setattr(parts._Files, "write", wrong)
+    plan = make_plan(tf2_checkpoints / "sgd")
+    with pytest.raises(SemisyncError, match="what was written is not what .* holds"):
+        migrate.convert(plan, tmp_path / "out", target=target)
+    assert list(tmp_path.iterdir()) == []
+    assert dataclasses.is_dataclass(conversion.convert(plan, tmp_path / "out", verify=False))
