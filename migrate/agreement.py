@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Dict, Optional, Sequence
 
-from migrate.plans import STRATEGIES, Plan, Table
+from migrate.evidence import find_evidence, meta_path
+from migrate.plans import CASTS, POOLINGS, STRATEGIES, Plan, Table
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.info import TensorInfo, partitions, row_blocks
@@ -16,6 +17,7 @@ def check_plan(plan: Plan, checkpoint: Checkpoint) -> None:
     names: Dict[str, str] = {}
     for table in plan.tables:
         _check_name(table, names)
+        _check_choices(table)
         shape = (table.rows, table.dim)
         strategy = table.partition_strategy
         for source in [table.variable, *table.slots.values()]:
@@ -28,6 +30,7 @@ def check_plan(plan: Plan, checkpoint: Checkpoint) -> None:
     for name in plan.scalars:
         _check(checkpoint, name, (), None, None)
     _check_written_once(plan)
+    _check_strategies(plan, checkpoint)
 
 
 def _check(
@@ -51,6 +54,35 @@ def _check(
     if strategy is not None:
         row_blocks(info, name)
     return info
+
+
+def _check_choices(table: Table) -> None:
+    where = f"table {table.name!r}"
+    if table.cast not in (None, *CASTS):
+        raise BadInput(f"{where}: cast {table.cast!r}, expected one of {', '.join(CASTS)}")
+    if table.cast and not BY_NAME[table.dtype].is_floating:
+        raise BadInput(f"{where} is {table.dtype}; only floating types can be cast")
+    if table.pooling not in (None, *POOLINGS):
+        raise BadInput(f"{where}: pooling {table.pooling!r}, expected {' or '.join(POOLINGS)}")
+    if table.row_wise and table.optimizer != "Adagrad":
+        raise BadInput(f"{where}: row_wise is for Adagrad, its optimizer is {table.optimizer}")
+
+
+def _check_strategies(plan: Plan, checkpoint: Checkpoint) -> None:
+    """That no strategy of the plan contradicts the look-ups in the MetaGraph."""
+    evidence = find_evidence(checkpoint, meta_path(checkpoint, plan.meta))
+    if evidence is None:
+        return
+    said = {one.variable: one.partition_strategy for one in plan.tables}
+    said.update({one.variable: one.partition_strategy for one in plan.dense})
+    for variable, strategy in said.items():
+        lookup = evidence.lookups.get(variable)
+        seen = None if lookup is None else lookup.strategy
+        if seen in STRATEGIES and strategy != seen:
+            raise BadInput(
+                f"{variable!r}: the plan says partition strategy {strategy!r}, but its look-up in "
+                f"{evidence.graph.path} uses {seen!r}; set it to {seen} in the plan"
+            )
 
 
 def _check_partitions(table: Table, source: str, info: TensorInfo) -> None:
@@ -78,6 +110,10 @@ def _check_written_once(plan: Plan) -> None:
     variables = [one.variable for one in plan.tables] + [one.variable for one in plan.dense]
     slots = [name for one in plan.tables for name in one.slots.values()]
     slots += [name for one in plan.dense for name in one.slots.values()]
+    names = [one.name or one.variable for one in plan.dense] + list(plan.scalars)
+    for name in names:
+        if names.count(name) > 1:
+            raise BadInput(f"two dense variables would be named {name!r}; rename one in a plan")
     seen = set()
     for name in [*variables, *slots, *plan.scalars]:
         if name in seen:

@@ -28,27 +28,21 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 import numpy
 
 from migrate import job as jobs
+from migrate import models
 from migrate import workers as processes
 from migrate.agreement import check_plan
-from migrate.items import Item, items, step_source
+from migrate.items import Item, items
 from migrate.job import Job
-from migrate.manifest import FILE, Manifest, TableSummary, Written
+from migrate.manifest import FILE, Manifest, Piece, TableSummary, Written
 from migrate.parts import Record, Run, check_source, write_parts
 from migrate.plans import Plan
 from migrate.regions import Layout, cuts, parts
+from migrate.semantics import notes
 from migrate.sources.bundle import Checkpoint, open_checkpoint
 from migrate.targets import TARGETS
 from migrate.targets.staging import refuse_existing, staged
-from semisync.errors import SemisyncError, UsageError
-
-_NOTES = {
-    "Adagrad": "Adagrad: TensorFlow adds no epsilon, FBGEMM 1e-8 and torch.optim 1e-10 by default: "
-    "build them with eps=0; the accumulators are TensorFlow's, those of untrained rows too",
-    "Adam": "Adam: FBGEMM has none on the CPU: exp_avg and exp_avg_sq of tables stand where "
-    "torch.optim.Adam on data_parallel or dense tables looks for them; TensorFlow's moves every "
-    "row at every step, and its epsilon is added before the bias correction: at step t it equals "
-    "epsilon / sqrt(1 - beta2^t) in torch",
-}
+from migrate.transforms import Loss
+from semisync.errors import BadInput, SemisyncError, UsageError
 
 Progress = Callable[[int, int], None]
 
@@ -58,7 +52,7 @@ def convert(
     out: str,
     target: str = "dcp",
     progress: Optional[Progress] = None,
-    workers: int = 1,
+    workers: Optional[int] = None,
     resume: bool = False,
     verify: bool = True,
 ) -> Manifest:
@@ -66,7 +60,8 @@ def convert(
 
     out: absent or an empty directory; it appears when it is complete. target: "dcp" or
     "safetensors". progress: called with (bytes done, bytes in all) as the work goes on. workers:
-    processes that read and write; 1 is this one alone. resume: go on with a conversion of the same
+    processes that read and write, 1 is this one alone; without it one for each 256 MB, at most one
+    a processor and at most four. resume: go on with a conversion of the same
     plan that was interrupted, where there is one. verify: read both sides again and compare them.
     Raises UsageError for a target that is not known, an `out` that holds something or an
     interrupted conversion that is not to be resumed, BadInput where plan and checkpoint do not fit
@@ -74,7 +69,7 @@ def convert(
     """
     if target not in TARGETS:
         raise UsageError(f"target {target!r} is not supported, expected one of {list(TARGETS)}")
-    if workers < 1:
+    if workers is not None and workers < 1:
         raise UsageError(f"workers is {workers}, expected at least 1")
     out = os.fspath(out)
     refuse_existing(out)
@@ -93,16 +88,22 @@ def convert(
             )
             jobs.begin(directory, job)
             _prepare(directory, layout)
-            runs = _carry_out(checkpoint, job, directory, workers, progress)
+            count = workers or _workers(sum(layout.files.values()))
+            runs = _carry_out(checkpoint, job, directory, count, progress)
             check_source(checkpoint, todo, runs)
             format_.finish(directory, todo, layout)
             manifest = _manifest(plan, target, checkpoint, todo, runs)
-            with open(os.path.join(directory, FILE), "w", encoding="utf-8") as file:
-                file.write(manifest.to_json())
+            _write_text(directory, FILE, manifest.to_json())
+            _write_text(directory, models.FILE, models.to_json(manifest))
             jobs.remove(directory)
             if verify:
                 _verify(checkpoint, manifest, directory)
             return manifest
+
+
+def _write_text(directory: str, name: str, text: str) -> None:
+    with open(os.path.join(directory, name), "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _verify(checkpoint: Checkpoint, manifest: Manifest, directory: str) -> None:
@@ -114,6 +115,11 @@ def _verify(checkpoint: Checkpoint, manifest: Manifest, directory: str) -> None:
             f"what was written is not what {checkpoint.prefix} holds: {result.differences[0]}; "
             "nothing was kept; check the disk and the memory, and convert again"
         )
+
+
+def _workers(nbytes: int) -> int:
+    """How many processes are worth their start, about a third of a second."""
+    return max(1, min(nbytes // (256 << 20), os.cpu_count() or 1, 4))
 
 
 def _lay_out(format_: ModuleType, todo: List[Item], checkpoint: Checkpoint) -> Layout:
@@ -172,7 +178,8 @@ def _bytes(record: Record, job: Job) -> int:
 def _manifest(
     plan: Plan, target: str, checkpoint: Checkpoint, todo: List[Item], runs: List[Run]
 ) -> Manifest:
-    pieces: Dict[int, List[Any]] = {}
+    pieces: Dict[int, List[Piece]] = {}
+    losses = _losses(todo, runs)
     for run in runs:
         pieces.setdefault(run.item, []).append(run.piece)
     return Manifest(
@@ -180,7 +187,18 @@ def _manifest(
         target=target,
         module=plan.module,
         tables=[
-            TableSummary(one.name, plan.fqn(one), one.rows, one.dim, one.dtype, one.optimizer)
+            TableSummary(
+                one.name,
+                plan.fqn(one),
+                one.rows,
+                one.dim,
+                one.cast or one.dtype,
+                one.optimizer,
+                one.hyperparameters,
+                one.row_wise,
+                one.features or [one.name],
+                one.pooling,
+            )
             for one in plan.tables
         ],
         tensors=[
@@ -194,12 +212,13 @@ def _manifest(
                 "mod" if item.interleave else None,
                 item.value,
                 pieces.get(index, []),
+                losses.get(item.fqn),
             )
             for index, item in enumerate(todo)
         ],
         scalars={name: _plain(checkpoint.read(name).item()) for name in plan.scalars},
         dropped=_dropped(plan, checkpoint, todo),
-        notes=plan.notes + _notes(plan),
+        notes=plan.notes + notes(plan, checkpoint),
     )
 
 
@@ -210,18 +229,20 @@ def _dropped(plan: Plan, checkpoint: Checkpoint, todo: List[Item]) -> Dict[str, 
     return {**left_out, **plan.dropped}
 
 
-def _notes(plan: Plan) -> List[str]:
-    of_tables = {table.optimizer or "" for table in plan.tables}
-    optimizers = of_tables | {dense.optimizer or "" for dense in plan.dense}
-    notes = [_NOTES[name] for name in sorted(optimizers) if name in _NOTES]
-    if "Adam" in of_tables:
-        step = step_source(plan)
-        notes.append(
-            f"Adam: step is the checkpoint's {step}"
-            if step
-            else "Adam: the checkpoint has no single global_step, so that step is not written"
-        )
-    return notes
+def _losses(todo: List[Item], runs: List[Run]) -> Dict[str, Loss]:
+    """What casts cost, by the name of the tensor; BadInput where a value became infinite."""
+    found: Dict[str, Loss] = {}
+    for run in runs:
+        item = todo[run.item]
+        if item.transform == "cast":
+            found.setdefault(item.fqn, Loss()).add(run.loss)
+            if run.loss.overflowed:
+                raise BadInput(
+                    f"{item.source!r} has values that {item.dtype} cannot hold, in rows "
+                    f"{run.piece.first} to {run.piece.first + run.piece.rows - 1}; cast it to "
+                    "bfloat16, or leave its cast out of the plan"
+                )
+    return found
 
 
 def _plain(value: Any) -> Any:

@@ -3,8 +3,9 @@
     MetaGraphDef  {2 graph_def, 3 saver_def}
     GraphDef      {1 node}
     NodeDef       {1 name, 2 op, 3 input, 5 attr}          attr is a map {1 key, 2 AttrValue}
-    AttrValue     {8 tensor}
-    TensorProto   {1 dtype, 2 shape, 4 tensor_content, 7 int_val, 8 string_val, 10 int64_val}
+    AttrValue     {5 b, 8 tensor}
+    TensorProto   {1 dtype, 2 shape, 4 tensor_content, 5 float_val, 6 double_val, 7 int_val,
+                   8 string_val, 10 int64_val}
     SaverDef      {2 save_tensor_name}
 
 Only what the readers of look-ups and slots need is decoded, attributes on demand. An input is
@@ -14,13 +15,18 @@ Source: tensorflow/core/protobuf/meta_graph.proto and tensorflow/core/framework/
 
 from __future__ import annotations
 
+import struct
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+import numpy
+
 from migrate.sources.files import open_file
-from migrate.sources.wire import fields, message, numbers, text
+from migrate.sources.wire import Value, fields, message, numbers, text
 from semisync.errors import BadInput
 
 _MAX_META = (2 << 30) - 1  # protobuf's own limit for one message
+
+_FLOATS: Dict[Value, str] = {1: "<f", 2: "<d"}  # by the number of the data type
 
 Edge = Tuple[str, int]
 
@@ -88,6 +94,37 @@ def constant_integer(graph: Graph, name: str) -> Optional[int]:
         if field == 4:
             return int.from_bytes(message(value, graph.path), "little", signed=True)
     return 0
+
+
+def constant_float(graph: Graph, name: str) -> Optional[float]:
+    """The value of the float32 or float64 scalar constant `name`; None if it is not one."""
+    tensor = _constant(graph, name)
+    if tensor is None:
+        return None
+    found = dict(fields(tensor, graph.path))
+    if found.get(1) not in _FLOATS or dict(fields(_shape(found, graph.path), graph.path)):
+        return None
+    form = _FLOATS[found[1]]
+    value = found.get(4, found.get(5, found.get(6, 0)))
+    if isinstance(value, int):
+        data = value.to_bytes(struct.calcsize(form), "little")
+    else:
+        data = bytes(value)
+    if len(data) != struct.calcsize(form):
+        raise BadInput(f"{graph.path}: the constant {name!r} has {len(data)} bytes; it is damaged")
+    value = struct.unpack(form, data)[0]
+    # 0.05 rather than 0.05000000074505806: the shortest number that is the same float32
+    return float(str(numpy.float32(value))) if form == "<f" else float(value)
+
+
+def _shape(tensor: Dict[int, Value], path: str) -> memoryview:
+    return message(tensor.get(2, memoryview(b"")), path)
+
+
+def flag(graph: Graph, node: Node, name: str) -> bool:
+    """The boolean attribute `name` of `node`; False where it has none."""
+    attr = memoryview(node.attrs.get(name, b""))
+    return dict(fields(attr, graph.path)).get(5) == 1
 
 
 def _constant(graph: Graph, name: str) -> Optional[memoryview]:

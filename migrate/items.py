@@ -14,6 +14,7 @@ import math
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from migrate.plans import Plan, Table
+from migrate.semantics import adam_step
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.info import TensorInfo
@@ -73,9 +74,10 @@ def items(plan: Plan, checkpoint: Checkpoint) -> List[Item]:
     for dense in plan.dense:
         deal = dense.partition_strategy == "mod"
         info = checkpoint[dense.variable]
-        found.append(_item(("dense", dense.variable), dense.variable, "dense", deal, info))
+        name = dense.name or dense.variable
+        found.append(_item(("dense", name), dense.variable, "dense", deal, info))
         for slot, source in dense.slots.items():
-            path = ("dense_optim", dense.variable, slot)
+            path = ("dense_optim", name, slot)
             found.append(_item(path, source, "dense slot", deal, checkpoint[source]))
     for name in plan.scalars:
         found.append(_item(("dense", name), name, "scalar", False, checkpoint[name]))
@@ -91,20 +93,21 @@ def _item(
 def _table_items(plan: Plan, table: Table, checkpoint: Checkpoint) -> Iterator[Item]:
     deal = table.partition_strategy == "mod"
     fqn = plan.fqn(table)
-    yield _item((fqn,), table.variable, "table", deal, checkpoint[table.variable])
+    weight = _item((fqn,), table.variable, "table", deal, checkpoint[table.variable])
+    if table.cast:
+        weight = weight._replace(transform="cast", dtype=table.cast)
+    yield weight
     for slot, source in table.slots.items():
         name = f"{table.name}.{slot}" if slot == "momentum1" else slot
         path = ("optim", "state", fqn, name)
-        yield _item(path, source, "table slot", deal, checkpoint[source])
-    step = step_source(plan)
-    if table.optimizer == "Adam" and step is not None:
-        path = ("optim", "state", fqn, "step")
-        item = _item(path, step, "step", False, checkpoint[step])
-        # torch.optim keeps its step as a float
-        yield item._replace(dtype="float32", value=float(checkpoint.read(step).item()))
-
-
-def step_source(plan: Plan) -> Optional[str]:
-    """The global step, where there is exactly one."""
-    found = [name for name in plan.scalars if name.rpartition("/")[2] == "global_step"]
-    return found[0] if len(found) == 1 else None
+        item = _item(path, source, "table slot", deal, checkpoint[source])
+        if table.row_wise:
+            item = item._replace(transform="row_mean", dtype="float32", shape=item.shape[:1])
+        yield item
+    if table.optimizer in ("Adam", "LazyAdam"):
+        step = adam_step(plan, table, checkpoint)
+        if step is not None:
+            path = ("optim", "state", fqn, "step")
+            item = _item(path, step.source, "step", False, checkpoint[step.source])
+            # torch.optim keeps its step as a float
+            yield item._replace(dtype="float32", value=step.value)

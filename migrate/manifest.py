@@ -13,6 +13,7 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Optional
 
+from migrate.transforms import Loss
 from semisync.errors import BadInput
 
 SCHEMA = "semisync.manifest/2"
@@ -39,6 +40,7 @@ class Written:
     partition_strategy  "mod" where the rows were dealt out from the partitions, else None
     value               the number that was written instead of the source's own, else None
     pieces              its rows, in order, with their hashes
+    loss                what a cast changed, else None
     """
 
     fqn: str
@@ -50,11 +52,16 @@ class Written:
     partition_strategy: Optional[str] = None
     value: Optional[float] = None
     pieces: List[Piece] = field(default_factory=list)
+    loss: Optional[Loss] = None
 
 
 @dataclass
 class TableSummary:
-    """An embedding table of the target; optimizer: the TensorFlow one whose slots came along."""
+    """An embedding table of the target; dtype: torch's name of it.
+
+    optimizer: the TensorFlow one whose slots came along; hyperparameters, row_wise, features and
+    pooling: as in migrate.plans.Table.
+    """
 
     name: str
     fqn: str
@@ -62,6 +69,10 @@ class TableSummary:
     dim: int
     dtype: str
     optimizer: Optional[str]
+    hyperparameters: Dict[str, float] = field(default_factory=dict)
+    row_wise: bool = False
+    features: List[str] = field(default_factory=list)
+    pooling: Optional[str] = None
 
 
 @dataclass
@@ -100,10 +111,12 @@ def read_manifest(directory: str) -> Manifest:
         raise BadInput(f"{path} is not a manifest of schema {SCHEMA}; convert the checkpoint again")
     try:
         data["tables"] = [TableSummary(**one) for one in data["tables"]]
-        data["tensors"] = [
-            Written(**{**one, "pieces": [Piece(**piece) for piece in one["pieces"]]})
-            for one in data["tensors"]
-        ]
+        data["tensors"] = [_written(one) for one in data["tensors"]]
         return Manifest(**data)
     except (KeyError, TypeError) as error:
         raise BadInput(f"{path} is damaged ({error}); convert the checkpoint again") from error
+
+
+def _written(data: Dict[str, Any]) -> Written:
+    loss = None if data["loss"] is None else Loss(**data["loss"])
+    return Written(**{**data, "pieces": [Piece(**one) for one in data["pieces"]], "loss": loss})

@@ -10,20 +10,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-from typing import Dict, Mapping, Optional, Set
+from typing import Dict, Mapping, Optional, Sequence, Set, Tuple
 
-from migrate.graph import Graph, read_graph
-from migrate.lookups import Lookup, Saved, find_lookups, hidden_uses, saved_variables
-from migrate.plans import STRATEGIES, Dense, Plan, Table
+from migrate.evidence import Evidence, find_evidence, meta_path
+from migrate.hyperparameters import find_hyperparameters, lazily_updated
+from migrate.lookups import Lookup
+from migrate.plans import CASTS, STRATEGIES, Dense, Plan, Table
 from migrate.slots import Slots, find_slots, optimizer_names, torch_names
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.info import TensorInfo, partitions, row_blocks
 from semisync.errors import BadInput, UsageError
-
-_FUSED_OPTIMIZERS = ("Adagrad", "Adam")
 
 
 def plan(
@@ -32,6 +30,9 @@ def plan(
     tables: Optional[str] = None,
     partition_strategy: Optional[str] = None,
     module: str = "ebc",
+    rename: Sequence[Tuple[str, str]] = (),
+    cast: Optional[str] = None,
+    drop: Optional[str] = None,
 ) -> Plan:
     """Decides what each tensor of `checkpoint` becomes.
 
@@ -40,37 +41,49 @@ def plan(
                         it they are those that the graph looks up
     partition_strategy  "div" or "mod", for partitioned tables whose strategy the graph lacks
     module              path of the EmbeddingBagCollection in the model
+    rename              (regular expression, replacement) pairs; each is applied in turn to the
+                        names of tables and dense variables (re.sub)
+    cast                "float16" or "bfloat16": data type of the tables in the target
+    drop                regular expression (re.search) for tensors to leave out
 
     Raises UsageError where the caller has to say more, BadInput where graph and checkpoint do not
     fit each other or contradict the caller.
     """
     if partition_strategy not in (None, *STRATEGIES):
         raise UsageError(f"partition strategy {partition_strategy!r}: expected 'div' or 'mod'")
-    beside = checkpoint.prefix + ".meta"
-    if meta is None and os.path.exists(beside):
-        meta = beside
-    graph = None if meta is None else read_graph(os.fspath(meta))
-    return _Planner(checkpoint, graph, partition_strategy, module).plan(tables)
+    if cast not in (None, *CASTS):
+        raise UsageError(f"cast {cast!r}: expected one of {list(CASTS)}")
+    evidence = find_evidence(checkpoint, meta_path(checkpoint, meta))
+    planner = _Planner(checkpoint, evidence, partition_strategy, module)
+    planner.rename, planner.cast, planner.leave_out = rename, cast, drop
+    return planner.plan(tables)
 
 
 class _Planner:
     """The facts that the decisions rest on, and the plan as it grows."""
 
+    rename: Sequence[Tuple[str, str]] = ()
+    cast: Optional[str] = None
+    leave_out: Optional[str] = None
+
     def __init__(
         self,
         checkpoint: Checkpoint,
-        graph: Optional[Graph],
+        evidence: Optional[Evidence],
         strategy: Optional[str],
         module: str,
     ) -> None:
         self.checkpoint = checkpoint
-        self.graph = graph
+        self.graph = evidence.graph if evidence else None
         self.strategy = strategy
-        saved = _saved(checkpoint, graph) if graph else {}
-        self.lookups = find_lookups(graph, saved) if graph else {}
-        self.hidden = hidden_uses(graph, saved) if graph else []
-        self.slots = find_slots(checkpoint, optimizer_names(graph, saved))
-        self.result = Plan(source=checkpoint.prefix, module=module)
+        saved = evidence.saved if evidence else {}
+        self.lookups = evidence.lookups if evidence else {}
+        self.hidden = evidence.hidden if evidence else []
+        self.slots = find_slots(checkpoint, optimizer_names(self.graph, saved))
+        self.hyperparameters = find_hyperparameters(self.graph, saved) if self.graph else {}
+        self.lazy = lazily_updated(self.graph, saved) if self.graph else set()
+        path = self.graph.path if self.graph else None
+        self.result = Plan(source=checkpoint.prefix, module=module, meta=path)
 
     def plan(self, pattern: Optional[str]) -> Plan:
         """The whole plan; `pattern` names the tables."""
@@ -86,7 +99,6 @@ class _Planner:
                 self.result.dense.append(self._dense(name, info))
             else:
                 self.result.scalars.append(name)
-        self._note_optimizers()
         self._note_dims()
         return self.result
 
@@ -99,6 +111,8 @@ class _Planner:
             elif name.endswith("-keys") and name[:-5] + "-values" in self.checkpoint:
                 reason = "hash tables are not converted yet"
                 dropped[name] = dropped[name[:-5] + "-values"] = reason
+            elif self.leave_out is not None and _search(self.leave_out, name, "--drop"):
+                dropped[name] = f"--drop {self.leave_out}"
         return set(dropped)
 
     def _tables(self, left: Mapping[str, TensorInfo], pattern: Optional[str]) -> Set[str]:
@@ -137,21 +151,47 @@ class _Planner:
             )
         slots = self.slots.get(name)
         return Table(
-            name=re.sub(r"[/.]", "_", name),  # a module's name has no dot
+            name=re.sub(r"[/.]", "_", self._renamed(name)),  # a module's name has no dot
             variable=name,
             rows=info.shape[0],
             dim=info.shape[1],
             dtype=info.dtype,
             partitions=partitions(info),
             partition_strategy=self._strategy_of(name, info, required=True),
-            optimizer=slots.optimizer if slots else None,
+            optimizer=self._optimizer_of(slots),
             slots=self._slots_of(slots, fused=True),
+            hyperparameters=self._hyperparameters_of(slots),
+            cast=None if self.cast == info.dtype else self.cast,
         )
+
+    def _renamed(self, name: str) -> str:
+        for pattern, replacement in self.rename:
+            try:
+                name = re.sub(pattern, replacement, name)
+            except (re.error, IndexError) as error:
+                raise UsageError(
+                    f"--rename {pattern}={replacement} is no substitution: {error}"
+                ) from error
+        return name
+
+    def _optimizer_of(self, slots: Optional[Slots]) -> Optional[str]:
+        if slots is None:
+            return None
+        if slots.optimizer == "Adam" and self.lazy & set(slots.sources.values()):
+            return "LazyAdam"
+        return slots.optimizer
+
+    def _hyperparameters_of(self, slots: Optional[Slots]) -> Dict[str, float]:
+        if slots is None or 0 not in slots.sources:
+            return {}
+        return dict(self.hyperparameters.get(slots.sources[0].rpartition("/")[2], {}))
 
     def _dense(self, name: str, info: TensorInfo) -> Dense:
         slots = self.slots.get(name)
+        renamed = self._renamed(name)
         return Dense(
             variable=name,
+            name=None if renamed == name else renamed,
             shape=list(info.shape),
             dtype=info.dtype,
             partition_strategy=self._strategy_of(name, info, required=name in self.lookups),
@@ -186,19 +226,13 @@ class _Planner:
         if slots is None:
             return found
         for (_, source), name in zip(sorted(slots.sources.items()), torch_names(slots, fused)):
+            if source in self.result.dropped:
+                continue
             if name is None:
                 self.result.dropped[source] = f"{slots.optimizer} has no such slot"
             else:
                 found[name] = source
         return found
-
-    def _note_optimizers(self) -> None:
-        for optimizer in sorted({table.optimizer or "" for table in self.result.tables} - {""}):
-            if optimizer not in _FUSED_OPTIMIZERS:
-                self.result.notes.append(
-                    f"no optimizer of TorchRec continues {optimizer}: its slots are written, "
-                    "but nothing loads them"
-                )
 
     def _note_dims(self) -> None:
         odd = [f"{table.name} ({table.dim})" for table in self.result.tables if table.dim % 4]
@@ -209,29 +243,13 @@ class _Planner:
             )
 
 
-def _saved(checkpoint: Checkpoint, graph: Graph) -> Dict[str, Saved]:
-    """The graph's saved variables; BadInput where graph and checkpoint have none in common."""
-    saved = {
-        node: where for node, where in saved_variables(graph).items() if where.name in checkpoint
-    }
-    if not saved:
-        raise BadInput(
-            f"{graph.path} saves none of the {len(checkpoint)} tensors of {checkpoint.prefix}; "
-            "give the .meta that was written with this checkpoint"
-        )
-    return saved
-
-
 def _may_be_table(info: TensorInfo) -> bool:
     return len(info.shape) == 2 and BY_NAME[info.dtype].is_floating
 
 
 def _matching(left: Mapping[str, TensorInfo], pattern: str) -> Set[str]:
     """The variables that `pattern` names; each must have a table's shape."""
-    try:
-        found = {name for name in left if re.search(pattern, name)}
-    except re.error as error:
-        raise UsageError(f"--tables {pattern!r} is not a regular expression: {error}") from error
+    found = {name for name in left if _search(pattern, name, "--tables")}
     if not found:
         raise UsageError(f"--tables {pattern!r} names none of the {len(left)} variables")
     for name in sorted(found):
@@ -241,3 +259,10 @@ def _matching(left: Mapping[str, TensorInfo], pattern: str) -> Set[str]:
                 f"{list(left[name].shape)}; a table is [rows, dim] of floats"
             )
     return found
+
+
+def _search(pattern: str, name: str, option: str) -> bool:
+    try:
+        return re.search(pattern, name) is not None
+    except re.error as error:
+        raise UsageError(f"{option} {pattern!r} is not a regular expression: {error}") from error

@@ -19,6 +19,8 @@ from semisync.errors import BadInput
 
 SCHEMA = "semisync.plan/1"
 STRATEGIES = ("div", "mod")
+CASTS = ("float16", "bfloat16", "float32")
+POOLINGS = ("sum", "mean")
 
 T = TypeVar("T")
 
@@ -34,6 +36,11 @@ class Table:
     partition_strategy  "div", "mod", or None for a single part
     optimizer           "Adagrad", "Adam", ..., or None where the checkpoint has no slots
     slots               the optimizer's name of a slot -> tensor in the checkpoint, [rows, dim]
+    hyperparameters     of the optimizer, as far as the MetaGraph has them as constants
+    cast                "float16", "bfloat16" or "float32": data type in the target, where another
+    row_wise            Adagrad: write the mean of each row's accumulator, an approximation
+    features            that it embeds, in the model config; none: one of the table's own name
+    pooling             "sum" or "mean", in the model config
     """
 
     name: str
@@ -45,15 +52,22 @@ class Table:
     partition_strategy: Optional[str] = None
     optimizer: Optional[str] = None
     slots: Dict[str, str] = field(default_factory=dict)
+    hyperparameters: Dict[str, float] = field(default_factory=dict)
+    cast: Optional[str] = None
+    row_wise: bool = False
+    features: List[str] = field(default_factory=list)
+    pooling: Optional[str] = None
 
 
 @dataclass
 class Dense:
-    """A variable that is no table; `partition_strategy` is "mod" where its rows must be dealt."""
+    """A variable that is no table; `partition_strategy` is "mod" where its rows must be dealt.
+    name: in the target, where it is another."""
 
     variable: str
     shape: List[int]
     dtype: str
+    name: Optional[str] = None
     partition_strategy: Optional[str] = None
     optimizer: Optional[str] = None
     slots: Dict[str, str] = field(default_factory=dict)
@@ -62,10 +76,12 @@ class Dense:
 @dataclass
 class Plan:
     """source: the checkpoint's prefix. module: path of the EmbeddingBagCollection in the model.
+    meta: path of the MetaGraph that the plan rests on; None: PREFIX.meta where that exists.
     notes: what a reader should know before converting."""
 
     source: str
     module: str = "ebc"
+    meta: Optional[str] = None
     tables: List[Table] = field(default_factory=list)
     dense: List[Dense] = field(default_factory=list)
     scalars: List[str] = field(default_factory=list)
@@ -130,6 +146,8 @@ def _value(hint: Any, value: Any, where: str) -> Any:
         return None if value is None else _value(inner[0], value, where)
     if isinstance(hint, type) and hint in (Table, Dense):
         return _build(hint, value, where)
+    if hint is float and type(value) is int:
+        return float(value)
     if origin is None and type(value) is hint:
         return value
     raise BadInput(f"{where}: expected {getattr(hint, '__name__', hint)}, found {value!r:.80}")

@@ -6,12 +6,12 @@ import argparse
 import dataclasses
 import sys
 import time
-from typing import Optional
+from typing import Optional, Tuple
 
 from migrate.conversion import convert
 from migrate.manifest import Manifest
 from migrate.planning import plan
-from migrate.plans import STRATEGIES, Plan
+from migrate.plans import CASTS, STRATEGIES, Plan
 from migrate.sources.bundle import Checkpoint, open_checkpoint
 from migrate.targets import TARGETS
 from migrate.targets.staging import refuse_existing
@@ -36,9 +36,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=STRATEGIES,
         help="how ids were dealt to partitions, where the MetaGraph does not tell",
     )
+    parser.add_argument(
+        "--rename",
+        metavar="REGEX=NAME",
+        action="append",
+        default=[],
+        help="rename tables and dense variables, as re.sub does; may be repeated",
+    )
+    parser.add_argument("--cast", choices=CASTS, help="data type of the tables in the target")
+    parser.add_argument("--drop", metavar="REGEX", help="tensors to leave out")
     parser.add_argument("--target", choices=TARGETS, default="dcp", help="format; default dcp")
     parser.add_argument(
-        "--workers", type=int, default=1, metavar="N", help="processes that write; default 1"
+        "--workers",
+        type=int,
+        metavar="N",
+        help="processes that write; default one for each 256 MB, at most one a processor and four",
     )
     parser.add_argument(
         "--resume", action="store_true", help="go on with a conversion that was interrupted"
@@ -79,11 +91,20 @@ def run(args: argparse.Namespace) -> int:
 def _plan(args: argparse.Namespace, checkpoint: Checkpoint) -> Plan:
     """The plan that the arguments ask for; a plan from a file is carried out on PREFIX."""
     if args.plan is None:
-        return plan(checkpoint, args.meta, args.tables, args.partition_strategy)
-    if args.meta or args.tables or args.partition_strategy:
+        return plan(
+            checkpoint,
+            args.meta,
+            args.tables,
+            args.partition_strategy,
+            rename=[_substitution(one) for one in args.rename],
+            cast=args.cast,
+            drop=args.drop,
+        )
+    options = (args.meta, args.tables, args.partition_strategy, args.rename, args.cast, args.drop)
+    if any(options):
         raise UsageError(
-            "--plan already says what --meta, --tables and --partition-strategy would; "
-            "leave them out or edit the plan"
+            "--plan already says what --meta, --tables, --partition-strategy, --rename, --cast and "
+            "--drop would; leave them out or edit the plan"
         )
     try:
         with open(args.plan, encoding="utf-8") as file:
@@ -91,6 +112,13 @@ def _plan(args: argparse.Namespace, checkpoint: Checkpoint) -> Plan:
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{args.plan} cannot be read: {error}") from error
     return dataclasses.replace(Plan.from_yaml(text, args.plan), source=checkpoint.prefix)
+
+
+def _substitution(text: str) -> Tuple[str, str]:
+    pattern, equals, name = text.rpartition("=")
+    if not equals:
+        raise UsageError(f"--rename {text}: expected REGEX=NAME")
+    return pattern, name
 
 
 def _summary(chosen: Plan) -> str:
@@ -112,6 +140,12 @@ def _written(manifest: Manifest, chosen: Plan, out: str, verified: bool) -> str:
         f"wrote {len(manifest.tensors)} tensors to {out} ({manifest.target}, manifest.json)"
         + (", verified" if verified else ", not verified")
     ]
+    for one in manifest.tensors:
+        if one.loss is not None:
+            lines.append(
+                f"  {one.fqn} cast to {one.dtype}: relative error {one.loss.relative:.2g}, "
+                f"largest {one.loss.largest:.2g}, {one.loss.vanished} values became zero"
+            )
     lines += [f"  note: {note}" for note in manifest.notes if note not in chosen.notes]
     return "\n".join(lines)
 

@@ -295,28 +295,3 @@ def _share(
     begin = min(max(piece.start[0], first), last)
     end = max(min(piece.start[0] + piece.shape[0], last), begin)
     return max(begin - piece.start[0], 0), slice(begin - first, end - first, 1)
-
-
-def _columns(piece: Piece, rows: slice) -> Tuple[slice, ...]:
-    rest = zip(piece.start[1:], piece.shape[1:])
-    return (rows,) + tuple(slice(start, start + size) for start, size in rest)
-
-
-def _fill(target: numpy.ndarray, stream: PieceStream) -> None:
-    """Reads the next bytes of `stream` into `target`, in row-major order.
-
-    A target that is not contiguous is filled by way of a small buffer that stays in the
-    processor's cache; it holds one row at least.
-    """
-    if not target.size:
-        return
-    if target.flags.c_contiguous:
-        stream.read_into(target.reshape(-1).view(numpy.uint8))
-        return
-    rows = max(_BUFFER // (target.nbytes // len(target)), 1)
-    buffer = numpy.empty((min(rows, len(target)),) + target.shape[1:], target.dtype)
-    for first in range(0, len(target), rows):
-        part = target[first : first + rows]
-        values = buffer[: len(part)]
-        stream.read_into(values.reshape(-1).view(numpy.uint8))
-        part[...] = values

@@ -2,11 +2,22 @@
 
 ebc = embedding_bag_collection("converted", {"user_embedding": ["user"]})
 model = DistributedModelParallel(Model(ebc), ...)     # or no wrapping at all
+ebc = build(read_model("converted"))                  # or by the config that convert wrote
 load(model, "converted")                              # after wrapping: it resets weights
 dense = dense_variables("converted")                  # {TensorFlow's name: tensor}
+load_optimizer(optimizers.Ftrl(ebc.parameters(), lr=0.1), dict(ebc.named_parameters()), "converted")
 """
 
-from migrate.torchrec.loading import dense_variables, load
+from migrate.torchrec.building import build, build_optimizer, read_model
+from migrate.torchrec.loading import dense_variables, load, load_optimizer
 from migrate.torchrec.modules import embedding_bag_collection
 
-__all__ = ["dense_variables", "embedding_bag_collection", "load"]
+__all__ = [
+    "build",
+    "build_optimizer",
+    "dense_variables",
+    "embedding_bag_collection",
+    "load",
+    "load_optimizer",
+    "read_model",
+]

@@ -12,7 +12,7 @@ from torchrec.modules.embedding_modules import EmbeddingBagCollection
 from migrate.manifest import Manifest, read_manifest
 from semisync.errors import UsageError
 
-_DATA_TYPES = {
+DATA_TYPES = {
     "float32": DataType.FP32,
     "float16": DataType.FP16,
     "bfloat16": DataType.BF16,
@@ -39,9 +39,9 @@ def embedding_bag_collection(
         if name not in tables:
             raise UsageError(f"there is no table {name!r}, expected one of {sorted(tables)}")
         table = tables[name]
-        if table.dtype not in _DATA_TYPES:
+        if table.dtype not in DATA_TYPES:
             raise UsageError(
-                f"table {name!r} is {table.dtype}; TorchRec has {', '.join(_DATA_TYPES)}"
+                f"table {name!r} is {table.dtype}; TorchRec has {', '.join(DATA_TYPES)}"
             )
         configs.append(
             EmbeddingBagConfig(
@@ -50,7 +50,7 @@ def embedding_bag_collection(
                 embedding_dim=table.dim,
                 feature_names=list(embedded),
                 pooling=pooling,
-                data_type=_DATA_TYPES[table.dtype],
+                data_type=DATA_TYPES[table.dtype],
             )
         )
     return EmbeddingBagCollection(tables=configs, device=device)

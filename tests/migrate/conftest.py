@@ -29,7 +29,7 @@ def tf2_checkpoints(tmp_path_factory):
 @pytest.fixture(scope="session")
 def tf1_checkpoints(tmp_path_factory):
     """Folder of the checkpoints that TensorFlow 1.15 wrote."""
-    return _write(tf1_python(), tmp_path_factory.mktemp("tf1"))
+    return _write(tf1_python(), tmp_path_factory.mktemp("tf1"), "--lazy-adam")
 
 
 @pytest.fixture(scope="session", params=["tf1_checkpoints", "tf2_checkpoints"])

@@ -1,10 +1,14 @@
 """Plans: which variables are tables, how their rows were dealt, what their slots are."""
 
+import numpy as np
 import pytest
+import torch
 
 import migrate
 from migrate import lookups
 from migrate.graph import read_graph
+from migrate.targets.reading import open_target
+from migrate.transforms import Loss, apply, cast
 from semisync.errors import BadInput, UsageError
 from tests.migrate.table_writer import write_table
 from tests.support.require import shared
@@ -171,3 +175,106 @@ def test_the_graph_knows_where_each_part_is_stored(tf2_checkpoints):
 def test_a_plan_that_was_edited_wrongly_is_refused_by_name(text, sentence):
     with pytest.raises(BadInput, match=sentence):
         migrate.Plan.from_yaml(text)
+
+
+def test_an_edited_strategy_that_contradicts_the_graph_is_refused(tf2_checkpoints, tmp_path):
+    plan = plan_of(tf2_checkpoints, "adagrad_ref")
+    for one in [*plan.tables, *plan.dense]:
+        if one.variable in ("user", "first"):
+            one.partition_strategy = "div"
+            sentence = f"'{one.variable}': the plan says partition strategy 'div', .* uses 'mod'"
+            with pytest.raises(BadInput, match=sentence):
+                migrate.convert(plan, tmp_path / "out")
+            plan.meta = None  # the graph beside the checkpoint is asked then
+            with pytest.raises(BadInput, match=sentence):
+                migrate.convert(plan, tmp_path / "out")
+            one.partition_strategy = "mod"
+    migrate.convert(plan, tmp_path / "out")
+
+
+def test_names_are_changed_by_regular_expressions(tf2_checkpoints, tmp_path):
+    rename = [("^plain/", "new/"), ("^(user|item)$", r"\1_table"), ("kernel", "weight")]
+    plan = plan_of(tf2_checkpoints, "adagrad_ref", rename=rename)
+    assert [one.name for one in plan.tables] == ["item_table", "new_city", "user_table"]
+    fqns = {one.fqn for one in migrate.convert(plan, tmp_path / "out").tensors}
+    assert {"dense.dense/weight", "dense_optim.dense/weight.sum", "dense.first"} <= fqns
+    with pytest.raises(UsageError, match="is no substitution"):
+        plan_of(tf2_checkpoints, "adagrad_ref", rename=[("user", r"\2")])
+    same = plan_of(tf2_checkpoints, "adagrad_ref", rename=[("^(first|dense/kernel)$", "x")])
+    with pytest.raises(BadInput, match="would be named 'x'"):
+        migrate.convert(same, tmp_path / "other")
+
+
+def test_what_is_dropped_is_listed_with_its_reason(tf2_checkpoints, tmp_path):
+    plan = plan_of(tf2_checkpoints, "adagrad_ref", drop="^first|city/Adagrad$")
+    names = ("first", "first/Adagrad", "plain/city/Adagrad")
+    assert plan.dropped == dict.fromkeys(names, "--drop ^first|city/Adagrad$")
+    plan.dense = []
+    manifest = migrate.convert(plan, tmp_path / "out")
+    assert manifest.dropped["dense/kernel"] == "the plan leaves it out"
+    assert "first" not in {one.source for one in manifest.tensors}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("target", ["dcp", "safetensors"])
+def test_a_cast_rounds_as_torch_does_and_says_what_it_cost(
+    tf2_checkpoints, tmp_path, dtype, target
+):
+    plan = plan_of(tf2_checkpoints, "adagrad_ref", cast=dtype)
+    manifest = migrate.convert(plan, tmp_path / "out", target=target)
+    reader = open_target(str(tmp_path / "out"), target)
+    exact = torch.from_numpy(np.load(tf2_checkpoints / "adagrad_ref.npz")["user"])
+    wanted = exact.to(getattr(torch, dtype))
+    fqn = "ebc.embedding_bags.user.weight"
+    assert torch.equal(reader.rows(fqn, 0, 31), wanted)
+    written = next(one for one in manifest.tensors if one.fqn == fqn)
+    error = (wanted.double() - exact.double()).abs()
+    assert written.dtype == dtype
+    assert written.loss.largest == pytest.approx(error.max().item())
+    relative = (error.square().sum() / exact.double().square().sum()).sqrt().item()
+    assert written.loss.relative == pytest.approx(relative)
+    assert 0 < relative < 0.01
+    slot = next(one for one in manifest.tensors if one.source == "user/Adagrad")
+    assert (slot.dtype, slot.loss) == ("float32", None)
+
+
+def test_bfloat16_rounds_every_kind_of_float_as_torch_does():
+    bits = np.random.RandomState(0).randint(0, 2**32, 100000, np.uint64).astype(np.uint32)
+    special = [0x7F800000, 0xFF800000, 0x7FFFFFFF, 0x00000001, 0x3F808000, 0x3F818000, 0x7F7FFFFF]
+    values = np.concatenate([bits, np.array(special, np.uint32)]).view(np.float32)
+    found = torch.from_numpy(cast(values, "bfloat16").view(np.int16)).view(torch.bfloat16)
+    wanted = torch.from_numpy(values).to(torch.bfloat16)
+    assert torch.equal(found.isnan(), wanted.isnan())
+    assert torch.equal(found.nan_to_num(), wanted.nan_to_num())
+
+
+def test_a_cast_that_makes_infinities_is_refused(tf2_checkpoints, tmp_path):
+    plan = plan_of(tf2_checkpoints, "slices", tables="^columns$")
+    plan.tables[0].cast = "float16"  # integers up to 11899: rounded, and none too large
+    assert migrate.convert(plan, tmp_path / "fits").tensors[0].loss.overflowed == 0
+    values = np.array([[1.0, 70000.0]], np.float32)
+    loss = Loss()
+    apply("cast", values, "float16", loss)
+    assert (loss.overflowed, loss.largest) == (1, 0.0)
+    plan.tables[0].cast = "int8"
+    with pytest.raises(BadInput, match="cast 'int8', expected one of float16"):
+        migrate.convert(plan, tmp_path / "out")
+    with pytest.raises(UsageError, match="cast 'int8'"):
+        plan_of(tf2_checkpoints, "adagrad_ref", cast="int8")
+
+
+def test_row_wise_adagrad_is_the_mean_and_said_to_be_an_approximation(tf2_checkpoints, tmp_path):
+    plan = plan_of(tf2_checkpoints, "adagrad_ref")
+    for table in plan.tables:
+        table.row_wise = True
+    manifest = migrate.convert(plan, tmp_path / "out")
+    exact = np.load(tf2_checkpoints / "adagrad_ref.npz")["user:accumulator"]
+    found = open_target(str(tmp_path / "out"), "dcp").rows(
+        "optim.state.ebc.embedding_bags.user.weight.user.momentum1", 0, 31
+    )
+    assert np.allclose(found.numpy(), exact.mean(1), rtol=1e-6, atol=0)
+    assert any("an approximation" in note and "user" in note for note in manifest.notes)
+    other = plan_of(tf2_checkpoints, "adam_ref")
+    other.tables[0].row_wise = True
+    with pytest.raises(BadInput, match="row_wise is for Adagrad, its optimizer is Adam"):
+        migrate.convert(other, tmp_path / "other")

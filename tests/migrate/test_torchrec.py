@@ -1,5 +1,6 @@
 """TorchRec with a converted checkpoint: exact after loading, and in step with TensorFlow after."""
 
+import importlib.util
 import pathlib
 import subprocess
 import sys
@@ -17,12 +18,13 @@ from semisync.errors import BadInput, UsageError
 
 TABLES = {"user": "user", "item": "item", "plain_city": "plain/city"}
 ROWS = {"user": 31, "item": 20, "plain_city": 10}
-SHARDINGS = ["table_wise", "one_rank", "row_wise", "column_wise"]
+SHARDINGS = ["table_wise", "one_rank", "row_wise", "column_wise", "data_parallel"]
+HAS_SAFETENSORS = importlib.util.find_spec("safetensors") is not None
 
 
-def convert(prefix, out):
+def convert(prefix, out, **options):
     with migrate.open_checkpoint(prefix) as checkpoint:
-        migrate.convert(migrate.plan(checkpoint), out)
+        migrate.convert(migrate.plan(checkpoint), out, **options)
     return str(out)
 
 
@@ -129,12 +131,17 @@ def test_a_damaged_conversion_is_refused_in_one_sentence(tf2_checkpoints, tmp_pa
 
 
 @pytest.fixture(scope="module")
-def trained(converted, tmp_path_factory):
+def trained(converted, tf2_checkpoints, tmp_path_factory):
     """Folder in which two processes left their shards, before and after three steps."""
     folder = tmp_path_factory.mktemp("trained")
+    safetensors = ""
+    if HAS_SAFETENSORS:
+        prefix = tf2_checkpoints / "adagrad_ref"
+        safetensors = convert(prefix, folder / "safetensors", target="safetensors")
     np.savez(folder / "batches.npz", **batches())
     script = pathlib.Path(__file__).parent / "train_sharded.py"
-    rest = [str(folder / "rendezvous"), converted, str(folder / "batches.npz"), str(folder)]
+    rest = [str(folder / "rendezvous"), converted, safetensors]
+    rest += [str(folder / "batches.npz"), str(folder)]
     ranks = [
         subprocess.Popen(
             [sys.executable, "-X", "faulthandler", "-W", "ignore", str(script), str(rank), *rest],
@@ -176,6 +183,29 @@ def test_sharded_tables_and_their_optimizer_are_exact_after_loading(trained, exp
         assert np.array_equal(found[table], expected[variable])
         accumulator = found[table + ":accumulator"]
         assert np.array_equal(accumulator, expected[variable + ":accumulator"])
+
+
+@pytest.mark.skipif(not HAS_SAFETENSORS, reason="the package safetensors is not installed")
+@pytest.mark.parametrize("how", ["row_wise", "column_wise"])
+def test_sharded_tables_load_exactly_from_safetensors(trained, expected, how):
+    found = joined(trained, how + " safetensors")
+    for table, variable in TABLES.items():
+        assert np.array_equal(found[table], expected[variable])
+        accumulator = found[table + ":accumulator"]
+        assert np.array_equal(accumulator, expected[variable + ":accumulator"])
+
+
+@pytest.mark.skipif(not HAS_SAFETENSORS, reason="the package safetensors is not installed")
+def test_the_safetensors_package_reads_what_tensorflow_looks_up(tf2_checkpoints, tmp_path):
+    from safetensors.torch import load_file
+
+    out = convert(tf2_checkpoints / "adagrad_ref", tmp_path / "out", target="safetensors")
+    found = load_file(out + "/model-00001-of-00001.safetensors")
+    expected = np.load(tf2_checkpoints / "adagrad_ref.npz")
+    for table, variable in TABLES.items():
+        weight = found[f"ebc.embedding_bags.{table}.weight"]
+        assert np.array_equal(weight.numpy(), expected[variable])
+    assert found["dense.global_step"].item() == 3
 
 
 @pytest.mark.parametrize("how", SHARDINGS)

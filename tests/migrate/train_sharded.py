@@ -1,9 +1,10 @@
 """Two gloo processes load a converted checkpoint under DMP and train on; run as a script.
 
-    python train_sharded.py RANK RENDEZVOUS_FILE CONVERTED BATCHES.npz OUT
+    python train_sharded.py RANK RENDEZVOUS_FILE CONVERTED SAFETENSORS BATCHES.npz OUT
 
 For each way of sharding: load, three steps; before and after them each rank writes the shards that
-it owns to OUT/<sharding>.<rank>.npz, those after the steps with the prefix "later ".
+it owns to OUT/<sharding>.<rank>.npz, those after the steps with the prefix "later ". SAFETENSORS is
+the same conversion in that format, or "" where its package is not installed.
 """
 
 import os
@@ -19,6 +20,7 @@ from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.sharding_plan import (
     column_wise,
     construct_module_sharding_plan,
+    data_parallel,
     row_wise,
     table_wise,
 )
@@ -26,7 +28,7 @@ from torchrec.distributed.types import ShardingEnv, ShardingPlan
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
 import migrate
-from migrate.torchrec import embedding_bag_collection, load
+from migrate.torchrec import embedding_bag_collection, load, load_optimizer
 
 TABLES = ["user", "item", "plain_city"]
 SHARDINGS = {
@@ -34,7 +36,9 @@ SHARDINGS = {
     "one_rank": lambda: {t: table_wise(rank=0) for t in TABLES},
     "row_wise": lambda: {t: row_wise() for t in TABLES},
     "column_wise": lambda: {t: column_wise(ranks=[0, 1]) for t in TABLES},
+    "data_parallel": lambda: {t: data_parallel() for t in TABLES},
 }
+SAFETENSORS = ["row_wise", "column_wise"]
 
 
 class Model(torch.nn.Module):
@@ -49,7 +53,8 @@ class Model(torch.nn.Module):
 def sharded(converted, how):
     manifest = migrate.read_manifest(converted)
     ebc = embedding_bag_collection(manifest, {t: [t] for t in TABLES}, device=torch.device("meta"))
-    apply_optimizer_in_backward(torch.optim.Adagrad, ebc.parameters(), {"lr": 0.1, "eps": 0.0})
+    if how != "data_parallel":
+        apply_optimizer_in_backward(torch.optim.Adagrad, ebc.parameters(), {"lr": 0.1, "eps": 0.0})
     sharder = EmbeddingBagCollectionSharder()
     plan = construct_module_sharding_plan(
         ebc, SHARDINGS[how](), sharder=sharder, local_size=2, world_size=2, device_type="cpu"
@@ -63,10 +68,17 @@ def sharded(converted, how):
     )
 
 
-def snapshot(model, prefix):
+def snapshot(model, prefix, rank, optimizer=None):
     """This rank's shards: {"<prefix><table>[:accumulator]|<first row>|<first column>": values}."""
     found = {}
     weights = model.state_dict()
+    if optimizer is not None:  # data-parallel: whole on each rank, and equal
+        for table in TABLES if rank == 0 else ():
+            weight = dict(model.named_parameters())[f"ebc.embedding_bags.{table}.weight"]
+            found[f"{prefix}{table}|0|0"] = weight.detach().numpy().copy()
+            accumulator = optimizer.state[weight]["sum"].numpy().copy()
+            found[f"{prefix}{table}:accumulator|0|0"] = accumulator
+        return found
     states = model.fused_optimizer.state_dict()["state"]
     for table in TABLES:
         key = f"ebc.embedding_bags.{table}.weight"
@@ -80,8 +92,10 @@ def snapshot(model, prefix):
     return found
 
 
-def train(model, batches, rank):
+def train(model, batches, rank, optimizer=None):
     for step in range(3):
+        if optimizer is not None:
+            optimizer.zero_grad()
         ids = []
         for table in TABLES:
             half = np.split(batches[table][step], 2)[rank]
@@ -90,10 +104,12 @@ def train(model, batches, rank):
         out = model(KeyedJaggedTensor(TABLES, torch.cat(ids), lengths=lengths))
         loss = 0.5 * (out**2).sum() * 2  # TorchRec divides the gradients by the two ranks
         loss.backward()
+        if optimizer is not None:
+            optimizer.step()
 
 
 def main():
-    rank, rendezvous, converted, batches, out = sys.argv[1:]
+    rank, rendezvous, converted, safetensors, batches, out = sys.argv[1:]
     dist.init_process_group(
         "gloo",
         init_method="file://" + rendezvous,
@@ -105,10 +121,18 @@ def main():
         model = sharded(converted, how)
         loaded = load(model, converted)
         assert [f"ebc.embedding_bags.{t}.weight" in loaded for t in TABLES] == [True] * 3
-        found = snapshot(model, "")
-        train(model, np.load(batches), int(rank))
-        found.update(snapshot(model, "later "))
+        optimizer = None
+        if how == "data_parallel":
+            optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1, eps=0.0)
+            load_optimizer(optimizer, dict(model.named_parameters()), converted)
+        found = snapshot(model, "", int(rank), optimizer)
+        train(model, np.load(batches), int(rank), optimizer)
+        found.update(snapshot(model, "later ", int(rank), optimizer))
         np.savez(f"{out}/{how}.{rank}.npz", **found)
+    for how in SAFETENSORS if safetensors else ():
+        model = sharded(converted, how)
+        load(model, safetensors)
+        np.savez(f"{out}/{how} safetensors.{rank}.npz", **snapshot(model, "", int(rank)))
     dist.barrier()  # nobody tears its connections down while the other still uses them
     dist.destroy_process_group()
     os._exit(0)  # all is on the disk; torch's own threads now and then abort Python's teardown

@@ -88,6 +88,34 @@ def recommender(out, name, optimizer, slots, resource):
         np.savez(os.path.join(out, name + ".npz"), **dict(now, **later))
 
 
+def other_optimizers():
+    """Optimizers that torch lacks, with their slots."""
+    train = tf.train
+    found = {
+        "momentum": (train.MomentumOptimizer(0.01, 0.9), ["momentum"]),
+        "nesterov": (train.MomentumOptimizer(0.01, 0.9, use_nesterov=True), ["momentum"]),
+        "rmsprop": (train.RMSPropOptimizer(0.01, 0.8, momentum=0.5), ["rms", "momentum"]),
+        "centered": (
+            train.RMSPropOptimizer(0.01, 0.8, momentum=0.5, epsilon=1e-3, centered=True),
+            ["rms", "mg", "momentum"],
+        ),
+        "ftrl": (
+            train.FtrlOptimizer(
+                0.1,
+                l1_regularization_strength=0.01,
+                l2_regularization_strength=0.1,
+                l2_shrinkage_regularization_strength=0.05,
+            ),
+            ["accum", "linear"],
+        ),
+    }
+    if "--lazy-adam" in sys.argv:  # TensorFlow 1 alone, and its import takes seconds
+        from tensorflow.contrib.opt.python.training.lazy_adam_optimizer import LazyAdamOptimizer
+
+        found["lazy_adam"] = (LazyAdamOptimizer(0.1), ["m", "v"])
+    return found
+
+
 def by_hand(out):
     """Two separate variables that one look-up treats as the partitions of a table."""
     with tf.Graph().as_default():
@@ -338,6 +366,8 @@ def main(out):
         recommender(out, "adagrad_" + kind, adagrad, ["accumulator"], resource)
         adam = tf.train.AdamOptimizer(0.1, name="Mine")
         recommender(out, "adam_" + kind, adam, ["m", "v"], resource)
+    for name, (optimizer, slots) in other_optimizers().items():
+        recommender(out, name, optimizer, slots, False)
     recommender(out, "sgd", tf.train.GradientDescentOptimizer(0.1), [], False)
     by_hand(out)
     conditional(out, "cond_ops", False)

@@ -1,0 +1,93 @@
+"""`model.json` beside a converted checkpoint: what builds the modules that it fills.
+
+    {"schema": "semisync.model/1", "module": "ebc", "tables": [
+      {"name": "user", "rows": 31, "dim": 8, "dtype": "float32",
+       "features": ["user"], "pooling": "sum",
+       "optimizer": {"tensorflow": "Adagrad", "class": "torch.optim.Adagrad",
+                     "arguments": {"lr": 0.1, "eps": 0.0}, "fused": true}}]}
+
+It is data that any program can read; `migrate.torchrec.build` builds from it. pooling is null where
+the plan does not say it. class names a torch optimizer with the arguments that make it compute what
+TensorFlow's did (null where there is none); lr is left out where the MetaGraph has it not as a
+constant; fused says whether TorchRec's fused kernels compute the same, given to
+apply_optimizer_in_backward.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, Optional, Set, Tuple
+
+from migrate.manifest import Manifest, TableSummary
+
+SCHEMA = "semisync.model/1"
+FILE = "model.json"
+
+_OWN = "migrate.torchrec.optimizers."
+
+# TensorFlow's word for a hyperparameter -> the argument of the torch optimizer.
+_ARGUMENTS = {"learning_rate": "lr", "epsilon": "eps"}
+_FLAGS = {"nesterov"}
+
+
+_KEPT: Dict[str, Tuple[str, Tuple[str, ...], Dict[str, Any], bool]] = {
+    # class, hyperparameters that it takes, arguments that are always given, fused
+    "Adagrad": ("torch.optim.Adagrad", ("learning_rate", "epsilon"), {"eps": 0.0}, True),
+    "Adam": (_OWN + "Adam", ("learning_rate", "beta1", "beta2", "epsilon"), {"rows": "all"}, False),
+    "LazyAdam": (
+        _OWN + "Adam",
+        ("learning_rate", "beta1", "beta2", "epsilon"),
+        {"rows": "touched"},
+        False,
+    ),
+    "Momentum": (_OWN + "Momentum", ("learning_rate", "momentum", "nesterov"), {}, False),
+    "RMSProp": (_OWN + "RMSProp", ("learning_rate", "decay", "momentum", "epsilon"), {}, False),
+    "Ftrl": (_OWN + "Ftrl", ("learning_rate", "l1", "l2", "l2_shrinkage"), {}, False),
+}
+
+
+def model_config(manifest: Manifest) -> Dict[str, Any]:
+    """The content of `model.json`."""
+    names = {written.fqn for written in manifest.tensors}
+    return {
+        "schema": SCHEMA,
+        "module": manifest.module,
+        "tables": [
+            {
+                "name": table.name,
+                "rows": table.rows,
+                "dim": table.dim,
+                "dtype": table.dtype,
+                "features": table.features,
+                "pooling": table.pooling,
+                "optimizer": _optimizer(table, names),
+            }
+            for table in manifest.tables
+        ],
+    }
+
+
+def to_json(manifest: Manifest) -> str:
+    """The text of `model.json`."""
+    return json.dumps(model_config(manifest), indent=1, ensure_ascii=False) + "\n"
+
+
+def _optimizer(table: TableSummary, names: Set[str]) -> Optional[Dict[str, Any]]:
+    """None for a table without slots: plain SGD has none, nor has a table that is not trained."""
+    if table.optimizer is None:
+        return None
+    found: Dict[str, Any] = {"tensorflow": table.optimizer, "class": None}
+    values = table.hyperparameters
+    if table.optimizer not in _KEPT or values.get("learning_rate_power", -0.5) != -0.5:
+        return {**found, "arguments": dict(values), "fused": False}
+    class_, takes, always, fused = _KEPT[table.optimizer]
+    arguments: Dict[str, Any] = dict(always)
+    for name in takes:
+        if name in values:
+            value: Any = bool(values[name]) if name in _FLAGS else values[name]
+            arguments[_ARGUMENTS.get(name, name)] = value
+    if f"optim.state.{table.fqn}.grad_avg" in names:
+        arguments["centered"] = True
+    if table.row_wise:
+        class_ = "torchrec.optim.RowWiseAdagrad"
+    return {**found, "class": class_, "arguments": arguments, "fused": fused}

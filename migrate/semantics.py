@@ -1,0 +1,106 @@
+"""What TensorFlow's optimizers compute, and what continues them in torch.
+
+Each note goes into the manifest of a conversion whose tables or dense variables have the
+optimizer's slots. Source: tensorflow/core/kernels/training_ops.cc, python/training/*.py;
+torch/optim/*.py; FBGEMM's split_embedding_optimizer templates.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Dict, List, NamedTuple, Optional
+
+import numpy
+
+from migrate.plans import Plan, Table
+from migrate.sources.bundle import Checkpoint
+
+_OWN = "migrate.torchrec.optimizers."
+
+NOTES: Dict[str, str] = {
+    "Adagrad": "Adagrad: TensorFlow adds no epsilon, FBGEMM 1e-8 and torch.optim 1e-10 by default: "
+    "build them with eps=0; the accumulators are TensorFlow's, those of untrained rows too (0.1 "
+    "unless initial_accumulator_value said otherwise)",
+    "Adam": "Adam: TensorFlow's adds epsilon before the bias correction, torch.optim and FBGEMM "
+    "after it: theirs at step t is epsilon / sqrt(1 - beta2^t); and TensorFlow's moves every row "
+    f"of a table at every step, FBGEMM's the touched rows alone. {_OWN}Adam(rows='all') does as "
+    "TensorFlow; FBGEMM has no Adam on the CPU",
+    "LazyAdam": "LazyAdam: touched rows alone decay and move, with the bias correction of the "
+    "global step, as in FBGEMM; epsilon is added before the bias correction: FBGEMM's and torch's "
+    f"at step t is epsilon / sqrt(1 - beta2^t). {_OWN}Adam(rows='touched') does as TensorFlow",
+    "Momentum": "Momentum: dense variables continue in torch.optim.SGD(momentum, dampening=0); in "
+    "tables only touched rows decay and move, where SGD moves all: "
+    f"{_OWN}Momentum(rows='touched') does as TensorFlow; FBGEMM has none",
+    "RMSProp": "RMSProp: TensorFlow adds epsilon inside the root and multiplies the learning rate "
+    "into the momentum; torch.optim.RMSprop adds it outside and multiplies afterwards, and starts "
+    f"from 0 instead of 1: {_OWN}RMSProp does as TensorFlow; FBGEMM has only a row-wise one",
+    "Ftrl": f"Ftrl: torch and FBGEMM have none; {_OWN}Ftrl does as TensorFlow "
+    "(learning_rate_power is -0.5)",
+    "Adadelta": "Adadelta: torch.optim.Adadelta computes the same on dense variables with rho, "
+    "epsilon and learning_rate of TensorFlow (its defaults are others); in tables TensorFlow "
+    "moves touched rows alone, torch decays all: nothing continues that",
+    "AdaMax": "AdaMax: TensorFlow's u = max(beta2 u, |g|), w -= lr / (1 - beta1^t) m / (u + "
+    "epsilon); torch.optim.Adamax's u = max(beta2 u, |g| + epsilon), w -= lr / (1 - beta1^t) m / "
+    "u: they differ by epsilon, and nothing continues TensorFlow's exactly",
+    "AdagradDA": "AdagradDA: w = -lr sign(G) max(|G| - l1 t, 0) / (l2 lr t + sqrt(A)), with G the "
+    "sum of the gradients and A that of their squares; torch and FBGEMM have none, so that its "
+    "slots are written and nothing loads them",
+    "ProximalAdagrad": "ProximalAdagrad: Adagrad, then w = sign(w) max(|w| - lr' l1, 0) / (1 + "
+    "lr' l2) with lr' = lr / sqrt(a); without l1 and l2 it is Adagrad; torch and FBGEMM have none, "
+    "so that its slots are written and nothing loads them",
+}
+
+ROW_WISE = (
+    "row-wise Adagrad of {}: an approximation: FBGEMM's keeps one accumulator a row and adds the "
+    "mean of the squared gradient; the mean of the row's accumulators is written, which is the "
+    "exact sum it would hold, but each value then moves by lr g / sqrt(mean) and not by lr g / "
+    "sqrt of its own"
+)
+
+
+class Step(NamedTuple):
+    """How many updates Adam made: the number, and the scalar that tells it."""
+
+    value: float
+    source: str
+
+
+def notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:
+    """What a reader of the converted optimizer state should know."""
+    optimizers = {one.optimizer or "" for one in plan.tables}
+    optimizers |= {one.optimizer or "" for one in plan.dense}
+    found = [NOTES[name] for name in sorted(optimizers) if name in NOTES]
+    row_wise = [table.name for table in plan.tables if table.row_wise]
+    if row_wise:
+        found.append(ROW_WISE.format(", ".join(row_wise)))
+    for table in plan.tables:
+        if table.optimizer in ("Adam", "LazyAdam"):
+            step = adam_step(plan, table, checkpoint)
+            found.append(
+                f"{table.optimizer}: step of {table.name} is {step.value:.0f}, from {step.source}"
+                if step
+                else f"{table.optimizer}: the checkpoint has neither a beta2_power that tells the "
+                f"step nor a single global_step, so that no step of {table.name} is written"
+            )
+    return found
+
+
+def adam_step(plan: Plan, table: Table, checkpoint: Checkpoint) -> Optional[Step]:
+    """Updates made so far, as the bias correction counts them.
+
+    After t updates beta2_power is beta2^(t+1). It is a float32 product of t factors, so that t is
+    known to one part in 10^4 or so; beyond 10^4 updates, where the correction is next to 1, and
+    without a beta2 in the MetaGraph, the global step stands in, where there is exactly one.
+    """
+    powers = [name for name in plan.scalars if name.rpartition("/")[2] == "beta2_power"]
+    beta2 = float(numpy.float32(table.hyperparameters.get("beta2", 0.0)))  # as it was multiplied
+    if len(powers) == 1 and 0 < beta2 < 1:
+        power = float(checkpoint.read(powers[0]).item())
+        if power > 1e-30:
+            updates = math.log(power) / math.log(beta2) - 1
+            if abs(updates - round(updates)) < 0.1 and updates < 1e4:
+                return Step(float(round(updates)), powers[0])
+    steps = [name for name in plan.scalars if name.rpartition("/")[2] == "global_step"]
+    if len(steps) == 1:
+        return Step(float(checkpoint.read(steps[0]).item()), steps[0])
+    return None

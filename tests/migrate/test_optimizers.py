@@ -1,0 +1,132 @@
+"""Trained in TensorFlow, converted, trained on in torch: as if TensorFlow had trained on."""
+
+import numpy as np
+import pytest
+import torch
+
+import migrate
+from migrate.torchrec import embedding_bag_collection, load, load_optimizer, optimizers
+from semisync.errors import UsageError
+from tests.migrate.test_torchrec import TABLES, batches, convert
+
+OPTIMIZERS = {
+    "adam_ref": (optimizers.Adam, {"lr": 0.1}),
+    "momentum": (optimizers.Momentum, {"lr": 0.01, "momentum": 0.9}),
+    "nesterov": (optimizers.Momentum, {"lr": 0.01, "momentum": 0.9, "nesterov": True}),
+    "rmsprop": (optimizers.RMSProp, {"lr": 0.01, "decay": 0.8, "momentum": 0.5}),
+    "centered": (
+        optimizers.RMSProp,
+        {"lr": 0.01, "decay": 0.8, "momentum": 0.5, "eps": 1e-3, "centered": True},
+    ),
+    "ftrl": (optimizers.Ftrl, {"lr": 0.1, "l1": 0.01, "l2": 0.1, "l2_shrinkage": 0.05}),
+    "adagrad_ref": (torch.optim.Adagrad, {"lr": 0.1, "eps": 0.0}),
+    "lazy_adam": (optimizers.Adam, {"lr": 0.1, "rows": "touched"}),
+}
+SLOTS = {
+    "adagrad_ref": {"sum": "accumulator"},
+    "momentum": {"momentum_buffer": "momentum"},
+    "nesterov": {"momentum_buffer": "momentum"},
+    "rmsprop": {"square_avg": "rms", "momentum_buffer": "momentum"},
+    "centered": {"square_avg": "rms", "grad_avg": "mg", "momentum_buffer": "momentum"},
+    "ftrl": {"accum": "accum", "linear": "linear"},
+}
+CASES = [
+    (folder, name)
+    for folder in ("tf1_checkpoints", "tf2_checkpoints")
+    for name in OPTIMIZERS
+    if (folder, name) != ("tf2_checkpoints", "lazy_adam")
+]
+
+
+def continued(prefix, out, name, sparse):
+    """Weights after three more steps, and the optimizer."""
+    directory = convert(prefix, out)
+    ebc = embedding_bag_collection(directory, {table: [table] for table in TABLES})
+    load(ebc, directory)
+    tables = {key.split(".")[1]: one for key, one in ebc.named_parameters()}
+    kind, hyperparameters = OPTIMIZERS[name]
+    optimizer = kind(ebc.parameters(), **hyperparameters)
+    load_optimizer(optimizer, dict(ebc.named_parameters()), directory)
+    ids = batches()
+    for step in range(3):
+        optimizer.zero_grad()
+        loss = 0.0
+        for table, weight in tables.items():
+            bags = torch.from_numpy(ids[table][step])
+            pooled = torch.nn.functional.embedding_bag(bags, weight, mode="sum", sparse=sparse)
+            loss = loss + 0.5 * (pooled**2).sum()
+        loss.backward()
+        optimizer.step()
+    return tables, optimizer
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize(("folder", "name"), CASES)
+def test_three_more_steps_are_those_of_tensorflow(request, tmp_path, folder, name, sparse):
+    prefix = request.getfixturevalue(folder) / name
+    expected = np.load(str(prefix) + ".npz")
+    tables, optimizer = continued(prefix, tmp_path / "out", name, sparse)
+    for table, variable in TABLES.items():
+        later = expected["later " + variable]
+        assert np.abs(later - expected[variable]).max() > 1e-3  # the steps did something
+        assert np.abs(tables[table].detach().numpy() - later).max() <= 2e-6
+        for state, slot in SLOTS.get(name, {}).items():
+            found = optimizer.state[tables[table]][state].numpy()
+            assert np.allclose(found, expected[f"later {variable}:{slot}"], rtol=2e-5, atol=1e-6)
+
+
+def test_the_plan_tells_lazy_adam_from_adam_and_knows_their_hyperparameters(tf1_checkpoints):
+    for name, optimizer in [("lazy_adam", "LazyAdam"), ("adam_ref", "Adam")]:
+        with migrate.open_checkpoint(tf1_checkpoints / name) as checkpoint:
+            table = migrate.plan(checkpoint).tables[0]
+        assert table.optimizer == optimizer
+        assert table.hyperparameters == pytest.approx(
+            {"learning_rate": 0.1, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
+        )
+
+
+@pytest.mark.parametrize("name", ["rmsprop", "centered", "ftrl", "nesterov", "adagrad_resource"])
+def test_hyperparameters_come_from_the_training_ops(checkpoints, name):
+    with migrate.open_checkpoint(checkpoints / name) as checkpoint:
+        found = migrate.plan(checkpoint).tables[0].hyperparameters
+    expected = {
+        "rmsprop": {"learning_rate": 0.01, "decay": 0.8, "momentum": 0.5, "epsilon": 1e-10},
+        "centered": {"learning_rate": 0.01, "decay": 0.8, "momentum": 0.5, "epsilon": 1e-3},
+        "ftrl": {
+            "learning_rate": 0.1,
+            "l1": 0.01,
+            "l2": 0.1,
+            "l2_shrinkage": 0.05,
+            "learning_rate_power": -0.5,
+        },
+        "nesterov": {"learning_rate": 0.01, "momentum": 0.9, "nesterov": 1.0},
+        "adagrad_resource": {"learning_rate": 0.1},
+    }[name]
+    assert found == pytest.approx(expected)
+
+
+def test_dense_variables_continue_by_their_names(tf2_checkpoints, tmp_path):
+    directory = convert(tf2_checkpoints / "ftrl", tmp_path / "out")
+    expected = np.load(tf2_checkpoints / "ftrl.npz")
+    first = torch.nn.Parameter(torch.zeros(31))
+    optimizer = optimizers.Ftrl([first], lr=0.1)
+    assert load_optimizer(optimizer, {"first": first}, directory) == [
+        "dense_optim.first.accum",
+        "dense_optim.first.linear",
+    ]
+    assert np.array_equal(optimizer.state[first]["linear"].numpy(), expected["first:linear"])
+    with pytest.raises(UsageError, match="has no optimizer state of any of"):
+        load_optimizer(optimizer, {"absent": first}, directory)
+    with pytest.raises(UsageError, match=r"is \[31\] in the checkpoint, but 'first' is \[30\]"):
+        load_optimizer(optimizer, {"first": torch.nn.Parameter(torch.zeros(30))}, directory)
+
+
+def test_the_step_of_adam_is_that_of_its_bias_correction(tf2_checkpoints, tmp_path):
+    manifest = migrate.read_manifest(convert(tf2_checkpoints / "adam_ref", tmp_path / "out"))
+    step = next(one for one in manifest.tensors if one.role == "step")
+    assert (step.value, step.source) == (3.0, "beta2_power")
+
+
+def test_rows_must_be_known():
+    with pytest.raises(ValueError, match="expected one of"):
+        optimizers.Momentum([torch.nn.Parameter(torch.zeros(1))], 0.1, 0.9, rows="some")
