@@ -1,0 +1,204 @@
+"""Converting a checkpoint against copying its bytes, and against the naive way.
+
+    python benchmarks/convert.py [--mb N] [--repeats N] [--workers N] [--dir DIR] [--json FILE]
+
+For each kind of source (plain: one piece; sliced: 8 partitions, div; mod: 8 partitions whose rows
+are dealt out) of N MB, a table and its Adagrad slot, in turn and repeated:
+
+    cp       `cp` of the data file, then fsync of the copy
+    convert  migrate.convert(..., verify=False): crc32c checked, SHA-256 made, files synced
+    verified migrate.convert as it is by default, both sides read again and compared
+    naive    TensorFlow's reader into memory, rows put in order, torch.save, fsync
+
+Each runs in a process of its own; the clock starts when the interpreter has imported what it needs,
+and memory is the peak above that; worker processes are given as they are, interpreter and imports
+included. The source is in the page cache for all, as it has just been written. Prints a Markdown
+table: median [smallest, largest] seconds, the seconds of processor time that they took of all
+cores, and the ratio of the bytes a second to those of cp in the same round.
+"""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+DIM, PARTS = 64, 8
+SOURCES = ("plain", "sliced", "mod")
+WAYS = ("cp", "convert", "verified", "naive")
+
+
+def write_source(prefix, kind, megabytes):
+    """A table and its slot, written by TensorFlow."""
+    import numpy as np
+    import tensorflow.compat.v1 as tf
+
+    rows = megabytes * 1000 * 1000 // (2 * DIM * 4)
+    parts = 1 if kind == "plain" else PARTS
+    sizes = [rows // parts + (part < rows % parts) for part in range(parts)]
+    block = np.random.default_rng(0).random((sizes[0], DIM), np.float32)  # the same in each piece
+    names, specs, values = [], [], []
+    for name in ("table", "table/Adagrad"):
+        start = 0
+        for size in sizes:
+            names.append(name)
+            spec = f"{rows} {DIM} {start},{size}:0,{DIM}"
+            specs.append("" if parts == 1 else spec)
+            values.append(block[:size])
+            start += size
+    tf.raw_ops.SaveV2(prefix=prefix, tensor_names=names, shape_and_slices=specs, tensors=values)
+
+
+def peak():
+    """Largest resident set of this process so far, in MiB."""
+    with open("/proc/self/status") as status:
+        return int(status.read().split("VmHWM:")[1].split()[0]) / 1024
+
+
+def processor():
+    """Seconds of processor time of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
+def sync(path):
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.close(descriptor)
+
+
+def run_cp(prefix, kind, out, workers):
+    source = prefix + ".data-00000-of-00001"
+    start, cpu = time.perf_counter(), processor()
+    subprocess.run(["cp", source, out], check=True)
+    sync(out)
+    return time.perf_counter() - start, 0.0, processor() - cpu
+
+
+def run_convert(prefix, kind, out, workers, verify=False):
+    import torch.distributed.checkpoint  # noqa: F401
+
+    import migrate
+    from migrate import verification  # noqa: F401
+    from migrate.targets import dcp  # noqa: F401
+
+    strategy = None if kind == "plain" else {"sliced": "div"}.get(kind, kind)
+    before = peak()
+    start, cpu = time.perf_counter(), processor()
+    with migrate.open_checkpoint(prefix) as checkpoint:
+        plan = migrate.plan(checkpoint, tables="^table$", partition_strategy=strategy)
+    migrate.convert(plan, out, verify=verify, workers=workers or None)
+    seconds = time.perf_counter() - start
+    return seconds, peak() - before, processor() - cpu
+
+
+def run_verified(prefix, kind, out, workers):
+    return run_convert(prefix, kind, out, workers, verify=True)
+
+
+def run_naive(prefix, kind, out, workers):
+    import numpy as np
+    import tensorflow as tf
+    import torch
+
+    before = peak()
+    start, cpu = time.perf_counter(), processor()
+    reader = tf.train.load_checkpoint(prefix)
+    state = {}
+    for name in ("table", "table/Adagrad"):
+        values = reader.get_tensor(name)
+        if kind == "mod":
+            sizes = [len(part) for part in np.array_split(np.empty(len(values)), PARTS)]
+            ordered = np.empty_like(values)
+            for part, begin in enumerate(np.cumsum([0, *sizes[:-1]])):
+                ordered[part::PARTS] = values[begin : begin + sizes[part]]
+            values = ordered
+        state[name] = torch.from_numpy(values)
+    torch.save(state, out)
+    sync(out)
+    return time.perf_counter() - start, peak() - before, processor() - cpu
+
+
+def child(way, prefix, kind, out, workers):
+    """Runs one way and prints its figures; workers: their own peak is the largest child's."""
+    seconds, memory, cpu = globals()["run_" + way](prefix, kind, out, int(workers))
+    of_worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    figures = {"seconds": seconds, "cpu": cpu, "memory": memory, "of_worker": of_worker}
+    print(json.dumps(figures))
+
+
+def measure(way, prefix, kind, folder, workers):
+    out = os.path.join(folder, "out")
+    command = [sys.executable, __file__, "--child", way, prefix, kind, out, str(workers)]
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+    )
+    if os.path.isdir(out):
+        shutil.rmtree(out)
+    else:
+        os.remove(out)
+    os.sync()  # what one way left to write back is not the next one's burden
+    return json.loads(done.stdout)
+
+
+def spread(values, digits=2):
+    """median [smallest, largest]"""
+    figures = (statistics.median(values), min(values), max(values))
+    return "{:.{d}f} [{:.{d}f}, {:.{d}f}]".format(*figures, d=digits)
+
+
+def main():
+    if sys.argv[1:2] == ["--child"]:
+        child(*sys.argv[2:])
+        return
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--mb", type=int, default=1000, help="size of a source, in MB")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--workers", type=int, default=0, help="0: as many as convert chooses")
+    parser.add_argument("--sources", nargs="*", default=SOURCES, choices=SOURCES)
+    parser.add_argument("--ways", nargs="*", default=WAYS, choices=WAYS)
+    parser.add_argument("--dir", help="where to work: the disk that is measured")
+    parser.add_argument("--json", help="where to write the raw figures")
+    args = parser.parse_args()
+    print(f"{platform.platform()}, {os.cpu_count()} processors; {args.mb} MB a source, ", end="")
+    print(f"{args.workers or 'default'} workers, {args.repeats} repeats\n")
+    print("| source | way | seconds | cpu s | MB/s | x cp | peak MiB above imports | worker MiB |")
+    print("|---|---|---|---|---|---|---|---|")
+    results = {}
+    for kind in args.sources:
+        with tempfile.TemporaryDirectory(dir=args.dir) as folder:
+            prefix = os.path.join(folder, "source")
+            code = (
+                f"import sys; sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r}); "
+                f"import convert; convert.write_source({prefix!r}, {kind!r}, {args.mb})"
+            )
+            subprocess.run([sys.executable, "-c", code], check=True, stderr=subprocess.DEVNULL)
+            os.sync()
+            rounds = [
+                {way: measure(way, prefix, kind, folder, args.workers) for way in args.ways}
+                for _ in range(args.repeats)
+            ]
+        results[kind] = rounds
+        for way in args.ways:
+            seconds = [one[way]["seconds"] for one in rounds]
+            ratios = [one["cp"]["seconds"] / one[way]["seconds"] for one in rounds]
+            memory = max(one[way]["memory"] for one in rounds)
+            speed = args.mb / statistics.median(seconds)
+            cpu = statistics.median(one[way]["cpu"] for one in rounds)
+            worker = max(one[way]["of_worker"] for one in rounds)
+            cells = [kind, way, spread(seconds), f"{cpu:.2f}", f"{speed:.0f}", spread(ratios)]
+            cells += [f"{memory:.0f}", f"{worker:.0f}"]
+            print("| " + " | ".join(cells) + " |", flush=True)
+    if args.json:
+        with open(args.json, "w") as file:
+            json.dump(results, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

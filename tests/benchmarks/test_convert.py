@@ -1,0 +1,26 @@
+"""The benchmark of conversion runs, and its JSON has the shape that is promised."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+from tests.support.require import environment
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def test_each_way_is_measured(tmp_path):
+    report = tmp_path / "report.json"
+    command = [sys.executable, str(ROOT / "benchmarks" / "convert.py"), "--mb", "2"]
+    command += ["--repeats", "1", "--sources", "mod", "--ways", "cp", "verified"]
+    command += ["--dir", str(tmp_path), "--json", str(report)]
+    done = subprocess.run(
+        command, env=environment(PYTHONPATH=str(ROOT)), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    (measured,) = json.loads(report.read_text())["mod"]
+    assert set(measured) == {"cp", "verified"}
+    assert all(one["seconds"] > 0 for one in measured.values())
+    assert "| mod | verified |" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
