@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Dict, Optional, Sequence
 
 from migrate.evidence import find_evidence, meta_path
@@ -110,9 +111,9 @@ def _check_written_once(plan: Plan) -> None:
     variables = [one.variable for one in plan.tables] + [one.variable for one in plan.dense]
     slots = [name for one in plan.tables for name in one.slots.values()]
     slots += [name for one in plan.dense for name in one.slots.values()]
-    names = [one.name or one.variable for one in plan.dense] + list(plan.scalars)
-    for name in names:
-        if names.count(name) > 1:
+    names = Counter([one.name or one.variable for one in plan.dense] + plan.scalars)
+    for name, count in names.items():
+        if count > 1:
             raise BadInput(f"two dense variables would be named {name!r}; rename one in a plan")
     seen = set()
     for name in [*variables, *slots, *plan.scalars]:

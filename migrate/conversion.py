@@ -20,6 +20,7 @@ of a table, for nothing is kept that has been written:
 from __future__ import annotations
 
 import importlib
+import itertools
 import math
 import os
 from types import ModuleType
@@ -61,8 +62,8 @@ def convert(
     out: absent or an empty directory; it appears when it is complete. target: "dcp" or
     "safetensors". progress: called with (bytes done, bytes in all) as the work goes on. workers:
     processes that read and write, 1 is this one alone; without it one for each 256 MB, at most one
-    a processor and at most four. resume: go on with a conversion of the same
-    plan that was interrupted, where there is one. verify: read both sides again and compare them.
+    a processor and at most four. resume: go on with a conversion of the same plan that was
+    interrupted, where there is one. verify: read both sides again and compare them.
     Raises UsageError for a target that is not known, an `out` that holds something or an
     interrupted conversion that is not to be resumed, BadInput where plan and checkpoint do not fit
     or the checkpoint is damaged, SemisyncError where what was written does not verify.
@@ -95,9 +96,9 @@ def convert(
             manifest = _manifest(plan, target, checkpoint, todo, runs)
             _write_text(directory, FILE, manifest.to_json())
             _write_text(directory, models.FILE, models.to_json(manifest))
-            jobs.remove(directory)
             if verify:
                 _verify(checkpoint, manifest, directory)
+            jobs.remove(directory)
             return manifest
 
 
@@ -137,11 +138,10 @@ def _prepare(directory: str, layout: Layout) -> None:
     for name, size in layout.files.items():
         with open(os.path.join(directory, name), "ab") as file:
             file.truncate(size)
-    for name in layout.files:
+    for name, frames in itertools.groupby(layout.frames, key=lambda frame: frame.file):
         with open(os.path.join(directory, name), "rb+", buffering=0) as file:
-            for frame in layout.frames:
-                if frame.file == name:
-                    os.pwrite(file.fileno(), frame.data, frame.offset)
+            for frame in frames:
+                os.pwrite(file.fileno(), frame.data, frame.offset)
 
 
 def _carry_out(

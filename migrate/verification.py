@@ -18,14 +18,14 @@ import hashlib
 import os
 import random
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Iterator, List, Optional, Tuple
 
 import numpy
 import torch
 
 from migrate.manifest import Manifest, Written, read_manifest
 from migrate.sources.bundle import Checkpoint, open_checkpoint
-from migrate.sources.dtypes import BFLOAT16
+from migrate.sources.dtypes import BFLOAT16, BY_NAME
 from migrate.sources.info import row_blocks
 from migrate.targets.reading import Reader, open_target
 from semisync.errors import BadInput, UsageError
@@ -40,8 +40,9 @@ _MAX_NAMED = 20  # differences that are named one by one
 class Verification:
     """What was compared, and what differs.
 
-    tensors, rows   compared; sample: rows of each tensor that were drawn, None for all
-    differing_rows  of the first sides' row that differ; hashes: pieces whose SHA-256 was checked
+    tensors, rows   how many were compared; differing_rows: how many of the rows differ
+    sample          rows of each tensor that were drawn, None for all
+    hashes          pieces whose SHA-256 was checked
     bound           largest fraction of a tensor's rows that may still differ, at CONFIDENCE
     differences     one sentence each, the first _MAX_NAMED
     """
@@ -232,20 +233,14 @@ def _source_rows(checkpoint: Checkpoint, written: Written, first: int, count: in
         return _tensor(checkpoint.read(name, rows=slice(first, first + count)))
     blocks = row_blocks(info, name)
     ids = numpy.arange(first, first + count)
-    found: Dict[int, numpy.ndarray] = {}
+    out = numpy.empty((count, *info.shape[1:]), BY_NAME[info.dtype].array)
     for part, (start, _) in enumerate(blocks):
-        mine = ids[ids % len(blocks) == part] // len(blocks)
-        if len(mine):
-            rows = slice(start + int(mine[0]), start + int(mine[-1]) + 1)
-            found[part] = checkpoint.read(name, rows=rows)
-    out = numpy.empty((count, *info.shape[1:]), _dtype_of(list(found.values())))
-    for part, values in found.items():
-        out[ids % len(blocks) == part] = values
+        mine = ids % len(blocks) == part
+        if mine.any():
+            local = ids[mine] // len(blocks)
+            rows = slice(start + int(local[0]), start + int(local[-1]) + 1)
+            out[mine] = checkpoint.read(name, rows=rows)
     return _tensor(out)
-
-
-def _dtype_of(arrays: Sequence[numpy.ndarray]) -> numpy.dtype:
-    return arrays[0].dtype
 
 
 def _tensor(values: numpy.ndarray) -> torch.Tensor:

@@ -10,6 +10,7 @@ import glob
 import io
 import json
 import os
+from bisect import bisect
 from typing import Any, Dict, List, NamedTuple, Protocol, Tuple
 
 import numpy
@@ -75,10 +76,12 @@ class DcpReader:
     def rows(self, fqn: str, first: int, count: int) -> torch.Tensor:
         """Rows first..first+count of a tensor."""
         found = []
-        for start, rows, where in self._chunks[fqn]:
+        chunks = self._chunks[fqn]
+        for start, rows, where in chunks[max(bisect([one[0] for one in chunks], first) - 1, 0) :]:
             begin, end = max(first, start), min(first + count, start + rows)
-            if begin < end:
-                found.append(self._chunk(fqn, start, where)[begin - start : end - start])
+            if begin >= end:
+                break
+            found.append(self._chunk(fqn, start, where)[begin - start : end - start])
         rows = sum(map(len, found))
         if rows != count:
             raise BadInput(f"{fqn!r} has {rows} of the rows {first} to {first + count - 1}")
