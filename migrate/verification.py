@@ -31,7 +31,6 @@ from migrate.targets.reading import Reader, open_target
 from semisync.errors import BadInput, UsageError
 
 CONFIDENCE = 0.95
-SCHEMA = "semisync.verification/1"
 _BLOCK = 16 << 20  # bytes of the source read at a time
 _MAX_NAMED = 20  # differences that are named one by one
 
@@ -43,7 +42,7 @@ class Verification:
     tensors, rows   how many were compared; differing_rows: how many of the rows differ
     sample          rows of each tensor that were drawn, None for all
     hashes          pieces whose SHA-256 was checked
-    bound           largest fraction of a tensor's rows that may still differ, at CONFIDENCE
+    bound           largest fraction of a tensor's rows that may still differ, at `confidence`
     differences     one sentence each, the first _MAX_NAMED
     """
 
@@ -55,6 +54,7 @@ class Verification:
     hashes: int = 0
     differing_rows: int = 0
     bound: float = 0.0
+    confidence: float = CONFIDENCE
     differences: List[str] = field(default_factory=list)
 
     @property
