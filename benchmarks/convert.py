@@ -18,15 +18,17 @@ cores, and the ratio of the bytes a second to those of cp in the same round.
 """
 
 import argparse
+import contextlib
+import glob
 import json
 import os
 import platform
-import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 DIM, PARTS = 64, 8
@@ -55,10 +57,19 @@ def write_source(prefix, kind, megabytes):
     tf.raw_ops.SaveV2(prefix=prefix, tensor_names=names, shape_and_slices=specs, tensors=values)
 
 
-def peak():
-    """Largest resident set of this process so far, in MiB."""
-    with open("/proc/self/status") as status:
+def peak(process="self"):
+    """Largest resident set of a process so far, in MiB."""
+    with open(f"/proc/{process}/status") as status:
         return int(status.read().split("VmHWM:")[1].split()[0]) / 1024
+
+
+def watch_children(seen):
+    """Appends the peak of each child now and then: getrusage's begins with the parent's own."""
+    while True:
+        time.sleep(0.05)
+        for path in glob.glob("/proc/self/task/*/children"):
+            with contextlib.suppress(OSError, IndexError), open(path) as children:
+                seen.extend(peak(child) for child in children.read().split())
 
 
 def processor():
@@ -125,10 +136,11 @@ def run_naive(prefix, kind, out, workers):
 
 
 def child(way, prefix, kind, out, workers):
-    """Runs one way and prints its figures; workers: their own peak is the largest child's."""
+    """Runs one way and prints its figures."""
+    seen = [0.0]
+    threading.Thread(target=watch_children, args=(seen,), daemon=True).start()
     seconds, memory, cpu = globals()["run_" + way](prefix, kind, out, int(workers))
-    of_worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    figures = {"seconds": seconds, "cpu": cpu, "memory": memory, "of_worker": of_worker}
+    figures = {"seconds": seconds, "cpu": cpu, "memory": memory, "of_worker": max(seen)}
     print(json.dumps(figures))
 
 
@@ -162,10 +174,11 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--workers", type=int, default=0, help="0: as many as convert chooses")
     parser.add_argument("--sources", nargs="*", default=SOURCES, choices=SOURCES)
-    parser.add_argument("--ways", nargs="*", default=WAYS, choices=WAYS)
+    parser.add_argument("--ways", nargs="*", default=WAYS, choices=WAYS, help="cp is always one")
     parser.add_argument("--dir", help="where to work: the disk that is measured")
     parser.add_argument("--json", help="where to write the raw figures")
     args = parser.parse_args()
+    ways = [way for way in WAYS if way in (*args.ways, "cp")]
     print(f"{platform.platform()}, {os.cpu_count()} processors; {args.mb} MB a source, ", end="")
     print(f"{args.workers or 'default'} workers, {args.repeats} repeats\n")
     print("| source | way | seconds | cpu s | MB/s | x cp | peak MiB above imports | worker MiB |")
@@ -181,11 +194,11 @@ def main():
             subprocess.run([sys.executable, "-c", code], check=True, stderr=subprocess.DEVNULL)
             os.sync()
             rounds = [
-                {way: measure(way, prefix, kind, folder, args.workers) for way in args.ways}
+                {way: measure(way, prefix, kind, folder, args.workers) for way in ways}
                 for _ in range(args.repeats)
             ]
         results[kind] = rounds
-        for way in args.ways:
+        for way in ways:
             seconds = [one[way]["seconds"] for one in rounds]
             ratios = [one["cp"]["seconds"] / one[way]["seconds"] for one in rounds]
             memory = max(one[way]["memory"] for one in rounds)
