@@ -12,6 +12,7 @@ from parity.comparison import compare
 from parity.equivalence import Verdict
 from parity.report import report_section, stylesheet, write_report
 from parity.result import Comparison, Side
+from parity.tf1_auc import tf1_compat_auc
 
 __all__ = [
     "Comparison",
@@ -21,5 +22,6 @@ __all__ = [
     "compare",
     "report_section",
     "stylesheet",
+    "tf1_compat_auc",
     "write_report",
 ]

@@ -16,7 +16,7 @@ import numpy as np
 
 from parity.checks import Column, check_labels, check_same_length, check_scores, check_weights
 from parity.ordering import labelled_halves
-from parity.ranking import rank
+from parity.ranking import RARE, rank
 
 
 def auc(labels: Any, scores: Any, weights: Any = None) -> float:
@@ -38,6 +38,8 @@ def auc(labels: Any, scores: Any, weights: Any = None) -> float:
     if weights is not None:
         weights = check_weights(weights, positive, Column("weights"))
         return rank(scores, positive, weights).area()
+    if RARE * np.count_nonzero(positive) <= len(positive):
+        return rank(scores, positive, None).area()
     total = _Count(0, 0, 0)
     for half in labelled_halves(scores, positive):
         total = total.followed_by(_count(half))

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from parity.agreement import log_loss, score_difference
+from parity.agreement import score_difference
+from parity.calibration import calibration, loss_difference, losses
 from parity.checks import (
     Column,
     check_clusters,
@@ -26,13 +27,19 @@ from parity.checks import (
 from parity.equivalence import (
     Interval,
     Verdict,
+    at_least,
     judge,
     normal_interval,
+    observations_to_resolve,
+    resolution,
     rows_to_settle,
     unmoved_interval,
 )
+from parity.grouped import grouped_auc
+from parity.ordering import tie_groups
 from parity.ranking import Ranking, rank
 from parity.result import Comparison, Side
+from parity.tf1_auc import thresholded_auc
 from parity.variance import Spread, spread
 from semisync.errors import BadInput, UsageError
 
@@ -70,11 +77,14 @@ def compare(
     moved = new.placements - old.placements
     found = spread(moved, delta, rows.positive, rows.weights, rows.clusters)
 
-    interval, notes = _interval(old, new, moved, found, rows)
+    interval, notes = _interval(old, new, moved, found, rows, margin)
     verdict = judge(interval, margin)
     needed = None
     if verdict is Verdict.INCONCLUSIVE:
-        needed = rows_to_settle(len(rows.positive), interval, margin)
+        needed = rows_to_settle(len(rows.positive), rows.observations(), interval, margin)
+    paired = None
+    if old.losses is not None and new.losses is not None:
+        paired = loss_difference(old.losses, new.losses, rows.weights, rows.clusters)
     return Comparison(
         verdict=verdict,
         delta=delta,
@@ -90,6 +100,7 @@ def compare(
         design_effect=found.design_effect,
         weighted=rows.weights is not None,
         rows_to_settle=needed,
+        logloss_difference=paired,
         score_difference=score_difference(rows.baseline, rows.candidate),
         notes=notes,
     )
@@ -134,20 +145,32 @@ class _Model:
         self._ranking: Ranking = rank(scores, rows.positive, rows.weights)
         self.auc = self._ranking.area()
         self.placements = self._ranking.placements()
+        self.losses = losses(rows.positive, scores)
 
     def farthest_move(self, other: "_Model") -> float:
         """By how many rows the mid-rank of some row differs at most; 0 if both rank all alike."""
-        mine, theirs = self._ranking.groups, other._ranking.groups
-        return float(np.abs(mine.mid_ranks() - theirs.mid_ranks()).max())
+        mine, theirs = (tie_groups(model._scores).mid_ranks() for model in (self, other))
+        return float(np.abs(mine - theirs).max())
 
     def side(self) -> Side:
         """The figures to report."""
         positive, weights, clusters = self._rows.positive, self._rows.weights, self._rows.clusters
+        scores = self._scores
         own = spread(self.placements, self.auc, positive, weights, clusters)
+        fit = within = old_style = None
+        if self.losses is not None:
+            fit = calibration(positive, scores, self.losses, weights)
+        if clusters is not None:
+            within = grouped_auc(positive, scores, clusters, weights).gauc
+        if scores.min() >= 0 and scores.max() <= 1:
+            old_style = thresholded_auc(positive, scores, weights)
         return Side(
             auc=self.auc,
             standard_error=own.standard_error,
-            logloss=log_loss(positive, self._scores, weights),
+            calibration=fit,
+            pr_auc=self._ranking.average_precision(),
+            gauc=within,
+            tf1_compat_auc=old_style,
             tied_pairs=self._ranking.tied_pairs(),
             curve=self._ranking.curve(),
         )
@@ -183,23 +206,30 @@ def _checked(labels: Any, baseline: Any, candidate: Any, clusters: Any, weights:
 
 
 def _interval(
-    old: _Model, new: _Model, moved: np.ndarray, found: Spread, rows: _Rows
+    old: _Model, new: _Model, moved: np.ndarray, found: Spread, rows: _Rows, margin: float
 ) -> Tuple[Interval, Tuple[str, ...]]:
     """The 90 % interval of the difference, and notes on what it rests on."""
     delta, observations = new.auc - old.auc, rows.observations()
     interval = normal_interval(delta, found.standard_error)
     notes = []
     if _shows_no_spread(moved, found):
-        interval = Interval(delta, delta)
         ranks = old.farthest_move(new)
+        reach = rows.reach(ranks) if float(np.ptp(moved)) <= _ROUNDING else 1.0
+        interval = unmoved_interval(delta, observations, reach)
         if ranks:
-            reach = rows.reach(ranks) if float(np.ptp(moved)) <= _ROUNDING else 1.0
-            interval = unmoved_interval(delta, observations, reach)
             notes.append(
                 "The standard error is 0 although the models rank differently; the interval is "
                 f"the rule of three's for {observations:,} observations (rows of the rarer class, "
                 "or clusters) that all see the same difference."
             )
+    finest = resolution(observations)
+    interval = at_least(interval, delta, finest)
+    if finest >= margin:
+        notes.append(
+            f"However alike the models rank them, {observations} observations (rows of the rarer "
+            f"class, or clusters) cannot vouch for less than +-{finest:.2g}; this margin takes "
+            f"{observations_to_resolve(margin)} or more."
+        )
     if observations < FEW:
         notes.append(
             f"The standard error rests on {observations} observations (rows of the rarer class, "

@@ -44,10 +44,8 @@ def normal_interval(delta: float, standard_error: float) -> Interval:
 def unmoved_interval(delta: float, observations: int, reach: float) -> Interval:
     """The interval where every row sees the same difference, so that the standard error is 0.
 
-    Zero is then what a small sample shows, not what is known. Had a share s of all observations
-    differed from the rest, n of them would all have missed it with probability (1 - s)^n, so with
-    95 % confidence s < -ln(0.05) / n: the "rule of three". One that differs lies within
-    reach + |delta| of the rest.
+    Zero is then what a small sample shows, not what is known: `_unseen` observations may differ
+    from the rest, each by at most reach + |delta|.
 
     Args:
         delta: the difference.
@@ -56,8 +54,38 @@ def unmoved_interval(delta: float, observations: int, reach: float) -> Interval:
             is taken from the sample: two models whose ranks differ only in the last digits of
             their scores swap neighbours, and move no placement far.
     """
-    half = min(1.0, -math.log(ALPHA) / observations) * (reach + abs(delta))
+    half = _unseen(observations) * (reach + abs(delta))
     return Interval(delta - half, delta + half)
+
+
+def resolution(observations: int) -> float:
+    """The narrowest half-width that a sample can vouch for, whatever it shows.
+
+    A share `_unseen` of all observations may differ although the sample shows none that does, and
+    the sample's own placements cannot tell a move of less than one step, 1 / observations. So two
+    models that rank five rows alike are not thereby the same model: at the default margin it takes
+    78 observations, 3.0 / 78^2 < 0.0005.
+    """
+    return _unseen(observations) / observations
+
+
+def observations_to_resolve(margin: float) -> int:
+    """The fewest observations whose `resolution` is below the margin."""
+    return math.floor(math.sqrt(-math.log(ALPHA) / margin)) + 1
+
+
+def at_least(interval: Interval, delta: float, half: float) -> Interval:
+    """The interval, widened where it is narrower than delta -+ half."""
+    return Interval(min(interval.low, delta - half), max(interval.high, delta + half))
+
+
+def _unseen(observations: int) -> float:
+    """The largest share that may differ where none of the observations does, the "rule of three".
+
+    If a share s of all differs, n observations miss it with probability (1 - s)^n, so with 95 %
+    confidence s < -ln(0.05) / n.
+    """
+    return min(1.0, -math.log(ALPHA) / observations)
 
 
 def judge(interval: Interval, margin: float) -> Verdict:
@@ -69,18 +97,21 @@ def judge(interval: Interval, margin: float) -> Verdict:
     return Verdict.INCONCLUSIVE
 
 
-def rows_to_settle(rows: int, interval: Interval, margin: float) -> int:
+def rows_to_settle(rows: int, observations: int, interval: Interval, margin: float) -> int:
     """Rows of the same kind with which two equal models pass four times out of five.
 
     Equal models pass with probability 2 Phi(margin/SE - 1.645) - 1, and SE falls with the root of
     the rows, so SE must fall to margin / (1.645 + 1.282). A true difference near the margin needs
-    more, one far outside it fewer.
+    more, one far outside it fewer. `resolution` must fall below the margin as well.
 
     Args:
         rows: in the sample that gave `interval`, whose half-width is 1.645 SE.
+        observations: of those, the rows of the rarer class, or the clusters.
     """
     normal = NormalDist()
     tail = normal.inv_cdf(1 - ALPHA)
-    standard_error = (interval.high - interval.low) / 2 / tail
+    half = (interval.high - interval.low) / 2
     target = margin / (tail + normal.inv_cdf((1 + POWER) / 2))
-    return math.ceil(rows * (standard_error / target) ** 2)
+    by_error = rows * (half / tail / target) ** 2 if half > 1.01 * resolution(observations) else 0
+    by_resolution = rows * observations_to_resolve(margin) / observations
+    return math.ceil(max(by_error, by_resolution))

@@ -6,26 +6,30 @@ it is ranked rightly against:
     positive i:  V_i = (negatives below i + half of those tied with i) / all negatives
     negative j:  V_j = 1 - (positives below j + half of those tied with j) / all positives
 
-so the mean of V over either class is the AUC. Mid-ranks over tie groups give every placement after
-one sort (Sun & Xu 2014). With weights, "negatives" reads "weight of the negatives", and the mean
-over a class is weighted as well.
+so the mean of V over either class is the AUC. Rows are put into levels that rise with the score;
+those of one level are tied, or negatives with no positive between them. Counts by level
+then give every placement (Sun & Xu 2014 do it with mid-ranks). With weights, "negatives" reads
+"weight of the negatives", and the mean over a class is weighted as well.
 """
 
 from typing import NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from parity.ordering import TieGroups, tie_groups
+from parity.ordering import sortable_bits, tie_groups
+from parity.positions import positions
+
+RARE = 8  # with at most one positive in so many rows, a look-up is faster than a sort of all rows
 
 
 class Ranking(NamedTuple):
-    """Tie groups, and how much of each class lies before each of their edges.
+    """Each row's level, and how much of each class lies before each level's lower edge.
 
-    `positives` and `negatives` are int64 counts, or float64 sums of weights, (groups + 1,).
+    `positives` and `negatives` are int64 counts, or float64 sums of weights, (levels + 1,).
     """
 
-    groups: TieGroups
-    label: np.ndarray  # bool (n,): whether each row is positive, by rising score
+    level: np.ndarray  # int32 or int64 (n,): rises with the score
+    label: np.ndarray  # bool (n,)
     positives: np.ndarray
     negatives: np.ndarray
 
@@ -35,22 +39,29 @@ class Ranking(NamedTuple):
         return float(won.sum().item() / (2 * self.positives[-1].item() * self.negatives[-1].item()))
 
     def placements(self) -> np.ndarray:
-        """float64 (n,): the placement of each row, in the rows' own order."""
-        group = np.repeat(np.arange(len(self.groups.edges) - 1), np.diff(self.groups.edges))
-        rising = (1 - _middle(self.positives))[group]
-        rising[self.label] = _middle(self.negatives)[group[self.label]]
-        placements = np.empty_like(rising)
-        placements[self.groups.order] = rising
+        """float64 (n,): the placement of each row."""
+        placements = (1 - _middle(self.positives))[self.level]
+        positive = np.flatnonzero(self.label)
+        placements[positive] = _middle(self.negatives)[self.level[positive]]
         return placements
+
+    def average_precision(self) -> float:
+        """Area under the precision-recall curve, as the step sum of (recall gained) x precision.
+
+        sklearn's `average_precision_score`. Levels without a positive gain no recall.
+        """
+        caught = self.positives[-1] - self.positives[:-1]
+        flagged = caught + (self.negatives[-1] - self.negatives[:-1])
+        gained = np.diff(self.positives) / self.positives[-1]
+        some = gained > 0
+        return float((gained[some] * caught[some] / flagged[some]).sum())
 
     def tied_pairs(self) -> int:
         """How many positive-negative pairs of rows have one score; each counts half in the AUC."""
-        edges = self.groups.edges
-        sizes = np.diff(edges)
-        shared = np.flatnonzero(sizes > 1)
-        before = np.concatenate(([0], np.cumsum(self.label, dtype=np.int64)))
-        positives = before[edges[shared + 1]] - before[edges[shared]]
-        return int((positives * (sizes[shared] - positives)).sum())
+        levels = len(self.positives) - 1
+        rows = np.bincount(self.level, minlength=levels)
+        positives = np.bincount(self.level[self.label], minlength=levels)
+        return int((positives * (rows - positives)).sum())
 
     def curve(self, points: int = 128) -> Tuple[np.ndarray, np.ndarray]:
         """The ROC curve, thinned: false and true positive rates, from (0, 0) to (1, 1).
@@ -66,25 +77,29 @@ class Ranking(NamedTuple):
 
 def rank(scores: np.ndarray, positive: np.ndarray, weights: Optional[np.ndarray]) -> Ranking:
     """Ranks checked scores, float32 or float64 (n,), against bool (n,) labels."""
-    groups = tie_groups(scores)
-    label = positive[groups.order]
+    if RARE * np.count_nonzero(positive) <= len(positive):
+        level, levels = positions(sortable_bits(scores), positive)
+    else:
+        groups = tie_groups(scores)
+        levels = len(groups.edges) - 1
+        level = np.empty(len(groups.order), np.int64)
+        level[groups.order] = np.repeat(np.arange(levels), np.diff(groups.edges))
     if weights is None:
-        positives = _before(label, groups.edges, np.int64)
-        return Ranking(groups, label, positives, groups.edges - positives)
-    weight = weights[groups.order]
-    return Ranking(
-        groups,
-        label,
-        _before(np.where(label, weight, 0.0), groups.edges, np.float64),
-        _before(np.where(label, 0.0, weight), groups.edges, np.float64),
-    )
+        of_all = np.bincount(level, minlength=levels)
+        of_positives = np.bincount(level[positive], minlength=levels)
+        of_negatives = of_all - of_positives
+    else:
+        of_positives, of_negatives = (
+            np.bincount(level[rows], weights[rows], levels) for rows in (positive, ~positive)
+        )
+    return Ranking(level, positive, _before(of_positives), _before(of_negatives))
 
 
-def _before(values: np.ndarray, edges: np.ndarray, dtype: type) -> np.ndarray:
-    """Sum of `values` before each edge."""
-    return np.concatenate((np.zeros(1, dtype), np.cumsum(values, dtype=dtype)))[edges]
+def _before(amounts: np.ndarray) -> np.ndarray:
+    """Sum of the amounts below each edge."""
+    return np.concatenate((np.zeros(1, amounts.dtype), np.cumsum(amounts)))
 
 
 def _middle(before: np.ndarray) -> np.ndarray:
-    """Share of the total that lies below each group, with half of the group's own."""
+    """Share of the total that lies below each level, with half of the level's own."""
     return (before[1:] + before[:-1]) / (2 * before[-1])

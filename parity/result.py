@@ -6,6 +6,7 @@ from typing import Any, Dict, Optional, Tuple
 import numpy as np
 
 from parity.agreement import ScoreDifference
+from parity.calibration import Calibration, MeanDifference
 from parity.equivalence import CONFIDENCE, Interval, Verdict
 
 SCHEMA = "semisync/parity/1"  # grows with every change that a reader of the JSON could trip over
@@ -17,16 +18,28 @@ class Side:
 
     auc: float
     standard_error: float  # of `auc`, by clusters where there are any
-    logloss: Optional[float]  # nats; None unless all scores lie strictly inside (0, 1)
+    calibration: Optional[Calibration]  # None unless all scores lie strictly inside (0, 1)
+    pr_auc: float  # average precision
+    gauc: Optional[float]  # None without clusters, or without one that holds both classes
+    tf1_compat_auc: Optional[float]  # None unless all scores lie in [0, 1]
     tied_pairs: int  # positive-negative pairs of one score, each half won
     curve: Tuple[np.ndarray, np.ndarray]  # false and true positive rates along the ROC curve
 
+    @property
+    def logloss(self) -> Optional[float]:
+        """In nats; None unless all scores lie strictly inside (0, 1)."""
+        return None if self.calibration is None else self.calibration.logloss
+
     def to_json(self) -> Dict[str, Any]:
         """The figures, without the curve."""
+        fit = dict.fromkeys(Calibration._fields)
         return {
             "auc": self.auc,
             "standard_error": self.standard_error,
-            "logloss": self.logloss,
+            **(fit if self.calibration is None else self.calibration._asdict()),
+            "pr_auc": self.pr_auc,
+            "gauc": self.gauc,
+            "tf1_compat_auc": self.tf1_compat_auc,
             "tied_pairs": self.tied_pairs,
         }
 
@@ -49,6 +62,7 @@ class Comparison:
     design_effect: Optional[float]  # clustered variance / that of independent rows
     weighted: bool
     rows_to_settle: Optional[int]  # for 80 % power if the models are equal; None once settled
+    logloss_difference: Optional[MeanDifference]  # None unless both models give probabilities
     score_difference: ScoreDifference
     notes: Tuple[str, ...]  # sentences on what limits the verdict
 
@@ -71,10 +85,23 @@ class Comparison:
             "design_effect": self.design_effect,
             "weighted": self.weighted,
             "rows_to_settle": self.rows_to_settle,
+            "logloss_difference": _plain(self.logloss_difference),
             "score_difference": {
-                "p50": self.score_difference.p50,
-                "p99": self.score_difference.p99,
-                "max": self.score_difference.max,
+                **{
+                    name: getattr(self.score_difference, name)
+                    for name in ("p50", "p90", "p99", "max", "ks", "spearman")
+                },
+                "logit": _plain(self.score_difference.logit),
             },
             "notes": list(self.notes),
         }
+
+
+def _plain(figures: Any) -> Optional[Dict[str, Any]]:
+    """A NamedTuple of numbers and tuples as JSON values."""
+    if figures is None:
+        return None
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in figures._asdict().items()
+    }

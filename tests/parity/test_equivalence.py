@@ -88,7 +88,7 @@ def test_that_many_rows_do_settle_it_four_times_in_five():
     rng = np.random.default_rng(14)
     margin, standard_error = 1.0, 3.0
     interval = Interval(-1.6448536 * standard_error, 1.6448536 * standard_error)
-    needed = rows_to_settle(1000, interval, margin)
+    needed = rows_to_settle(1000, 500, interval, margin)
     smaller = standard_error * (1000 / needed) ** 0.5
     centres = rng.normal(size=20_000) * smaller
     half = 1.6448536 * smaller

@@ -161,8 +161,8 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
 
 
 def test_identical_scores_have_a_report_as_well():
-    scores = np.linspace(0.1, 0.9, 100)
-    found = parity.compare(np.arange(100) % 2, scores, scores)
+    scores = np.linspace(0.1, 0.9, 10_000)
+    found = parity.compare(np.arange(10_000) % 2, scores, scores)
     text = Outline(parity.report_section(found)).text
     assert "0.000000 to 0.000000" in text
 
