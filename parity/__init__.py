@@ -12,6 +12,7 @@ from parity.comparison import compare
 from parity.equivalence import Verdict
 from parity.report import report_section, stylesheet, write_report
 from parity.result import Comparison, Side
+from parity.runs import compare_runs
 from parity.tf1_auc import tf1_compat_auc
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Verdict",
     "auc",
     "compare",
+    "compare_runs",
     "report_section",
     "stylesheet",
     "tf1_compat_auc",

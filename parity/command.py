@@ -24,8 +24,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.epilog = "exit codes: 0 equivalent, 1 not equivalent, 2 inconclusive, 3 bad input"
     add = parser.add_argument
-    add("baseline", metavar="BASELINE", help="Parquet, CSV or TSV with the scores to match")
+    add(
+        "baseline",
+        metavar="BASELINE",
+        nargs="?",
+        help="file with the scores to match",
+    )
     add("candidate", metavar="CANDIDATE", nargs="?", help="the candidate's file, if another one")
+    add(
+        "--baseline-runs",
+        metavar="FILE",
+        nargs="+",
+        help="instead of BASELINE: a file for each training run, joined by --key",
+    )
+    add("--candidate-runs", metavar="FILE", nargs="+", help="the same for the candidate")
     add("--label", metavar="COL", required=True, help="column of labels, 0 or 1")
     add("--baseline-score", metavar="COL", required=True, help="column of the baseline's scores")
     add(
@@ -54,26 +66,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Reads, compares, reports; returns the verdict's exit code."""
+    _choose_files(args)
     names = _column_names(args)
 
-    from parity import compare, readers, words, write_report
+    from parity import compare, compare_runs, readers, words, write_report
     from parity.comparison import check_margin
 
     check_margin(args.margin)  # before the files are read
-    if args.candidate is None:
+    runs = None
+    if args.baseline_runs is not None:
+        sample, *runs = readers.read_runs(
+            args.baseline_runs, args.candidate_runs, readers.ColumnNames(**names)
+        )
+    elif args.candidate is None:
         sample = readers.read_one(args.baseline, readers.ColumnNames(**names))
     else:
         sample = readers.read_two(
             args.baseline, args.candidate, readers.ColumnNames(**names), args.allow_misses
         )
-    found = compare(
-        sample.labels,
-        sample.baseline,
-        sample.candidate,
-        args.margin,
-        sample.clusters,
-        sample.weights,
-    )
+    more = (args.margin, sample.clusters, sample.weights)
+    if runs is None:
+        found = compare(sample.labels, sample.baseline, sample.candidate, *more)
+    else:
+        found = compare_runs(sample.labels, *runs, *more)
     provenance = {
         **sample.provenance(),
         "columns": {name: column for name, column in names.items() if column is not None},
@@ -91,6 +106,23 @@ def run(args: argparse.Namespace) -> int:
     ):
         print(line.translate(_ASCII))
     return EXIT[found.verdict]
+
+
+def _choose_files(args: argparse.Namespace) -> None:
+    """Either BASELINE [CANDIDATE] or both lists of runs, whose first files then stand for them."""
+    runs = (args.baseline_runs, args.candidate_runs)
+    if args.baseline is None and None in runs:
+        raise UsageError(
+            "no scores are given: name BASELINE [CANDIDATE], or --baseline-runs and "
+            "--candidate-runs"
+        )
+    if args.baseline is not None:
+        if runs != (None, None):
+            raise UsageError("name either BASELINE [CANDIDATE] or the files of the runs, not both")
+        return
+    if args.allow_misses:
+        raise UsageError("--allow-misses joins two files; runs must all have the same rows")
+    args.baseline, args.candidate = args.baseline_runs[0], args.candidate_runs[0]
 
 
 def _column_names(args: argparse.Namespace) -> Dict[str, Any]:

@@ -7,7 +7,7 @@
 3. Every file is identified by its SHA-256, and misses are counted.
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import pyarrow as pa
@@ -108,6 +108,27 @@ def read_two(
         None if weights is None else weights[match.baseline],
         (identify(baseline_path, old.num_rows), identify(candidate_path, new.num_rows)),
         match,
+    )
+
+
+def read_runs(
+    baselines: Sequence[str], candidates: Sequence[str], names: ColumnNames
+) -> Tuple[Sample, List[np.ndarray], List[np.ndarray]]:
+    """Reads one file a training run and joins each to the first baseline's by `names.key`.
+
+    Returns: the sample of the first two files, and the scores of all runs of either side, aligned.
+
+    Raises: BadInput as `read_two`; every key must be in every file.
+    """
+    sample = read_two(baselines[0], candidates[0], names)
+    swapped = names._replace(candidate_score=names.baseline_score)
+    others = [read_two(baselines[0], path, swapped) for path in baselines[1:]]
+    more = [read_two(baselines[0], path, names) for path in candidates[1:]]
+    files = [sample.files, *(other.files[1:] for other in [*others, *more])]
+    return (
+        sample._replace(files=tuple(file for group in files for file in group)),
+        [sample.baseline, *(other.candidate for other in others)],
+        [sample.candidate, *(other.candidate for other in more)],
     )
 
 

@@ -1,7 +1,7 @@
 """What a comparison found: plain figures, the same for a program, a report and a CI."""
 
 from dataclasses import dataclass
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -44,6 +44,29 @@ class Side:
         }
 
 
+class Control(NamedTuple):
+    """The baseline's runs against one another."""
+
+    pairs: int
+    mean: float  # of |difference in AUC|
+    largest: float
+    beyond_margin: int  # pairs that differ by more than the margin
+
+
+class TrainingNoise(NamedTuple):
+    """What the training runs show; None where a side has a single run."""
+
+    baseline_aucs: Tuple[float, ...]
+    candidate_aucs: Tuple[float, ...]
+    seed_sd: Tuple[Optional[float], ...]  # baseline's, candidate's
+    standard_error_rows: float  # of the difference, from the choice of rows alone
+    standard_error_seeds: float  # from the seeds alone
+    degrees_of_freedom: float
+    control: Optional[Control]
+    power: float  # chance that equal pipelines pass with as many runs and rows
+    runs_to_settle: Optional[int]  # a side; None where only more rows could
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Two models on the same rows. Differences are candidate minus baseline, in units of AUC."""
@@ -65,6 +88,7 @@ class Comparison:
     logloss_difference: Optional[MeanDifference]  # None unless both models give probabilities
     score_difference: ScoreDifference
     notes: Tuple[str, ...]  # sentences on what limits the verdict
+    training: Optional[TrainingNoise] = None  # with several runs a side
 
     def to_json(self) -> Dict[str, Any]:
         """The figures as values of strict JSON, under the versioned key "schema"."""
@@ -93,6 +117,7 @@ class Comparison:
                 },
                 "logit": _plain(self.score_difference.logit),
             },
+            "training": _plain(self.training),
             "notes": list(self.notes),
         }
 
@@ -102,6 +127,10 @@ def _plain(figures: Any) -> Optional[Dict[str, Any]]:
     if figures is None:
         return None
     return {
-        name: list(value) if isinstance(value, tuple) else value
+        name: _plain(value)
+        if hasattr(value, "_asdict") and not isinstance(value, Interval)
+        else list(value)
+        if isinstance(value, tuple)
+        else value
         for name, value in figures._asdict().items()
     }

@@ -62,6 +62,8 @@ def advice(found: Comparison) -> str:
             "If the candidate was to be the same model, find out why it is better before you trust "
             "it: other rows, other features or labels that leaked also look like this."
         )
+    if found.training is not None and found.training.runs_to_settle is not None:
+        return f"Train about {found.training.runs_to_settle} runs of each model and compare again."
     if found.rows_to_settle is None:
         return "Compare more rows."
     return (
@@ -78,6 +80,8 @@ def limits(found: Comparison) -> str:
         "The interval covers the choice of the rows alone. Two training runs of one pipeline "
         "differ as well, and one run of each model cannot show by how much."
     )
+    if found.training is not None:
+        text = "The interval covers the choice of the rows and the training runs' seeds."
     if found.clusters is None:
         text += (
             " The rows are taken to be independent; if users or sessions have several rows, name "

@@ -1,0 +1,233 @@
+"""Several training runs a side: what the seeds do, kept apart from what the choice of rows does.
+
+One run of each model cannot tell a changed model from a changed seed. With k_A and k_B runs,
+
+    delta       = mean AUC of B's runs - mean AUC of A's runs
+    Var(delta)  = s2_A / k_A + s2_B / k_B + s2_rows
+
+where s2_A and s2_B are the variances of the runs' AUCs within a side, and s2_rows is the paired
+variance of the runs' mean placements (parity.variance). Where a side has one run, the other side's
+variance stands for it. The interval takes Student's t with Satterthwaite's degrees of freedom.
+
+The control compares the baseline's runs with one another: if two runs of one pipeline differ by
+more than the margin, a single pair of models proves nothing about the pipelines.
+"""
+
+import dataclasses
+import itertools
+import math
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from parity.checks import Column, check_labels, check_scores, check_weights
+from parity.comparison import compare
+from parity.equivalence import (
+    ALPHA,
+    POWER,
+    Interval,
+    Verdict,
+    at_least,
+    judge,
+    resolution,
+)
+from parity.ranking import rank
+from parity.result import Comparison, Control, TrainingNoise
+from parity.student import quantile
+from parity.variance import spread
+from semisync.errors import UsageError
+
+MOST_RUNS = 1000  # beyond which asking for more runs is no advice
+
+
+class _Side(NamedTuple):
+    """The runs of one model."""
+
+    aucs: np.ndarray  # float64 (runs,)
+    placements: np.ndarray  # float64 (n,), mean over the runs
+
+    @property
+    def runs(self) -> int:
+        return len(self.aucs)
+
+    @property
+    def variance(self) -> Optional[float]:
+        """Between runs; None for a single one."""
+        return float(self.aucs.var(ddof=1)) if self.runs > 1 else None
+
+
+def compare_runs(
+    labels: Any,
+    baselines: Sequence[Any],
+    candidates: Sequence[Any],
+    margin: float = 5e-4,
+    clusters: Any = None,
+    weights: Any = None,
+) -> Comparison:
+    """Is the candidate pipeline's mean AUC within `margin` of the baseline pipeline's?
+
+    Args:
+        labels, margin, clusters, weights: as for `parity.compare`.
+        baselines: the scores of each training run of the baseline, each (n,), on the same rows.
+        candidates: the same for the candidate; at least one side has two runs.
+
+    Returns: a Comparison whose delta, standard error, interval and verdict cover seeds and rows,
+    with `training` set. AUCs are means over runs; the figures beside them are the first run's.
+
+    Raises: BadInput and UsageError as `parity.compare`; UsageError for one run a side.
+    """
+    if not baselines or not candidates or len(baselines) + len(candidates) < 3:
+        raise UsageError(
+            f"{len(baselines)} baseline and {len(candidates)} candidate runs are given; training "
+            "noise needs a run a side and two of one; for one run of each use parity.compare"
+        )
+    single = compare(labels, baselines[0], candidates[0], margin, clusters, weights)
+    positive = check_labels(labels, Column("labels"))
+    weight = None if weights is None else check_weights(weights, positive, Column("weights"))
+    codes = None if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
+    kept = slice(None) if weight is None else weight > 0
+    positive = positive[kept]
+    weight = None if weight is None else weight[kept]
+    codes = None if codes is None else codes[kept]
+    old, new = (
+        _side(runs, name, len(labels), kept, positive, weight)
+        for name, runs in (("baselines", baselines), ("candidates", candidates))
+    )
+    delta = float(new.aucs.mean() - old.aucs.mean())
+    by_rows = spread(new.placements - old.placements, delta, positive, weight, codes)
+    observations = min(
+        single.positives, single.rows - single.positives, single.clusters or single.rows
+    )
+
+    seed = [side.variance for side in (old, new)]
+    known = [value for value in seed if value is not None]
+    variances = [known[0] if value is None else value for value in seed]
+    parts = [
+        (variances[0] / old.runs, old.runs - 1 or new.runs - 1),
+        (variances[1] / new.runs, new.runs - 1 or old.runs - 1),
+        (by_rows.standard_error**2, observations - 1),
+    ]
+    error, freedom = satterthwaite(parts)
+    half = quantile(1 - ALPHA, freedom) * error
+    interval = at_least(Interval(delta - half, delta + half), delta, resolution(observations))
+    verdict = judge(interval, margin)
+    noise = TrainingNoise(
+        baseline_aucs=tuple(old.aucs.tolist()),
+        candidate_aucs=tuple(new.aucs.tolist()),
+        seed_sd=tuple(None if value is None else math.sqrt(value) for value in seed),
+        standard_error_rows=by_rows.standard_error,
+        standard_error_seeds=math.sqrt(parts[0][0] + parts[1][0]),
+        degrees_of_freedom=freedom,
+        control=_control(old.aucs, margin),
+        power=power(parts, margin),
+        runs_to_settle=runs_to_settle(variances, parts[2], margin),
+    )
+    return dataclasses.replace(
+        single,
+        verdict=verdict,
+        delta=delta,
+        standard_error=error,
+        interval=interval,
+        baseline=dataclasses.replace(single.baseline, auc=float(old.aucs.mean())),
+        candidate=dataclasses.replace(single.candidate, auc=float(new.aucs.mean())),
+        standard_error_independent=by_rows.independent,
+        design_effect=by_rows.design_effect,
+        rows_to_settle=None,
+        training=noise,
+        notes=_notes(noise, verdict, margin),
+    )
+
+
+def satterthwaite(parts: Sequence[Tuple[float, float]]) -> Tuple[float, float]:
+    """Standard error and degrees of freedom of a sum of (variance, its degrees of freedom)."""
+    total = sum(variance for variance, _ in parts)
+    if not total:
+        return 0.0, float(min(df for _, df in parts))
+    freedom = total**2 / sum(variance**2 / df for variance, df in parts)
+    return math.sqrt(total), freedom
+
+
+def power(parts: Sequence[Tuple[float, float]], margin: float) -> float:
+    """Chance that two equal pipelines are found EQUIVALENT with these variances.
+
+    The estimated error varies about the true one as the root of a chi-square over its degrees of
+    freedom; the chance is the mean over that.
+    """
+    error, freedom = satterthwaite(parts)
+    if not error:
+        return 1.0
+    tail = quantile(1 - ALPHA, freedom)
+    spread_out = 6 * math.sqrt(2 / freedom)
+    ratios = np.linspace(
+        max(1e-4, 1 - spread_out), 1 + spread_out, 801
+    )  # estimated / true variance
+    density = (freedom / 2 - 1) * np.log(ratios) - freedom * ratios / 2
+    share = np.exp(density - density.max())
+    room = (margin - tail * error * np.sqrt(ratios)) / error
+    passes = np.array([max(0.0, math.erf(value / math.sqrt(2))) for value in room])
+    return float((share * passes).sum() / share.sum())
+
+
+def runs_to_settle(
+    variances: Sequence[float], by_rows: Tuple[float, float], margin: float
+) -> Optional[int]:
+    """Runs a side that give equal pipelines `POWER`; None where only more rows could."""
+
+    def enough(runs: int) -> bool:
+        parts = [(value / runs, runs - 1) for value in variances]
+        return power([*parts, by_rows], margin) >= POWER
+
+    if power([by_rows], margin) < POWER or not enough(MOST_RUNS):
+        return None
+    low, high = 1, MOST_RUNS  # low does not suffice: a single run shows no variance
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _side(
+    runs: Sequence[Any],
+    name: str,
+    rows: int,
+    kept: Any,
+    positive: np.ndarray,
+    weight: Optional[np.ndarray],
+) -> _Side:
+    aucs: List[float] = []
+    total = np.zeros(len(positive))
+    for index, run in enumerate(runs):
+        column = Column(f"{name}[{index}]")
+        scores = check_scores(run, column)
+        if len(scores) != rows:
+            raise UsageError(f"{column} has {len(scores)} rows, but there are {rows} labels")
+        ranking = rank(scores[kept], positive, weight)
+        aucs.append(ranking.area())
+        total += ranking.placements()
+    return _Side(np.array(aucs), total / len(runs))
+
+
+def _control(aucs: np.ndarray, margin: float) -> Optional[Control]:
+    gaps = [abs(one - other) for one, other in itertools.combinations(aucs.tolist(), 2)]
+    if not gaps:
+        return None
+    beyond = sum(gap > margin for gap in gaps)
+    return Control(len(gaps), float(np.mean(gaps)), max(gaps), beyond)
+
+
+def _notes(noise: TrainingNoise, verdict: Verdict, margin: float) -> Tuple[str, ...]:
+    notes = []
+    if noise.control is not None:
+        notes.append(
+            f"Control: of {noise.control.pairs} pairs of the baseline's own runs, "
+            f"{noise.control.beyond_margin} differ by more than the margin, the farthest by "
+            f"{noise.control.largest:.2g}."
+        )
+    if verdict is Verdict.INCONCLUSIVE:
+        notes.append(
+            "No number of runs settles it on these rows: compare more rows."
+            if noise.runs_to_settle is None
+            else f"About {noise.runs_to_settle} runs a side would find equal pipelines equivalent "
+            "four times out of five."
+        )
+    return tuple(notes)
