@@ -13,17 +13,24 @@ from parity.equivalence import Verdict
 from parity.report import report_section, stylesheet, write_report
 from parity.result import Comparison, Side
 from parity.runs import compare_runs
+from parity.strata import Days, Part, compare_days, compare_slices
 from parity.tf1_auc import tf1_compat_auc
+from parity.worst import worst_rows
 
 __all__ = [
     "Comparison",
+    "Days",
+    "Part",
     "Side",
     "Verdict",
     "auc",
     "compare",
+    "compare_days",
     "compare_runs",
+    "compare_slices",
     "report_section",
     "stylesheet",
     "tf1_compat_auc",
+    "worst_rows",
     "write_report",
 ]

@@ -7,6 +7,7 @@ Exit codes: 0 equivalent, 1 not equivalent, 2 inconclusive, 3 bad input or usage
 """
 
 import argparse
+import dataclasses
 import datetime
 import importlib.metadata
 import platform
@@ -53,6 +54,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--group", metavar="COL", help="what rows share that vary together, such as the user")
     add("--weight", metavar="COL", help="column of sample weights")
+    add("--day", metavar="COL", help="compare day by day as well, and test for drift")
+    add("--slice", metavar="COL", nargs="+", default=[], help="compare within each value as well")
+    add("--worst", metavar="N", type=int, default=0, help="list the rows that differ most")
     add(
         "--margin",
         metavar="AUC",
@@ -71,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
     from parity import compare, compare_runs, readers, words, write_report
     from parity.comparison import check_margin
+    from parity.words import parts_in_words
 
     check_margin(args.margin)  # before the files are read
     runs = None
@@ -89,9 +94,10 @@ def run(args: argparse.Namespace) -> int:
         found = compare(sample.labels, sample.baseline, sample.candidate, *more)
     else:
         found = compare_runs(sample.labels, *runs, *more)
+    found = _with_parts(found, sample, args)
     provenance = {
         **sample.provenance(),
-        "columns": {name: column for name, column in names.items() if column is not None},
+        "columns": {name: column for name, column in names.items() if column},
         "versions": _versions(),
         "written": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
     }
@@ -101,11 +107,32 @@ def run(args: argparse.Namespace) -> int:
         f"  {words.finding(found)}",
         f"  {words.sample(found)}.",
         f"  {words.advice(found)}",
+        *(f"  {line}" for line in parts_in_words(found)),
         *(f"  Note: {note}" for note in found.notes),
         f"  Report: {files.html}, {files.json}",
     ):
         print(line.translate(_ASCII))
     return EXIT[found.verdict]
+
+
+def _with_parts(found: Any, sample: Any, args: argparse.Namespace) -> Any:
+    """The comparison with days, slices and worst rows as asked for."""
+    import parity
+
+    columns = (sample.labels, sample.baseline, sample.candidate)
+    more = (args.margin, sample.clusters, sample.weights)
+    days = None
+    if args.day:
+        days = parity.compare_days(*columns, sample.parts[args.day], *more)
+    return dataclasses.replace(
+        found,
+        days=days,
+        slices=tuple(
+            (name, parity.compare_slices(*columns, sample.parts[name], *more))
+            for name in args.slice
+        ),
+        worst=parity.worst_rows(*columns, args.worst, sample.weights) if args.worst else (),
+    )
 
 
 def _choose_files(args: argparse.Namespace) -> None:
@@ -147,6 +174,7 @@ def _column_names(args: argparse.Namespace) -> Dict[str, Any]:
         "key": args.key,
         "group": args.group,
         "weight": args.weight,
+        "parts": tuple(dict.fromkeys([*args.slice, *([args.day] if args.day else [])])),
     }
 
 

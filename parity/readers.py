@@ -28,6 +28,7 @@ class ColumnNames(NamedTuple):
     key: Optional[str] = None  # needed for two files
     group: Optional[str] = None
     weight: Optional[str] = None
+    parts: Tuple[str, ...] = ()  # days and slices
 
 
 class Sample(NamedTuple):
@@ -40,6 +41,7 @@ class Sample(NamedTuple):
     weights: Optional[np.ndarray]
     files: Tuple[FileIdentity, ...]
     match: Optional[Match]  # None for one file
+    parts: Dict[str, np.ndarray]  # by column; their values as str or int
 
     def provenance(self) -> Dict[str, Any]:
         """Files and join as strict JSON values."""
@@ -68,6 +70,7 @@ def read_one(path: str, names: ColumnNames) -> Sample:
         weights,
         (identify(path, table.num_rows),),
         None,
+        _parts(path, table, names),
     )
 
 
@@ -108,6 +111,7 @@ def read_two(
         None if weights is None else weights[match.baseline],
         (identify(baseline_path, old.num_rows), identify(candidate_path, new.num_rows)),
         match,
+        {name: part[match.baseline] for name, part in _parts(baseline_path, old, names).items()},
     )
 
 
@@ -135,7 +139,15 @@ def read_runs(
 def _read(path: str, names: ColumnNames, numbers: List[str]) -> pa.Table:
     if names.weight is not None:
         numbers = [*numbers, names.weight]
-    return read_columns(path, numbers, [name for name in (names.key, names.group) if name])
+    texts = [name for name in (names.key, names.group, *names.parts) if name]
+    return read_columns(path, numbers, texts)
+
+
+def _parts(path: str, table: pa.Table, names: ColumnNames) -> Dict[str, np.ndarray]:
+    return {
+        name: np.asarray(to_names(table[name], Column(name, path)).to_pylist())
+        for name in names.parts
+    }
 
 
 def _common(

@@ -8,6 +8,8 @@ import numpy as np
 from parity.agreement import ScoreDifference
 from parity.calibration import Calibration, MeanDifference
 from parity.equivalence import CONFIDENCE, Interval, Verdict
+from parity.strata import Days, Part
+from parity.worst import WorstRow
 
 SCHEMA = "semisync/parity/1"  # grows with every change that a reader of the JSON could trip over
 
@@ -89,6 +91,9 @@ class Comparison:
     score_difference: ScoreDifference
     notes: Tuple[str, ...]  # sentences on what limits the verdict
     training: Optional[TrainingNoise] = None  # with several runs a side
+    days: Optional[Days] = None
+    slices: Tuple[Tuple[str, Tuple[Part, ...]], ...] = ()  # by the name of what slices
+    worst: Tuple[WorstRow, ...] = ()
 
     def to_json(self) -> Dict[str, Any]:
         """The figures as values of strict JSON, under the versioned key "schema"."""
@@ -118,19 +123,17 @@ class Comparison:
                 "logit": _plain(self.score_difference.logit),
             },
             "training": _plain(self.training),
+            "days": _plain(self.days),
+            "slices": {name: _plain(parts) for name, parts in self.slices},
+            "worst_rows": _plain(self.worst),
             "notes": list(self.notes),
         }
 
 
-def _plain(figures: Any) -> Optional[Dict[str, Any]]:
-    """A NamedTuple of numbers and tuples as JSON values."""
-    if figures is None:
-        return None
-    return {
-        name: _plain(value)
-        if hasattr(value, "_asdict") and not isinstance(value, Interval)
-        else list(value)
-        if isinstance(value, tuple)
-        else value
-        for name, value in figures._asdict().items()
-    }
+def _plain(value: Any) -> Any:
+    """NamedTuples as mappings, intervals and other tuples as lists, the rest as it is."""
+    if hasattr(value, "_asdict") and not isinstance(value, Interval):
+        return {name: _plain(item) for name, item in value._asdict().items()}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value.value if isinstance(value, Verdict) else value

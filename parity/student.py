@@ -36,3 +36,8 @@ def quantile(level: float, df: float) -> float:
         else:
             high = middle
     return math.sqrt(df) * math.tan(low)
+
+
+def two_sided(t: float, df: float) -> float:
+    """P(|T| > |t|)."""
+    return max(0.0, 1 - 2 * probability(math.atan(abs(t) / math.sqrt(df)), df))

@@ -4,6 +4,7 @@ Numbers carry two digits more than the margin has, and a real minus sign.
 """
 
 import math
+from typing import List
 
 from parity.equivalence import CONFIDENCE, Verdict
 from parity.result import Comparison
@@ -88,6 +89,29 @@ def limits(found: Comparison) -> str:
             "them as groups, or the interval may be too narrow."
         )
     return text
+
+
+def parts_in_words(found: Comparison) -> List[str]:
+    """A sentence on the days and one on each set of slices."""
+    lines = []
+    if found.days is not None:
+        days = found.days
+        low, high = (signed(value, found.margin) for value in days.interval)
+        text = (
+            f"Mean of {len(days.days)} daily differences "
+            f"{signed(days.mean_delta, found.margin)}, between {low} and {high}"
+        )
+        if days.drift_p is not None:
+            text += f"; drift {days.slope:+.1g} a day (p = {days.drift_p:.2g})"
+        lines.append(text + ".")
+    for name, parts in found.slices:
+        differ = [part.name for part in parts if part.differs]
+        passed = sum(part.verdict is Verdict.EQUIVALENT for part in parts)
+        lines.append(
+            f"{name}: {passed} of {len(parts)} slices equivalent, {len(differ)} found to differ"
+            + (f": {', '.join(differ[:5])}." if differ else ".")
+        )
+    return lines
 
 
 def signed(value: float, margin: float) -> str:

@@ -1,0 +1,125 @@
+"""Slices and days: each is its own comparison; hunts and drift are honest about chance."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from scipy import stats
+
+import parity
+from parity.strata import Part, drift, with_q
+from semisync.cli import main
+from semisync.errors import BadInput
+
+
+def sample(rows=6000, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = rng.random(rows) < 0.3
+    old = rng.normal(size=rows) + labels
+    return labels, old, old + 0.2 * rng.normal(size=rows), rng.integers(0, 6, rows)
+
+
+def test_a_slice_is_the_comparison_of_its_rows():
+    labels, old, new, part = sample()
+    users = np.arange(6000) // 3
+    found = parity.compare_slices(labels, old, new, part, 0.01, users)
+    assert [slice_.name for slice_ in found] == list("012345")
+    for i, slice_ in enumerate(found):
+        rows = part == i
+        alone = parity.compare(labels[rows], old[rows], new[rows], 0.01, users[rows])
+        assert slice_.delta == alone.delta
+        assert slice_.standard_error == pytest.approx(alone.standard_error)
+        assert slice_.verdict == alone.verdict
+        assert slice_.rows == rows.sum()
+
+
+def test_a_slice_of_one_class_is_listed_without_figures():
+    found = parity.compare_slices([0, 1, 0, 1, 1, 1], range(6), range(6), list("aaaabb"))
+    assert found[1] == Part("b", 2, 2)
+
+
+def test_q_values_are_benjamini_hochbergs():
+    p = np.random.default_rng(1).random(40) ** 3
+    found = with_q([Part("", 1, 1, p=value) for value in p] + [Part("none", 1, 1)])
+    assert [part.q for part in found[:-1]] == pytest.approx(stats.false_discovery_control(p))
+    assert found[-1].q is None
+
+
+def test_a_hunt_finds_the_slice_that_differs():
+    labels, signal, new, part = sample(rows=20_000)
+    old = signal + 0.2 * np.random.default_rng(1).normal(size=20_000)  # as good as the new one
+    new = np.where(part == 4, new + np.random.default_rng(2).normal(size=20_000), new)
+    found = parity.compare_slices(labels, old, new, part)
+    assert [slice_.name for slice_ in found if slice_.differs] == ["4"]
+
+
+def test_mean_over_days_and_its_error():
+    labels, old, new, day = sample()
+    found = parity.compare_days(labels, old, new, day, 0.01)
+    deltas = [part.delta for part in found.days]
+    assert found.mean_delta == pytest.approx(np.mean(deltas))
+    errors = np.array([part.standard_error for part in found.days])
+    assert found.standard_error == pytest.approx(np.sqrt((errors**2).sum()) / 6)
+    alone = parity.compare_days(labels, old, new, day, 0.01, clusters=np.arange(6000))
+    assert alone.standard_error == pytest.approx(found.standard_error, rel=0.01)
+    # A user who brings the same rows every day brings nothing new after the first.
+    again = [np.tile(column, 5) for column in (labels, old, new)]
+    days, users = np.repeat(np.arange(5), 6000), np.tile(np.arange(6000), 5)
+    repeated = parity.compare_days(*again, days, 0.01, clusters=users)
+    once = parity.compare(labels, old, new, 0.01, clusters=np.arange(6000))
+    assert repeated.standard_error == pytest.approx(once.standard_error)
+
+
+def test_drift_is_found_where_there_is_one_and_rarely_where_there_is_none():
+    rng = np.random.default_rng(3)
+
+    def series(slope, scatter=1e-4):
+        return [
+            Part(str(day), 1, 1, delta=slope * day + scatter * rng.normal(), standard_error=1e-4)
+            for day in range(12)
+        ]
+
+    slope, error, p = drift(series(5e-5))
+    assert slope == pytest.approx(5e-5, abs=4 * error)
+    assert p < 0.01
+    for scatter in (1e-4, 5e-4):  # as the errors say, and more than they say
+        false = [drift(series(0, scatter))[2] < 0.05 for _ in range(600)]
+        assert np.mean(false) < 0.08
+    assert drift(series(0)[:2]) == (None, None, None)
+
+
+def test_no_day_to_compare_is_refused():
+    with pytest.raises(BadInput, match="no day has two rows of each class"):
+        parity.compare_days([0, 1, 0, 1], [1, 2, 3, 4], [1, 2, 3, 4], [1, 1, 2, 2])
+
+
+def test_worst_rows_hold_the_largest_shares():
+    labels, old, new, _ = sample(rows=300)
+    new[np.flatnonzero(labels)[7]] = -50
+    every = parity.worst_rows(labels, old, new, 300)
+    assert every[0].row == np.flatnonzero(labels)[7]
+    assert every[0].candidate == -50
+    shares = [row.share for row in every]
+    assert shares == sorted(shares) and shares[-1] < 0
+    # Lost: all negatives that the row stood above, a half for each that it tied with.
+    lost = np.mean(old[~labels] < old[every[0].row])
+    assert every[0].share == pytest.approx(-lost / (2 * labels.sum()))
+    assert parity.worst_rows(labels, old, new, 2) == every[:2]
+
+
+def test_the_command_writes_days_slices_and_worst_rows(tmp_path, capsys):
+    labels, old, new, part = sample()
+    table = pa.table({"y": labels, "a": old, "b": new, "day": part, "os": part.astype(str)})
+    pyarrow.parquet.write_table(table, tmp_path / "s.parquet")
+    command = ["parity", str(tmp_path / "s.parquet"), "--label", "y", "--baseline-score", "a"]
+    command += ["--candidate-score", "b", "--out", str(tmp_path / "out"), "--margin", "0.5"]
+    assert main([*command, "--day", "day", "--slice", "os", "--worst", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "Mean of 6 daily differences" in out
+    assert "os: 6 of 6 slices equivalent" in out
+    record = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert len(record["days"]["days"]) == len(record["slices"]["os"]) == 6
+    assert record["slices"]["os"][0]["verdict"] == "EQUIVALENT"
+    assert len(record["worst_rows"]) == 3
