@@ -9,7 +9,7 @@ Each check returns the array in the dtype that the computation uses and raises B
 sentence that names the column and the first row at fault.
 """
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -17,30 +17,31 @@ from semisync.errors import BadInput
 
 
 class Column(NamedTuple):
-    """Where values came from, for the messages: an argument, or a column of a file."""
+    """Where values came from, for the messages: an argument, or a column of one or more files."""
 
     name: str
     file: Optional[str] = None
+    parts: Tuple[Tuple[str, int], ...] = ()  # files and their rows, where `file` stands for several
+    skipped: int = 0  # rows of the file before the first value
 
     def __str__(self) -> str:
         return self.name if self.file is None else f"{self.file}: column {self.name!r}"
 
     def at(self, index: int) -> str:
         """Names one value: by index for an argument, by data row from 1 for a file."""
-        return f"{self.name}[{index}]" if self.file is None else f"{self} in row {index + 1:d}"
+        if self.file is None:
+            return f"{self.name}[{index}]"
+        index += self.skipped
+        for file, rows in self.parts:
+            if index < rows:
+                return f"{self._replace(file=file)} in row {index + 1:d}"
+            index -= rows
+        return f"{self} in row {index + 1:d}"
 
 
 def check_labels(values: Any, column: Column) -> np.ndarray:
     """bool (n,): which rows are positive. Refuses other values and one class only."""
-    labels = _vector(values, column)
-    if labels.dtype != bool:
-        _numeric(labels, column)
-        positive = labels == 1
-        wrong = ~positive & (labels != 0)
-        if wrong.any():
-            index = int(wrong.argmax())
-            raise BadInput(f"{column.at(index)} is {labels[index]}; a label must be 0 or 1")
-        labels = positive
+    labels = check_label_values(values, column)
     positives = int(np.count_nonzero(labels))
     if positives in (0, labels.size):
         raise BadInput(
@@ -48,6 +49,20 @@ def check_labels(values: Any, column: Column) -> np.ndarray:
             "an AUC needs rows of both classes"
         )
     return labels
+
+
+def check_label_values(values: Any, column: Column) -> np.ndarray:
+    """bool (n,): which rows are positive, of a part of the rows, which may be of one class."""
+    labels = _vector(values, column)
+    if labels.dtype == bool:
+        return labels
+    _numeric(labels, column)
+    positive = labels == 1
+    wrong = ~positive & (labels != 0)
+    if wrong.any():
+        index = int(wrong.argmax())
+        raise BadInput(f"{column.at(index)} is {labels[index]}; a label must be 0 or 1")
+    return positive
 
 
 def check_scores(values: Any, column: Column) -> np.ndarray:

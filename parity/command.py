@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
     if runs is None:
         found = compare(sample.labels, sample.baseline, sample.candidate, *more)
     else:
-        found = compare_runs(sample.labels, *runs, *more)
+        found = compare_runs(sample.labels, runs[0], runs[1], *more)
     found = _with_parts(found, sample, args)
     provenance = {
         **sample.provenance(),

@@ -224,16 +224,16 @@ def _interval(
             )
     finest = resolution(observations)
     interval = at_least(interval, delta, finest)
+    if observations < FEW:
+        notes.append(
+            f"The standard error rests on {observations} observations (rows of the rarer class, "
+            f"or clusters) and is itself rough, rather too small; {FEW} or more are advised."
+        )
     if finest >= margin:
         notes.append(
             f"However alike the models rank them, {observations} observations (rows of the rarer "
             f"class, or clusters) cannot vouch for less than +-{finest:.2g}; this margin takes "
             f"{observations_to_resolve(margin)} or more."
-        )
-    if observations < FEW:
-        notes.append(
-            f"The standard error rests on {observations} observations (rows of the rarer class, "
-            f"or clusters) and is itself rough, rather too small; {FEW} or more are advised."
         )
     return interval, tuple(notes)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from parity.checks import Column, check_labels, check_scores, check_weights
 from parity.columns import to_codes, to_names, to_numbers
 from parity.join import Match, match_keys
-from parity.tables import FileIdentity, identify, read_columns
+from parity.tables import FileIdentity, identify, parts_of, read_columns
 from semisync.errors import BadInput
 
 
@@ -56,7 +56,7 @@ class Sample(NamedTuple):
 
 
 def read_one(path: str, names: ColumnNames) -> Sample:
-    """Reads a Parquet, CSV or TSV file that holds the label and both models' scores.
+    """Reads a data set (parity.tables) that holds the label and both models' scores.
 
     Raises: BadInput, naming file, column and data row (from 1).
     """
@@ -68,7 +68,7 @@ def read_one(path: str, names: ColumnNames) -> Sample:
         _scores(path, table, names.candidate_score),
         clusters,
         weights,
-        (identify(path, table.num_rows),),
+        _identities(table),
         None,
         _parts(path, table, names),
     )
@@ -96,20 +96,22 @@ def read_two(
         optional=[names.label],
     )
     candidate = _scores(candidate_path, new, names.candidate_score)
-    ends = Column(names.key, baseline_path), Column(names.key, candidate_path)
+    ends = _column(baseline_path, old, names.key), _column(candidate_path, new, names.key)
     keys = [to_names(table[names.key], end) for table, end in zip((old, new), ends)]
     match = match_keys(keys[0], keys[1], ends, allow_misses)
     if names.label in new.column_names:
-        column = Column(names.label, candidate_path)
+        column = _column(candidate_path, new, names.label)
         theirs = check_labels(to_numbers(new[names.label], column), column)
-        _refuse_disagreement(labels, theirs, match, Column(names.label, baseline_path), column)
+        _refuse_disagreement(
+            labels, theirs, match, _column(baseline_path, old, names.label), column
+        )
     return Sample(
         labels[match.baseline],
         baseline[match.baseline],
         candidate[match.candidate],
         None if clusters is None else clusters[match.baseline],
         None if weights is None else weights[match.baseline],
-        (identify(baseline_path, old.num_rows), identify(candidate_path, new.num_rows)),
+        (*_identities(old), *_identities(new)),
         match,
         {name: part[match.baseline] for name, part in _parts(baseline_path, old, names).items()},
     )
@@ -128,9 +130,9 @@ def read_runs(
     swapped = names._replace(candidate_score=names.baseline_score)
     others = [read_two(baselines[0], path, swapped) for path in baselines[1:]]
     more = [read_two(baselines[0], path, names) for path in candidates[1:]]
-    files = [sample.files, *(other.files[1:] for other in [*others, *more])]
+    files = {file.path: file for read in [sample, *others, *more] for file in read.files}
     return (
-        sample._replace(files=tuple(file for group in files for file in group)),
+        sample._replace(files=tuple(files.values())),
         [sample.baseline, *(other.candidate for other in others)],
         [sample.candidate, *(other.candidate for other in more)],
     )
@@ -143,9 +145,17 @@ def _read(path: str, names: ColumnNames, numbers: List[str]) -> pa.Table:
     return read_columns(path, numbers, texts)
 
 
+def _column(path: str, table: pa.Table, name: str) -> Column:
+    return Column(name, path, parts_of(table))
+
+
+def _identities(table: pa.Table) -> Tuple[FileIdentity, ...]:
+    return tuple(identify(file, rows) for file, rows in parts_of(table))
+
+
 def _parts(path: str, table: pa.Table, names: ColumnNames) -> Dict[str, np.ndarray]:
     return {
-        name: np.asarray(to_names(table[name], Column(name, path)).to_pylist())
+        name: np.asarray(to_names(table[name], _column(path, table, name)).to_pylist())
         for name in names.parts
     }
 
@@ -154,19 +164,19 @@ def _common(
     path: str, table: pa.Table, names: ColumnNames
 ) -> Tuple[np.ndarray, Optional[np.ndarray], Optional[np.ndarray]]:
     """Labels, clusters and weights of the file that carries them."""
-    column = Column(names.label, path)
+    column = _column(path, table, names.label)
     labels = check_labels(to_numbers(table[names.label], column), column)
     clusters = weights = None
     if names.group is not None:
-        clusters = to_codes(to_names(table[names.group], Column(names.group, path)))
+        clusters = to_codes(to_names(table[names.group], _column(path, table, names.group)))
     if names.weight is not None:
-        column = Column(names.weight, path)
+        column = _column(path, table, names.weight)
         weights = check_weights(to_numbers(table[names.weight], column), labels, column)
     return labels, clusters, weights
 
 
 def _scores(path: str, table: pa.Table, name: str) -> np.ndarray:
-    column = Column(name, path)
+    column = _column(path, table, name)
     return check_scores(to_numbers(table[name], column), column)
 
 

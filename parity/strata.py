@@ -88,7 +88,12 @@ class Rows(NamedTuple):
 
     def take(self, rows: np.ndarray) -> "Rows":
         """Those rows alone."""
-        return Rows(*(None if column is None else column[rows] for column in self))
+        clusters, weights = (
+            None if column is None else column[rows] for column in (self.clusters, self.weights)
+        )
+        return Rows(
+            self.positive[rows], self.baseline[rows], self.candidate[rows], clusters, weights
+        )
 
 
 def compare_slices(
@@ -159,12 +164,12 @@ def with_q(parts: Sequence[Part]) -> Tuple[Part, ...]:
 
 def drift(series: Sequence[Part]) -> Tuple[Optional[float], Optional[float], Optional[float]]:
     """Slope a day, its standard error, and the p-value of no slope; None for under three days."""
-    usable = [(i, part) for i, part in enumerate(series) if part.standard_error]
+    usable = [i for i, part in enumerate(series) if part.standard_error]
     if len(usable) < 3:
         return None, None, None
-    day = np.array([i for i, _ in usable], float)
-    delta = np.array([part.delta for _, part in usable])
-    weight = np.array([1 / part.standard_error**2 for _, part in usable])
+    day = np.array(usable, float)
+    delta = np.array([series[i].delta for i in usable], float)
+    weight = np.array([series[i].standard_error for i in usable], float) ** -2
     day -= np.average(day, weights=weight)
     mean = np.average(delta, weights=weight)
     leverage = float((weight * day * day).sum())
@@ -222,7 +227,8 @@ def _part(
 def _error_of_mean(usable: Sequence[Tuple[Part, Any]], clusters: Optional[np.ndarray]) -> float:
     """Of the mean over days; clusters that come on several days are summed over them."""
     if clusters is None:
-        return math.sqrt(sum(part.standard_error**2 for part, _ in usable)) / len(usable)
+        errors = np.array([part.standard_error for part, _ in usable], float)
+        return math.sqrt(float(errors @ errors)) / len(usable)
     sums = np.zeros(int(clusters.max()) + 1)
     seen = np.zeros(len(sums), bool)
     for _, (chosen, pulls) in usable:

@@ -1,27 +1,37 @@
-"""Reading the named columns of one Parquet, CSV or TSV file into Arrow, and knowing the file.
+"""Reading the named columns of files into Arrow, and knowing the files.
 
-A Parquet file is known by its magic, CSV and TSV by their suffix (also with .gz, .bz2 or .zst).
-Only the named columns are decoded. In text files numbers are float64 and names stay text, so that
-the id 0012 is not the id 12; an empty field is a missing value.
+A Parquet or ORC file is known by its magic, CSV and TSV by their suffix (also with .gz, .bz2 or
+.zst), TFRecord too (.tfrecord, also with .gz). Several files of one data set are a folder or a
+pattern such as day=*/part-*.parquet, read in the order of their names. Only the named columns are
+decoded. In text files numbers are float64 and names stay text, so that the id 0012 is not the id
+12; an empty field is a missing value.
 
 Whatever pyarrow says of a file that it cannot read becomes one sentence in BadInput.
 """
 
 import contextlib
+import glob
 import hashlib
+import json
 import os
 import pathlib
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
+import re
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.orc
 import pyarrow.parquet
 
+from parity.tfrecord import SUFFIXES, read_tfrecord
 from semisync.errors import BadInput
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _COMPRESSED = {".gz", ".bz2", ".zst"}
 _PARQUET = b"PAR1"
+_ORC = b"ORC"
+_KNOWN = re.compile(r"\.(parquet|orc|csv|tsv|tfrecords?)(\.(gz|bz2|zst))?$")
+_PARTS = b"files"
 
 
 class FileIdentity(NamedTuple):
@@ -31,6 +41,36 @@ class FileIdentity(NamedTuple):
     sha256: str
     bytes: int
     rows: int
+
+
+def files_of(path: str) -> List[str]:
+    """The files that a path, a folder or a pattern stands for, sorted.
+
+    Of a folder, the files with a known suffix, at any depth; names that begin with . or _ are
+    leftovers of a writer and not data.
+
+    Raises: BadInput where there is none.
+    """
+    if os.path.isdir(path):
+        found = [
+            file
+            for file in glob.glob(os.path.join(glob.escape(path), "**"), recursive=True)
+            if _KNOWN.search(file.lower()) and os.path.basename(file)[0] not in "._"
+        ]
+        if not found:
+            raise BadInput(f"{path} is a folder without a Parquet, ORC, CSV, TSV or TFRecord file")
+        return sorted(found)
+    if os.path.exists(path) or not glob.has_magic(path):
+        return [path]
+    found = sorted(file for file in glob.glob(path, recursive=True) if os.path.isfile(file))
+    if not found:
+        raise BadInput(f"no file matches {path}")
+    return found
+
+
+def parts_of(table: pa.Table) -> Tuple[Tuple[str, int], ...]:
+    """The files, and the rows of each, that `read_columns` put together."""
+    return tuple((file, rows) for file, rows in json.loads(table.schema.metadata[_PARTS]))
 
 
 def identify(path: str, rows: int) -> FileIdentity:
@@ -45,10 +85,10 @@ def identify(path: str, rows: int) -> FileIdentity:
 def read_columns(
     path: str, numbers: Sequence[str], names: Sequence[str], optional: Sequence[str] = ()
 ) -> pa.Table:
-    """Reads some columns of a file.
+    """Reads some columns of a file, or of several, one after the other.
 
     Args:
-        path: a Parquet, CSV or TSV file.
+        path: a Parquet, ORC, CSV, TSV or TFRecord file, a folder or a pattern of them.
         numbers: columns that hold numbers; a text file that has anything else in one of them
             yields all of them as strings, for the caller to name the row at fault.
         names: columns that identify: keys and groups; strings from a text file.
@@ -57,22 +97,46 @@ def read_columns(
     Raises: BadInput for a file or a column that is not there, and for a file that is empty, cut
     short, corrupt or of another format.
     """
-    separator = _separator(path)
-    with _explained(path):
-        if separator is None:
-            file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
-            wanted = _chosen(path, file.schema_arrow.names, [*numbers, *names], optional)
-            table = file.read(columns=wanted)
-        else:
-            wanted = _chosen(path, _header(path, separator), [*numbers, *names], optional)
-            table = _read_text(path, separator, wanted, names)
-    if not table.num_rows:
+    files = files_of(path)
+    tables = [_read_file(file, numbers, names, optional) for file in files]
+    for file, table in zip(files, tables):
+        if table.column_names != tables[0].column_names:
+            raise BadInput(
+                f"{file} has the columns {', '.join(table.column_names)} of those asked for, "
+                f"{files[0]} has {', '.join(tables[0].column_names)}; they must be the same"
+            )
+    try:
+        whole = pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise BadInput(f"the files of {path} do not have the same types: {error}") from error
+    if not whole.num_rows:
         raise BadInput(f"{path} has no rows; at least one of each class is needed")
-    return table
+    parts = [(file, table.num_rows) for file, table in zip(files, tables)]
+    return whole.replace_schema_metadata({_PARTS: json.dumps(parts)})
+
+
+def _read_file(
+    path: str, numbers: Sequence[str], names: Sequence[str], optional: Sequence[str]
+) -> pa.Table:
+    kind = kind_of(path)
+    with explained(path):
+        if kind == "tfrecord":
+            return read_tfrecord(path, list(dict.fromkeys([*numbers, *names])), optional)
+        if kind in ("parquet", "orc"):
+            file: Any
+            if kind == "parquet":
+                file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
+                present = file.schema_arrow.names
+            else:
+                file = pyarrow.orc.ORCFile(path)
+                present = file.schema.names
+            return file.read(columns=chosen(path, present, [*numbers, *names], optional))
+        wanted = chosen(path, header(path, kind), [*numbers, *names], optional)
+        return _read_text(path, kind, wanted, names)
 
 
 @contextlib.contextmanager
-def _explained(path: str) -> Iterator[None]:
+def explained(path: str) -> Iterator[None]:
     """Turns what pyarrow and the file system raise into BadInput, on one line."""
     try:
         yield
@@ -83,32 +147,36 @@ def _explained(path: str) -> Iterator[None]:
         ) from error
 
 
-def _separator(path: str) -> Optional[str]:
-    """The separator of a text file; None for Parquet."""
+def kind_of(path: str) -> str:
+    """ "parquet", "orc", "tfrecord", or the separator of a text file."""
     try:
         with open(path, "rb") as file:
             magic = file.read(len(_PARQUET))
     except IsADirectoryError as error:
-        raise BadInput(f"{path} is a folder; a Parquet, CSV or TSV file is expected") from error
+        raise BadInput(f"{path} is a folder; a file is expected") from error
     except OSError as error:
         raise BadInput(f"{path} cannot be opened: {error.strerror}") from error
     if not magic:
         raise BadInput(f"{path} is empty (0 bytes)")
     if magic == _PARQUET:
-        return None
+        return "parquet"
+    if magic.startswith(_ORC):
+        return "orc"
     suffixes = [suffix.lower() for suffix in pathlib.Path(path).suffixes]
     if suffixes and suffixes[-1] in _COMPRESSED:
         suffixes.pop()
+    if suffixes and suffixes[-1] in SUFFIXES:
+        return "tfrecord"
     separator = _SEPARATORS.get(suffixes[-1]) if suffixes else None
     if separator is None:
         raise BadInput(
-            f"{path} is neither Parquet (it does not begin with PAR1) nor, by its name, a .csv or "
-            ".tsv file"
+            f"{path} is neither Parquet (it does not begin with PAR1) nor ORC nor, by its name, a "
+            ".csv, .tsv or .tfrecord file"
         )
     return separator
 
 
-def _chosen(
+def chosen(
     path: str, present: List[str], wanted: Sequence[str], optional: Sequence[str]
 ) -> List[str]:
     """The wanted columns that the file has, once each; refuses a missing or ambiguous one."""
@@ -123,7 +191,7 @@ def _chosen(
     return chosen
 
 
-def _header(path: str, separator: str) -> List[str]:
+def header(path: str, separator: str) -> List[str]:
     parse = pyarrow.csv.ParseOptions(delimiter=separator)
     read = pyarrow.csv.ReadOptions(use_threads=False)
     with pyarrow.csv.open_csv(path, read_options=read, parse_options=parse) as reader:

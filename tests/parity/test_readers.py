@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.orc
 import pyarrow.parquet
 import pytest
 
@@ -28,9 +29,29 @@ def table(rows=6, **changed):
     return pa.table({**columns, **changed})
 
 
+def write_tfrecord(path, data):
+    """With TensorFlow's own writer and message."""
+    tf = pytest.importorskip("tensorflow")
+    kinds = {int: ("int64_list", tf.train.Int64List), float: ("float_list", tf.train.FloatList)}
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for row in data.to_pylist():
+            features = {}
+            for name, value in row.items():
+                if isinstance(value, str):
+                    value = value.encode()
+                field, kind = kinds.get(type(value), ("bytes_list", tf.train.BytesList))
+                features[name] = tf.train.Feature(**{field: kind(value=[value])})
+            example = tf.train.Example(features=tf.train.Features(feature=features))
+            writer.write(example.SerializeToString())
+
+
 def write(path, data):
     if path.suffix == ".parquet":
         pyarrow.parquet.write_table(data, path)
+    elif path.suffix == ".orc":
+        pyarrow.orc.write_table(data, path)
+    elif path.suffix == ".tfrecord":
+        write_tfrecord(path, data)
     else:
         separator = "\t" if ".tsv" in path.name.lower() else ","
         with pa.output_stream(path) as stream:  # compresses by suffix
@@ -40,12 +61,14 @@ def write(path, data):
     return str(path)
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.tsv", "a.csv.gz", "A.TSV"])
+@pytest.mark.parametrize(
+    "name", ["a.parquet", "a.orc", "a.csv", "a.tsv", "a.csv.gz", "A.TSV", "a.tfrecord"]
+)
 def test_every_format_gives_the_same_sample(tmp_path, name):
     path = write(tmp_path / name, table())
     sample = read_one(path, ONE._replace(group="user", weight="w"))
     assert sample.labels.tolist() == [False, True] * 3
-    assert sample.baseline.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5]
+    assert sample.baseline.tolist() == pytest.approx([0, 0.1, 0.2, 0.3, 0.4, 0.5])
     assert np.allclose(sample.candidate - sample.baseline, 0.01)
     assert sample.clusters.tolist() == [0, 0, 1, 1, 2, 2]
     assert sample.weights.tolist() == [1, 2, 3, 4, 5, 6]
@@ -189,13 +212,15 @@ def test_a_file_that_is_not_what_it_claims_is_refused(tmp_path, name, content, s
 def test_missing_files_and_folders_are_refused(tmp_path):
     with pytest.raises(BadInput, match="No such file"):
         read_one(str(tmp_path / "none.csv"), ONE)
-    with pytest.raises(BadInput, match="is a folder"):
+    with pytest.raises(BadInput, match="is a folder without a Parquet"):
         read_one(str(tmp_path), ONE)
+    with pytest.raises(BadInput, match="no file matches .*part-"):
+        read_one(str(tmp_path / "part-*.csv"), ONE)
 
 
 def test_a_cut_or_damaged_file_gives_a_sentence_or_a_sample_and_nothing_else(tmp_path):
     whole = {}
-    for name in ("a.parquet", "a.csv", "a.csv.gz"):
+    for name in ("a.parquet", "a.csv", "a.csv.gz", "a.orc", "a.tfrecord"):
         path = tmp_path / name
         write(path, table(200))
         whole[path] = path.read_bytes()
@@ -215,3 +240,41 @@ def test_a_cut_or_damaged_file_gives_a_sentence_or_a_sample_and_nothing_else(tmp
                 refused += 1
                 assert "\n" not in str(error)
     assert refused > 60
+
+
+@pytest.mark.parametrize("path", ["", "*.csv", "day=*/*"])
+def test_folders_and_patterns_are_read_in_the_order_of_their_names(tmp_path, path):
+    for folder in ("", "day=1", "day=2"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+    first, second = ("day=1/b.csv", "day=2/a.parquet") if path != "*.csv" else ("1.csv", "2.csv")
+    write(tmp_path / first, table(6))
+    write(tmp_path / second, table(6, old=[9.0] * 6))
+    (tmp_path / "_SUCCESS").write_text("")
+    sample = read_one(str(tmp_path / path), ONE)
+    assert sample.baseline.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5] + [9] * 6
+    assert [file.rows for file in sample.files] == [6, 6]
+    write(tmp_path / second, table(6, old=[0, float("nan"), 0, 0, 0, 0]))
+    with pytest.raises(BadInput, match=rf"{second}: column 'old' in row 2 is nan"):
+        read_one(str(tmp_path / path), ONE)
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda data: data[:-3], "record 6 is cut short"),
+        (lambda data: data[:20] + b"?" + data[21:], "record 1 is corrupt, its checksum"),
+        (lambda data: b"\xff" * 12 + data, "record 1 is cut short or corrupt in its length"),
+    ],
+)
+def test_a_damaged_tfrecord_names_the_record(tmp_path, damage, sentence):
+    path = write(tmp_path / "a.tfrecord", table())
+    content = (tmp_path / "a.tfrecord").read_bytes()
+    (tmp_path / "a.tfrecord").write_bytes(damage(content))
+    with pytest.raises(BadInput, match=sentence):
+        read_one(path, ONE)
+
+
+def test_a_feature_that_is_missing_is_named_with_its_record(tmp_path):
+    path = write(tmp_path / "a.tfrecord", table())
+    with pytest.raises(BadInput, match=r"record 1 has no feature 'none'; it has: id, new, old"):
+        read_one(path, ONE._replace(baseline_score="none"))

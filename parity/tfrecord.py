@@ -1,0 +1,129 @@
+"""Reading columns of a TFRecord file of tf.train.Example without TensorFlow.
+
+A record is its length (8 bytes), the masked CRC-32C of those, the data, and the CRC of the data. An
+Example is a map from feature name to a list of bytes, floats or int64s; a column here is a feature
+with exactly one value. Sources: tensorflow/core/lib/io/record_writer.h, core/example/feature.proto.
+"""
+
+import gzip
+import struct
+from typing import Any, BinaryIO, Dict, Iterator, List, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from semisync.errors import BadInput, MissingExtra
+
+SUFFIXES = (".tfrecord", ".tfrecords")
+_LONGEST = 1 << 28  # bytes; a longer record is taken for damage
+
+
+def read_tfrecord(path: str, wanted: Sequence[str], optional: Sequence[str] = ()) -> pa.Table:
+    """The wanted features, a row a record.
+
+    Raises: BadInput naming file and record (from 1): for damage, for a feature that is not there or
+    has other than one value; MissingExtra without google-crc32c.
+    """
+    columns: Dict[str, List[Any]] = {name: [] for name in wanted}
+    opened: Any = gzip.open if path.lower().endswith(".gz") else open
+    with opened(path, "rb") as file:
+        for row, data in enumerate(_records(path, file), 1):
+            found = _example(data, f"{path}: record {row}")
+            for name, values in columns.items():
+                if name in found:
+                    values.append(_single(found[name], f"{path}: column {name!r} in row {row}"))
+                elif name not in optional:
+                    raise BadInput(
+                        f"{path}: record {row} has no feature {name!r}; "
+                        f"it has: {', '.join(sorted(found))}"
+                    )
+                else:
+                    values.append(None)
+    return pa.table(
+        {
+            name: _column(path, name, values)
+            for name, values in columns.items()
+            if any(value is not None for value in values) or name not in optional
+        }
+    )
+
+
+def _records(path: str, file: BinaryIO) -> Iterator[bytes]:
+    try:
+        from migrate.sources.crc32c import masked_value
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            f"reading {path} needs google-crc32c: install semisync[torch]"
+        ) from error
+    row = 1
+    while True:
+        head = file.read(12)
+        if not head:
+            return
+        length = int.from_bytes(head[:8], "little")
+        if len(head) < 12 or length > _LONGEST:
+            raise BadInput(f"{path}: record {row} is cut short or corrupt in its length")
+        data, tail = file.read(length), file.read(4)
+        if len(data) < length or len(tail) < 4:
+            raise BadInput(f"{path}: record {row} is cut short")
+        stored = head[8:], tail
+        for crc, covered in zip(stored, (head[:8], data)):
+            if int.from_bytes(crc, "little") != masked_value(covered):
+                raise BadInput(f"{path}: record {row} is corrupt, its checksum does not match")
+        yield data
+        row += 1
+
+
+def _example(data: bytes, where: str) -> Dict[str, List[Any]]:
+    """Values by feature name. Example.features = 1, Features.feature = 1, map entry = (1, 2)."""
+    from migrate.sources import wire
+
+    found: Dict[str, List[Any]] = {}
+    for _, features in wire.fields(memoryview(data), where):
+        for _, entry in wire.fields(wire.message(features, where), where):
+            parts = dict(wire.fields(wire.message(entry, where), where))
+            if 1 in parts and 2 in parts:
+                name = wire.text(parts[1], where)
+                found[name] = _values(wire.message(parts[2], where), where)
+    return found
+
+
+def _values(feature: memoryview, where: str) -> List[Any]:
+    """Feature: bytes_list = 1, float_list = 2, int64_list = 3; each a repeated field 1."""
+    from migrate.sources import wire
+
+    values: List[Any] = []
+    for kind, body in wire.fields(feature, where):
+        for _, value in wire.fields(wire.message(body, where), where):
+            if kind == 1:
+                values.append(bytes(wire.message(value, where)))
+            elif kind == 2 and isinstance(value, int):
+                values.append(struct.unpack("<f", struct.pack("<I", value))[0])
+            elif kind == 2:
+                values += np.frombuffer(value, "<f4").tolist()
+            elif isinstance(value, int):
+                values.append(wire.signed(value))
+            else:
+                position = 0
+                while position < len(value):
+                    item, position = wire.varint(value, position, where)
+                    values.append(wire.signed(item))
+    return values
+
+
+def _single(values: List[Any], where: str) -> Any:
+    if len(values) != 1:
+        raise BadInput(f"{where} holds {len(values)} values; one a row is expected")
+    return values[0]
+
+
+def _column(path: str, name: str, values: List[Any]) -> pa.Array:
+    kinds = {type(value) for value in values}
+    if bytes in kinds:
+        try:
+            return pa.array([value.decode() for value in values], pa.string())
+        except (AttributeError, UnicodeDecodeError) as error:
+            raise BadInput(f"{path}: feature {name!r} is not text in every record") from error
+    if kinds <= {float}:
+        return pa.array(values, pa.float32())
+    return pa.array(values, pa.float64() if float in kinds else pa.int64())
