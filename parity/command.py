@@ -3,6 +3,8 @@
     semisync parity scores.parquet --label y --baseline-score p_old --candidate-score p_new --out r
     semisync parity old.parquet new.parquet --key row_id --label y --baseline-score p --out r
 
+    semisync parity day1.parquet --partial day1.part ...; semisync parity --merge *.part --out r
+
 Exit codes: 0 equivalent, 1 not equivalent, 2 inconclusive, 3 bad input or usage.
 """
 
@@ -11,12 +13,16 @@ import dataclasses
 import datetime
 import importlib.metadata
 import platform
-from typing import Any, Dict
+import sys
+from typing import Any, Callable, Dict, Optional
 
 from parity.equivalence import Verdict
 from semisync.errors import UsageError
 
 EXIT = {Verdict.EQUIVALENT: 0, Verdict.NOT_EQUIVALENT: 1, Verdict.INCONCLUSIVE: 2}
+
+_BYTES_A_ROW = 150  # that an exact comparison of float64 scores takes at its peak, about
+_TEXT_FACTOR = 10  # bytes of memory for each of a text file, about
 
 _ASCII = str.maketrans({"−": "-", "±": "+-"})  # for terminals and logs of any encoding
 
@@ -39,8 +45,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="instead of BASELINE: a file for each training run, joined by --key",
     )
     add("--candidate-runs", metavar="FILE", nargs="+", help="the same for the candidate")
-    add("--label", metavar="COL", required=True, help="column of labels, 0 or 1")
-    add("--baseline-score", metavar="COL", required=True, help="column of the baseline's scores")
+    add("--partial", metavar="FILE", help="write this part's counts there, to --merge; no verdict")
+    add("--merge", metavar="FILE", nargs="+", help="compare the parts that --partial wrote")
+    add(
+        "--memory",
+        metavar="GB",
+        type=float,
+        default=4.0,
+        help="above it, count in histograms with a certified bound (default: %(default)g)",
+    )
+    add("--label", metavar="COL", help="column of labels, 0 or 1")
+    add("--baseline-score", metavar="COL", help="column of the baseline's scores")
     add(
         "--candidate-score",
         metavar="COL",
@@ -65,17 +80,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the largest difference that does not matter (default: %(default)s)",
     )
     add("--title", default="AUC parity", help="heading of the report")
-    add("--out", metavar="DIR", required=True, help="where report.html and report.json go")
+    add("--out", metavar="DIR", help="where report.html and report.json go")
 
 
 def run(args: argparse.Namespace) -> int:
     """Reads, compares, reports; returns the verdict's exit code."""
+    _refuse_missing(args)
+    if args.merge:
+        return _report_summary(args, {}, None)
     _choose_files(args)
     names = _column_names(args)
+    if args.partial or _outgrows_memory(args):
+        return _report_summary(args, names, args.baseline)
 
-    from parity import compare, compare_runs, readers, words, write_report
+    from parity import compare, compare_runs, readers
     from parity.comparison import check_margin
-    from parity.words import parts_in_words
 
     check_margin(args.margin)  # before the files are read
     runs = None
@@ -95,8 +114,17 @@ def run(args: argparse.Namespace) -> int:
     else:
         found = compare_runs(sample.labels, runs[0], runs[1], *more)
     found = _with_parts(found, sample, args)
+    return _report(args, found, sample.provenance(), names)
+
+
+def _report(
+    args: argparse.Namespace, found: Any, origin: Dict[str, Any], names: Dict[str, Any]
+) -> int:
+    """Writes the report, says it in words; returns the verdict's exit code."""
+    from parity import words, write_report
+
     provenance = {
-        **sample.provenance(),
+        **origin,
         "columns": {name: column for name, column in names.items() if column},
         "versions": _versions(),
         "written": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
@@ -107,12 +135,79 @@ def run(args: argparse.Namespace) -> int:
         f"  {words.finding(found)}",
         f"  {words.sample(found)}.",
         f"  {words.advice(found)}",
-        *(f"  {line}" for line in parts_in_words(found)),
+        *(f"  {line}" for line in words.parts_in_words(found)),
         *(f"  Note: {note}" for note in found.notes),
         f"  Report: {files.html}, {files.json}",
     ):
         print(line.translate(_ASCII))
     return EXIT[found.verdict]
+
+
+def _report_summary(args: argparse.Namespace, names: Dict[str, Any], path: Optional[str]) -> int:
+    """The comparison in bounded memory: of one data set, or of merged parts."""
+    from parity import binned, readers, streams
+    from parity.summary import Summary, merged
+
+    kept = {
+        "--group": args.group,
+        "--weight": args.weight,
+        "--day": args.day,
+        "--slice": args.slice,
+        "--worst": args.worst,
+    }
+    for option, value in kept.items():
+        if value:
+            raise UsageError(
+                f"{option} needs the rows in memory, and histograms do not keep them; leave it out "
+                "or raise --memory"
+            )
+    origin: Dict[str, Any] = {"counted": "in histograms"}
+    if path is None:
+        summary = merged([Summary.load(part) for part in args.merge])
+        origin["parts"] = list(args.merge)
+    else:
+        if args.candidate is not None:
+            raise UsageError("joining two files needs them in memory; raise --memory")
+        summary = streams.summarize(path, readers.ColumnNames(**names), _progress())
+        origin["data"] = path
+    if args.partial:
+        summary.save(args.partial)
+        print(f"{summary.rows:,} rows, {summary.positives:,} of them positive: {args.partial}")
+        return 0
+    return _report(args, binned.compare_summary(summary, args.margin), origin, names)
+
+
+def _progress() -> Optional[Callable[[str, int], None]]:
+    """Shows the rows read on a terminal; a log gets none."""
+    if not sys.stderr.isatty():
+        return None
+    return lambda file, rows: print(f"\r{rows:,} rows, {file}", end="\033[K", file=sys.stderr)
+
+
+def _outgrows_memory(args: argparse.Namespace) -> bool:
+    """Whether the rows, at the bytes that an exact comparison takes of each, exceed --memory."""
+    if args.candidate is not None or args.baseline_runs is not None:
+        return False
+    from parity import streams
+
+    rows = streams.count_rows(args.baseline)
+    if rows is None:
+        return streams.total_bytes(args.baseline) * _TEXT_FACTOR > args.memory * 1e9
+    return rows * _BYTES_A_ROW > args.memory * 1e9
+
+
+def _refuse_missing(args: argparse.Namespace) -> None:
+    """Which arguments are needed depends on whether rows or parts are compared."""
+    needed = {"--label": args.label, "--baseline-score": args.baseline_score, "--out": args.out}
+    if args.merge:
+        if args.baseline or args.partial or args.baseline_runs:
+            raise UsageError("--merge takes the parts alone, without files of scores or --partial")
+        needed = {"--out": args.out}
+    elif args.partial:
+        needed.pop("--out")
+    missing = [option for option, value in needed.items() if value is None]
+    if missing:
+        raise UsageError(f"the following arguments are required: {', '.join(missing)}")
 
 
 def _with_parts(found: Any, sample: Any, args: argparse.Namespace) -> Any:

@@ -222,20 +222,25 @@ def _interval(
                 f"the rule of three's for {observations:,} observations (rows of the rarer class, "
                 "or clusters) that all see the same difference."
             )
-    finest = resolution(observations)
-    interval = at_least(interval, delta, finest)
+    interval = at_least(interval, delta, resolution(observations))
+    return interval, (*notes, *notes_on_few(observations, margin))
+
+
+def notes_on_few(observations: int, margin: float) -> Tuple[str, ...]:
+    """What so few observations (rows of the rarer class, or clusters) cannot show."""
+    notes = []
     if observations < FEW:
         notes.append(
             f"The standard error rests on {observations} observations (rows of the rarer class, "
             f"or clusters) and is itself rough, rather too small; {FEW} or more are advised."
         )
-    if finest >= margin:
+    if resolution(observations) >= margin:
         notes.append(
             f"However alike the models rank them, {observations} observations (rows of the rarer "
-            f"class, or clusters) cannot vouch for less than +-{finest:.2g}; this margin takes "
-            f"{observations_to_resolve(margin)} or more."
+            f"class, or clusters) cannot vouch for less than +-{resolution(observations):.2g}; "
+            f"this margin takes {observations_to_resolve(margin)} or more."
         )
-    return interval, tuple(notes)
+    return tuple(notes)
 
 
 def _shows_no_spread(moved: np.ndarray, found: Spread) -> bool:

@@ -94,6 +94,7 @@ class Comparison:
     days: Optional[Days] = None
     slices: Tuple[Tuple[str, Tuple[Part, ...]], ...] = ()  # by the name of what slices
     worst: Tuple[WorstRow, ...] = ()
+    bound: Optional[float] = None  # certified, of delta, where scores were counted in histograms
 
     def to_json(self) -> Dict[str, Any]:
         """The figures as values of strict JSON, under the versioned key "schema"."""
@@ -126,6 +127,7 @@ class Comparison:
             "days": _plain(self.days),
             "slices": {name: _plain(parts) for name, parts in self.slices},
             "worst_rows": _plain(self.worst),
+            "bound": self.bound,
             "notes": list(self.notes),
         }
 

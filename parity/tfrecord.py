@@ -39,13 +39,12 @@ def read_tfrecord(path: str, wanted: Sequence[str], optional: Sequence[str] = ()
                     )
                 else:
                     values.append(None)
-    return pa.table(
-        {
-            name: _column(path, name, values)
-            for name, values in columns.items()
-            if any(value is not None for value in values) or name not in optional
-        }
-    )
+    filled = {
+        name: values
+        for name, values in columns.items()
+        if name not in optional or any(value is not None for value in values)
+    }
+    return pa.table({name: _column(path, name, values) for name, values in filled.items()})
 
 
 def _records(path: str, file: BinaryIO) -> Iterator[bytes]:
@@ -100,7 +99,7 @@ def _values(feature: memoryview, where: str) -> List[Any]:
             elif kind == 2 and isinstance(value, int):
                 values.append(struct.unpack("<f", struct.pack("<I", value))[0])
             elif kind == 2:
-                values += np.frombuffer(value, "<f4").tolist()
+                values += np.frombuffer(wire.message(value, where), "<f4").tolist()
             elif isinstance(value, int):
                 values.append(wire.signed(value))
             else:

@@ -96,7 +96,7 @@ def test_tf1_compat_auc_is_what_tensorflow_shows(share, weighted):
     found = parity.tf1_compat_auc(labels, old, weights)
     assert found == pytest.approx(expected, abs=2e-6)
     if share == 0.003:
-        assert abs(found - parity.auc(labels, old, weights)) > 1e-3, "it is not the AUC"
+        assert abs(found - parity.auc(labels, old, weights)) > 1e-4, "it is not the AUC"
 
 
 def test_tf1_compat_auc_takes_probabilities_alone():
