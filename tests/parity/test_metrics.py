@@ -95,8 +95,13 @@ def test_tf1_compat_auc_is_what_tensorflow_shows(share, weighted):
         expected = session.run(value)
     found = parity.tf1_compat_auc(labels, old, weights)
     assert found == pytest.approx(expected, abs=2e-6)
-    if share == 0.003:
-        assert abs(found - parity.auc(labels, old, weights)) > 1e-4, "it is not the AUC"
+
+
+def test_tf1_compat_auc_is_far_from_the_auc_where_scores_are_small():
+    labels, old, _, _, _ = sample()
+    small = old / 100  # the ranks are the same; nearly all lie below the first thresholds
+    assert parity.auc(labels, small) == parity.auc(labels, old)
+    assert parity.tf1_compat_auc(labels, small) < parity.auc(labels, old) - 0.1
 
 
 def test_tf1_compat_auc_takes_probabilities_alone():

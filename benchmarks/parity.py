@@ -1,0 +1,221 @@
+"""Speed of parity's AUC and comparison against its peers, each in one run and one thread.
+
+    python -m benchmarks.parity [--rows N ...] [--parquet N ...] [--repeats R]
+
+Peers that are not installed are left out; in a virtual environment of its own:
+
+    pip install numpy pyarrow scikit-learn torch torchmetrics polars MLstatkit
+
+2 % positive rows, two models' float32 probabilities. Seconds are of processor time, which for one
+thread is the time on an idle machine, so that other work counts for less. A peer slower than the
+time allowed at one size is left out of the larger ones. Progress goes to stderr, Markdown to
+stdout.
+"""
+
+import argparse
+import importlib.metadata
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+import parity
+
+PATIENCE = 20.0  # seconds; a peer slower than that is not tried on more rows
+PACKAGES = ("numpy", "pyarrow", "scikit-learn", "torch", "torchmetrics", "polars", "MLstatkit")
+_CHUNK = 5_000_000
+
+
+def scores(rows, seed=0):
+    """bool labels and two models' float32 probabilities, as the table of facts uses."""
+    rng = np.random.default_rng(seed)
+    labels = rng.random(rows, np.float32) < 0.02
+    logits = rng.standard_normal(rows, np.float32) + labels - 4
+    new = logits + 0.05 * rng.standard_normal(rows, np.float32)
+    old, new = ((1 / (1 + np.exp(-values))).astype(np.float32) for values in (logits, new))
+    return labels, old, new
+
+
+def sklearn_auc(labels, old, new):
+    from sklearn.metrics import roc_auc_score
+
+    return lambda: roc_auc_score(labels, old)
+
+
+def torchmetrics_auc(labels, old, new):
+    import torch
+    from torchmetrics.functional.classification import binary_auroc
+
+    torch.set_num_threads(1)
+    target, values = torch.from_numpy(labels.astype(np.int64)), torch.from_numpy(old)
+    return lambda: float(binary_auroc(values, target, thresholds=None))
+
+
+def polars_auc(labels, old, new):
+    """The rank-sum formula in polars, which has no AUC of its own."""
+    import polars
+
+    frame = polars.DataFrame({"y": labels, "p": old})
+    positives = int(labels.sum())
+    negatives = len(labels) - positives
+
+    def run():
+        ranks = frame.select(polars.col("p").rank("average").filter(polars.col("y")).sum()).item()
+        return (ranks - positives * (positives + 1) / 2) / (positives * negatives)
+
+    return run
+
+
+def mlstatkit_delong(labels, old, new):
+    from MLstatkit import Delong_test
+
+    target = labels.astype(int)
+    return lambda: Delong_test(target, old, new)
+
+
+def own_delong(labels, old, new):
+    """Paired DeLong alone: both AUCs and the standard error of their difference."""
+    from parity.ranking import rank
+    from parity.variance import spread
+
+    def run():
+        one, two = (rank(values, labels, None) for values in (old, new))
+        moved = two.placements() - one.placements()
+        return spread(moved, two.area() - one.area(), labels).standard_error
+
+    return run
+
+
+CASES = {
+    "exact AUC": {
+        "parity.auc": lambda labels, old, new: lambda: parity.auc(labels, old),
+        "sklearn roc_auc_score": sklearn_auc,
+        "torchmetrics binary_auroc": torchmetrics_auc,
+        "polars rank": polars_auc,
+    },
+    "paired DeLong": {"parity": own_delong, "MLstatkit Delong_test": mlstatkit_delong},
+}
+
+
+def measure(call, repeats):
+    """Seconds of each of up to `repeats` calls, after one that is not counted where it is quick."""
+    took = []
+    for attempt in range(repeats + 1):
+        start = time.process_time()
+        call()
+        took.append(time.process_time() - start)
+        if attempt and sum(took) > PATIENCE:
+            break
+    return took[1:] if len(took) > 1 else took
+
+
+def tables(sizes, repeats):
+    """Yields Markdown rows: case, rows, implementation, seconds, ratio to parity."""
+    slow = set()
+    for rows in sizes:
+        columns = scores(rows)
+        for case, implementations in CASES.items():
+            ours = None
+            for name, make in implementations.items():
+                if name in slow:
+                    continue
+                try:
+                    call = make(*columns)
+                except ImportError as error:
+                    print(f"{name} is left out: {error}", file=sys.stderr)
+                    slow.add(name)
+                    continue
+                print(f"{case}, {rows:,} rows, {name}", file=sys.stderr)
+                took = measure(call, repeats)
+                middle = statistics.median(took)
+                ours = ours or middle
+                if middle > PATIENCE / 10 and ours != middle:
+                    slow.add(name)
+                yield (
+                    f"| {case} | {rows:,} | {name} | {middle:.3g} [{min(took):.3g}, "
+                    f"{max(took):.3g}] | {middle / ours:.1f} |"
+                )
+
+
+def write_parquet(path, rows):
+    """Label and two scores, snappy, written in pieces."""
+    import pyarrow
+    import pyarrow.parquet
+
+    schema = pyarrow.schema([("y", "bool"), ("a", "float32"), ("b", "float32")])
+    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+        for start in range(0, rows, _CHUNK):
+            columns = scores(min(_CHUNK, rows - start), seed=start)
+            writer.write_table(pyarrow.table(dict(zip("yab", columns)), schema))
+
+
+def from_parquet(rows):
+    """A Markdown row of the command, end to end in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "scores.parquet")
+        write_parquet(path, rows)
+        command = [sys.executable, "-m", "benchmarks.parity", "--count", path]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        seconds, peak, bound = done.stdout.split()
+    rate = rows / float(seconds) / 1e6
+    return f"| {rows:,} | {float(seconds):.3g} | {rate:.1f} | {float(peak):.0f} | {bound} |"
+
+
+def count(path):
+    """What `semisync parity` does with data beyond memory; prints seconds, peak MB, the bound."""
+    import pyarrow
+
+    from parity.binned import compare_summary
+    from parity.readers import ColumnNames
+    from parity.streams import summarize
+
+    pyarrow.set_cpu_count(1)
+    start = time.process_time()
+    found = compare_summary(summarize(path, ColumnNames("y", "a", "b")))
+    seconds = time.process_time() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{seconds} {peak} {found.bound:.1e}")
+
+
+def versions():
+    """Installed packages, for the table's caption."""
+    found = []
+    for name in PACKAGES:
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return f"Python {platform.python_version()}, " + ", ".join(found)
+
+
+def main():
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--rows", type=int, nargs="*", default=[10**6, 10**7, 10**8])
+    parser.add_argument("--parquet", type=int, nargs="*", default=[10**7, 10**8])
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--count", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    os.environ["POLARS_MAX_THREADS"] = "1"  # read when polars is imported
+    if args.count:
+        count(args.count)
+        return
+    print(versions() + "\n")
+    print("| what | rows | implementation | s, median [least, most] | x parity |")
+    print("|---|---|---|---|---|")
+    for line in tables(args.rows, args.repeats):
+        print(line, flush=True)
+    print("\n| Parquet rows | s | M rows/s | peak memory, MB | certified bound |")
+    print("|---|---|---|---|---|")
+    for rows in args.parquet:
+        print(from_parquet(rows), flush=True)
+
+
+if __name__ == "__main__":
+    main()
