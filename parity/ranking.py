@@ -16,7 +16,7 @@ from typing import NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from parity.ordering import sortable_bits, tie_groups
+from parity.ordering import tie_groups
 from parity.positions import positions
 
 RARE = 8  # with at most one positive in so many rows, a look-up is faster than a sort of all rows
@@ -78,7 +78,7 @@ class Ranking(NamedTuple):
 def rank(scores: np.ndarray, positive: np.ndarray, weights: Optional[np.ndarray]) -> Ranking:
     """Ranks checked scores, float32 or float64 (n,), against bool (n,) labels."""
     if RARE * np.count_nonzero(positive) <= len(positive):
-        level, levels = positions(sortable_bits(scores), positive)
+        level, levels = positions(scores, positive)
     else:
         groups = tie_groups(scores)
         levels = len(groups.edges) - 1
