@@ -32,6 +32,7 @@ from semisync.files import write_bytes
 FINE_BITS = 21
 JOINT_BITS = 16
 FORMAT = 1  # of the file
+_BAND = 64  # candidate's bin - baseline's, from -32; cells within it are counted in an array
 _PENDING = 1 << 21  # cells that wait to be put together
 
 
@@ -40,6 +41,7 @@ class Summary:
 
     def __init__(self) -> None:
         self.fine = np.zeros((2, 2, 1 << FINE_BITS), np.int64)
+        self._band = np.zeros((2 << JOINT_BITS) * _BAND, np.int64)
         self._cells: List[Tuple[np.ndarray, np.ndarray]] = []
         self.probabilities = True  # all scores so far lie strictly inside (0, 1)
         self.score_sums = np.zeros(2)
@@ -56,7 +58,7 @@ class Summary:
 
     def add(self, positive: np.ndarray, baseline: np.ndarray, candidate: np.ndarray) -> None:
         """Counts checked rows: bool (n,), and finite float32 or float64 (n,) scores."""
-        joint = positive.astype(np.uint64)
+        coarse = []
         for model, scores in enumerate((baseline, candidate)):
             bits = sortable_bits(scores.astype(np.float32, copy=False))
             bins = (bits >> np.uint32(32 - FINE_BITS)).astype(np.intp)
@@ -64,17 +66,18 @@ class Summary:
             of_positives = bins[positive]
             np.add.at(self.fine[model, 1], of_positives, 1)
             np.subtract.at(self.fine[model, 0], of_positives, 1)
-            coarse = (bits >> np.uint32(32 - JOINT_BITS)).astype(np.uint64)
-            joint |= coarse << np.uint64(1 + JOINT_BITS * (1 - model))
-        joint.sort()
-        first = np.flatnonzero(np.concatenate(([True], joint[1:] != joint[:-1])))
-        self._cells.append((joint[first], np.diff(np.append(first, len(joint)))))
-        if sum(len(keys) for keys, _ in self._cells[1:]) > _PENDING:
-            self.cells()
+            coarse.append((bits >> np.uint32(32 - JOINT_BITS)).astype(np.intp))
+        self._add_joint(positive, *coarse)
         self._add_losses(positive, baseline, candidate)
 
     def cells(self) -> Tuple[np.ndarray, np.ndarray]:
         """Joint cells in use: uint64 keys (baseline bits, candidate bits, label), int64 counts."""
+        used = np.flatnonzero(self._band)
+        if len(used):
+            old = used // (2 * _BAND)
+            new = old + used // 2 % _BAND - _BAND // 2
+            self._cells.append((_keys(old, new, used % 2), self._band[used]))
+            self._band[used] = 0
         if len(self._cells) != 1:
             keys = np.concatenate([np.zeros(0, np.uint64), *(keys for keys, _ in self._cells)])
             counts = np.concatenate([np.zeros(0, np.int64), *(c for _, c in self._cells)])
@@ -146,6 +149,22 @@ class Summary:
             raise BadInput(f"{path} is damaged: its counts do not add up")
         return found
 
+    def _add_joint(self, positive: np.ndarray, old: np.ndarray, new: np.ndarray) -> None:
+        """Counts cells. Near the diagonal, where alike models' rows lie, without a sort."""
+        apart = new - old
+        apart += _BAND // 2
+        far = np.flatnonzero((apart < 0) | (apart >= _BAND))
+        place = (old * _BAND + apart) * 2 + positive
+        if len(far):
+            place[far] = 0  # taken back below
+            keys = np.sort(_keys(old[far], new[far], positive[far]))
+            first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
+            self._cells.append((keys[first], np.diff(np.append(first, len(keys)))))
+        np.add.at(self._band, place, 1)
+        self._band[0] -= len(far)
+        if sum(len(keys) for keys, _ in self._cells[1:]) > _PENDING:
+            self.cells()
+
     def _add_losses(
         self, positive: np.ndarray, baseline: np.ndarray, candidate: np.ndarray
     ) -> None:
@@ -159,6 +178,11 @@ class Summary:
         self.score_sums += [float(s.sum(dtype=np.float64)) for s in (baseline, candidate)]
         gap = found[1] - found[0]
         self.difference += [float(gap.sum()), float(gap @ gap)]
+
+
+def _keys(old: np.ndarray, new: np.ndarray, label: np.ndarray) -> np.ndarray:
+    keys = (old << (1 + JOINT_BITS)) | (new << 1)
+    return (keys | label).astype(np.uint64)
 
 
 def merged(parts: Sequence[Summary]) -> Summary:
