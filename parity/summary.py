@@ -1,6 +1,6 @@
 """Scores counted into histograms: any number of rows in bounded memory, and parts that add up.
 
-1. Fine: for each model, rows by the leading 21 bits of the score's sortable bits (parity.ordering;
+1. Fine: for each model, rows by the leading 23 bits of the score's sortable bits (parity.ordering;
    float64 is rounded to float32 first) and by label. Pairs in different bins are decided as they
    are; pairs that share one count half, so the AUC is off by at most
 
@@ -29,7 +29,7 @@ from parity.ordering import sortable_bits
 from semisync.errors import BadInput
 from semisync.files import write_bytes
 
-FINE_BITS = 21
+FINE_BITS = 23
 JOINT_BITS = 16
 FORMAT = 1  # of the file
 _BAND = 64  # candidate's bin - baseline's, from -32; cells within it are counted in an array
@@ -37,7 +37,7 @@ _PENDING = 1 << 21  # cells that wait to be put together
 
 
 class Summary:
-    """Counts of two models' scores. `fine` is int64 (model, label, 2^21)."""
+    """Counts of two models' scores. `fine` is int64 (model, label, 2^23)."""
 
     def __init__(self) -> None:
         self.fine = np.zeros((2, 2, 1 << FINE_BITS), np.int64)

@@ -50,6 +50,8 @@ def test_bound_and_error_are_on_the_safe_side(kind, noise):
         assert found.standard_error < exact.standard_error + 6e-5
     assert found.interval.low <= exact.interval.low + 1e-12
     assert found.interval.high >= exact.interval.high - 1e-12
+    half = 1.6448536 * found.standard_error + found.bound
+    assert found.interval.high - found.delta == pytest.approx(half)
     for side, expected in ((found.baseline, exact.baseline), (found.candidate, exact.candidate)):
         assert side.auc == pytest.approx(expected.auc, abs=found.bound)
         assert side.standard_error == pytest.approx(expected.standard_error, rel=1e-3)
