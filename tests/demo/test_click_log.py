@@ -133,7 +133,7 @@ def test_python_37_reads_splits_and_writes_a_log(tmp_path):
         "print(train.rows, test.bayes_auc)"
     ).format(str(tmp_path))
     ran = subprocess.run(
-        [tf1_python(), "-c", program], cwd=ROOT, stdout=subprocess.PIPE, timeout=120, check=True
+        [tf1_python(), "-c", program], cwd=ROOT, stdout=subprocess.PIPE, timeout=300, check=True
     )
     train, test = split(log)
     rows, auc = ran.stdout.split()

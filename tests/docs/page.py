@@ -95,6 +95,6 @@ def _run(command, folder, python, errors):
         stdout=subprocess.PIPE,
         stderr=errors,
         encoding="utf-8",
-        timeout=120,
+        timeout=300,
         check=False,
     )

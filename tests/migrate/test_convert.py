@@ -206,7 +206,7 @@ print(peak() - before)
 
 def test_memory_stays_small_whatever_the_size_of_a_table(tf2_checkpoints, tmp_path):
     command = [sys.executable, "-c", LARGE, str(tf2_checkpoints / "large"), str(tmp_path / "out")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert 10 < float(done.stdout) < 250  # MiB; the table has 290
     table = torch.zeros(1190001, 64)
     loading.read(tmp_path / "out", {"ebc.embedding_bags.large.weight": table})

@@ -151,7 +151,7 @@ def trained(converted, tf2_checkpoints, tmp_path_factory):
         for rank in range(2)
     ]
     try:
-        errors = [rank.communicate(timeout=120)[1] for rank in ranks]
+        errors = [rank.communicate(timeout=300)[1] for rank in ranks]
     finally:
         for rank in ranks:
             rank.kill()

@@ -115,7 +115,7 @@ def main():
         init_method="file://" + rendezvous,
         rank=int(rank),
         world_size=2,
-        timeout=timedelta(seconds=60),
+        timeout=timedelta(seconds=300),
     )
     for how in SHARDINGS:
         model = sharded(converted, how)

@@ -193,5 +193,5 @@ def test_nothing_is_wider_than_the_screen(tmp_path, width):
     command += ["--no-first-run", "--disable-background-networking", "--disable-sync"]
     command += ["--disable-component-update", f"--user-data-dir={tmp_path / 'profile'}"]
     command += ["--dump-dom", probe.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert re.search("<title>(.*?)</title>", done.stdout).group(1) == "fits"
