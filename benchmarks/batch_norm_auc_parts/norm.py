@@ -9,7 +9,8 @@ forms differ in when the old value is read, which matters when others move it me
 
     layers    `tf.layers`, slim: the parameter server reads, subtracts and writes at the batch's end
     keras     Keras, resource variables: read at the batch's start, what is to be taken off it is
-              subtracted at its end
+              subtracted at its end; twice in a row takes off too much, at a small momentum more
+              than a variance has
     by-hand   `tf.assign(moving, moving * m + statistic * (1 - m))`: read at the batch's start by
               the worker, and at its end the sum assigned, over what others have done meanwhile
 """
