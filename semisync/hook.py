@@ -1,6 +1,7 @@
 """The session hook: joins, draws the first ticket, and at the end hands back and waits.
 
-    begin                  everybody: takes the updates out of the graph that the chief makes.
+    begin                  everybody: takes the updates out of the graph that the chief makes. Chief:
+                           has the savers wait for whole global steps.
     after_create_session   chief: opens the desk and starts its thread. Everybody: joins. Nobody
                            waits here: a chief may have several optimizers to open.
     before_run             draws a ticket, where the hand may be empty: before the first run, and
@@ -67,6 +68,8 @@ class GlobalBatchHook(tf.train.SessionRunHook):
 
     def begin(self):
         self._optimizer.disconnect_replaced()
+        if self._is_chief:  # now: a CheckpointSaverHook saves before this hook sees the session
+            self._saver = steady(tf.get_default_graph())
 
     def after_create_session(self, session, coord):
         others = _hooks.setdefault(session, [])
@@ -78,7 +81,6 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         mine = settings.describe(self._optimizer, session.run(self._optimizer.policy_probe))
         if self._is_chief:
             _warn_of_missing_filters(session)
-            self._saver = steady(session.graph)
             self._chief = Chief(
                 self._optimizer,
                 session,

@@ -1,0 +1,20 @@
+"""What MonitoredTrainingSession has saved when it is closed."""
+
+from semisync.compat import tf
+from tests.tf1.one_process import PATIENCE, Job
+
+
+def test_the_last_checkpoint_has_what_was_applied_after_the_only_save(tmp_path):
+    job = Job(batches_per_step=2)
+    with job.graph.as_default():
+        hook = job.optimizer.make_session_run_hook(True, patience=PATIENCE)
+        with tf.train.MonitoredTrainingSession(
+            checkpoint_dir=str(tmp_path),
+            hooks=[hook],
+            save_checkpoint_secs=None,
+            save_checkpoint_steps=10**6,  # saves at the start alone
+        ) as session:
+            job.train(session, 3.0)  # half a global batch, applied when the session ends
+    reader = tf.train.NewCheckpointReader(tf.train.latest_checkpoint(str(tmp_path)))
+    assert reader.get_tensor("global_step") == 1
+    assert reader.get_tensor("w") == -3.0
