@@ -1,7 +1,7 @@
 """The session hook: joins, draws the first ticket, and at the end hands back and waits.
 
-    begin                  everybody: takes the updates out of the graph that the chief makes. Chief:
-                           has the savers wait for whole global steps.
+    begin                  everybody: takes the updates out of the graph that the chief makes.
+                           Chief: has the savers wait for whole global steps.
     after_create_session   chief: opens the desk and starts its thread. Everybody: joins. Nobody
                            waits here: a chief may have several optimizers to open.
     before_run             draws a ticket, where the hand may be empty: before the first run, and
