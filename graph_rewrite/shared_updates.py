@@ -1,14 +1,15 @@
 """Any other update that a batch makes of a variable shares the fate of its batch.
 
-Counters, statistics of features, shadows of an ExponentialMovingAverage: each worker sends what its
-batch would have assigned or added, and the chief does that once a global step, with what the
-batches that count bring together:
+Counters, statistics of features, shadows of an ExponentialMovingAverage, scores of a vocabulary:
+each worker sends what its batch would have assigned or added, and the chief does that once a global
+step, with what the batches that count bring together:
 
     sum     the sum of their values, each times its weight
     mean    that divided by the sum of the weights
     last    the value of the batch that arrived last
 
-A global batch of which no batch counts changes nothing.
+A global batch of which no batch counts changes nothing. What a batch adds to some rows is sent as
+the whole variable, zeros elsewhere.
 """
 
 from semisync.compat import tf
@@ -16,6 +17,7 @@ from semisync.errors import UsageError
 
 HOW = ("sum", "mean", "last")
 ADD = {"AssignAdd": 1, "AssignAddVariableOp": 1, "AssignSub": -1, "AssignSubVariableOp": -1}
+ADD_ROWS = {"ScatterAdd": 1, "ResourceScatterAdd": 1, "ScatterSub": -1, "ResourceScatterSub": -1}
 SET = ("Assign", "AssignVariableOp")
 
 
@@ -53,14 +55,16 @@ def _updates(graph):
     variables = {v.op.name: v for v in tf.global_variables() if v.op.name not in trained}
     initializers = {variable.initializer for variable in variables.values()}
     for op in graph.get_operations():
-        if (op.type in ADD or op.type in SET) and op not in initializers:
+        kind = op.type
+        if (kind in ADD or kind in ADD_ROWS or kind in SET) and op not in initializers:
             variable = variables.get(op.inputs[0].op.name)
             if variable is not None and not op.inputs[1].op.type.startswith("Restore"):
                 yield op, variable
 
 
 def _share_one(op, variable, how, carry):
-    value = op.inputs[1]
+    value = _all_rows(op, variable) if op.type in ADD_ROWS else op.inputs[1]
+    sign = ADD.get(op.type) or ADD_ROWS.get(op.type)
     if not value.shape.is_fully_defined():
         raise UsageError(
             "the update {!r} of {!r} has no static shape, and cannot share the fate of its "
@@ -70,12 +74,21 @@ def _share_one(op, variable, how, carry):
     def update(weights, stacked):
         with tf.device(variable.device):
             together, counted = _together(how, weights, stacked[0])
-            if op.type in ADD:
-                return tf.assign_add(variable, ADD[op.type] * together).op
+            if sign:
+                return tf.assign_add(variable, sign * together).op
             kept = tf.cond(counted, lambda: together, variable.read_value)
             return tf.assign(variable, kept).op
 
     carry([value], variable.device, update)
+
+
+def _all_rows(op, variable):
+    """What an op adds to each row of a variable, of its shape."""
+    rows, values = op.inputs[1:]
+    row = variable.shape.as_list()[1:]
+    values += tf.zeros(tf.concat([tf.shape(rows), row], 0), values.dtype)  # may be one for all
+    found = tf.math.unsorted_segment_sum(values, rows, variable.shape.as_list()[0])
+    return tf.reshape(found, variable.shape)
 
 
 def _together(how, weights, values):

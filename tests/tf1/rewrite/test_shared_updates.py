@@ -73,6 +73,27 @@ def test_the_batches_of_a_global_step_update_together(kind, how, expected, resou
     np.testing.assert_allclose(job.train(1, 2, 3), expected)
 
 
+@pytest.mark.parametrize("resource", [False, True])
+@pytest.mark.parametrize(
+    "kind, how, expected",
+    [
+        ("scatter_add", "sum", [[6, 6], [0, 0], [3, 6], [0, 0]]),
+        ("scatter_sub", "mean", [[-2, -2], [0, 0], [-1, -2], [0, 0]]),
+    ],
+)
+def test_what_is_added_to_rows_is_added_together(kind, how, expected, resource):
+    """Each batch adds [x, x] to row 0, and to row 2, in two parts, [x / 2, x]."""
+
+    def build(x):
+        variable = tf.get_variable("moved", [4, 2], initializer=tf.zeros_initializer())
+        tf.get_collection_ref(tf.GraphKeys.TRAINABLE_VARIABLES).remove(variable)
+        rows = tf.constant([2, 0, 2], tf.int64)
+        return getattr(tf, kind)(variable, rows, tf.stack([[x / 2, x / 2], [x, x], [0, x / 2]]))
+
+    job = Job(build, resource=resource, shared_updates=[("moved", how)])
+    np.testing.assert_allclose(job.train(1, 2, 3), expected)
+
+
 def test_a_counter_of_whole_numbers_stays_whole():
     job = Job(moved(np.array([10, 10], np.int64), "assign_add"), shared_updates=[("mov", "sum")])
     np.testing.assert_array_equal(job.train(1, 2, 3), [16, 22])
