@@ -1,0 +1,108 @@
+"""How long `semisync rewrite` takes for a large graph, beside TensorFlow's own import and export.
+
+    python benchmarks/rewrite.py [--nodes N] [--repeats N]
+
+Two MetaGraphs: "chain", one long model, and "batch norms", a stack of convolutions with fused
+BatchNorms on 4 parameter servers whose updates stand before the train op, as users write it: then
+every op of the gradients waits for every update, millions of control edges.
+
+The peer is tf.train.import_meta_graph and export_meta_graph of the same MetaGraph. Prints a
+Markdown table: median [least, most] in seconds; the ratio is taken within a repeat.
+"""
+
+import argparse
+import platform
+import statistics
+import time
+
+import graph_rewrite
+from semisync.compat import tf
+
+LAYER_OPS = 147  # of one layer, its gradients and its part of Adam
+
+
+def chain(nodes):
+    """A MetaGraphDef with a long model in front of its loss."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 4], name="x")
+        loss = tf.reduce_sum(tf.matmul(x, tf.get_variable("w", [4, 4])))
+        step = tf.train.get_or_create_global_step()
+        tf.train.AdamOptimizer().minimize(loss, global_step=step)
+        meta = tf.train.export_meta_graph()
+    for number in range(nodes - len(meta.graph_def.node)):
+        before = "more_{}".format(number - 1) if number else "x"
+        node = meta.graph_def.node.add(name="more_{}".format(number), op="Identity", input=[before])
+        node.attr["T"].type = tf.float32.as_datatype_enum
+    return meta
+
+
+def batch_norms(nodes):
+    """A MetaGraphDef of about that many nodes."""
+    place = tf.train.replica_device_setter(ps_tasks=4, worker_device="/job:worker/task:0")
+    with tf.Graph().as_default(), tf.device(place):
+        net = tf.placeholder(tf.float32, [None, 8, 8, 4])
+        for number in range(nodes // LAYER_OPS):
+            with tf.variable_scope("layer_{}".format(number)):
+                net += layer(net)
+        step = tf.train.get_or_create_global_step()
+        with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+            tf.train.AdamOptimizer().minimize(tf.reduce_mean(net), global_step=step)
+        return tf.train.export_meta_graph()
+
+
+def layer(net):
+    kernel = tf.get_variable("kernel", [3, 3, 4, 4])
+    net = tf.nn.conv2d(net, kernel, [1, 1, 1, 1], "SAME")
+    gamma, beta = tf.get_variable("gamma", [4]), tf.get_variable("beta", [4])
+    net, *found = tf.nn.fused_batch_norm(net, gamma, beta, epsilon=1e-3)[:3]
+    for name, statistic in zip(("moving_mean", "moving_variance"), found):
+        moving = tf.get_variable(name, [4], trainable=False)
+        update = tf.assign(moving, moving * 0.9 + statistic * 0.1)
+        tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
+    return tf.nn.relu(net)
+
+
+def seconds(function, *args):
+    start = time.perf_counter()
+    function(*args)
+    return time.perf_counter() - start
+
+
+def through_tensorflow(meta):
+    """Imports and exports a copy, as the import changes what it is given."""
+    copy = tf.MetaGraphDef()
+    copy.CopyFrom(meta)
+    with tf.Graph().as_default():
+        tf.train.import_meta_graph(copy)
+        tf.train.export_meta_graph()
+
+
+def cell(values):
+    return "{:.2f} [{:.2f}, {:.2f}]".format(statistics.median(values), min(values), max(values))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--nodes", type=int, default=50000)
+    parser.add_argument("--repeats", type=int, default=3)
+    args = parser.parse_args()
+    tf.logging.set_verbosity(tf.logging.ERROR)
+    print("Python {}, TensorFlow {}\n".format(platform.python_version(), tf.__version__))
+    print("| graph | nodes | find_batch_norms | semi_synchronize | import and export | ratio |")
+    print("|---|---|---|---|---|---|")
+    for build in (chain, batch_norms):
+        meta = build(args.nodes)
+        jobs = [
+            (graph_rewrite.find_batch_norms, meta),
+            (graph_rewrite.semi_synchronize, meta, 4),
+            (through_tensorflow, meta),
+        ]
+        times = [[seconds(*job) for job in jobs] for _ in range(args.repeats)]
+        cells = [cell(values) for values in zip(*times)]
+        cells.append(cell([rewrite / peer for _, rewrite, peer in times]))
+        name = build.__name__.replace("_", " ")
+        print("| {} | {} | {} |".format(name, len(meta.graph_def.node), " | ".join(cells)))
+
+
+if __name__ == "__main__":
+    main()
