@@ -10,20 +10,12 @@ as well, and one run of each cannot show by how much.
 """
 
 import math
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, Optional, Tuple
 
 import numpy as np
 
 from parity.agreement import score_difference
 from parity.calibration import calibration, loss_difference, losses
-from parity.checks import (
-    Column,
-    check_clusters,
-    check_labels,
-    check_same_length,
-    check_scores,
-    check_weights,
-)
 from parity.equivalence import (
     Interval,
     Verdict,
@@ -39,6 +31,7 @@ from parity.grouped import grouped_auc
 from parity.ordering import tie_groups
 from parity.ranking import Ranking, rank
 from parity.result import Comparison, Side
+from parity.rows import Rows, checked_rows
 from parity.tf1_auc import thresholded_auc
 from parity.variance import Spread, spread
 from semisync.errors import BadInput, UsageError
@@ -70,18 +63,24 @@ def compare(
     Raises: BadInput, naming the argument and the first row at fault; UsageError for the margin.
     """
     check_margin(margin)
-    rows = _checked(labels, baseline, candidate, clusters, weights)
+    return compare_rows(checked_rows(labels, baseline, candidate, clusters, weights), margin)
+
+
+def compare_rows(rows: Rows, margin: float) -> Comparison:
+    """`compare` of checked rows and margin."""
+    clusters = _count_clusters(rows)
+    observations = rows.rarer if clusters is None else min(rows.rarer, clusters)
     old = _Model(rows.baseline, rows)
     new = _Model(rows.candidate, rows)
     delta = new.auc - old.auc
     moved = new.placements - old.placements
     found = spread(moved, delta, rows.positive, rows.weights, rows.clusters)
 
-    interval, notes = _interval(old, new, moved, found, rows, margin)
+    interval, notes = _interval(old, new, moved, found, observations, margin)
     verdict = judge(interval, margin)
     needed = None
     if verdict is Verdict.INCONCLUSIVE:
-        needed = rows_to_settle(len(rows.positive), rows.observations(), interval, margin)
+        needed = rows_to_settle(len(rows.positive), observations, interval, margin)
     paired = None
     if old.losses is not None and new.losses is not None:
         paired = loss_difference(old.losses, new.losses, rows.weights, rows.clusters)
@@ -94,9 +93,9 @@ def compare(
         baseline=old.side(),
         candidate=new.side(),
         rows=len(rows.positive),
-        positives=int(np.count_nonzero(rows.positive)),
+        positives=rows.positives,
         standard_error_independent=found.independent,
-        clusters=rows.cluster_count,
+        clusters=clusters,
         design_effect=found.design_effect,
         weighted=rows.weights is not None,
         rows_to_settle=needed,
@@ -112,36 +111,11 @@ def check_margin(margin: float) -> None:
         raise UsageError(f"the margin is {margin}; a number above 0 is expected, such as 0.0005")
 
 
-class _Rows(NamedTuple):
-    """Checked input: every array (n,), every weight above 0."""
-
-    positive: np.ndarray
-    baseline: np.ndarray
-    candidate: np.ndarray
-    clusters: Optional[np.ndarray]
-    weights: Optional[np.ndarray]
-    cluster_count: Optional[int]
-
-    def reach(self, ranks: float) -> float:
-        """How far a placement can move where no row moves by more than `ranks` in rank.
-
-        A row of the rarer class then passes at most 2 `ranks` rows of the other.
-        """
-        positives = int(np.count_nonzero(self.positive))
-        return min(1.0, 2 * ranks / max(positives, len(self.positive) - positives))
-
-    def observations(self) -> int:
-        """Rows of the rarer class, or clusters if there are fewer."""
-        positives = int(np.count_nonzero(self.positive))
-        rarer = min(positives, len(self.positive) - positives)
-        return rarer if self.cluster_count is None else min(rarer, self.cluster_count)
-
-
 class _Model:
     """One model's scores ranked on the common rows."""
 
-    def __init__(self, scores: np.ndarray, rows: _Rows) -> None:
-        self._scores, self._rows = scores, rows
+    def __init__(self, scores: np.ndarray, rows: Rows) -> None:
+        self._scores, self.rows = scores, rows
         self._ranking: Ranking = rank(scores, rows.positive, rows.weights)
         self.auc = self._ranking.area()
         self.placements = self._ranking.placements()
@@ -154,7 +128,7 @@ class _Model:
 
     def side(self) -> Side:
         """The figures to report."""
-        positive, weights, clusters = self._rows.positive, self._rows.weights, self._rows.clusters
+        positive, weights, clusters = self.rows.positive, self.rows.weights, self.rows.clusters
         scores = self._scores
         own = spread(self.placements, self.auc, positive, weights, clusters)
         fit = within = old_style = None
@@ -176,45 +150,38 @@ class _Model:
         )
 
 
-def _checked(labels: Any, baseline: Any, candidate: Any, clusters: Any, weights: Any) -> _Rows:
-    positive = check_labels(labels, Column("labels"))
-    old = check_scores(baseline, Column("baseline"))
-    check_same_length(positive, old, Column("baseline"))
-    new = check_scores(candidate, Column("candidate"))
-    check_same_length(positive, new, Column("candidate"))
-    codes = None
-    if clusters is not None:
-        codes = check_clusters(clusters, Column("clusters"))
-        check_same_length(positive, codes, Column("clusters"))
-    weight = None
-    if weights is not None:
-        weight = check_weights(weights, positive, Column("weights"))
-        kept = weight > 0
-        if not kept.all():
-            positive, old, new, weight = positive[kept], old[kept], new[kept], weight[kept]
-            codes = None if codes is None else codes[kept]
-
-    positives = int(np.count_nonzero(positive))
-    if min(positives, len(positive) - positives) < 2:
+def _count_clusters(rows: Rows) -> Optional[int]:
+    """How many clusters there are, if any; refuses rows too few for a standard error."""
+    if rows.rarer < 2:
         raise BadInput(
             "one class has a single row with weight; a standard error needs two rows of each class"
         )
-    count = None if codes is None else int(np.count_nonzero(np.bincount(codes)))
+    if rows.clusters is None:
+        return None
+    count = int(np.count_nonzero(np.bincount(rows.clusters)))
     if count == 1:
         raise BadInput("all rows are in one cluster; a standard error needs two clusters or more")
-    return _Rows(positive, old, new, codes, weight, count)
+    return count
 
 
 def _interval(
-    old: _Model, new: _Model, moved: np.ndarray, found: Spread, rows: _Rows, margin: float
+    old: _Model,
+    new: _Model,
+    moved: np.ndarray,
+    found: Spread,
+    observations: int,
+    margin: float,
 ) -> Tuple[Interval, Tuple[str, ...]]:
     """The 90 % interval of the difference, and notes on what it rests on."""
-    delta, observations = new.auc - old.auc, rows.observations()
+    delta = new.auc - old.auc
     interval = normal_interval(delta, found.standard_error)
     notes = []
     if _shows_no_spread(moved, found):
         ranks = old.farthest_move(new)
-        reach = rows.reach(ranks) if float(np.ptp(moved)) <= _ROUNDING else 1.0
+        reach = 1.0
+        if float(np.ptp(moved)) <= _ROUNDING:
+            # A row of the rarer class passes at most 2 `ranks` rows of the other.
+            reach = min(1.0, 2 * ranks / (len(moved) - old.rows.rarer))
         interval = unmoved_interval(delta, observations, reach)
         if ranks:
             notes.append(

@@ -20,8 +20,8 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from parity.checks import Column, check_labels, check_scores, check_weights
-from parity.comparison import compare
+from parity.checks import Column, check_scores
+from parity.comparison import check_margin, compare_rows
 from parity.equivalence import (
     ALPHA,
     POWER,
@@ -33,6 +33,7 @@ from parity.equivalence import (
 )
 from parity.ranking import rank
 from parity.result import Comparison, Control, TrainingNoise
+from parity.rows import Rows, checked_rows
 from parity.student import quantile
 from parity.variance import spread
 from semisync.errors import UsageError
@@ -54,6 +55,11 @@ class _Side(NamedTuple):
     def variance(self) -> Optional[float]:
         """Between runs; None for a single one."""
         return float(self.aucs.var(ddof=1)) if self.runs > 1 else None
+
+    @property
+    def seed_sd(self) -> Optional[float]:
+        """Standard deviation between runs; None for a single one."""
+        return None if self.variance is None else math.sqrt(self.variance)
 
 
 def compare_runs(
@@ -81,32 +87,17 @@ def compare_runs(
             f"{len(baselines)} baseline and {len(candidates)} candidate runs are given; training "
             "noise needs a run a side and two of one; for one run of each use parity.compare"
         )
-    single = compare(labels, baselines[0], candidates[0], margin, clusters, weights)
-    positive = check_labels(labels, Column("labels"))
-    weight = None if weights is None else check_weights(weights, positive, Column("weights"))
-    codes = None if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
-    kept = slice(None) if weight is None else weight > 0
-    positive = positive[kept]
-    weight = None if weight is None else weight[kept]
-    codes = None if codes is None else codes[kept]
-    old, new = (
-        _side(runs, name, len(labels), kept, positive, weight)
-        for name, runs in (("baselines", baselines), ("candidates", candidates))
-    )
+    check_margin(margin)
+    rows = checked_rows(labels, baselines[0], candidates[0], clusters, weights)
+    single = compare_rows(rows, margin)
+    old, new = _side(baselines, "baselines", rows), _side(candidates, "candidates", rows)
     delta = float(new.aucs.mean() - old.aucs.mean())
-    by_rows = spread(new.placements - old.placements, delta, positive, weight, codes)
-    observations = min(
-        single.positives, single.rows - single.positives, single.clusters or single.rows
-    )
+    moved = new.placements - old.placements
+    by_rows = spread(moved, delta, rows.positive, rows.weights, rows.clusters)
+    observations = min(rows.rarer, single.clusters or rows.rarer)
+    by_seeds = _by_seeds(old, new)
+    parts = [*by_seeds, (by_rows.standard_error**2, observations - 1)]
 
-    seed = [side.variance for side in (old, new)]
-    known = [value for value in seed if value is not None]
-    variances = [known[0] if value is None else value for value in seed]
-    parts = [
-        (variances[0] / old.runs, old.runs - 1 or new.runs - 1),
-        (variances[1] / new.runs, new.runs - 1 or old.runs - 1),
-        (by_rows.standard_error**2, observations - 1),
-    ]
     error, freedom = satterthwaite(parts)
     half = quantile(1 - ALPHA, freedom) * error
     interval = at_least(Interval(delta - half, delta + half), delta, resolution(observations))
@@ -114,13 +105,13 @@ def compare_runs(
     noise = TrainingNoise(
         baseline_aucs=tuple(old.aucs.tolist()),
         candidate_aucs=tuple(new.aucs.tolist()),
-        seed_sd=tuple(None if value is None else math.sqrt(value) for value in seed),
+        seed_sd=(old.seed_sd, new.seed_sd),
         standard_error_rows=by_rows.standard_error,
-        standard_error_seeds=math.sqrt(parts[0][0] + parts[1][0]),
+        standard_error_seeds=math.sqrt(sum(variance for variance, _ in by_seeds)),
         degrees_of_freedom=freedom,
         control=_control(old.aucs, margin),
         power=power(parts, margin),
-        runs_to_settle=runs_to_settle(variances, parts[2], margin),
+        runs_to_settle=runs_to_settle(_variances(old, new), parts[-1], margin),
     )
     return dataclasses.replace(
         single,
@@ -186,25 +177,31 @@ def runs_to_settle(
     return high
 
 
-def _side(
-    runs: Sequence[Any],
-    name: str,
-    rows: int,
-    kept: Any,
-    positive: np.ndarray,
-    weight: Optional[np.ndarray],
-) -> _Side:
+def _side(runs: Sequence[Any], name: str, rows: Rows) -> _Side:
+    """Ranks each run's scores."""
     aucs: List[float] = []
-    total = np.zeros(len(positive))
+    total = np.zeros(len(rows.positive))
     for index, run in enumerate(runs):
         column = Column(f"{name}[{index}]")
-        scores = check_scores(run, column)
-        if len(scores) != rows:
-            raise UsageError(f"{column} has {len(scores)} rows, but there are {rows} labels")
-        ranking = rank(scores[kept], positive, weight)
+        scores = rows.aligned(check_scores(run, column), column)
+        ranking = rank(scores, rows.positive, rows.weights)
         aucs.append(ranking.area())
         total += ranking.placements()
     return _Side(np.array(aucs), total / len(runs))
+
+
+def _variances(old: _Side, new: _Side) -> List[float]:
+    """Between the runs of either side; the other side's where a side has one run."""
+    known = [side.variance for side in (old, new) if side.variance is not None]
+    return [known[0] if side.variance is None else side.variance for side in (old, new)]
+
+
+def _by_seeds(old: _Side, new: _Side) -> List[Tuple[float, int]]:
+    """What the seeds add to the variance of the difference, with its degrees of freedom."""
+    return [
+        (variance / side.runs, side.runs - 1 or other.runs - 1)
+        for variance, side, other in zip(_variances(old, new), (old, new), (new, old))
+    ]
 
 
 def _control(aucs: np.ndarray, margin: float) -> Optional[Control]:

@@ -19,14 +19,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from parity.checks import (
-    Column,
-    check_clusters,
-    check_labels,
-    check_same_length,
-    check_scores,
-    check_weights,
-)
+from parity.checks import Column
 from parity.equivalence import (
     Interval,
     Verdict,
@@ -36,6 +29,7 @@ from parity.equivalence import (
     resolution,
 )
 from parity.ranking import rank
+from parity.rows import Rows, checked_rows
 from parity.student import two_sided
 from parity.variance import spread
 from semisync.errors import BadInput
@@ -77,25 +71,6 @@ class Days(NamedTuple):
     drift_p: Optional[float]  # of no slope, Student's t
 
 
-class Rows(NamedTuple):
-    """Checked columns of one length (n,)."""
-
-    positive: np.ndarray
-    baseline: np.ndarray
-    candidate: np.ndarray
-    clusters: Optional[np.ndarray]
-    weights: Optional[np.ndarray]
-
-    def take(self, rows: np.ndarray) -> "Rows":
-        """Those rows alone."""
-        clusters, weights = (
-            None if column is None else column[rows] for column in (self.clusters, self.weights)
-        )
-        return Rows(
-            self.positive[rows], self.baseline[rows], self.candidate[rows], clusters, weights
-        )
-
-
 def compare_slices(
     labels: Any,
     baseline: Any,
@@ -113,7 +88,7 @@ def compare_slices(
 
     Returns: a Part for each slice, by name.
     """
-    rows = _checked(labels, baseline, candidate, clusters, weights)
+    rows = checked_rows(labels, baseline, candidate, clusters, weights)
     parts = [part for part, _ in _parts(rows, slices, "slices", margin)]
     return with_q(parts)
 
@@ -135,7 +110,7 @@ def compare_days(
 
     Raises: BadInput as `parity.compare`, and where no day has two rows of each class.
     """
-    rows = _checked(labels, baseline, candidate, clusters, weights)
+    rows = checked_rows(labels, baseline, candidate, clusters, weights)
     found = _parts(rows, days, "days", margin)
     usable = [(part, pulls) for part, pulls in found if pulls is not None]
     if not usable:
@@ -184,8 +159,7 @@ def _parts(
     rows: Rows, names: Any, argument: str, margin: float
 ) -> List[Tuple[Part, Optional[Tuple[np.ndarray, np.ndarray]]]]:
     """Each part with its row numbers and their pulls on its delta; None where it has no delta."""
-    names = np.asarray(names)
-    check_same_length(rows.positive, names, Column(argument))
+    names = rows.aligned(np.asarray(names), Column(argument))
     distinct, code = np.unique(names, return_inverse=True)
     order = np.argsort(code, kind="stable")
     edges = np.searchsorted(code[order], np.arange(len(distinct) + 1))
@@ -199,15 +173,15 @@ def _parts(
 def _part(
     name: str, chosen: np.ndarray, rows: Rows, margin: float
 ) -> Tuple[Part, Optional[Tuple[np.ndarray, np.ndarray]]]:
-    count, positives = len(chosen), int(np.count_nonzero(rows.positive))
-    if min(positives, count - positives) < 2:
+    count, positives = len(chosen), rows.positives
+    if rows.rarer < 2:
         return Part(name, count, positives), None
     old, new = (rank(s, rows.positive, rows.weights) for s in (rows.baseline, rows.candidate))
     aucs = old.area(), new.area()
     delta = aucs[1] - aucs[0]
     moved = new.placements() - old.placements()
     clusters = rows.clusters
-    observations = _observations(count, positives)
+    observations = rows.rarer
     if clusters is not None:
         clusters = np.unique(clusters, return_inverse=True)[1]
         distinct = int(clusters.max()) + 1
@@ -242,21 +216,3 @@ def _error_of_mean(usable: Sequence[Tuple[Part, Any]], clusters: Optional[np.nda
 
 def _observations(rows: int, positives: int) -> int:
     return min(positives, rows - positives)
-
-
-def _checked(labels: Any, baseline: Any, candidate: Any, clusters: Any, weights: Any) -> Rows:
-    positive = check_labels(labels, Column("labels"))
-    scores = []
-    for values, name in ((baseline, "baseline"), (candidate, "candidate")):
-        checked = check_scores(values, Column(name))
-        check_same_length(positive, checked, Column(name))
-        scores.append(checked)
-    codes = weight = None
-    if clusters is not None:
-        codes = check_clusters(clusters, Column("clusters"))
-        check_same_length(positive, codes, Column("clusters"))
-    if weights is not None:
-        # A row of weight 0 pulls on nothing, but `spread` counts rows: the least weight stands in.
-        weight = check_weights(weights, positive, Column("weights"))
-        weight = np.maximum(weight, np.finfo(float).tiny)
-    return Rows(positive, scores[0], scores[1], codes, weight)

@@ -5,12 +5,12 @@ between the classes, a row's share of it is w d / (2 x weight of its class): the
 the difference.
 """
 
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Tuple
 
 import numpy as np
 
-from parity.checks import Column, check_labels, check_same_length, check_scores, check_weights
 from parity.ranking import rank
+from parity.rows import checked_rows
 
 
 class WorstRow(NamedTuple):
@@ -32,26 +32,23 @@ def worst_rows(
         labels, baseline, candidate, weights: as for `parity.compare`.
         count: how many rows at most; rows that pull the other way are never among them.
     """
-    positive = check_labels(labels, Column("labels"))
-    scores = []
-    for values, name in ((baseline, "baseline"), (candidate, "candidate")):
-        checked = check_scores(values, Column(name))
-        check_same_length(positive, checked, Column(name))
-        scores.append(checked)
-    weight: Optional[np.ndarray] = None
-    if weights is not None:
-        weight = check_weights(weights, positive, Column("weights"))
-    old, new = (rank(values, positive, weight) for values in scores)
+    rows = checked_rows(labels, baseline, candidate, None, weights)
+    positive = rows.positive
+    old, new = (rank(scores, positive, rows.weights) for scores in (rows.baseline, rows.candidate))
     share = (new.placements() - old.placements()) / 2
-    heavy = np.ones(len(share)) if weight is None else weight
-    share *= heavy
-    of_positives = float(heavy[positive].sum())
-    share /= np.where(positive, of_positives, float(heavy.sum()) - of_positives)
+    weight = np.ones(len(share)) if rows.weights is None else rows.weights
+    of_positives = float(weight[positive].sum())
+    share *= weight / np.where(positive, of_positives, float(weight.sum()) - of_positives)
     towards = share if share.sum() >= 0 else -share
     order = np.argsort(-towards, kind="stable")[:count]
+    given = np.arange(len(share)) if rows.kept is None else np.flatnonzero(rows.kept)
     return tuple(
         WorstRow(
-            int(i), int(positive[i]), float(scores[0][i]), float(scores[1][i]), float(share[i])
+            int(given[i]),
+            int(positive[i]),
+            float(rows.baseline[i]),
+            float(rows.candidate[i]),
+            float(share[i]),
         )
         for i in order
         if towards[i] > 0

@@ -123,3 +123,19 @@ def test_the_command_writes_days_slices_and_worst_rows(tmp_path, capsys):
     assert len(record["days"]["days"]) == len(record["slices"]["os"]) == 6
     assert record["slices"]["os"][0]["verdict"] == "EQUIVALENT"
     assert len(record["worst_rows"]) == 3
+
+
+def test_rows_of_weight_zero_are_in_no_slice_and_no_worst_row():
+    labels, old, new, part = sample(rows=1200)
+    weights = np.where((np.arange(1200) % 5 == 0) | (part == 3), 0.0, 1.0)
+    kept = weights > 0
+    columns = [column[kept] for column in (labels, old, new, part)]
+    found = parity.compare_slices(labels, old, new, part, 0.01, weights=weights)
+    assert [(one.name, one.rows) for one in found] == [
+        (one.name, one.rows) for one in parity.compare_slices(*columns, 0.01)
+    ]
+    assert found == parity.compare_slices(*columns, 0.01, weights=weights[kept])
+    worst = parity.worst_rows(labels, old, new, 50, weights)
+    assert all(kept[row.row] and old[row.row] == row.baseline for row in worst)
+    short = parity.worst_rows(*columns[:3], 50)
+    assert [np.flatnonzero(kept)[row.row] for row in short] == [row.row for row in worst]
