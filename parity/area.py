@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from parity.checks import Column, check_labels, check_same_length, check_scores, check_weights
-from parity.ordering import labelled_halves
+from parity.ordering import distinct_bits, labelled_halves
+from parity.positions import look_up
 from parity.ranking import RARE, rank
 
 
@@ -38,12 +39,33 @@ def auc(labels: Any, scores: Any, weights: Any = None) -> float:
     if weights is not None:
         weights = check_weights(weights, positive, Column("weights"))
         return rank(scores, positive, weights).area()
-    if RARE * np.count_nonzero(positive) <= len(positive):
-        return rank(scores, positive, None).area()
+    positives = np.count_nonzero(positive)
+    if RARE * min(positives, len(positive) - positives) <= len(positive):
+        return _area_by_rarer(scores, positive)
     total = _Count(0, 0, 0)
     for half in labelled_halves(scores, positive):
         total = total.followed_by(_count(half))
     return total.doubled_wins / (2 * total.positives * total.negatives)
+
+
+def _area_by_rarer(scores: np.ndarray, positive: np.ndarray) -> float:
+    """Looks every row up among the rarer class's scores.
+
+    A row passes `below` rows of that class and ties with `held` of them: it counts
+    2 * below + held, and over the rows of the rarer class itself that adds up to their square.
+    """
+    rows, positives = len(positive), int(np.count_nonzero(positive))
+    rare = positive if 2 * positives <= rows else ~positive
+    few = min(positives, rows - positives)
+    values, held = distinct_bits(scores[np.flatnonzero(rare)])
+    passed = np.zeros(2 * len(values) + 1, np.int32 if few < 1 << 30 else np.int64)
+    up_to = 2 * np.cumsum(held)
+    passed[1::2] = up_to - held
+    passed[2::2] = up_to
+    total = sum(int(block.sum(dtype=np.int64)) for block in look_up(scores, values, passed))
+    doubled = total - few * few
+    pairs = 2 * few * (rows - few)
+    return (pairs - doubled if rare is positive else doubled) / pairs
 
 
 class _Count(NamedTuple):

@@ -10,7 +10,7 @@ free for a payload: `labelled_halves` shifts it out and puts the label in, and a
 integers then replaces an argsort and a gather.
 """
 
-from typing import Iterator, NamedTuple
+from typing import Iterator, NamedTuple, Tuple
 
 import numpy as np
 
@@ -40,6 +40,13 @@ def sortable_bits(scores: np.ndarray) -> np.ndarray:
     flip |= _sign_bit(bits)
     bits ^= flip
     return bits
+
+
+def distinct_bits(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """The sortable bits of the distinct scores, rising, and how many rows have each."""
+    bits = np.sort(sortable_bits(scores))
+    first = np.flatnonzero(np.concatenate(([True], bits[1:] != bits[:-1])))
+    return bits[first], np.diff(np.append(first, len(bits)))
 
 
 def labelled_halves(scores: np.ndarray, positive: np.ndarray) -> Iterator[np.ndarray]:

@@ -16,8 +16,8 @@ from typing import NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from parity.ordering import tie_groups
-from parity.positions import positions
+from parity.ordering import distinct_bits, tie_groups
+from parity.positions import look_up
 
 RARE = 8  # with at most one positive in so many rows, a look-up is faster than a sort of all rows
 
@@ -78,7 +78,13 @@ class Ranking(NamedTuple):
 def rank(scores: np.ndarray, positive: np.ndarray, weights: Optional[np.ndarray]) -> Ranking:
     """Ranks checked scores, float32 or float64 (n,), against bool (n,) labels."""
     if RARE * np.count_nonzero(positive) <= len(positive):
-        level, levels = positions(scores, positive)
+        values, _ = distinct_bits(scores[np.flatnonzero(positive)])
+        levels = 2 * len(values) + 1
+        level = np.empty(len(scores), np.int32)
+        filled = 0
+        for block in look_up(scores, values, np.arange(levels, dtype=np.int32)):
+            level[filled : filled + len(block)] = block
+            filled += len(block)
     else:
         groups = tie_groups(scores)
         levels = len(groups.edges) - 1

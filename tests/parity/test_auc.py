@@ -56,6 +56,19 @@ def test_agrees_with_sklearn_on_a_million_rows(dtype, digits, shift):
     assert parity.auc(labels, scores, weights) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("rare", [False, True])
+@pytest.mark.parametrize("outlier", [1e30, -1e30, 1.5])
+def test_either_class_may_be_rare_and_an_outlier_may_crowd_the_other_scores(rare, outlier):
+    rng = np.random.default_rng(1)
+    labels = (rng.random(4000) < 0.05) == rare
+    steps = rng.integers(0, 900, 4000) + 200 * labels
+    scores = np.append(1 + steps * 2.0**-23, outlier).astype(np.float32)
+    labels = np.append(labels, True)
+    assert parity.auc(labels, scores) == definition.auc(labels, scores)
+    side = parity.compare(labels, scores, scores).baseline
+    assert side.auc == pytest.approx(definition.auc(labels, scores), abs=1e-15)
+
+
 def test_does_not_depend_on_the_order_of_the_rows():
     rng = np.random.default_rng(3)
     labels = rng.random(5000) < 0.3
