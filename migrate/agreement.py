@@ -10,6 +10,7 @@ from migrate.plans import CASTS, POOLINGS, STRATEGIES, Plan, Table
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.info import TensorInfo, partitions, row_blocks
+from migrate.static import check_static
 from semisync.errors import BadInput
 
 
@@ -67,6 +68,7 @@ def _check_choices(table: Table) -> None:
         raise BadInput(f"{where}: pooling {table.pooling!r}, expected {' or '.join(POOLINGS)}")
     if table.row_wise and table.optimizer != "Adagrad":
         raise BadInput(f"{where}: row_wise is for Adagrad, its optimizer is {table.optimizer}")
+    check_static(table)
 
 
 def _check_strategies(plan: Plan, checkpoint: Checkpoint) -> None:

@@ -40,9 +40,10 @@ from migrate.plans import Plan
 from migrate.regions import Layout, cuts, parts
 from migrate.semantics import notes
 from migrate.sources.bundle import Checkpoint, open_checkpoint
+from migrate.static import trained_bytes
 from migrate.targets import TARGETS
 from migrate.targets.staging import refuse_existing, staged
-from migrate.transforms import Loss
+from migrate.transforms import LOSSY, Loss
 from semisync.errors import BadInput, SemisyncError, UsageError
 
 Progress = Callable[[int, int], None]
@@ -192,12 +193,15 @@ def _manifest(
                 plan.fqn(one),
                 one.rows,
                 one.dim,
-                one.cast or one.dtype,
-                one.optimizer,
-                one.hyperparameters,
+                one.target_dtype,
+                None if one.static else one.optimizer,
+                {} if one.static else one.hyperparameters,
                 one.row_wise,
                 one.features or [one.name],
                 one.pooling,
+                one.static,
+                one.placement,
+                trained_bytes(one, checkpoint) if one.static else None,
             )
             for one in plan.tables
         ],
@@ -226,21 +230,26 @@ def _dropped(plan: Plan, checkpoint: Checkpoint, todo: List[Item]) -> Dict[str, 
     """What is not written, and why; an edited plan may leave tensors out without a word."""
     written = {item.source for item in todo}
     left_out = {name: "the plan leaves it out" for name in checkpoint if name not in written}
+    for table in plan.tables:
+        if table.static:
+            reason = f"table {table.name} is static: it needs no optimizer state"
+            left_out.update(dict.fromkeys(table.slots.values(), reason))
     return {**left_out, **plan.dropped}
 
 
 def _losses(todo: List[Item], runs: List[Run]) -> Dict[str, Loss]:
-    """What casts cost, by the name of the tensor; BadInput where a value became infinite."""
+    """What casts cost, by the name of the tensor; BadInput where a value has no place in one."""
     found: Dict[str, Loss] = {}
     for run in runs:
         item = todo[run.item]
-        if item.transform == "cast":
+        if item.transform in LOSSY:
             found.setdefault(item.fqn, Loss()).add(run.loss)
             if run.loss.overflowed:
+                kind = "an int8 row" if item.transform == "int8" else item.dtype
                 raise BadInput(
-                    f"{item.source!r} has values that {item.dtype} cannot hold, in rows "
+                    f"{item.source!r} has values that {kind} cannot hold, in rows "
                     f"{run.piece.first} to {run.piece.first + run.piece.rows - 1}; cast it to "
-                    "bfloat16, or leave its cast out of the plan"
+                    "bfloat16, or leave its cast or static out of the plan"
                 )
     return found
 

@@ -14,6 +14,7 @@ import math
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from migrate.plans import Plan, Table
+from migrate.quantization import HEAD
 from migrate.semantics import adam_step
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
@@ -94,9 +95,14 @@ def _table_items(plan: Plan, table: Table, checkpoint: Checkpoint) -> Iterator[I
     deal = table.partition_strategy == "mod"
     fqn = plan.fqn(table)
     weight = _item((fqn,), table.variable, "table", deal, checkpoint[table.variable])
-    if table.cast:
-        weight = weight._replace(transform="cast", dtype=table.cast)
+    if table.static == "int8":
+        shape = (table.rows, HEAD + table.dim)
+        weight = weight._replace(transform="int8", dtype="uint8", shape=shape)
+    elif table.target_dtype != weight.dtype:
+        weight = weight._replace(transform="cast", dtype=table.target_dtype)
     yield weight
+    if table.static:
+        return  # it is not trained any more
     for slot, source in table.slots.items():
         name = f"{table.name}.{slot}" if slot == "momentum1" else slot
         path = ("optim", "state", fqn, name)

@@ -36,11 +36,11 @@ class Written:
     fqn                 its name there; source: its name in the checkpoint
     role                "table", "table slot", "dense", "dense slot", "scalar" or "step"
     shape               sizes; dtype: torch's name of the data type
-    transform           "copy", "cast" or "row_mean", see migrate.transforms
+    transform           "copy", "cast", "int8" or "row_mean", see migrate.transforms
     partition_strategy  "mod" where the rows were dealt out from the partitions, else None
     value               the number that was written instead of the source's own, else None
     pieces              its rows, in order, with their hashes
-    loss                what a cast changed, else None
+    loss                what a cast or a quantization changed, else None
     """
 
     fqn: str
@@ -57,10 +57,11 @@ class Written:
 
 @dataclass
 class TableSummary:
-    """An embedding table of the target; dtype: torch's name of it.
+    """An embedding table of the target; dtype: torch's name of it, "int8" for quantized rows.
 
-    optimizer: the TensorFlow one whose slots came along; hyperparameters, row_wise, features and
-    pooling: as in migrate.plans.Table.
+    optimizer: the TensorFlow one whose slots came along; hyperparameters, row_wise, features,
+    pooling, static and placement: as in migrate.plans.Table; trained_bytes: what the weights and
+    slots of a static table take where it is trained, in the checkpoint's types, else None.
     """
 
     name: str
@@ -73,6 +74,9 @@ class TableSummary:
     row_wise: bool = False
     features: List[str] = field(default_factory=list)
     pooling: Optional[str] = None
+    static: Optional[str] = None
+    placement: Optional[str] = None
+    trained_bytes: Optional[int] = None
 
 
 @dataclass

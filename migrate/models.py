@@ -2,15 +2,19 @@
 
     {"schema": "semisync.model/1", "module": "ebc", "tables": [
       {"name": "user", "rows": 31, "dim": 8, "dtype": "float32",
-       "features": ["user"], "pooling": "sum",
+       "features": ["user"], "pooling": "sum", "static": null, "placement": null,
        "optimizer": {"tensorflow": "Adagrad", "class": "torch.optim.Adagrad",
                      "arguments": {"lr": 0.1, "eps": 0.0}, "fused": true}}]}
 
-It is data that any program can read; `migrate.torchrec.build` builds from it. pooling is null where
-the plan does not say it. class names a torch optimizer with the arguments that make it compute what
-TensorFlow's did (null where there is none); lr is left out where the MetaGraph has it not as a
-constant; fused says whether TorchRec's fused kernels compute the same, given to
-apply_optimizer_in_backward.
+It is data that any program can read; `migrate.torchrec.build` builds from it.
+
+pooling    null where the plan does not say it
+static     null, or the type of a table that is trained no more: dtype is that type ("int8" for the
+           rows of migrate.quantization), optimizer is null
+placement  "device", "uvm" or "cpu", see migrate.torchrec.placement; null: as the planner chooses
+class      a torch optimizer with the arguments that make it compute what TensorFlow's did, null
+           where there is none; lr is left out where the MetaGraph has it not as a constant
+fused      whether TorchRec's fused kernels compute the same, given to apply_optimizer_in_backward
 """
 
 from __future__ import annotations
@@ -60,6 +64,8 @@ def model_config(manifest: Manifest) -> Dict[str, Any]:
                 "dtype": table.dtype,
                 "features": table.features,
                 "pooling": table.pooling,
+                "static": table.static,
+                "placement": table.placement,
                 "optimizer": _optimizer(table, names),
             }
             for table in manifest.tables

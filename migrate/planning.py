@@ -21,6 +21,7 @@ from migrate.slots import Slots, find_slots, optimizer_names, torch_names
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.info import TensorInfo, partitions, row_blocks
+from migrate.static import Marks, mark_static
 from semisync.errors import BadInput, UsageError
 
 
@@ -33,6 +34,7 @@ def plan(
     rename: Sequence[Tuple[str, str]] = (),
     cast: Optional[str] = None,
     drop: Optional[str] = None,
+    static: Marks = (),
 ) -> Plan:
     """Decides what each tensor of `checkpoint` becomes.
 
@@ -45,6 +47,8 @@ def plan(
                         names of tables and dense variables (re.sub)
     cast                "float16" or "bfloat16": data type of the tables in the target
     drop                regular expression (re.search) for tensors to leave out
+    static              (regular expression, "fp16", "int8" or "float32") pairs (re.search): tables
+                        that are trained no more, and their type in the target; the first one wins
 
     Raises UsageError where the caller has to say more, BadInput where graph and checkpoint do not
     fit each other or contradict the caller.
@@ -56,6 +60,7 @@ def plan(
     evidence = find_evidence(checkpoint, meta_path(checkpoint, meta))
     planner = _Planner(checkpoint, evidence, partition_strategy, module)
     planner.rename, planner.cast, planner.leave_out = rename, cast, drop
+    planner.static = static
     return planner.plan(tables)
 
 
@@ -65,6 +70,7 @@ class _Planner:
     rename: Sequence[Tuple[str, str]] = ()
     cast: Optional[str] = None
     leave_out: Optional[str] = None
+    static: Marks = ()
 
     def __init__(
         self,
@@ -99,6 +105,7 @@ class _Planner:
                 self.result.dense.append(self._dense(name, info))
             else:
                 self.result.scalars.append(name)
+        mark_static(self.result, self.static)
         self._note_dims()
         return self.result
 

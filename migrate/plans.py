@@ -21,6 +21,8 @@ SCHEMA = "semisync.plan/1"
 STRATEGIES = ("div", "mod")
 CASTS = ("float16", "bfloat16", "float32")
 POOLINGS = ("sum", "mean")
+STATICS = {"fp16": "float16", "int8": "int8", "float32": "float32"}  # and torch's name of the type
+PLACEMENTS = ("device", "uvm", "cpu")
 
 T = TypeVar("T")
 
@@ -41,6 +43,9 @@ class Table:
     row_wise            Adagrad: write the mean of each row's accumulator, an approximation
     features            that it embeds, in the model config; none: one of the table's own name
     pooling             "sum" or "mean", in the model config
+    static              "fp16", "int8" or "float32": pretrained and trained no more; written in this
+                        type and without its slots; int8 as in migrate.quantization
+    placement           "device", "uvm" or "cpu": where TorchRec's planner shall put it
     """
 
     name: str
@@ -57,6 +62,13 @@ class Table:
     row_wise: bool = False
     features: List[str] = field(default_factory=list)
     pooling: Optional[str] = None
+    static: Optional[str] = None
+    placement: Optional[str] = None
+
+    @property
+    def target_dtype(self) -> str:
+        """Torch's name of the weight's type in the target; "int8" for quantized rows."""
+        return STATICS[self.static] if self.static else self.cast or self.dtype
 
 
 @dataclass

@@ -67,13 +67,14 @@ class Step(NamedTuple):
 
 def notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:
     """What a reader of the converted optimizer state should know."""
-    optimizers = {one.optimizer or "" for one in plan.tables}
+    trained = [table for table in plan.tables if not table.static]
+    optimizers = {one.optimizer or "" for one in trained}
     optimizers |= {one.optimizer or "" for one in plan.dense}
     found = [NOTES[name] for name in sorted(optimizers) if name in NOTES]
-    row_wise = [table.name for table in plan.tables if table.row_wise]
+    row_wise = [table.name for table in trained if table.row_wise]
     if row_wise:
         found.append(ROW_WISE.format(", ".join(row_wise)))
-    for table in plan.tables:
+    for table in trained:
         if table.optimizer in ("Adam", "LazyAdam"):
             step = adam_step(plan, table, checkpoint)
             found.append(

@@ -1,7 +1,8 @@
-"""What happens to values on their way: nothing, a cast, or the mean of each row.
+"""What happens to values on their way: nothing, a cast, 8 bits, or the mean of each row.
 
     copy        bit for bit
     cast        to the data type of the target; what that costs is counted (`Loss`)
+    int8        to 8-bit numbers with a scale and a bias a row (migrate.quantization); counted too
     row_mean    the mean over the columns, in float64: exact Adagrad's accumulator [rows, dim]
                 becomes that of row-wise Adagrad, [rows], which is an approximation
 
@@ -15,20 +16,24 @@ from dataclasses import dataclass
 
 import numpy
 
+from migrate.quantization import dequantized, quantized
 from migrate.sources.dtypes import BFLOAT16, BY_NAME
 
-TRANSFORMS = ("copy", "cast", "row_mean")
+TRANSFORMS = ("copy", "cast", "int8", "row_mean")
+LOSSY = ("cast", "int8")
 
 
 @dataclass
 class Loss:
-    """What a cast changed.
+    """What a cast or a quantization changed.
 
+    values         how many were counted
     largest        largest absolute difference of a value
     squared_error  sum of the squared differences; squared: sum of the squared values
-    overflowed     finite values that became infinite; vanished: other values that became zero
+    overflowed     values that the type cannot hold; vanished: other values that became zero
     """
 
+    values: int = 0
     largest: float = 0.0
     squared_error: float = 0.0
     squared: float = 0.0
@@ -40,8 +45,14 @@ class Loss:
         """Root of the mean squared difference over the root of the mean square."""
         return (self.squared_error / self.squared) ** 0.5 if self.squared else 0.0
 
+    @property
+    def root_mean_square(self) -> float:
+        """Root of the mean squared difference."""
+        return (self.squared_error / self.values) ** 0.5 if self.values else 0.0
+
     def add(self, other: Loss) -> None:
         """Takes in the loss of further values."""
+        self.values += other.values
         self.largest = max(self.largest, other.largest)
         self.squared_error += other.squared_error
         self.squared += other.squared
@@ -56,6 +67,12 @@ def apply(transform: str, values: numpy.ndarray, dtype: str, loss: Loss) -> nump
     if transform == "row_mean":
         exact = widened(values).astype(numpy.float64)
         return exact.reshape(len(exact), -1).mean(axis=1).astype(BY_NAME[dtype].array)
+    if transform == "int8":
+        wide = cast(values, "float32")
+        found = quantized(wide)
+        loss.add(_loss(wide, dequantized(found)))
+        loss.overflowed += int((~numpy.isfinite(wide)).sum())
+        return found
     found = cast(values, dtype)
     loss.add(_loss(widened(values), widened(found)))
     return found
@@ -86,9 +103,10 @@ def _loss(before: numpy.ndarray, after: numpy.ndarray) -> Loss:
     found = numpy.where(kept, after, 0).astype(numpy.float64)
     error = numpy.abs(exact - found)
     return Loss(
+        values=before.size,
         largest=float(error.max(initial=0.0)),
         squared_error=float(numpy.square(error).sum()),
         squared=float(numpy.square(exact).sum()),
-        overflowed=int((numpy.isfinite(before) & numpy.isinf(after)).sum()),
+        overflowed=int((numpy.isfinite(before) & ~numpy.isfinite(after)).sum()),
         vanished=int(((before != 0) & (after == 0)).sum()),
     )

@@ -3,8 +3,9 @@
 1. The manifest says what each tensor of the target is made from, and how.
 2. Source: each id's row is looked up as TensorFlow would, partition by partition, with range reads.
    Target: rows are read by the format's own metadata (`migrate.targets.reading`).
-3. Every value must agree in every bit. A cast is made again, by torch; the mean of a row may differ
-   by the rounding of its last bit, since the order of the sum is not defined.
+3. Every value must agree in every bit. A cast is made again, by torch, 8-bit rows by FBGEMM; the
+   mean of a row may differ by the rounding of its last bit, since the order of the sum is not
+   defined.
 4. The bytes of the target must have the manifest's SHA-256, unless only a sample is read.
 5. Every tensor of the checkpoint must be accounted for: written, or dropped with a reason.
 
@@ -24,6 +25,7 @@ import numpy
 import torch
 
 from migrate.manifest import Manifest, Written, read_manifest
+from migrate.quantization import HEAD
 from migrate.sources.bundle import Checkpoint, open_checkpoint
 from migrate.sources.dtypes import BFLOAT16, BY_NAME
 from migrate.sources.info import row_blocks
@@ -131,6 +133,8 @@ def _check_kind(
     shape = list(info.shape)
     if written.transform == "row_mean":
         shape = shape[:1]
+    elif written.transform == "int8":
+        shape = [shape[0], HEAD + shape[1]]
     if shape != written.shape:
         result.differs(f"{written.fqn!r} is {written.shape}, but {written.source!r} {shape}")
         return False
@@ -221,7 +225,17 @@ def _expected(checkpoint: Checkpoint, written: Written, first: int, count: int) 
     values = _source_rows(checkpoint, written, first, count)
     if written.transform == "row_mean":
         return values.double().reshape(count, -1).mean(1).to(dtype)
+    if written.transform == "int8":
+        return _quantized(values)
     return values.to(dtype) if written.transform == "cast" else values
+
+
+def _quantized(values: torch.Tensor) -> torch.Tensor:
+    """FBGEMM's own 8-bit rows, scale and bias put first."""
+    import fbgemm_gpu  # noqa: F401  it registers the operator
+
+    fused = torch.ops.fbgemm.FloatOrHalfToFusedNBitRowwiseQuantizedSBHalf(values.float(), 8)
+    return torch.cat([fused[:, -HEAD:], fused[:, :-HEAD]], dim=1)
 
 
 def _source_rows(checkpoint: Checkpoint, written: Written, first: int, count: int) -> torch.Tensor:

@@ -11,8 +11,9 @@ from typing import Optional, Tuple
 from migrate.conversion import convert
 from migrate.manifest import Manifest
 from migrate.planning import plan
-from migrate.plans import CASTS, STRATEGIES, Plan
+from migrate.plans import CASTS, STATICS, STRATEGIES, Plan
 from migrate.sources.bundle import Checkpoint, open_checkpoint
+from migrate.static import savings
 from migrate.targets import TARGETS
 from migrate.targets.staging import refuse_existing
 from semisync.errors import BadInput, UsageError
@@ -23,7 +24,7 @@ _QUIET_SECONDS = 2.0  # a conversion that is over by then shows no progress
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("prefix", metavar="PREFIX", help="path of the checkpoint, without .index")
-    parser.add_argument("out", metavar="OUT", help="directory to write; must not exist or be empty")
+    parser.add_argument("out", metavar="OUT", help="directory to write; a new or an empty one")
     parser.add_argument("--meta", metavar="FILE", help="the MetaGraph; default PREFIX.meta")
     parser.add_argument(
         "--plan", metavar="FILE", help="a plan to carry out, as --dry-run prints it"
@@ -44,6 +45,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="rename tables and dense variables, as re.sub does; may be repeated",
     )
     parser.add_argument("--cast", choices=CASTS, help="data type of the tables in the target")
+    parser.add_argument(
+        "--static",
+        metavar="REGEX[=TYPE]",
+        action="append",
+        default=[],
+        help="tables that are trained no more: frozen, in fp16 (the default), int8 or float32, "
+        "without optimizer state; may be repeated",
+    )
     parser.add_argument("--drop", metavar="REGEX", help="tensors to leave out")
     parser.add_argument("--target", choices=TARGETS, default="dcp", help="format; default dcp")
     parser.add_argument(
@@ -99,12 +108,13 @@ def _plan(args: argparse.Namespace, checkpoint: Checkpoint) -> Plan:
             rename=[_substitution(one) for one in args.rename],
             cast=args.cast,
             drop=args.drop,
+            static=[_mark(one) for one in args.static],
         )
     options = (args.meta, args.tables, args.partition_strategy, args.rename, args.cast, args.drop)
-    if any(options):
+    if any((*options, args.static)):
         raise UsageError(
-            "--plan already says what --meta, --tables, --partition-strategy, --rename, --cast and "
-            "--drop would; leave them out or edit the plan"
+            "--plan already says what --meta, --tables, --partition-strategy, --rename, --cast, "
+            "--static and --drop would; leave them out or edit the plan"
         )
     try:
         with open(args.plan, encoding="utf-8") as file:
@@ -121,6 +131,12 @@ def _substitution(text: str) -> Tuple[str, str]:
     return pattern, name
 
 
+def _mark(text: str) -> Tuple[str, str]:
+    """REGEX and a type; a regular expression may have an = of its own."""
+    pattern, _, kind = text.rpartition("=")
+    return (pattern, kind) if kind in STATICS and pattern else (text, "fp16")
+
+
 def _summary(chosen: Plan) -> str:
     lines = [f"{chosen.source}: {len(chosen.tables)} tables, {len(chosen.dense)} dense variables"]
     for table in chosen.tables:
@@ -129,6 +145,7 @@ def _summary(chosen: Plan) -> str:
             f"  table {table.name}: {table.rows} x {table.dim} {table.dtype}"
             + (parts if table.partitions > 1 else "")
             + (f", {table.optimizer}" if table.optimizer else "")
+            + (f", static {table.static}" if table.static else "")
         )
     lines += [f"  dropped {name}: {reason}" for name, reason in chosen.dropped.items()]
     lines += [f"  note: {note}" for note in chosen.notes]
@@ -143,9 +160,11 @@ def _written(manifest: Manifest, chosen: Plan, out: str, verified: bool) -> str:
     for one in manifest.tensors:
         if one.loss is not None:
             lines.append(
-                f"  {one.fqn} cast to {one.dtype}: relative error {one.loss.relative:.2g}, "
-                f"largest {one.loss.largest:.2g}, {one.loss.vanished} values became zero"
+                f"  {one.fqn} cast to {'int8' if one.transform == 'int8' else one.dtype}: relative "
+                f"error {one.loss.relative:.2g}, rms {one.loss.root_mean_square:.2g}, largest "
+                f"{one.loss.largest:.2g}, {one.loss.vanished} values became zero"
             )
+    lines += [f"  {savings(table)}" for table in manifest.tables if table.static]
     lines += [f"  note: {note}" for note in manifest.notes if note not in chosen.notes]
     return "\n".join(lines)
 

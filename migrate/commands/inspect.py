@@ -1,7 +1,8 @@
 """`semisync inspect PATH [--json]`: what a TensorFlow checkpoint holds, and rows worth a look.
 
 The listing comes from the index alone; norms and suspicious rows from reading all the data once, in
-a stream and verified, unless --index asks for the listing only or a data file is not there.
+a stream and verified, unless --index asks for the listing only or a data file is not there. Of a
+directory that `semisync convert` wrote the tables are listed (migrate.commands.converted).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 from typing import Any, Dict, List, Optional
 
 from migrate import rowstats
+from migrate.commands import converted
 from migrate.sources.bundle import Checkpoint, open_checkpoint
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.files import size_of
@@ -29,7 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "prefix",
         metavar="PATH",
-        help="a checkpoint without .index, or the directory of a SavedModel or of hash tables",
+        help="a checkpoint without .index, or the directory of a SavedModel, of hash tables or of "
+        "a conversion",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument(
@@ -39,6 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the listing; returns 0."""
+    if converted.is_converted(args.prefix):
+        return _converted(args.prefix, args.json)
     tables = other_tables(args.prefix)
     if tables is not None:
         report = _empty(os.path.abspath(args.prefix))
@@ -47,6 +52,16 @@ def run(args: argparse.Namespace) -> int:
         with open_checkpoint(args.prefix) as checkpoint:
             report = describe(checkpoint, not args.index)
     print(json.dumps(report, indent=1, ensure_ascii=False) if args.json else _as_text(report))
+    return 0
+
+
+def _converted(path: str, as_json: bool) -> int:
+    report = converted.describe(path)
+    if as_json:
+        print(json.dumps(report, indent=1, ensure_ascii=False))
+    else:
+        lines = _aligned([list(converted.COLUMNS), *converted.rows(report)])
+        print("\n".join([*lines, "", *converted.remarks(report)]))
     return 0
 
 

@@ -4,6 +4,7 @@ ebc = embedding_bag_collection("converted", {"user_embedding": ["user"]})
 model = DistributedModelParallel(Model(ebc), ...)     # or no wrapping at all
 ebc = build(read_model("converted"))                  # or by the config that convert wrote
 load(model, "converted")                              # after wrapping: it resets weights
+EmbeddingShardingPlanner(..., constraints=constraints(config))    # device, UVM, CPU
 dense = dense_variables("converted")                  # {TensorFlow's name: tensor}
 load_optimizer(optimizers.Ftrl(ebc.parameters(), lr=0.1), dict(ebc.named_parameters()), "converted")
 """
@@ -11,10 +12,12 @@ load_optimizer(optimizers.Ftrl(ebc.parameters(), lr=0.1), dict(ebc.named_paramet
 from migrate.torchrec.building import build, build_optimizer, read_model
 from migrate.torchrec.loading import dense_variables, load, load_optimizer
 from migrate.torchrec.modules import embedding_bag_collection
+from migrate.torchrec.placement import constraints
 
 __all__ = [
     "build",
     "build_optimizer",
+    "constraints",
     "dense_variables",
     "embedding_bag_collection",
     "load",

@@ -5,15 +5,22 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Union
 
 import torch
-from torchrec.modules.embedding_configs import EmbeddingBagConfig, PoolingType
+from torchrec.modules.embedding_configs import EmbeddingBagConfig, EmbeddingConfig, PoolingType
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
 from migrate.models import FILE, SCHEMA
-from migrate.torchrec.modules import DATA_TYPES
+from migrate.torchrec.embeddings import (
+    Config,
+    Embeddings,
+    collection,
+    collection_name,
+    table_weights,
+)
+from migrate.torchrec.modules import data_type
 from semisync.errors import BadInput, UsageError
 
 _POOLINGS = {"sum": PoolingType.SUM, "mean": PoolingType.MEAN}
@@ -36,55 +43,75 @@ def read_model(directory: str) -> Dict[str, Any]:
 
 def build(
     config: Mapping[str, Any], device: Optional[torch.device] = None, fused: bool = False
-) -> EmbeddingBagCollection:
-    """The EmbeddingBagCollection that `config` describes, still to be filled with `load`.
+) -> Union[EmbeddingBagCollection, Embeddings]:
+    """The tables that `config` describes, still to be filled with `load`.
+
+    An EmbeddingBagCollection; or where it cannot hold them all (8-bit rows, tables that are not
+    pooled, tables for the CPU) an `Embeddings` of several collections. Static tables are frozen.
 
     config: as `read_model` gives it, edited or not. fused: give each table's optimizer to
     apply_optimizer_in_backward, for DistributedModelParallel's fused kernels; without it,
     `build_optimizer` makes optimizers that step after the backward pass.
     Raises UsageError where the config leaves something open or has no fused optimizer.
     """
-    configs = []
+    where = torch.device("cpu") if device is None else device
+    members: Dict[str, List[Config]] = {}
     for table in config["tables"]:
-        if table["pooling"] not in _POOLINGS:
-            raise UsageError(
-                f"table {table['name']!r} has pooling {table['pooling']!r}, expected one of "
-                f"{sorted(_POOLINGS)}; TensorFlow's default combiner is the mean, a look-up "
-                "without one is summed or not pooled; set it in the plan or in the model config"
-            )
-        if table["dtype"] not in DATA_TYPES:
-            raise UsageError(
-                f"table {table['name']!r} is {table['dtype']}; TorchRec has {', '.join(DATA_TYPES)}"
-            )
-        configs.append(
-            EmbeddingBagConfig(
-                name=table["name"],
-                num_embeddings=table["rows"],
-                embedding_dim=table["dim"],
-                feature_names=list(table["features"]),
-                pooling=_POOLINGS[table["pooling"]],
-                data_type=DATA_TYPES[table["dtype"]],
-            )
+        one = _config(table)
+        name = collection_name(one, table["dtype"] == "int8", table.get("placement") == "cpu")
+        members.setdefault(name, []).append(one)
+    collections = {name: collection(name, tables, where) for name, tables in members.items()}
+    module = collections["ebc"] if list(collections) == ["ebc"] else Embeddings(collections)
+    weights = table_weights(module)
+    for table in config["tables"]:
+        if fused and table["dtype"] != "int8":
+            _fuse(table, weights[table["name"]])
+        if table.get("static") and table["name"] in weights:
+            weights[table["name"]].requires_grad_(False)
+    return module
+
+
+def _config(table: Mapping[str, Any]) -> Config:
+    """TorchRec's config of one table."""
+    pooling = table["pooling"]
+    if pooling not in (*_POOLINGS, "none"):
+        raise UsageError(
+            f"table {table['name']!r} has pooling {pooling!r}, expected one of "
+            f"{sorted([*_POOLINGS, 'none'])}; TensorFlow's default combiner is the mean, a look-up "
+            "without one is summed or not pooled; set it in the plan or in the model config"
         )
-    ebc = EmbeddingBagCollection(tables=configs, device=device)
-    for table in config["tables"] if fused else ():
-        optimizer = table["optimizer"]
-        if not optimizer or not optimizer["fused"]:
-            raise UsageError(
-                f"no fused optimizer of TorchRec computes what trained table {table['name']!r}; "
-                "use build_optimizer"
-            )
-        parameters = [ebc.embedding_bags[table["name"]].weight]
-        apply_optimizer_in_backward(_class(table), parameters, _arguments(table))
-    return ebc
+    known: Dict[str, Any] = {
+        "name": table["name"],
+        "num_embeddings": table["rows"],
+        "embedding_dim": table["dim"],
+        "feature_names": list(table["features"]),
+        "data_type": data_type(table["name"], table["dtype"]),
+    }
+    if pooling == "none":
+        return EmbeddingConfig(**known)
+    return EmbeddingBagConfig(**known, pooling=_POOLINGS[pooling])
 
 
-def build_optimizer(config: Mapping[str, Any], ebc: EmbeddingBagCollection) -> Dict[str, Any]:
+def _fuse(table: Mapping[str, Any], weight: torch.nn.Parameter) -> None:
+    """Gives the table's optimizer to the backward pass. Fused kernels update frozen tables too:
+    SGD with a learning rate of zero leaves them as they are, and has no state."""
+    optimizer = table["optimizer"]
+    if table.get("static"):
+        apply_optimizer_in_backward(torch.optim.SGD, [weight], {"lr": 0.0})
+    elif not optimizer or not optimizer["fused"]:
+        raise UsageError(
+            f"no fused optimizer of TorchRec computes what trained table {table['name']!r}; "
+            "use build_optimizer"
+        )
+    else:
+        apply_optimizer_in_backward(_class(table), [weight], _arguments(table))
+
+
+def build_optimizer(config: Mapping[str, Any], module: torch.nn.Module) -> Dict[str, Any]:
     """One optimizer a table that has one, by the table's name; `load_optimizer` fills each."""
+    weights = table_weights(module)
     return {
-        table["name"]: _class(table)(
-            [ebc.embedding_bags[table["name"]].weight], **_arguments(table)
-        )
+        table["name"]: _class(table)([weights[table["name"]]], **_arguments(table))
         for table in config["tables"]
         if table["optimizer"]
     }

@@ -44,7 +44,7 @@ def load(module: torch.nn.Module, directory: str) -> List[str]:
             f"the module has none of the tables {[table.name for table in manifest.tables]}; "
             "build it with embedding_bag_collection or give its tables these names"
         )
-    wanted = {fqn: weights[key] for fqn, key in keys.items()}
+    wanted = {fqn: _unpadded(weights[key], entries[fqn]) for fqn, key in keys.items()}
     optimizer = getattr(module, "fused_optimizer", None)
     state = optimizer.state_dict() if optimizer is not None else {}
     for key, name, fqn in _slot_keys(keys, state, entries):
@@ -186,6 +186,13 @@ def _slot_keys(
                     f"no {source!r}; use the optimizer that trained it"
                 )
             yield key, name, source
+
+
+def _unpadded(weight: Any, entry: Written) -> Any:
+    """8-bit rows without what FBGEMM adds to align the next; other weights as they are."""
+    if entry.transform == "int8" and weight.dtype == torch.uint8:
+        return weight[:, : entry.shape[1]]
+    return weight
 
 
 def _check_shape(entry: Written, tensor: Any) -> None:

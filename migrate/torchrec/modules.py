@@ -19,6 +19,15 @@ DATA_TYPES = {
 }
 
 
+def data_type(table: str, dtype: str) -> DataType:
+    """TorchRec's type of a table; UsageError where it has none."""
+    if dtype == "int8":
+        return DataType.INT8  # quantized rows
+    if dtype not in DATA_TYPES:
+        raise UsageError(f"table {table!r} is {dtype}; TorchRec has {', '.join(DATA_TYPES)}")
+    return DATA_TYPES[dtype]
+
+
 def embedding_bag_collection(
     converted: Union[Manifest, str],
     features: Mapping[str, Sequence[str]],
@@ -39,9 +48,10 @@ def embedding_bag_collection(
         if name not in tables:
             raise UsageError(f"there is no table {name!r}, expected one of {sorted(tables)}")
         table = tables[name]
-        if table.dtype not in DATA_TYPES:
+        if table.dtype == "int8":
             raise UsageError(
-                f"table {name!r} is {table.dtype}; TorchRec has {', '.join(DATA_TYPES)}"
+                f"table {name!r} has int8 rows, which an EmbeddingBagCollection cannot hold; use "
+                "migrate.torchrec.build(read_model(directory))"
             )
         configs.append(
             EmbeddingBagConfig(
@@ -50,7 +60,7 @@ def embedding_bag_collection(
                 embedding_dim=table.dim,
                 feature_names=list(embedded),
                 pooling=pooling,
-                data_type=DATA_TYPES[table.dtype],
+                data_type=data_type(name, table.dtype),
             )
         )
     return EmbeddingBagCollection(tables=configs, device=device)

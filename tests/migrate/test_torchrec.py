@@ -139,9 +139,14 @@ def trained(converted, tf2_checkpoints, tmp_path_factory):
         prefix = tf2_checkpoints / "adagrad_ref"
         safetensors = convert(prefix, folder / "safetensors", target="safetensors")
     np.savez(folder / "batches.npz", **batches())
+    with migrate.open_checkpoint(tf2_checkpoints / "adagrad_ref") as checkpoint:
+        plan = migrate.plan(checkpoint, static=[("^item$", "fp16")])
+    for table in plan.tables:
+        table.pooling = "sum"
+    migrate.convert(plan, folder / "static_item")
     script = pathlib.Path(__file__).parent / "train_sharded.py"
     rest = [str(folder / "rendezvous"), converted, safetensors]
-    rest += [str(folder / "batches.npz"), str(folder)]
+    rest += [str(folder / "static_item"), str(folder / "batches.npz"), str(folder)]
     ranks = [
         subprocess.Popen(
             [sys.executable, "-X", "faulthandler", "-W", "ignore", str(script), str(rank), *rest],
@@ -217,3 +222,13 @@ def test_three_more_steps_agree_with_tensorflow(trained, expected, how):
         assert np.abs(found["later " + table] - later).max() <= 1e-6
         accumulator = expected["later " + variable + ":accumulator"]
         assert np.allclose(found["later " + table + ":accumulator"], accumulator, rtol=1e-5)
+
+
+def test_sharded_training_leaves_a_static_table_alone(trained, expected):
+    found = joined(trained, "static")
+    half = expected["item"].astype(np.float16)
+    assert np.array_equal(found["item"], half)
+    assert np.array_equal(found["later item"], half)
+    assert "item:accumulator" not in found
+    for table, variable in [("user", "user"), ("plain_city", "plain/city")]:
+        assert np.abs(found["later " + table] - expected["later " + variable]).max() <= 1e-6

@@ -1,10 +1,11 @@
 """Two gloo processes load a converted checkpoint under DMP and train on; run as a script.
 
-    python train_sharded.py RANK RENDEZVOUS_FILE CONVERTED SAFETENSORS BATCHES.npz OUT
+    python train_sharded.py RANK RENDEZVOUS_FILE CONVERTED SAFETENSORS STATIC BATCHES.npz OUT
 
 For each way of sharding: load, three steps; before and after them each rank writes the shards that
 it owns to OUT/<sharding>.<rank>.npz, those after the steps with the prefix "later ". SAFETENSORS is
-the same conversion in that format, or "" where its package is not installed.
+the same conversion in that format, or "" where its package is not installed. STATIC is one with a
+static table: its model is built from model.json and trained table-wise, as <OUT>/static.<rank>.npz.
 """
 
 import os
@@ -28,7 +29,7 @@ from torchrec.distributed.types import ShardingEnv, ShardingPlan
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
 import migrate
-from migrate.torchrec import embedding_bag_collection, load, load_optimizer
+from migrate.torchrec import build, embedding_bag_collection, load, load_optimizer, read_model
 
 TABLES = ["user", "item", "plain_city"]
 SHARDINGS = {
@@ -55,6 +56,10 @@ def sharded(converted, how):
     ebc = embedding_bag_collection(manifest, {t: [t] for t in TABLES}, device=torch.device("meta"))
     if how != "data_parallel":
         apply_optimizer_in_backward(torch.optim.Adagrad, ebc.parameters(), {"lr": 0.1, "eps": 0.0})
+    return distributed(ebc, how)
+
+
+def distributed(ebc, how):
     sharder = EmbeddingBagCollectionSharder()
     plan = construct_module_sharding_plan(
         ebc, SHARDINGS[how](), sharder=sharder, local_size=2, world_size=2, device_type="cpu"
@@ -109,7 +114,7 @@ def train(model, batches, rank, optimizer=None):
 
 
 def main():
-    rank, rendezvous, converted, safetensors, batches, out = sys.argv[1:]
+    rank, rendezvous, converted, safetensors, static, batches, out = sys.argv[1:]
     dist.init_process_group(
         "gloo",
         init_method="file://" + rendezvous,
@@ -133,6 +138,12 @@ def main():
         model = sharded(converted, how)
         load(model, safetensors)
         np.savez(f"{out}/{how} safetensors.{rank}.npz", **snapshot(model, "", int(rank)))
+    model = distributed(build(read_model(static), torch.device("meta"), fused=True), "table_wise")
+    load(model, static)
+    found = snapshot(model, "", int(rank))
+    train(model, np.load(batches), int(rank))
+    found.update(snapshot(model, "later ", int(rank)))
+    np.savez(f"{out}/static.{rank}.npz", **found)
     dist.barrier()  # nobody tears its connections down while the other still uses them
     dist.destroy_process_group()
     os._exit(0)  # all is on the disk; torch's own threads now and then abort Python's teardown

@@ -1,0 +1,86 @@
+"""The modules behind a model config, one collection for each kind of table.
+
+    ebc             pooled floats: EmbeddingBagCollection
+    ec_<dim>        not pooled: EmbeddingCollection, which wants one dim
+    int8_ebc        pooled 8-bit rows: the EmbeddingBagCollection of torchrec.quant
+    int8_ec_<dim>   8-bit rows, not pooled
+    cpu_...         any of these, of tables whose placement is the CPU
+
+`load` fills all of them. The 8-bit ones have buffers and no parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Union
+
+import torch
+from torchrec import JaggedTensor, KeyedJaggedTensor, KeyedTensor
+from torchrec.modules.embedding_configs import EmbeddingBagConfig, EmbeddingConfig
+from torchrec.modules.embedding_modules import EmbeddingBagCollection, EmbeddingCollection
+from torchrec.quant import embedding_modules as quant
+
+from migrate.quantization import GPU_ROW_ALIGNMENT
+
+CPU, INT8 = "cpu_", "int8_"
+
+Config = Union[EmbeddingBagConfig, EmbeddingConfig]
+Vectors = Union[torch.Tensor, JaggedTensor]
+
+
+class Embeddings(torch.nn.Module):
+    """Several collections, looked up together.
+
+    collections: as above. The result of a look-up has an entry for each feature: [batch, dim]
+    where its table is pooled, else a JaggedTensor with a vector an id.
+    """
+
+    def __init__(self, collections: Mapping[str, torch.nn.Module]) -> None:
+        super().__init__()
+        self.collections = torch.nn.ModuleDict(dict(collections))
+
+    def forward(self, features: KeyedJaggedTensor) -> Dict[str, Vectors]:
+        """Looks up every feature of every collection; the result is on the features' device."""
+        found: Dict[str, Vectors] = {}
+        device = features.device()
+        for name, collection in self.collections.items():
+            there = features.to(torch.device("cpu")) if name.startswith(CPU) else features
+            vectors = collection(there)
+            vectors = vectors.to_dict() if isinstance(vectors, KeyedTensor) else vectors
+            found.update({feature: one.to(device) for feature, one in vectors.items()})
+        return found
+
+
+def collection_name(config: Config, int8: bool, on_cpu: bool) -> str:
+    """Which collection a table belongs to."""
+    pooled = isinstance(config, EmbeddingBagConfig)
+    kind = "ebc" if pooled else f"ec_{config.embedding_dim}"
+    return CPU * on_cpu + INT8 * int8 + kind
+
+
+def collection(name: str, tables: List[Any], device: torch.device) -> torch.nn.Module:
+    """The collection `name` of `tables`; on the CPU where its name says so."""
+    if name.startswith(CPU):
+        return collection(name[len(CPU) :], tables, torch.device("cpu"))
+    pooled = name.endswith("ebc")
+    if not name.startswith(INT8):
+        kind = EmbeddingBagCollection if pooled else EmbeddingCollection
+        return kind(tables=tables, device=device)
+    alignment = 1 if device.type == "cpu" else GPU_ROW_ALIGNMENT
+    if pooled:
+        return quant.EmbeddingBagCollection(
+            tables, is_weighted=False, device=device, row_alignment=alignment
+        )
+    return quant.EmbeddingCollection(tables, device=device, row_alignment=alignment)
+
+
+def table_weights(module: torch.nn.Module) -> Dict[str, torch.nn.Parameter]:
+    """The parameters of `module` that are tables of floats, by the table's name."""
+    found = {}
+    for name, parameter in module.named_parameters():
+        container, _, leaf = name.rpartition(".")
+        if leaf == "weight" and container.rpartition(".")[0].rpartition(".")[2] in (
+            "embedding_bags",
+            "embeddings",
+        ):
+            found[container.rpartition(".")[2]] = parameter
+    return found

@@ -1,0 +1,36 @@
+"""Where TorchRec's planner shall put the tables of a model config.
+
+    placement   kernel                 where the rows are
+    device      fused, int8: quant     the GPU's memory
+    uvm         fused_uvm, quant_uvm   the host's memory, read by the GPU
+    cpu         none                   the host's memory; the CPU looks them up
+
+TorchRec's planner (1.8) plans every collection of a module on one kind of device. `build` makes
+collections of their own for the CPU: take them out of `Embeddings.collections` (`pop`) before the
+rest is planned and wrapped, and look them up beside it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping
+
+from torchrec.distributed.embedding_types import EmbeddingComputeKernel
+from torchrec.distributed.planner import ParameterConstraints
+
+_KERNELS = {
+    ("device", False): EmbeddingComputeKernel.FUSED,
+    ("device", True): EmbeddingComputeKernel.QUANT,
+    ("uvm", False): EmbeddingComputeKernel.FUSED_UVM,
+    ("uvm", True): EmbeddingComputeKernel.QUANT_UVM,
+}
+
+
+def constraints(config: Mapping[str, Any]) -> Dict[str, ParameterConstraints]:
+    """For EmbeddingShardingPlanner(constraints=...), by table; without those for the CPU and those
+    that have no placement. config: as `read_model` gives it."""
+    found = {}
+    for table in config["tables"]:
+        if table.get("placement") not in (None, "cpu"):
+            kernel = _KERNELS[table["placement"], table["dtype"] == "int8"]
+            found[table["name"]] = ParameterConstraints(compute_kernels=[kernel.value])
+    return found
