@@ -166,17 +166,19 @@ def from_parquet(rows):
     return f"| {rows:,} | {float(seconds):.3g} | {rate:.1f} | {float(peak):.0f} | {bound} |"
 
 
-def count(path):
+def count_in_histograms(path):
     """What `semisync parity` does with data beyond memory; prints seconds, peak MB, the bound."""
     import pyarrow
 
     from parity.binned import compare_summary
+    from parity.counts import Kind
     from parity.readers import ColumnNames
-    from parity.streams import summarize
+    from parity.streams import blocks, count
 
     pyarrow.set_cpu_count(1)
     start = time.process_time()
-    found = compare_summary(summarize(path, ColumnNames("y", "a", "b")))
+    counts = count(blocks(path, ColumnNames("y", "a", "b")), Kind())
+    found = compare_summary(counts.whole)
     seconds = time.process_time() - start
     with open("/proc/self/status") as status:  # getrusage's peak includes the parent's
         peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
@@ -204,7 +206,7 @@ def main():
     args = parser.parse_args()
     os.environ["POLARS_MAX_THREADS"] = "1"  # read when polars is imported
     if args.count:
-        count(args.count)
+        count_in_histograms(args.count)
         return
     print(versions() + "\n")
     print("| what | rows | implementation | s, median [least, most] | x parity |")

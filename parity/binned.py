@@ -1,11 +1,18 @@
-"""From counts (parity.summary) to the same Comparison that rows give, with a certified bound."""
+"""From counts (parity.summary) to the same Comparison that rows give, with a certified bound.
+
+Each row's placements are known to half the mass of its bin. The standard error comes from the
+cells of coarse bins; by Minkowski's inequality the true one is at most theirs with the root mean
+square of those halves added to each class's spread, and that upper value is reported.
+"""
 
 import math
 from typing import NamedTuple, Optional
 
 import numpy as np
 
-from parity.agreement import BINS, ScoreDifference
+from parity.agreement import BINS as DIFFERENCE_BINS
+from parity.agreement import ScoreDifference
+from parity.bins import COARSE_BINS, COARSE_BITS, middles
 from parity.calibration import ECE_BINS, Calibration, MeanDifference
 from parity.comparison import check_margin, notes_on_few
 from parity.equivalence import (
@@ -17,9 +24,10 @@ from parity.equivalence import (
     resolution,
     rows_to_settle,
 )
+from parity.joint import Cells
 from parity.ranking import Ranking
 from parity.result import Comparison, Side
-from parity.summary import FINE_BITS, JOINT_BITS, Summary
+from parity.summary import Summary
 from semisync.errors import BadInput
 
 
@@ -27,7 +35,8 @@ class _Model(NamedTuple):
     """One model's bins in use, by rising score."""
 
     bins: np.ndarray  # their numbers
-    counts: np.ndarray  # int64 (label, bins)
+    counts: np.ndarray  # int64 (label, bins): rows
+    mass: np.ndarray  # int64 or float64 (label, bins): rows, or their weights
     ranking: Ranking
     bound: float  # of the AUC's error
 
@@ -36,7 +45,7 @@ def compare_summary(summary: Summary, margin: float = 5e-4) -> Comparison:
     """Is the candidate's AUC within `margin` of the baseline's?
 
     The interval is the normal one of the upper standard error, widened by the certified bound.
-    Score differences are those of the bins' middles, 1/256 of a score apart at most.
+    Score differences are those of the coarse bins' middles.
 
     Raises: BadInput for fewer than two rows of a class; UsageError for the margin.
     """
@@ -48,10 +57,17 @@ def compare_summary(summary: Summary, margin: float = 5e-4) -> Comparison:
             f"there are {positives} positive and {negatives} negative rows; a standard error needs "
             "two rows of each class"
         )
-    old, new = (_model(summary.fine[model]) for model in (0, 1))
+    old, new = (_model(summary, model) for model in (0, 1))
     bound = old.bound + new.bound
     delta = new.ranking.area() - old.ranking.area()
-    error = _paired_error(summary)
+    cells = summary.joint.cells()
+    placed = [_placements(summary, model, cells) for model in (0, 1)]
+    moved = placed[1].values - placed[0].values - delta
+    error = _upper_error(summary, cells, moved, placed[0].doubts + placed[1].doubts, bound)
+    sides = [
+        _side(summary, model, own, _own_error(summary, cells, own, placement))
+        for model, (own, placement) in enumerate(zip((old, new), placed))
+    ]
     interval = normal_interval(delta, error)
     interval = Interval(interval.low - bound, interval.high + bound)
     observations = min(positives, negatives)
@@ -74,70 +90,81 @@ def compare_summary(summary: Summary, margin: float = 5e-4) -> Comparison:
         standard_error=error,
         interval=interval,
         margin=float(margin),
-        baseline=_side(summary, 0, old),
-        candidate=_side(summary, 1, new),
+        baseline=sides[0],
+        candidate=sides[1],
         rows=rows,
         positives=positives,
         standard_error_independent=error,
         clusters=None,
         design_effect=None,
-        weighted=False,
+        weighted=summary.weighted,
         rows_to_settle=rows_to_settle(rows, observations, interval, margin)
         if verdict is Verdict.INCONCLUSIVE and bound < margin / 20
         else None,
         logloss_difference=_loss_difference(summary),
-        score_difference=_score_difference(summary, old, new),
+        score_difference=_score_difference(summary, cells),
         notes=(*notes, *notes_on_few(observations, margin)),
         bound=bound,
     )
 
 
-def _model(fine: np.ndarray) -> _Model:
-    used = np.flatnonzero(fine.any(axis=0))
-    counts = fine[:, used]
-    negatives, positives = (np.concatenate(([0], np.cumsum(of_class))) for of_class in counts)
+def _model(summary: Summary, model: int) -> _Model:
+    used = np.flatnonzero(summary.rows_by_bin[model].any(axis=0))
+    counts, mass = summary.rows_by_bin[model][:, used], summary.mass[model][:, used]
+    negatives, positives = (np.concatenate(([0], np.cumsum(of_class))) for of_class in mass)
     empty = np.zeros(0, np.int64)
-    shared = float((counts[0].astype(float) * counts[1]).sum())
+    shared = float((mass[0].astype(float) * mass[1]).sum())
     bound = shared / (2 * float(positives[-1]) * float(negatives[-1]))
-    return _Model(used, counts, Ranking(empty, empty > 0, positives, negatives), bound)
+    return _Model(used, counts, mass, Ranking(empty, empty > 0, positives, negatives), bound)
 
 
-def _paired_error(summary: Summary) -> float:
-    """The upper standard error of the difference, from the joint cells."""
-    keys, counts = summary.cells()
-    positive = (keys & np.uint64(1)).astype(bool)
-    mask = np.uint64((1 << JOINT_BITS) - 1)
-    shifts = (1 + JOINT_BITS, 1)
-    moved, doubt = np.zeros(len(keys)), np.zeros(len(keys))
-    for model, shift in enumerate(shifts):
-        level = ((keys >> np.uint64(shift)) & mask).astype(np.intp)
-        coarse = summary.fine[model].reshape(2, 1 << JOINT_BITS, -1).sum(axis=2)
-        share = coarse / coarse.sum(axis=1, keepdims=True)
-        below = np.cumsum(share, axis=1) - share / 2
-        placement = np.where(positive, below[0][level], 1 - below[1][level])
-        moved += placement if model else -placement
-        doubt += np.where(positive, share[0][level], share[1][level]) / 2
+class _Placements(NamedTuple):
+    """Of one model, by cell; float64 (cells,)."""
+
+    values: np.ndarray
+    doubts: np.ndarray  # half the mass of the row's bin: how far off the value may be
+
+
+def _placements(summary: Summary, model: int, cells: Cells) -> _Placements:
+    mass = summary.mass[model].reshape(2, COARSE_BINS, 1 << COARSE_BITS).sum(axis=2)
+    share = mass / mass.sum(axis=1, keepdims=True)
+    below = np.cumsum(share, axis=1) - share / 2
+    bins, positive = cells.bins(model), cells.positive
+    values = np.where(positive, below[0][bins], 1 - below[1][bins])
+    return _Placements(values, np.where(positive, share[0][bins], share[1][bins]) / 2)
+
+
+def _upper_error(
+    summary: Summary, cells: Cells, values: np.ndarray, doubts: np.ndarray, slack: float
+) -> float:
+    """What the standard error is at most.
+
+    Args:
+        values: of each cell, less the estimate that they are to vary about.
+        doubts: how far off each may be.
+        slack: how far off the estimate may be.
+    """
     variance = 0.0
-    for of_class in (positive, ~positive):
-        total = float(counts[of_class].sum())
-        weight = counts[of_class] / total
-        mean = float(weight @ moved[of_class])
-        apart = math.sqrt(float(weight @ (moved[of_class] - mean) ** 2))
-        unsure = math.sqrt(float(weight @ doubt[of_class] ** 2))
-        variance += (apart + unsure) ** 2 / (total - 1)
+    for label, of_class in enumerate((~cells.positive, cells.positive)):
+        rows = float(cells.rows[of_class].sum())
+        share = cells.squares[of_class] / float(summary.mass[0, label].sum()) ** 2
+        apart = math.sqrt(float((share * values[of_class] ** 2).sum()))
+        unsure = math.sqrt(float((share * doubts[of_class] ** 2).sum()))
+        unsure += slack * math.sqrt(float(share.sum()))
+        variance += (apart + unsure) ** 2 * rows / (rows - 1)
     return math.sqrt(variance)
 
 
-def _side(summary: Summary, model: int, own: _Model) -> Side:
-    below = [np.cumsum(c) - c / 2 for c in own.counts]
-    placements = below[0] / own.counts[0].sum(), 1 - below[1] / own.counts[1].sum()
-    auc, variance = own.ranking.area(), 0.0
-    for count, placement in zip(own.counts[::-1], placements):
-        total = int(count.sum())
-        variance += float(count @ (placement - auc) ** 2) / total / (total - 1)
+def _own_error(summary: Summary, cells: Cells, own: _Model, placed: _Placements) -> float:
+    """Of a model's AUC; not an upper value, as no verdict rests on it."""
+    values = placed.values - own.ranking.area()
+    return _upper_error(summary, cells, values, np.zeros(len(values)), 0.0)
+
+
+def _side(summary: Summary, model: int, own: _Model, error: float) -> Side:
     return Side(
-        auc=auc,
-        standard_error=math.sqrt(variance),
+        auc=own.ranking.area(),
+        standard_error=error,
         calibration=_calibration(summary, model, own),
         pr_auc=own.ranking.average_precision(),
         gauc=None,
@@ -148,59 +175,38 @@ def _side(summary: Summary, model: int, own: _Model) -> Side:
 
 
 def _calibration(summary: Summary, model: int, own: _Model) -> Optional[Calibration]:
-    if not summary.probabilities:
+    if not summary.losses.probabilities:
         return None
-    rows, positives = summary.rows, summary.positives
-    mean = positives / rows
+    mass, positives = float(own.mass.sum()), float(own.mass[1].sum())
+    mean = positives / mass
     entropy = -mean * math.log(mean) - (1 - mean) * math.log1p(-mean)
-    loss = float(summary.loss_sums[model]) / rows
+    loss = summary.losses.loss(model) / mass
     of_bins = own.counts.sum(axis=0)
-    group = (np.cumsum(of_bins) - of_bins) * ECE_BINS // rows
-    gap = of_bins * middles(own.bins, FINE_BITS) - own.counts[1]
-    ece = float(np.abs(np.bincount(group, gap)).sum()) / rows
-    return Calibration(loss, loss / entropy, float(summary.score_sums[model]) / positives, ece)
+    group = (np.cumsum(of_bins) - of_bins) * ECE_BINS // int(of_bins.sum())
+    gap = own.mass.sum(axis=0) * middles(own.bins) - own.mass[1]
+    ece = float(np.abs(np.bincount(group, gap)).sum()) / mass
+    return Calibration(loss, loss / entropy, summary.losses.scores(model) / positives, ece)
 
 
 def _loss_difference(summary: Summary) -> Optional[MeanDifference]:
-    if not summary.probabilities:
+    if not summary.losses.probabilities:
         return None
-    rows = summary.rows
-    total, squares = (float(value) for value in summary.difference)
-    mean = total / rows
-    error = math.sqrt(max(0.0, squares / rows - mean**2) / (rows - 1))
-    return MeanDifference(mean, error, normal_interval(mean, error))
+    return summary.losses.difference(summary.rows, float(summary.mass[0].sum()))
 
 
-def _score_difference(summary: Summary, old: _Model, new: _Model) -> ScoreDifference:
-    keys, counts = summary.cells()
-    mask = np.uint64((1 << JOINT_BITS) - 1)
-    scores = [
-        middles(((keys >> np.uint64(shift)) & mask).astype(np.int64), JOINT_BITS)
-        for shift in (1 + JOINT_BITS, 1)
-    ]
-    difference = scores[1] - scores[0]
+def _score_difference(summary: Summary, cells: Cells) -> ScoreDifference:
+    counts = cells.rows
+    scores = middles(np.arange(COARSE_BINS), COARSE_BITS)
+    difference = scores[cells.bins(1)] - scores[cells.bins(0)]
     order = np.argsort(np.abs(difference))
     size, before = np.abs(difference)[order], np.cumsum(counts[order])
     places = np.searchsorted(before, np.array([0.5, 0.9, 0.99, 1]) * before[-1])
     p50, p90, p99, most = (float(size[min(i, len(size) - 1)]) for i in places)
     reach = p99 or most or 1.0
-    edges = np.linspace(-reach, reach, BINS + 1)
-    histogram, _ = np.histogram(np.clip(difference, -reach, reach), edges, weights=counts)
-    reached = [np.cumsum(fine.sum(axis=0)) for fine in summary.fine]
+    edges = np.linspace(-reach, reach, DIFFERENCE_BINS + 1)
+    place = (np.clip(difference / reach, -1, 1) + 1) * (DIFFERENCE_BINS / 2)
+    place = np.minimum(place.astype(np.intp), DIFFERENCE_BINS - 1)
+    histogram = np.bincount(place, counts, DIFFERENCE_BINS)
+    reached = [np.cumsum(fine.sum(axis=0)) for fine in summary.rows_by_bin]
     ks = float(np.abs(reached[0] - reached[1]).max()) / summary.rows
     return ScoreDifference(p50, p90, p99, most, None, ks, None, edges, histogram.astype(np.int64))
-
-
-def middles(bins: np.ndarray, bits: int) -> np.ndarray:
-    """float64: the score in the middle of each bin, undoing `parity.ordering.sortable_bits`."""
-    low = bins.astype(np.uint32) << np.uint32(32 - bits)
-    high = low | np.uint32((1 << (32 - bits)) - 1)
-    return (_scores(low) + _scores(high)) / 2
-
-
-def _scores(bits: np.ndarray) -> np.ndarray:
-    sign = np.uint32(1 << 31)
-    back = np.where(bits & sign, bits ^ sign, ~bits)
-    scores = back.astype(np.uint32).view(np.float32).astype(np.float64)
-    largest = float(np.finfo(np.float32).max)
-    return np.nan_to_num(scores, nan=largest, posinf=largest, neginf=-largest)

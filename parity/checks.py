@@ -77,6 +77,16 @@ def check_scores(values: Any, column: Column) -> np.ndarray:
 
 def check_weights(values: Any, positive: np.ndarray, column: Column) -> np.ndarray:
     """float64 (n,), finite and >= 0, with some weight in each class."""
+    weights = check_weight_values(values, column)
+    check_same_length(positive, weights, column)
+    for label, rows in ((1, positive), (0, ~positive)):
+        if not weights[rows].any():
+            raise BadInput(f"{column}: every row with label {label} has weight 0")
+    return weights
+
+
+def check_weight_values(values: Any, column: Column) -> np.ndarray:
+    """float64 (n,), finite and >= 0, of a part of the rows."""
     weights = _vector(values, column)
     _numeric(weights, column)
     weights = np.ascontiguousarray(weights, dtype=np.float64)
@@ -84,10 +94,6 @@ def check_weights(values: Any, positive: np.ndarray, column: Column) -> np.ndarr
     if weights.min() < 0:
         index = int((weights < 0).argmax())
         raise BadInput(f"{column.at(index)} is {weights[index]}; a weight must not be negative")
-    check_same_length(positive, weights, column)
-    for label, rows in ((1, positive), (0, ~positive)):
-        if not weights[rows].any():
-            raise BadInput(f"{column}: every row with label {label} has weight 0")
     return weights
 
 

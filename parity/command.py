@@ -145,12 +145,10 @@ def _report(
 
 def _report_summary(args: argparse.Namespace, names: Dict[str, Any], path: Optional[str]) -> int:
     """The comparison in bounded memory: of one data set, or of merged parts."""
-    from parity import binned, readers, streams
-    from parity.summary import Summary, merged
+    from parity import binned, counts, readers, streams
 
     kept = {
         "--group": args.group,
-        "--weight": args.weight,
         "--day": args.day,
         "--slice": args.slice,
         "--worst": args.worst,
@@ -163,18 +161,20 @@ def _report_summary(args: argparse.Namespace, names: Dict[str, Any], path: Optio
             )
     origin: Dict[str, Any] = {"counted": "in histograms"}
     if path is None:
-        summary = merged([Summary.load(part) for part in args.merge])
+        found = counts.load_all(args.merge)
         origin["parts"] = list(args.merge)
     else:
         if args.candidate is not None:
             raise UsageError("joining two files needs them in memory; raise --memory")
-        summary = streams.summarize(path, readers.ColumnNames(**names), _progress())
+        blocks = streams.blocks(path, readers.ColumnNames(**names), _progress())
+        found = streams.count(blocks, counts.Kind(weighted=args.weight is not None))
         origin["data"] = path
     if args.partial:
-        summary.save(args.partial)
-        print(f"{summary.rows:,} rows, {summary.positives:,} of them positive: {args.partial}")
+        found.save(args.partial)
+        whole = found.whole
+        print(f"{whole.rows:,} rows, {whole.positives:,} of them positive: {args.partial}")
         return 0
-    return _report(args, binned.compare_summary(summary, args.margin), origin, names)
+    return _report(args, binned.compare_summary(found.whole, args.margin), origin, names)
 
 
 def _progress() -> Optional[Callable[[str, int], None]]:

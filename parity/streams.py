@@ -5,21 +5,25 @@ file and the row in that file.
 """
 
 import os
-from typing import Any, Callable, Iterator, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.orc
 import pyarrow.parquet
 
-from parity.checks import Column, check_label_values, check_scores
-from parity.columns import to_numbers
+from parity.checks import Column, check_label_values, check_scores, check_weight_values
+from parity.columns import to_names, to_numbers
+from parity.counts import Counts, Division, Kind
 from parity.readers import ColumnNames
-from parity.summary import Summary
+from parity.rows import Rows
 from parity.tables import chosen, explained, files_of, header, kind_of, read_columns
+from parity.tfrecord import tfrecord_tables
 from semisync.errors import BadInput
 
-BATCH = 1 << 20  # rows
+BATCH = 1 << 16  # rows; a column of them fits the processor's cache
+DIVIDED_BATCH = 1 << 20  # where rows are divided by day or slice, so that no piece is tiny
 
 Progress = Callable[[str, int], None]  # file, rows so far
 
@@ -32,51 +36,106 @@ class Batch(NamedTuple):
     table: pa.Table
 
 
-def batches(path: str, columns: Tuple[str, ...]) -> Iterator[Batch]:
-    """The data set's rows in batches of about a million, in order.
+class Block(NamedTuple):
+    """Checked rows, those of weight 0 left out."""
+
+    rows: Rows  # without clusters
+    numbers: np.ndarray  # int64 (n,): where the rows are in the data set, from 0
+    names: pa.Table  # the columns that name something: days, slices, the group
+
+
+def batches(
+    path: str, numbers: Sequence[str], names: Sequence[str] = (), size: int = BATCH
+) -> Iterator[Batch]:
+    """The data set's rows in batches, in order; of Parquet of `size` rows.
+
+    Args:
+        numbers: columns that hold numbers.
+        names: columns that name something: strings from a text file.
 
     Raises: BadInput as `parity.tables.read_columns`.
     """
     for file in files_of(path):
         skipped = 0
         with explained(file):
-            for table in _tables(file, columns):
+            for table in _tables(file, numbers, names, size):
                 if table.num_rows:
                     yield Batch(file, skipped, table)
                     skipped += table.num_rows
 
 
-def summarize(path: str, names: ColumnNames, progress: Optional[Progress] = None) -> Summary:
-    """Counts a data set that holds the label and both scores (parity.summary).
+def blocks(path: str, names: ColumnNames, progress: Optional[Progress] = None) -> Iterator[Block]:
+    """The checked rows of a data set that holds the label and both scores.
 
     Args:
         progress: called after each batch.
 
     Raises: BadInput, naming file, column and row.
     """
-    wanted = (names.label, names.baseline_score, names.candidate_score)
-    summary, rows = Summary(), 0
-    for batch in batches(path, wanted):
-        label, *scores = (Column(name, batch.file, skipped=batch.skipped) for name in wanted)
-        positive = check_label_values(to_numbers(batch.table[label.name], label), label)
-        summary.add(
-            positive,
-            *(check_scores(to_numbers(batch.table[c.name], c), c) for c in scores),
-        )
-        rows += len(positive)
+    numbers = [names.label, names.baseline_score, names.candidate_score]
+    numbers += [names.weight] if names.weight else []
+    texts = list(dict.fromkeys([*names.parts, *([names.group] if names.group else [])]))
+    seen = 0
+    for batch in batches(path, numbers, texts, DIVIDED_BATCH if texts else BATCH):
+        seen += batch.table.num_rows
+        yield _checked(batch, seen - batch.table.num_rows, names, texts)
         if progress is not None:
-            progress(batch.file, rows)
-    if not rows:
+            progress(batch.file, seen)
+    if not seen:
         raise BadInput(f"{path} has no rows; at least one of each class is needed")
-    return summary
 
 
-def _tables(path: str, columns: Tuple[str, ...]) -> Iterator[pa.Table]:
+def count(found: Iterator[Block], kind: Kind) -> Counts:
+    """Counts the rows, within each day and slice as well."""
+    counts = Counts(kind)
+    np.empty(1 << 24, np.int8)  # once freed, glibc keeps smaller arrays' memory at hand for reuse
+    for block in found:
+        if len(block.rows.positive):
+            divisions = {name: division(block.names[name]) for name in kind.columns}
+            counts.add(block.rows, divisions)
+    return counts
+
+
+def division(names: pa.ChunkedArray) -> Division:
+    """Rows divided by their values, as JSON can hold these."""
+    encoded = names.combine_chunks().dictionary_encode()
+    values = [v if isinstance(v, (int, float)) else str(v) for v in encoded.dictionary.to_pylist()]
+    return Division(values, encoded.indices.to_numpy())
+
+
+def _checked(batch: Batch, before: int, names: ColumnNames, texts: Sequence[str]) -> Block:
+    def column(name: str) -> Column:
+        return Column(name, batch.file, skipped=batch.skipped)
+
+    def numbers(name: str) -> np.ndarray:
+        return to_numbers(batch.table[name], column(name))
+
+    positive = check_label_values(numbers(names.label), column(names.label))
+    scores = [
+        check_scores(numbers(name), column(name))
+        for name in (names.baseline_score, names.candidate_score)
+    ]
+    weights = None
+    if names.weight is not None:
+        weights = check_weight_values(numbers(names.weight), column(names.weight))
+    rows = Rows(positive, scores[0], scores[1], None, weights)
+    table = pa.table({name: to_names(batch.table[name], column(name)) for name in texts})
+    if weights is None or weights.all():
+        return Block(rows, np.arange(before, before + len(positive)), table)
+    kept = np.flatnonzero(weights)
+    return Block(rows.take(kept), before + kept, table.take(kept))
+
+
+def _tables(
+    path: str, numbers: Sequence[str], names: Sequence[str], size: int
+) -> Iterator[pa.Table]:
     kind = kind_of(path)
+    columns = [*numbers, *names]
     if kind == "parquet":
-        file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
+        # Read ahead, what was read would be kept until the end of the file.
+        file = pyarrow.parquet.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
         wanted = chosen(path, file.schema_arrow.names, columns, ())
-        for part in file.iter_batches(BATCH, columns=wanted):
+        for part in file.iter_batches(size, columns=wanted):
             yield pa.Table.from_batches([part])
     elif kind == "orc":
         stripes: Any = pyarrow.orc.ORCFile(path)
@@ -84,26 +143,27 @@ def _tables(path: str, columns: Tuple[str, ...]) -> Iterator[pa.Table]:
         for i in range(stripes.nstripes):
             yield pa.Table.from_batches([stripes.read_stripe(i, columns=wanted)])
     elif kind == "tfrecord":
-        yield read_columns(path, columns, [])  # its rows cost far more to parse than to hold
+        yield from tfrecord_tables(path, list(dict.fromkeys(columns)))
     else:
         wanted = chosen(path, header(path, kind), columns, ())
         try:
-            yield from _text(path, kind, wanted)
+            yield from _text(path, kind, wanted, names)
         except pa.ArrowInvalid:
-            whole = read_columns(path, columns, [])  # reads fields as text, so that `to_numbers`
-            for name in columns:  # can name the row at fault
+            whole = read_columns(path, numbers, names)  # reads fields as text, so that
+            for name in numbers:  # `to_numbers` can name the row at fault
                 to_numbers(whole[name], Column(name, path))
             raise
 
 
-def _text(path: str, separator: str, wanted: Any) -> Iterator[pa.Table]:
+def _text(
+    path: str, separator: str, wanted: Sequence[str], names: Sequence[str]
+) -> Iterator[pa.Table]:
+    types = {name: pa.string() if name in names else pa.float64() for name in wanted}
     reader = pyarrow.csv.open_csv(
         path,
         read_options=pyarrow.csv.ReadOptions(block_size=1 << 24),
         parse_options=pyarrow.csv.ParseOptions(delimiter=separator),
-        convert_options=pyarrow.csv.ConvertOptions(
-            include_columns=wanted, column_types=dict.fromkeys(wanted, pa.float64())
-        ),
+        convert_options=pyarrow.csv.ConvertOptions(include_columns=wanted, column_types=types),
     )
     for part in reader:
         yield pa.Table.from_batches([part])

@@ -6,6 +6,7 @@ with exactly one value. Sources: tensorflow/core/lib/io/record_writer.h, core/ex
 """
 
 import gzip
+import itertools
 import struct
 from typing import Any, BinaryIO, Dict, Iterator, List, Sequence
 
@@ -18,33 +19,55 @@ SUFFIXES = (".tfrecord", ".tfrecords")
 _LONGEST = 1 << 28  # bytes; a longer record is taken for damage
 
 
+_TOGETHER = 1 << 16  # records in a table
+
+
 def read_tfrecord(path: str, wanted: Sequence[str], optional: Sequence[str] = ()) -> pa.Table:
-    """The wanted features, a row a record.
+    """The wanted features, a row a record; raises as `tfrecord_tables`."""
+    tables = list(tfrecord_tables(path, wanted, optional))
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def tfrecord_tables(
+    path: str, wanted: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[pa.Table]:
+    """The wanted features, a row a record, in tables of many records; at least one table.
 
     Raises: BadInput naming file and record (from 1): for damage, for a feature that is not there or
     has other than one value; MissingExtra without google-crc32c.
     """
-    columns: Dict[str, List[Any]] = {name: [] for name in wanted}
     opened: Any = gzip.open if path.lower().endswith(".gz") else open
     with opened(path, "rb") as file:
-        for row, data in enumerate(_records(path, file), 1):
-            found = _example(data, f"{path}: record {row}")
-            for name, values in columns.items():
-                if name in found:
-                    values.append(_single(found[name], f"{path}: column {name!r} in row {row}"))
-                elif name not in optional:
-                    raise BadInput(
-                        f"{path}: record {row} has no feature {name!r}; "
-                        f"it has: {', '.join(sorted(found))}"
-                    )
-                else:
-                    values.append(None)
-    filled = {
-        name: values
-        for name, values in columns.items()
-        if name not in optional or any(value is not None for value in values)
-    }
-    return pa.table({name: _column(path, name, values) for name, values in filled.items()})
+        records = enumerate(_records(path, file), 1)
+        whole = False
+        while not whole:
+            columns: Dict[str, List[Any]] = {name: [] for name in wanted}
+            for row, data in itertools.islice(records, _TOGETHER):
+                _append(columns, data, path, row, optional)
+            whole = len(columns[wanted[0]]) < _TOGETHER
+            yield pa.table(
+                {
+                    name: _column(path, name, values)
+                    for name, values in columns.items()
+                    if name not in optional or any(value is not None for value in values)
+                }
+            )
+
+
+def _append(
+    columns: Dict[str, List[Any]], data: bytes, path: str, row: int, optional: Sequence[str]
+) -> None:
+    """Adds one record's values to the columns."""
+    found = _example(data, f"{path}: record {row}")
+    for name, values in columns.items():
+        if name in found:
+            values.append(_single(found[name], f"{path}: column {name!r} in row {row}"))
+        elif name not in optional:
+            raise BadInput(
+                f"{path}: record {row} has no feature {name!r}; it has: {', '.join(sorted(found))}"
+            )
+        else:
+            values.append(None)
 
 
 def _records(path: str, file: BinaryIO) -> Iterator[bytes]:

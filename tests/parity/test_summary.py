@@ -7,12 +7,17 @@ import pyarrow as pa
 import pyarrow.orc
 import pyarrow.parquet
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import parity
 from parity.binned import compare_summary
+from parity.bins import BINS, COARSE_BINS, COARSE_BITS, bins_of, middles
+from parity.counts import Counts, Kind, load_all
 from parity.readers import ColumnNames
-from parity.streams import summarize
-from parity.summary import Summary, merged
+from parity.rows import Rows
+from parity.streams import blocks, count
+from parity.summary import Summary
 from semisync.cli import main
 from semisync.errors import BadInput
 from tests.parity.test_readers import write
@@ -32,21 +37,54 @@ def sample(rows=60_000, noise=0.1, seed=0, kind="probability"):
     return labels, old.astype(np.float32), new.astype(np.float32)
 
 
-def counted(*columns):
-    summary = Summary()
-    summary.add(*columns)
+def counted(positive, old, new, weights=None):
+    summary = Summary(weighted=weights is not None)
+    summary.add(positive, old, new, weights)
     return summary
 
 
+def summarize(path, names=ONE):
+    return count(blocks(path, names), Kind()).whole
+
+
+@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1))
+def test_bins_rise_with_the_score_and_hold_it_in_their_middle(scores):
+    scores = np.sort(np.array(scores, np.float32))
+    bins = bins_of(scores)
+    assert (np.diff(bins) >= 0).all()
+    other_sign = np.where(scores != 0, BINS - 1 - bins, bins)
+    assert (bins_of(-scores) == other_sign).all()
+    assert (bins_of(scores * np.float64(1)) == bins).all()
+    usual = (np.abs(scores) >= 2.0**-24) & (np.abs(scores) < 2**8)
+    assert middles(bins)[usual] == pytest.approx(scores[usual].astype(float), rel=2.0**-15)
+    coarse = middles(bins >> COARSE_BITS, COARSE_BITS)[usual]
+    assert coarse == pytest.approx(scores[usual].astype(float), rel=2.0**-7)
+
+
+def test_bins_cover_every_score():
+    largest, least = np.finfo(np.float32).max, np.finfo(np.float32).smallest_subnormal
+    scores = np.array([-largest, -1, -least, -0.0, 0, least, 0.5, 256, largest])
+    bins = bins_of(scores)
+    assert bins[3] == bins[4]
+    assert bins.min() >= 0
+    assert bins.max() < BINS
+    assert (bins_of(np.array([1e300, -1e300])) >> COARSE_BITS < COARSE_BINS).all()
+    edges = middles(np.arange(COARSE_BINS), COARSE_BITS)
+    assert (np.diff(edges) > 0).all()
+    assert np.isfinite(edges).all()
+
+
 @pytest.mark.parametrize("kind", ["probability", "logit", "tied"])
-@pytest.mark.parametrize("noise", [0.001, 0.1, 2])
-def test_bound_and_error_are_on_the_safe_side(kind, noise):
+@pytest.mark.parametrize(("noise", "weighted"), [(0.001, False), (0.1, True), (2, False)])
+def test_bound_and_error_are_on_the_safe_side(kind, noise, weighted):
     columns = sample(noise=noise, kind=kind)
-    exact, found = parity.compare(*columns), compare_summary(counted(*columns))
+    weights = np.random.default_rng(5).exponential(size=len(columns[0])) if weighted else None
+    exact = parity.compare(*columns, weights=weights)
+    found = compare_summary(counted(*columns, weights))
     assert abs(found.delta - exact.delta) <= found.bound + 1e-15
     assert exact.standard_error <= found.standard_error
     if kind != "tied":  # rows of one score share a bin, and the bound cannot know that they tie
-        assert found.bound < 2e-4
+        assert found.bound < 1e-5
         assert found.standard_error < exact.standard_error + 6e-5
     assert found.interval.low <= exact.interval.low + 1e-12
     assert found.interval.high >= exact.interval.high - 1e-12
@@ -59,9 +97,13 @@ def test_bound_and_error_are_on_the_safe_side(kind, noise):
     assert found.score_difference.ks == pytest.approx(exact.score_difference.ks, abs=2e-3)
 
 
-def test_figures_of_probabilities_are_exact_sums():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_figures_of_probabilities_are_exact_sums(weighted):
     columns = sample()
-    exact, found = parity.compare(*columns), compare_summary(counted(*columns))
+    weights = np.random.default_rng(5).exponential(size=len(columns[0])) if weighted else None
+    exact = parity.compare(*columns, weights=weights)
+    found = compare_summary(counted(*columns, weights))
+    assert found.weighted is weighted
     for name in ("logloss", "ne", "pcoc"):
         ours = getattr(found.baseline.calibration, name)
         assert ours == pytest.approx(getattr(exact.baseline.calibration, name), rel=1e-9)
@@ -72,16 +114,23 @@ def test_figures_of_probabilities_are_exact_sums():
     assert compare_summary(counted(*sample(kind="logit"))).baseline.logloss is None
 
 
-def test_parts_add_up_to_the_whole_whatever_their_sizes(tmp_path):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_parts_add_up_to_the_whole_whatever_their_sizes(tmp_path, weighted):
     columns = sample()
+    if weighted:  # sums of powers of two are exact, in any order
+        columns = (*columns, 2.0 ** np.random.default_rng(1).integers(-3, 3, len(columns[0])))
     whole = counted(*columns)
     paths = []
     for i, rows in enumerate((slice(0, 10), slice(10, 31_000), slice(31_000, None))):
+        part = Counts(Kind(weighted))
+        taken = [column[rows] for column in columns]
+        part.add(Rows(*taken[:3], None, *taken[3:]), {})
         paths.append(str(tmp_path / f"{i}.part"))
-        counted(*(column[rows] for column in columns)).save(paths[-1])
-    parts = merged([Summary.load(path) for path in paths[::-1]])
-    assert (parts.fine == whole.fine).all()
-    for ours, theirs in zip(parts.cells(), whole.cells()):
+        part.save(paths[-1])
+    parts = load_all(paths[::-1]).whole
+    assert (parts.rows_by_bin == whole.rows_by_bin).all()
+    assert (parts.mass == whole.mass).all()
+    for ours, theirs in zip(parts.joint.cells(), whole.joint.cells()):
         assert (ours == theirs).all()
     one, other = (compare_summary(summary).to_json() for summary in (parts, whole))
     assert (one["delta"], one["interval"], one["bound"]) == (
@@ -96,24 +145,26 @@ def test_many_small_batches_are_one_large_one():
     pieces = Summary()
     for start in range(0, 5000, 7):
         pieces.add(*(column[start : start + 7] for column in columns))
-    for ours, theirs in zip(pieces.cells(), counted(*columns).cells()):
+    for ours, theirs in zip(pieces.joint.cells(), counted(*columns).joint.cells()):
         assert (ours == theirs).all()
 
 
 @pytest.mark.parametrize("damage", [lambda d: d[:-40], lambda d: b"no", lambda d: b""])
 def test_a_damaged_part_is_refused(tmp_path, damage):
     path = tmp_path / "a.part"
-    counted(*sample(rows=100)).save(str(path))
+    part = Counts(Kind())
+    part.add(Rows(*sample(rows=100)), {})
+    part.save(str(path))
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(BadInput, match="a.part is not a partial result"):
-        Summary.load(str(path))
+        Counts.load(str(path))
 
 
 def test_a_bound_too_wide_for_the_margin_gives_no_verdict():
     columns = sample(rows=400_000, noise=1e-4)
     assert compare_summary(counted(*columns), 5e-3).verdict == "EQUIVALENT"
-    wide = compare_summary(counted(*columns), 1e-4)
-    assert wide.bound > 1e-4 / 20
+    wide = compare_summary(counted(*columns), 2e-5)
+    assert wide.bound > 2e-5 / 20
     assert wide.verdict == "INCONCLUSIVE"
     assert "more than a twentieth of the margin" in " ".join(wide.notes)
 
@@ -122,8 +173,8 @@ def test_a_bound_too_wide_for_the_margin_gives_no_verdict():
 def test_streams_of_every_format_count_the_same(tmp_path, name):
     labels, old, new = sample(rows=300)
     table = pa.table({"y": labels.astype(int), "a": old.astype(float), "b": new.astype(float)})
-    found = summarize(write(tmp_path / name, table), ONE)
-    assert (found.fine == counted(labels, old, new).fine).all()
+    found = summarize(write(tmp_path / name, table))
+    assert (found.rows_by_bin == counted(labels, old, new).rows_by_bin).all()
 
 
 @pytest.mark.parametrize(
@@ -145,7 +196,7 @@ def test_a_bad_value_is_named_by_its_row_in_its_file(
     columns[column][1499] = value
     pyarrow.parquet.write_table(pa.table(columns), tmp_path / "d" / "2.parquet")
     with pytest.raises(BadInput, match=f"2.parquet: {sentence}"):
-        summarize(str(tmp_path / "d"), ONE)
+        summarize(str(tmp_path / "d"))
 
 
 def test_partial_results_merge_on_the_command_line(tmp_path, monkeypatch, capsys):

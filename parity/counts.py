@@ -1,0 +1,170 @@
+"""A data set's counts (parity.summary), as a whole and within each day or slice, and their file.
+
+Counts of parts add up. A part's file holds the bins in use; it says whether rows are weighted and
+which columns divide them, which must be the same in all parts that are merged.
+"""
+
+import io
+import json
+import pathlib
+import zipfile
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from parity.rows import Rows
+from parity.summary import Summary
+from semisync.errors import BadInput
+from semisync.files import write_bytes
+
+FORMAT = 2  # of the file
+MOST_VALUES = 400  # of all dividing columns; each takes some megabytes
+
+Value = Union[int, float, str]  # of a day or a slice
+
+
+class Kind(NamedTuple):
+    """What is counted; the same in parts that add up."""
+
+    weighted: bool = False
+    day: Optional[str] = None  # the columns' names
+    slices: Tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> Tuple[str, ...]:
+        """The dividing columns, once each."""
+        return tuple(dict.fromkeys([*self.slices, *([self.day] if self.day else [])]))
+
+
+class Division(NamedTuple):
+    """One column that divides the rows: row i has the value values[codes[i]]."""
+
+    values: Sequence[Value]
+    codes: np.ndarray  # int (n,)
+
+
+class Counts:
+    """Counts of all rows, and of those of each value of each dividing column."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.whole = Summary(kind.weighted)
+        self.within: Dict[str, Dict[Value, Summary]] = {name: {} for name in kind.columns}
+
+    def add(self, rows: Rows, divisions: Dict[str, Division]) -> None:
+        """Counts checked rows, with a division by each column."""
+        self.whole.add(*_columns(rows))
+        for name, (values, codes) in divisions.items():
+            order = np.argsort(codes, kind="stable")
+            edges = np.searchsorted(codes[order], np.arange(len(values) + 1))
+            for i, value in enumerate(values):
+                chosen = order[edges[i] : edges[i + 1]]
+                self._of(name, value).add(*_columns(rows.take(chosen)))
+
+    def merge(self, other: "Counts") -> None:
+        """Adds another part's rows; `kind` must be the same."""
+        self.whole.merge(other.whole)
+        for name, of_values in other.within.items():
+            for value, summary in of_values.items():
+                self._of(name, value).merge(summary)
+
+    def save(self, path: str) -> None:
+        """Writes the bins in use to a file, whole or not at all."""
+        values = {name: list(of_values) for name, of_values in self.within.items()}
+        header = {"format": FORMAT, **self.kind._asdict(), "values": values}
+        arrays: Dict[str, Any] = {
+            f"{i}/{name}": array
+            for i, summary in enumerate(self._summaries())
+            for name, array in summary.arrays().items()
+        }
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, header=np.array(json.dumps(header)), **arrays)
+        pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, buffer.getvalue())
+
+    @classmethod
+    def load(cls, path: str) -> "Counts":
+        """Reads what `save` wrote.
+
+        Raises: BadInput for a file that is not there, damaged, or not such counts.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as data:
+                held: Dict[str, np.ndarray] = {name: data[name] for name in data.files}
+            header = json.loads(str(held.get("header", '{"format": 1}')))
+            if header["format"] != FORMAT:
+                raise BadInput(f"it has format {header['format']}, but {FORMAT} is expected")
+            found = cls(Kind(header["weighted"], header["day"], tuple(header["slices"])))
+            for name, values in header["values"].items():
+                for value in values:
+                    found._of(name, value)
+            for i, summary in enumerate(found._summaries()):
+                summary.merge(Summary.from_arrays(_under(held, f"{i}/"), found.kind.weighted))
+        except BadInput as error:
+            raise BadInput(f"{path} is of no use: {error}; make it again") from error
+        except (
+            OSError,
+            AttributeError,
+            EOFError,
+            IndexError,
+            KeyError,
+            TypeError,
+            ValueError,
+            zipfile.BadZipFile,
+        ) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise BadInput(
+                f"{path} is not a partial result of semisync parity, or is damaged: {reason}"
+            ) from error
+        return found
+
+    def _of(self, name: str, value: Value) -> Summary:
+        summaries = self.within[name]
+        if value not in summaries:
+            if sum(map(len, self.within.values())) >= MOST_VALUES:
+                raise BadInput(
+                    f"the columns {', '.join(self.within)} have more than {MOST_VALUES} values, "
+                    "and each takes megabytes of counts; divide by fewer, or raise --memory to "
+                    "compare exactly"
+                )
+            summaries[value] = Summary(self.kind.weighted)
+        return summaries[value]
+
+    def _summaries(self) -> Iterator[Summary]:
+        yield self.whole
+        for of_values in self.within.values():
+            yield from of_values.values()
+
+
+def load_all(paths: Sequence[str]) -> Counts:
+    """The counts of all rows of the parts in these files.
+
+    Raises: BadInput as `Counts.load`, and for parts that do not fit together.
+    """
+    whole = Counts.load(paths[0])
+    for path in paths[1:]:
+        part = Counts.load(path)
+        if part.kind != whole.kind:
+            raise BadInput(
+                f"{path} was made with {_options(part.kind)}, {paths[0]} with "
+                f"{_options(whole.kind)}; parts must be made alike"
+            )
+        whole.merge(part)
+    return whole
+
+
+def _columns(
+    rows: Rows,
+) -> Tuple[np.ndarray, np.ndarray, np.ndarray, Optional[np.ndarray]]:
+    return rows.positive, rows.baseline, rows.candidate, rows.weights
+
+
+def _under(held: Dict[str, np.ndarray], prefix: str) -> Dict[str, np.ndarray]:
+    return {name[len(prefix) :]: held[name] for name in held if name.startswith(prefix)}
+
+
+def _options(kind: Kind) -> str:
+    given = ["--weight"] if kind.weighted else []
+    given += [f"--day {kind.day}"] if kind.day else []
+    given += [f"--slice {' '.join(kind.slices)}"] if kind.slices else []
+    return ", ".join(given) or "neither --weight, --day nor --slice"
