@@ -20,9 +20,11 @@ fused      whether TorchRec's fused kernels compute the same, given to apply_opt
 from __future__ import annotations
 
 import json
+import os
 from typing import Any, Dict, Optional, Set, Tuple
 
 from migrate.manifest import Manifest, TableSummary
+from semisync.errors import BadInput
 
 SCHEMA = "semisync.model/1"
 FILE = "model.json"
@@ -76,6 +78,21 @@ def model_config(manifest: Manifest) -> Dict[str, Any]:
 def to_json(manifest: Manifest) -> str:
     """The text of `model.json`."""
     return json.dumps(model_config(manifest), indent=1, ensure_ascii=False) + "\n"
+
+
+def read_model(directory: str) -> Dict[str, Any]:
+    """The model config in `directory`; BadInput where there is none."""
+    path = os.path.join(os.fspath(directory), FILE)
+    try:
+        with open(path, encoding="utf-8") as file:
+            config = json.load(file)
+    except (OSError, ValueError) as error:
+        raise BadInput(
+            f"{path} cannot be read ({error}); give a directory that `semisync convert` wrote"
+        ) from error
+    if not isinstance(config, dict) or config.get("schema") != SCHEMA:
+        raise BadInput(f"{path} is not a model config of schema {SCHEMA}")
+    return config
 
 
 def _optimizer(table: TableSummary, names: Set[str]) -> Optional[Dict[str, Any]]:

@@ -9,7 +9,8 @@ dense = dense_variables("converted")                  # {TensorFlow's name: tens
 load_optimizer(optimizers.Ftrl(ebc.parameters(), lr=0.1), dict(ebc.named_parameters()), "converted")
 """
 
-from migrate.torchrec.building import build, build_optimizer, read_model
+from migrate.models import read_model
+from migrate.torchrec.building import build, build_optimizer
 from migrate.torchrec.loading import dense_variables, load, load_optimizer
 from migrate.torchrec.modules import embedding_bag_collection
 from migrate.torchrec.placement import constraints

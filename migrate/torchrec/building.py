@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
-import os
 from typing import Any, Dict, List, Mapping, Optional, Union
 
 import torch
@@ -12,7 +10,6 @@ from torchrec.modules.embedding_configs import EmbeddingBagConfig, EmbeddingConf
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
-from migrate.models import FILE, SCHEMA
 from migrate.torchrec.embeddings import (
     Config,
     Embeddings,
@@ -21,24 +18,9 @@ from migrate.torchrec.embeddings import (
     table_weights,
 )
 from migrate.torchrec.modules import data_type
-from semisync.errors import BadInput, UsageError
+from semisync.errors import UsageError
 
 _POOLINGS = {"sum": PoolingType.SUM, "mean": PoolingType.MEAN}
-
-
-def read_model(directory: str) -> Dict[str, Any]:
-    """The model config in `directory`; BadInput where there is none."""
-    path = os.path.join(os.fspath(directory), FILE)
-    try:
-        with open(path, encoding="utf-8") as file:
-            config = json.load(file)
-    except (OSError, ValueError) as error:
-        raise BadInput(
-            f"{path} cannot be read ({error}); give a directory that `semisync convert` wrote"
-        ) from error
-    if not isinstance(config, dict) or config.get("schema") != SCHEMA:
-        raise BadInput(f"{path} is not a model config of schema {SCHEMA}")
-    return config
 
 
 def build(
