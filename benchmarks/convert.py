@@ -1,25 +1,27 @@
 """Converting a checkpoint against copying its bytes, and against the naive way.
 
-    python benchmarks/convert.py [--mb N] [--repeats N] [--workers N] [--dir DIR] [--json FILE]
+    python benchmarks/convert.py [--mb N] [--repeats N] [--workers N] [--cold] [--dir DIR] ...
 
 For each kind of source (plain: one piece; sliced: 8 partitions, div; mod: 8 partitions whose rows
 are dealt out) of N MB, a table and its Adagrad slot, in turn and repeated:
 
     cp       `cp` of the data file, then fsync of the copy
     convert  migrate.convert(..., verify=False): crc32c checked, SHA-256 made, files synced
-    verified migrate.convert as it is by default, both sides read again and compared
+    verified migrate.convert as it is by default, both sides read again and compared in every bit
     naive    TensorFlow's reader into memory, rows put in order, torch.save, fsync
 
-Each runs in a process of its own; the clock starts when the interpreter has imported what it needs,
-and memory is the peak above that; worker processes are given as they are, interpreter and imports
-included. The source is in the page cache for all, as it has just been written. Prints a Markdown
-table: median [smallest, largest] seconds, the seconds of processor time that they took of all
-cores, and the ratio of the bytes a second to those of cp in the same round.
+1. Each runs in a process of its own; the clock starts when the interpreter has imported what it
+   needs. Every other round goes through the ways backwards.
+2. Memory is the largest resident set after that moment minus the one at that moment: the kernel's
+   mark (VmHWM) is reset in between. The threads of a conversion share it; it has no other process.
+3. The source is in the page cache for all; with --cold it is dropped from it before each.
+4. What a way left to write back is on the disk before the next one begins.
+
+Prints a Markdown table: median [smallest, largest] seconds, the seconds of processor time that they
+took of all cores, and the ratio of the bytes a second to those of cp in the same round.
 """
 
 import argparse
-import contextlib
-import glob
 import json
 import os
 import platform
@@ -28,10 +30,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 DIM, PARTS = 64, 8
+DATA = ".data-00000-of-00001"
 SOURCES = ("plain", "sliced", "mod")
 WAYS = ("cp", "convert", "verified", "naive")
 
@@ -57,19 +59,28 @@ def write_source(prefix, kind, megabytes):
     tf.raw_ops.SaveV2(prefix=prefix, tensor_names=names, shape_and_slices=specs, tensors=values)
 
 
-def peak(process="self"):
-    """Largest resident set of a process so far, in MiB."""
-    with open(f"/proc/{process}/status") as status:
-        return int(status.read().split("VmHWM:")[1].split()[0]) / 1024
+def resident(mark):
+    """VmRSS, the resident set of this process, or VmHWM, the largest so far, in MiB."""
+    with open("/proc/self/status") as status:
+        return int(status.read().split(mark + ":")[1].split()[0]) / 1024
 
 
-def watch_children(seen):
-    """Appends the peak of each child now and then: getrusage's begins with the parent's own."""
-    while True:
-        time.sleep(0.05)
-        for path in glob.glob("/proc/self/task/*/children"):
-            with contextlib.suppress(OSError, IndexError), open(path) as children:
-                seen.extend(peak(child) for child in children.read().split())
+class Measured:
+    """Seconds, processor seconds of this process and of its children that have ended, and MiB that
+    the block added to the resident set at most."""
+
+    def __enter__(self):
+        with open("/proc/self/clear_refs", "w") as marks:
+            marks.write("5")  # the largest resident set so far becomes the one of now
+        self._memory, self._cpu, self._start = resident("VmRSS"), processor(), time.perf_counter()
+        return self
+
+    def __exit__(self, *_):
+        self.figures = {
+            "seconds": time.perf_counter() - self._start,
+            "cpu": processor() - self._cpu,
+            "memory": resident("VmHWM") - self._memory,
+        }
 
 
 def processor():
@@ -84,11 +95,10 @@ def sync(path):
 
 
 def run_cp(prefix, kind, out, workers):
-    source = prefix + ".data-00000-of-00001"
-    start, cpu = time.perf_counter(), processor()
-    subprocess.run(["cp", source, out], check=True)
-    sync(out)
-    return time.perf_counter() - start, 0.0, processor() - cpu
+    with Measured() as measured:
+        subprocess.run(["cp", prefix + DATA, out], check=True)
+        sync(out)
+    return measured.figures
 
 
 def run_convert(prefix, kind, out, workers, verify=False):
@@ -99,13 +109,11 @@ def run_convert(prefix, kind, out, workers, verify=False):
     from migrate.targets import dcp  # noqa: F401
 
     strategy = None if kind == "plain" else {"sliced": "div"}.get(kind, kind)
-    before = peak()
-    start, cpu = time.perf_counter(), processor()
-    with migrate.open_checkpoint(prefix) as checkpoint:
-        plan = migrate.plan(checkpoint, tables="^table$", partition_strategy=strategy)
-    migrate.convert(plan, out, verify=verify, workers=workers or None)
-    seconds = time.perf_counter() - start
-    return seconds, peak() - before, processor() - cpu
+    with Measured() as measured:
+        with migrate.open_checkpoint(prefix) as checkpoint:
+            plan = migrate.plan(checkpoint, tables="^table$", partition_strategy=strategy)
+        migrate.convert(plan, out, verify=verify, workers=workers or None)
+    return measured.figures
 
 
 def run_verified(prefix, kind, out, workers):
@@ -117,37 +125,41 @@ def run_naive(prefix, kind, out, workers):
     import tensorflow as tf
     import torch
 
-    before = peak()
-    start, cpu = time.perf_counter(), processor()
-    reader = tf.train.load_checkpoint(prefix)
-    state = {}
-    for name in ("table", "table/Adagrad"):
-        values = reader.get_tensor(name)
-        if kind == "mod":
-            sizes = [len(part) for part in np.array_split(np.empty(len(values)), PARTS)]
-            ordered = np.empty_like(values)
-            for part, begin in enumerate(np.cumsum([0, *sizes[:-1]])):
-                ordered[part::PARTS] = values[begin : begin + sizes[part]]
-            values = ordered
-        state[name] = torch.from_numpy(values)
-    torch.save(state, out)
-    sync(out)
-    return time.perf_counter() - start, peak() - before, processor() - cpu
+    with Measured() as measured:
+        reader = tf.train.load_checkpoint(prefix)
+        state = {}
+        for name in ("table", "table/Adagrad"):
+            values = reader.get_tensor(name)
+            if kind == "mod":
+                sizes = [len(part) for part in np.array_split(np.empty(len(values)), PARTS)]
+                ordered = np.empty_like(values)
+                for part, begin in enumerate(np.cumsum([0, *sizes[:-1]])):
+                    ordered[part::PARTS] = values[begin : begin + sizes[part]]
+                values = ordered
+            state[name] = torch.from_numpy(values)
+        torch.save(state, out)
+        sync(out)
+    return measured.figures
 
 
 def child(way, prefix, kind, out, workers):
     """Runs one way and prints its figures."""
-    seen = [0.0]
-    threading.Thread(target=watch_children, args=(seen,), daemon=True).start()
-    seconds, memory, cpu = globals()["run_" + way](prefix, kind, out, int(workers))
-    figures = {"seconds": seconds, "cpu": cpu, "memory": memory, "of_worker": max(seen)}
-    print(json.dumps(figures))
+    print(json.dumps(globals()["run_" + way](prefix, kind, out, int(workers))))
 
 
-def measure(way, prefix, kind, folder, workers):
+def drop_from_cache(path):
+    """Makes the next reader of `path` wait for the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
+
+
+def measure(way, prefix, kind, folder, args):
     out = os.path.join(folder, "out")
-    command = [sys.executable, __file__, "--child", way, prefix, kind, out, str(workers)]
+    command = [sys.executable, __file__, "--child", way, prefix, kind, out, str(args.workers)]
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    if args.cold:
+        drop_from_cache(prefix + DATA)
     done = subprocess.run(
         command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
     )
@@ -155,7 +167,7 @@ def measure(way, prefix, kind, folder, workers):
         shutil.rmtree(out)
     else:
         os.remove(out)
-    os.sync()  # what one way left to write back is not the next one's burden
+    os.sync()
     return json.loads(done.stdout)
 
 
@@ -175,14 +187,16 @@ def main():
     parser.add_argument("--workers", type=int, default=0, help="0: as many as convert chooses")
     parser.add_argument("--sources", nargs="*", default=SOURCES, choices=SOURCES)
     parser.add_argument("--ways", nargs="*", default=WAYS, choices=WAYS, help="cp is always one")
+    parser.add_argument("--cold", action="store_true", help="read the source from the disk")
     parser.add_argument("--dir", help="where to work: the disk that is measured")
     parser.add_argument("--json", help="where to write the raw figures")
     args = parser.parse_args()
     ways = [way for way in WAYS if way in (*args.ways, "cp")]
     print(f"{platform.platform()}, {os.cpu_count()} processors; {args.mb} MB a source, ", end="")
-    print(f"{args.workers or 'default'} workers, {args.repeats} repeats\n")
-    print("| source | way | seconds | cpu s | MB/s | x cp | peak MiB above imports | worker MiB |")
-    print("|---|---|---|---|---|---|---|---|")
+    print(f"{args.workers or 'default'} workers, {args.repeats} repeats, ", end="")
+    print("source from the disk\n" if args.cold else "source in the page cache\n")
+    print("| source | way | seconds | cpu s | MB/s | x cp | peak MiB above imports |")
+    print("|---|---|---|---|---|---|---|")
     results = {}
     for kind in args.sources:
         with tempfile.TemporaryDirectory(dir=args.dir) as folder:
@@ -194,8 +208,8 @@ def main():
             subprocess.run([sys.executable, "-c", code], check=True, stderr=subprocess.DEVNULL)
             os.sync()
             rounds = [
-                {way: measure(way, prefix, kind, folder, args.workers) for way in ways}
-                for _ in range(args.repeats)
+                {way: measure(way, prefix, kind, folder, args) for way in ways[:: (-1) ** number]}
+                for number in range(args.repeats)
             ]
         results[kind] = rounds
         for way in ways:
@@ -204,9 +218,8 @@ def main():
             memory = max(one[way]["memory"] for one in rounds)
             speed = args.mb / statistics.median(seconds)
             cpu = statistics.median(one[way]["cpu"] for one in rounds)
-            worker = max(one[way]["of_worker"] for one in rounds)
             cells = [kind, way, spread(seconds), f"{cpu:.2f}", f"{speed:.0f}", spread(ratios)]
-            cells += [f"{memory:.0f}", f"{worker:.0f}"]
+            cells.append(f"{memory:.0f}")
             print("| " + " | ".join(cells) + " |", flush=True)
     if args.json:
         with open(args.json, "w") as file:

@@ -1,14 +1,14 @@
 """Carrying out a plan: stream a checkpoint's tensors into a torch checkpoint.
 
-Memory is bounded by three chunks of at most 16 MiB (one row at least) a process, whatever the size
-of a table, for nothing is kept that has been written:
+Memory is bounded, a few MiB a thread (32 where rows are dealt out from very many partitions),
+whatever the size of a table, for nothing is kept that has been written:
 
 1. The plan is checked against the checkpoint before anything is written (`migrate.agreement`).
 2. The target lays itself out: it gives every chunk of every tensor its place in a file, and writes
    what stands between them (`migrate.regions`, `migrate.targets`).
-3. The chunks are grouped into parts of 128 MiB. One process, or several (`migrate.workers`), read,
-   check, transform, hash and write them, in any order; rows come in the order of the ids, however
-   they lie in the partitions of the source (`migrate.parts`).
+3. The chunks are grouped into parts of 64 MiB. Threads read, check, transform, hash and write
+   them, in any order; rows come in the order of the ids, however they lie in the partitions of the
+   source (`migrate.parts`).
 4. Each finished part is synced to the disk and entered in a journal (`migrate.job`). What kill -9
    leaves can be resumed: the parts in the journal are not written again.
 5. When all parts are there, the crc32c of every stored piece is put together from those of its
@@ -24,13 +24,12 @@ import itertools
 import math
 import os
 from types import ModuleType
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import numpy
 
 from migrate import job as jobs
 from migrate import models
-from migrate import workers as processes
 from migrate.agreement import check_plan
 from migrate.items import Item, items
 from migrate.job import Job
@@ -43,6 +42,7 @@ from migrate.sources.bundle import Checkpoint, open_checkpoint
 from migrate.static import trained_bytes
 from migrate.targets import TARGETS
 from migrate.targets.staging import refuse_existing, staged
+from migrate.threads import default_count
 from migrate.transforms import LOSSY, Loss
 from semisync.errors import BadInput, SemisyncError, UsageError
 
@@ -62,9 +62,9 @@ def convert(
 
     out: absent or an empty directory; it appears when it is complete. target: "dcp" or
     "safetensors". progress: called with (bytes done, bytes in all) as the work goes on. workers:
-    processes that read and write, 1 is this one alone; without it one for each 256 MB, at most one
-    a processor and at most four. resume: go on with a conversion of the same plan that was
-    interrupted, where there is one. verify: read both sides again and compare them.
+    threads that read, write and compare; without it one a processor, at most four. resume: go on
+    with a conversion of the same plan that was interrupted, where there is one. verify: read both
+    sides again and compare them.
     Raises UsageError for a target that is not known, an `out` that holds something or an
     interrupted conversion that is not to be resumed, BadInput where plan and checkpoint do not fit
     or the checkpoint is damaged, SemisyncError where what was written does not verify.
@@ -90,15 +90,14 @@ def convert(
             )
             jobs.begin(directory, job)
             _prepare(directory, layout)
-            count = workers or _workers(sum(layout.files.values()))
-            runs = _carry_out(checkpoint, job, directory, count, progress)
+            runs = _carry_out(checkpoint, job, directory, workers or default_count(), progress)
             check_source(checkpoint, todo, runs)
             format_.finish(directory, todo, layout)
             manifest = _manifest(plan, target, checkpoint, todo, runs)
             _write_text(directory, FILE, manifest.to_json())
             _write_text(directory, models.FILE, models.to_json(manifest))
             if verify:
-                _verify(checkpoint, manifest, directory)
+                _verify(checkpoint, manifest, directory, workers)
             jobs.remove(directory)
             return manifest
 
@@ -108,20 +107,17 @@ def _write_text(directory: str, name: str, text: str) -> None:
         file.write(text)
 
 
-def _verify(checkpoint: Checkpoint, manifest: Manifest, directory: str) -> None:
+def _verify(
+    checkpoint: Checkpoint, manifest: Manifest, directory: str, workers: Optional[int]
+) -> None:
     from migrate.verification import compare
 
-    result = compare(checkpoint, manifest, directory)
+    result = compare(checkpoint, manifest, directory, workers=workers)
     if not result.verified:
         raise SemisyncError(
             f"what was written is not what {checkpoint.prefix} holds: {result.differences[0]}; "
             "nothing was kept; check the disk and the memory, and convert again"
         )
-
-
-def _workers(nbytes: int) -> int:
-    """How many processes are worth their start, about a third of a second."""
-    return max(1, min(nbytes // (256 << 20), os.cpu_count() or 1, 4))
 
 
 def _lay_out(format_: ModuleType, todo: List[Item], checkpoint: Checkpoint) -> Layout:
@@ -155,12 +151,8 @@ def _carry_out(
     """Writes what the journal lacks; the runs of all parts, by item and row."""
     done = jobs.finished(directory)
     todo = [number for number in range(len(job.parts)) if number not in done]
-    records: Iterator[Record]
-    if workers == 1 or len(todo) < 2:
-        numbered = [(number, job.parts[number]) for number in todo]
-        records = write_parts(checkpoint, job.items, numbered, directory)
-    else:
-        records = processes.run(directory, todo, min(workers, len(todo)))
+    numbered = ((number, job.parts[number]) for number in todo)
+    records = write_parts(checkpoint, job.items, numbered, directory, workers)
     total = sum(item.nbytes for item in job.items)
     written = sum(_bytes(record, job) for record in done.values())
     for record in jobs.append(directory, records):

@@ -1,8 +1,8 @@
 """What a conversion wrote: `manifest.json` beside the data.
 
 The target formats carry no checksum of their own; the manifest has the SHA-256 of each tensor's
-bytes (row-major, little-endian, rows in the order of the ids), in pieces of up to 128 MiB so that
-several processes can write and check them, and for each the tensor it came from. It also keeps
+bytes (row-major, little-endian, rows in the order of the ids), in pieces of up to 64 MiB so that
+several can be written and checked at a time, and for each the tensor it came from. It also keeps
 what a state dict has no place for: scalars, notes, what was dropped.
 """
 

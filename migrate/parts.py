@@ -1,12 +1,13 @@
 """Carrying out parts of a conversion: read, transform, hash, write, sync, report.
 
-1. The rows of a region are read while those of the region before are hashed and written.
-2. A part is reported (`Record`) when its files are synced to the disk, while the next is worked on.
+1. A part is worked on by one thread, in blocks that stay in the processor's cache while they are
+   read, checked, transformed, hashed and written.
+2. A part is reported (`Record`) when its files are synced to the disk, while others are worked on.
 3. A record has the SHA-256 of each run of rows, for the manifest, and the crc32c of the bytes read
    of each stored piece: the pieces are checked when all their ranges are in (`check_source`), for
    no reader of a part of a piece can.
 
-Memory: three regions at a time, whatever the size of a table.
+Memory: a thread has a block, or two where rows are dealt out, whatever the size of a table.
 """
 
 from __future__ import annotations
@@ -14,17 +15,24 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
+from functools import partial
+from itertools import groupby
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Sequence, Set, Tuple
 
 import numpy
 
-from migrate.ahead import one_ahead
 from migrate.items import Item
 from migrate.manifest import Piece
-from migrate.regions import Part, Region
-from migrate.sources.bundle import Checkpoint, Span
+from migrate.regions import CHUNK_BYTES, Part, Region
+from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
+from migrate.sources.info import TensorInfo, partitions
+from migrate.sources.rows import Span
+from migrate.threads import PerThread, in_threads
 from migrate.transforms import Loss, apply
+
+BLOCK_BYTES = 1 << 20
+_READ_BYTES = 64 << 10  # of a partition at a time, where rows are dealt out from many
 
 
 @dataclass
@@ -47,67 +55,86 @@ class Record(NamedTuple):
 def write_parts(
     checkpoint: Checkpoint,
     items: Sequence[Item],
-    parts: Sequence[Tuple[int, Part]],
+    parts: Iterable[Tuple[int, Part]],
     directory: str,
+    workers: int = 1,
 ) -> Iterator[Record]:
-    """Writes `parts` (number, regions) into the files of `directory`; yields each when synced."""
-    with _Files(directory) as files:
-        for record, names in one_ahead(_written(checkpoint, items, parts, files)):
-            files.sync(names)
-            yield record
+    """Writes `parts` (number, regions) into the files of `directory` in `workers` threads; yields
+    each when it is synced, in any order."""
+    with PerThread(lambda: _Files(checkpoint, directory)) as files:
+        write = partial(_write_part, files, items)
+        for written in in_threads(write, parts, workers):
+            _sync(directory, {name for _, names in written for name in names})
+            for record, _ in written:
+                yield record
 
 
-def _written(
-    checkpoint: Checkpoint,
-    items: Sequence[Item],
-    parts: Sequence[Tuple[int, Part]],
-    files: _Files,
-) -> Iterator[Tuple[Record, Set[str]]]:
-    for number, part in parts:
-        runs = [_write_run(checkpoint, items, run, files) for run in _runs(part)]
-        yield Record(number, runs), {region.file for region in part}
+def _sync(directory: str, names: Set[str]) -> None:
+    """Waits until what was written to these files is on the disk."""
+    for name in names:
+        descriptor = os.open(os.path.join(directory, name), os.O_WRONLY)
+        try:
+            os.fdatasync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
-def _runs(part: Part) -> Iterator[List[Region]]:
-    """The regions of one item after the other."""
-    run: List[Region] = []
-    for region in part:
-        if run and run[-1].item != region.item:
-            yield run
-            run = []
-        run.append(region)
-    if run:
-        yield run
+def _write_part(
+    files: PerThread[_Files], items: Sequence[Item], numbered: Tuple[int, Part]
+) -> Tuple[Record, Set[str]]:
+    """Writes one part; returns what was done, and the files that are to be synced."""
+    number, part = numbered
+    runs = [
+        _write_run(files.get(), items, list(run))
+        for _, run in groupby(part, key=lambda region: region.item)
+    ]
+    return Record(number, runs), {region.file for region in part}
 
 
-def _write_run(
-    checkpoint: Checkpoint, items: Sequence[Item], regions: List[Region], files: _Files
-) -> Run:
-    item = items[regions[0].item]
-    first, rows = regions[0].first, sum(region.rows for region in regions)
-    run = Run(regions[0].item, Piece(first, rows, ""))
+def _write_run(files: _Files, items: Sequence[Item], regions: List[Region]) -> Run:
+    item, first = items[regions[0].item], regions[0].first
+    run = Run(regions[0].item, Piece(first, sum(region.rows for region in regions), ""))
     digest = hashlib.sha256()
-    chunks = _values(checkpoint, item, slice(first, first + rows), regions[0].rows, run)
-    if len(regions) > 1:
-        chunks = one_ahead(chunks)
-    for values, region in zip(chunks, regions):  # chunks first, so that zip runs it to its end
+    for region, start, values in _values(files.checkpoint, item, regions, run):
         data = values.reshape(-1).view(numpy.uint8).data
         digest.update(data)
-        files.write(region, data)
+        files.write(region.file, region.offset + start * item.row_bytes, data)
     run.piece.sha256 = digest.hexdigest()
     return run
 
 
 def _values(
-    checkpoint: Checkpoint, item: Item, rows: slice, rows_per_region: int, run: Run
-) -> Iterator[numpy.ndarray]:
-    """The item's rows as the target has them, region by region."""
+    checkpoint: Checkpoint, item: Item, regions: List[Region], run: Run
+) -> Iterator[Tuple[Region, int, numpy.ndarray]]:
+    """The item's rows as the target has them, a block at a time: (region, first row in it, rows).
+
+    An array is good until the next one.
+    """
     if item.value is not None:
-        yield numpy.full(1, item.value, BY_NAME[item.dtype].array)
+        yield regions[0], 0, numpy.full(1, item.value, BY_NAME[item.dtype].array)
         return
-    chunks = checkpoint.chunks(item.source, rows_per_region, item.interleave, rows, run.spans)
-    for _, values in chunks:
-        yield apply(item.transform, values, item.dtype, run.loss)
+    reader = checkpoint.reader(item.source, item.interleave, run.piece.first)
+    rows, buffer = _block(checkpoint[item.source], item)
+    for region in regions:
+        for start in range(0, region.rows, rows):
+            values = buffer[: min(rows, region.rows - start)]
+            reader.fill(values)
+            yield region, start, apply(item.transform, values, item.dtype, run.loss)
+    run.spans = reader.spans()
+
+
+def _block(info: TensorInfo, item: Item) -> Tuple[int, numpy.ndarray]:
+    """Rows that are worked on at a time, and an array for them."""
+    dealt = partitions(info) if item.interleave else 1
+    row_bytes = max(info.nbytes // item.rows, 1)
+    size = min(max(BLOCK_BYTES, dealt * _READ_BYTES), CHUNK_BYTES)
+    rows = max(size // row_bytes, 1)
+    if rows > dealt:
+        rows -= rows % dealt  # whole turns
+    array = BY_NAME[info.dtype].array
+    assert array is not None  # the plan was checked: torch has the type
+    shape = info.shape or (1,)
+    return rows, numpy.empty((min(rows, shape[0]), *shape[1:]), array)
 
 
 def check_source(checkpoint: Checkpoint, items: Sequence[Item], runs: Sequence[Run]) -> None:
@@ -124,9 +151,10 @@ def check_source(checkpoint: Checkpoint, items: Sequence[Item], runs: Sequence[R
 
 
 class _Files:
-    """The files of the target, opened when first written to."""
+    """What one thread has open: the checkpoint, and the target's files when first written to."""
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, checkpoint: Checkpoint, directory: str) -> None:
+        self.checkpoint = checkpoint.reopened()
         self._directory = directory
         self._open: Dict[str, int] = {}
 
@@ -134,19 +162,14 @@ class _Files:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.checkpoint.close()
         while self._open:
             os.close(self._open.popitem()[1])
 
-    def write(self, region: Region, data: memoryview) -> None:
-        """Writes the bytes of `region`."""
-        if region.file not in self._open:
-            path = os.path.join(self._directory, region.file)
-            self._open[region.file] = os.open(path, os.O_WRONLY)
+    def write(self, name: str, offset: int, data: memoryview) -> None:
+        """Writes `data` into the file from byte `offset` on."""
+        if name not in self._open:
+            self._open[name] = os.open(os.path.join(self._directory, name), os.O_WRONLY)
         done = 0
         while done < len(data):
-            done += os.pwrite(self._open[region.file], data[done:], region.offset + done)
-
-    def sync(self, names: Set[str]) -> None:
-        """Waits until what was written to these files is on the disk."""
-        for name in names:
-            os.fdatasync(self._open[name])
+            done += os.pwrite(self._open[name], data[done:], offset + done)

@@ -15,7 +15,7 @@ from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 from migrate.items import Item
 
 CHUNK_BYTES = 16 << 20
-PART_BYTES = 128 << 20
+PART_BYTES = 64 << 20
 FILE_BYTES = 4 << 30
 
 

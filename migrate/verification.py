@@ -19,7 +19,10 @@ import hashlib
 import os
 import random
 from dataclasses import dataclass, field
-from typing import Iterator, List, Optional, Tuple
+from functools import partial
+from itertools import chain
+from operator import itemgetter
+from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy
 import torch
@@ -30,6 +33,7 @@ from migrate.sources.bundle import Checkpoint, open_checkpoint
 from migrate.sources.dtypes import BFLOAT16, BY_NAME
 from migrate.sources.info import row_blocks
 from migrate.targets.reading import Reader, open_target
+from migrate.threads import PerThread, default_count, in_threads
 from semisync.errors import BadInput, UsageError
 
 CONFIDENCE = 0.95
@@ -64,27 +68,54 @@ class Verification:
         """Whether nothing differs."""
         return not self.differences
 
+    def add(self, other: Verification) -> None:
+        """Takes in what was found in further rows."""
+        self.rows += other.rows
+        self.hashes += other.hashes
+        self.differing_rows += other.differing_rows
+        for sentence in other.differences:
+            self.differs(sentence)
+
     def differs(self, sentence: str) -> None:
         """Notes a difference."""
         if len(self.differences) < _MAX_NAMED:
             self.differences.append(sentence)
 
 
-def verify(prefix: str, directory: str, sample: Optional[int] = None) -> Verification:
+class Share(NamedTuple):
+    """What one thread compares at a time: rows first..first+rows of a tensor.
+
+    sha256: of their bytes in the target, as the manifest has it; None where rows are drawn.
+    """
+
+    written: Written
+    first: int
+    rows: int
+    sha256: Optional[str]
+
+
+def verify(
+    prefix: str, directory: str, sample: Optional[int] = None, workers: Optional[int] = None
+) -> Verification:
     """Compares the converted `directory` with the checkpoint `prefix`, row by row, slot by slot.
 
-    sample: rows of each tensor to draw at random; all without it. Raises BadInput where the
-    manifest or the checkpoint cannot be read; whatever else is wrong is a difference.
+    sample: rows of each tensor to draw at random; all without it. workers: threads; without it
+    one a processor, at most four. Raises BadInput where the manifest or the checkpoint cannot be
+    read; whatever else is wrong is a difference.
     """
     if sample is not None and sample < 1:
         raise UsageError(f"sample is {sample}, expected at least one row")
     directory = os.fspath(directory)
     with open_checkpoint(prefix) as checkpoint:
-        return compare(checkpoint, read_manifest(directory), directory, sample)
+        return compare(checkpoint, read_manifest(directory), directory, sample, workers)
 
 
 def compare(
-    checkpoint: Checkpoint, manifest: Manifest, directory: str, sample: Optional[int] = None
+    checkpoint: Checkpoint,
+    manifest: Manifest,
+    directory: str,
+    sample: Optional[int] = None,
+    workers: Optional[int] = None,
 ) -> Verification:
     """As `verify`, for an open checkpoint."""
     result = Verification(checkpoint.prefix, directory, sample)
@@ -96,13 +127,30 @@ def compare(
         return result
     for extra in sorted(set(reader.tensors) - {written.fqn for written in manifest.tensors}):
         result.differs(f"{extra!r} is in the target, but not in the manifest")
+    shares: List[Share] = []
     for written in manifest.tensors:
         if _check_kind(checkpoint, written, reader, result):
-            try:
-                _compare_tensor(checkpoint, written, reader, result)
-            except BadInput as error:
-                result.differs(f"{written.fqn!r}: {error}")
+            shares += _shares(written, result)
+    with PerThread(lambda: _Sides(checkpoint, reader)) as sides:
+        compare_one = partial(_compare_share, sides, result)
+        found = in_threads(compare_one, enumerate(shares), workers or default_count())
+        for _, one in sorted(chain.from_iterable(found), key=itemgetter(0)):
+            result.add(one)
     return result
+
+
+class _Sides:
+    """What one thread has open."""
+
+    def __init__(self, checkpoint: Checkpoint, reader: Reader) -> None:
+        self.checkpoint = checkpoint.reopened()
+        self.reader = reader.reopened()
+
+    def __enter__(self) -> _Sides:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.checkpoint.close()
 
 
 def _check_accounts(checkpoint: Checkpoint, manifest: Manifest, result: Verification) -> None:
@@ -141,35 +189,57 @@ def _check_kind(
     return True
 
 
-def _compare_tensor(
-    checkpoint: Checkpoint, written: Written, reader: Reader, result: Verification
-) -> None:
+def _shares(written: Written, result: Verification) -> Iterator[Share]:
+    """What is to be compared of a tensor: the pieces that the manifest has hashes of, or, for a
+    sample, some rows."""
     rows = written.shape[0] if written.shape else 1
     result.tensors += 1
     if result.sample is not None and result.sample < rows:
-        drawn = sorted(random.SystemRandom().sample(range(rows), result.sample))
         result.bound = max(result.bound, 1 - (1 - CONFIDENCE) ** (1 / result.sample))
-        for row in drawn:
-            _compare_rows(checkpoint, written, reader, row, 1, result)
+        yield Share(written, 0, rows, None)
         return
-    row_bytes = max(checkpoint[written.source].nbytes // max(rows, 1), 1)
     expected = 0
     for piece in written.pieces:
         if piece.first != expected:
             break
         expected += piece.rows
-        digest = hashlib.sha256()
-        for first, count in _blocks(piece.first, piece.rows, row_bytes):
-            found = _compare_rows(checkpoint, written, reader, first, count, result)
-            digest.update(found.data)
-        result.hashes += 1
-        if digest.hexdigest() != piece.sha256:
-            result.differs(
-                f"{written.fqn!r}, rows {piece.first} to {piece.first + piece.rows - 1}: SHA-256 "
-                f"{digest.hexdigest()}, the manifest has {piece.sha256}"
-            )
+        yield Share(written, piece.first, piece.rows, piece.sha256)
     if expected != rows and all(written.shape):
         result.differs(f"{written.fqn!r}: the manifest has hashes of {expected} of {rows} rows")
+
+
+def _compare_share(
+    sides: PerThread[_Sides], whole: Verification, numbered: Tuple[int, Share]
+) -> Tuple[int, Verification]:
+    """(number of the share, what was found in it)"""
+    number, share = numbered
+    found = Verification(whole.source, whole.directory, whole.sample)
+    try:
+        if share.sha256 is None:
+            assert whole.sample is not None
+            drawn = random.SystemRandom().sample(range(share.rows), whole.sample)
+            for row in sorted(drawn):
+                _compare_rows(sides.get(), share.written, row, 1, found)
+        else:
+            _compare_all(sides.get(), share, found)
+    except BadInput as error:
+        found.differs(f"{share.written.fqn!r}: {error}")
+    return number, found
+
+
+def _compare_all(sides: _Sides, share: Share, result: Verification) -> None:
+    written, digest = share.written, hashlib.sha256()
+    rows = written.shape[0] if written.shape else 1
+    row_bytes = max(sides.checkpoint[written.source].nbytes // max(rows, 1), 1)
+    for first, count in _blocks(share.first, share.rows, row_bytes):
+        found = _compare_rows(sides, written, first, count, result)
+        digest.update(found.data)
+    result.hashes += 1
+    if digest.hexdigest() != share.sha256:
+        result.differs(
+            f"{written.fqn!r}, rows {share.first} to {share.first + share.rows - 1}: SHA-256 "
+            f"{digest.hexdigest()}, the manifest has {share.sha256}"
+        )
 
 
 def _blocks(first: int, rows: int, row_bytes: int) -> Iterator[Tuple[int, int]]:
@@ -179,23 +249,18 @@ def _blocks(first: int, rows: int, row_bytes: int) -> Iterator[Tuple[int, int]]:
 
 
 def _compare_rows(
-    checkpoint: Checkpoint,
-    written: Written,
-    reader: Reader,
-    first: int,
-    count: int,
-    result: Verification,
+    sides: _Sides, written: Written, first: int, count: int, result: Verification
 ) -> numpy.ndarray:
     """Compares these rows; returns the target's bytes, [rows, bytes a row]."""
-    found = _bytes(reader.rows(written.fqn, first, count))
-    expected = _expected(checkpoint, written, first, count)
+    found = _bytes(sides.reader.rows(written.fqn, first, count))
+    expected = _expected(sides.checkpoint, written, first, count)
     result.rows += count
     if written.transform == "row_mean":
         values, means = (one.view(numpy.float32)[:, 0] for one in (found, _bytes(expected)))
         different = ~numpy.isclose(values, means, rtol=2.0**-22, atol=0.0, equal_nan=True)
     else:
         wanted = _bytes(expected)
-        if numpy.array_equal(found, wanted):
+        if _equal(found, wanted):
             return found
         different = (found != wanted).any(axis=1)
     if different.any():
@@ -206,6 +271,13 @@ def _compare_rows(
             f"differ from {written.source!r}, the first is row {row}"
         )
     return found
+
+
+def _equal(found: numpy.ndarray, wanted: numpy.ndarray) -> bool:
+    """Whether the bytes are the same, compared eight at a time where they are many."""
+    if found.nbytes % 8 == 0 and found.shape == wanted.shape:
+        found, wanted = (one.reshape(-1).view(numpy.uint64) for one in (found, wanted))
+    return numpy.array_equal(found, wanted)
 
 
 def _bytes(rows: torch.Tensor) -> numpy.ndarray:
@@ -249,9 +321,9 @@ def _source_rows(checkpoint: Checkpoint, written: Written, first: int, count: in
     ids = numpy.arange(first, first + count)
     out = numpy.empty((count, *info.shape[1:]), BY_NAME[info.dtype].array)
     for part, (start, _) in enumerate(blocks):
-        mine = ids % len(blocks) == part
-        if mine.any():
-            local = ids[mine] // len(blocks)
+        mine = slice((part - first) % len(blocks), count, len(blocks))
+        local = ids[mine] // len(blocks)
+        if len(local):
             rows = slice(start + int(local[0]), start + int(local[-1]) + 1)
             out[mine] = checkpoint.read(name, rows=rows)
     return _tensor(out)

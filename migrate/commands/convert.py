@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--workers",
         type=int,
         metavar="N",
-        help="processes that write; default one for each 256 MB, at most one a processor and four",
+        help="threads that read, write and compare; default one a processor, at most four",
     )
     parser.add_argument(
         "--resume", action="store_true", help="go on with a conversion that was interrupted"

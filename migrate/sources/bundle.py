@@ -18,6 +18,7 @@ Invariants
 
 from __future__ import annotations
 
+import copy
 import os
 from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -29,6 +30,7 @@ from migrate.sources.entries import Piece, Tensor, read_index, volume
 from migrate.sources.files import index_path, of_saved_model, size_of, v1_tables
 from migrate.sources.info import Slice, TensorInfo, row_blocks
 from migrate.sources.remote import is_remote
+from migrate.sources.rows import RowReader, Span, box, skipped
 from migrate.sources.shards import PieceStream, Shards, check
 from migrate.sources.strings import StringStream
 from migrate.sources.v1 import SliceStream, Tables, read_v1
@@ -40,6 +42,10 @@ _USUAL_STRING = 64  # bytes that an element counts for before its length is know
 
 class Bundle(Shards):
     """The data files of a tensor bundle, with a stream of values for each stored piece."""
+
+    def reopened(self) -> Bundle:
+        """The same with files of its own."""
+        return Bundle(self._prefix, self._count, self.big_endian, self.checksums)
 
     def stream(
         self, piece: Piece, dtype: DType, where: str, skip: int = 0
@@ -54,7 +60,6 @@ class Bundle(Shards):
 
 Store = Union[Bundle, Tables]
 Stream = Union[PieceStream, StringStream, SliceStream]
-Span = Tuple[int, int, int, int]  # piece, first byte, bytes, crc32c
 
 
 class Checkpoint(Mapping[str, TensorInfo]):
@@ -118,7 +123,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
             begin = max(piece.start[0], first)
             end = min(piece.start[0] + piece.shape[0], last)
             stream = self._stream(piece, name, (begin - piece.start[0]) * volume(piece.shape[1:]))
-            stream.fill(out[_columns(piece, slice(begin - first, end - first, 1))])
+            stream.fill(out[box(piece, slice(begin - first, end - first))])
         return out if tensor.shape else out.reshape(())
 
     def verify(self, name: str) -> None:
@@ -149,47 +154,50 @@ class Checkpoint(Mapping[str, TensorInfo]):
         rows_per_chunk: int,
         interleave: bool = False,
         rows: Optional[slice] = None,
-        spans: Optional[List[Span]] = None,
     ) -> Iterator[Tuple[int, numpy.ndarray]]:
         """Yields (first row, rows) from front to back; every stored piece is verified.
 
         name: a tensor; a scalar counts as one row. rows_per_chunk: at most this many rows a
         chunk. interleave: deal the rows out from the P partitions in turn, as partition
         strategy "mod" did: row r of partition p comes out as row r * P + p. rows: of what comes
-        out, these alone; pieces that lie in them in part are not verified. spans: gets what was
-        read of each piece when the iteration ends, for `check_spans`.
+        out, these alone; pieces that lie in them in part are not verified.
         Raises BadInput for damaged or missing data; a wrong crc32c shows when the last row of a
         piece has been read, so nothing is to be trusted before the iteration has ended.
         """
-        tensor = self._tensor(name)
-        dtype = _array_type(tensor, name)
         if rows_per_chunk < 1:
             raise UsageError(f"rows_per_chunk is {rows_per_chunk}, expected at least 1")
-        pieces = [_with_rows(piece) for piece in tensor.pieces]
+        tensor = self._tensor(name)
+        dtype = _array_type(tensor, name)
         shape = tensor.shape or (1,)
         start, end = _range(rows, shape, name)
-        blocks = row_blocks(self[name], name) if interleave else []
-        streams = []
-        for piece, stored in zip(pieces, tensor.pieces):
-            skip = _share(piece, start, end, blocks)[0]
-            streams.append(self._stream(stored, name, skip * volume(piece.shape[1:])))
+        reader = self.reader(name, interleave, start)
         for first in range(start, end, rows_per_chunk):
-            last = min(first + rows_per_chunk, end)
-            out = numpy.empty((last - first,) + shape[1:], dtype)
-            for piece, stream in zip(pieces, streams):
-                target = _share(piece, first, last, blocks)[1]
-                stream.fill(out[_columns(piece, target)])
+            out = numpy.empty((min(rows_per_chunk, end - first),) + shape[1:], dtype)
+            reader.fill(out)
             yield first, out
-        if spans is not None:
-            spans += [
-                (index, *stream.span())
-                for index, stream in enumerate(streams)
-                if isinstance(stream, PieceStream)
-            ]
+
+    def reader(self, name: str, interleave: bool = False, first: int = 0) -> RowReader:
+        """What reads the rows of `name` from row `first` on into arrays of the caller's.
+
+        As `chunks`, and for one thread at a time; `spans` tells what it read.
+        """
+        pieces = [_with_rows(piece) for piece in self._tensor(name).pieces]
+        blocks = row_blocks(self[name], name) if interleave else []
+        streams = [
+            self._stream(piece, name, skipped(piece, first, blocks) * volume(piece.shape[1:]))
+            for piece in pieces
+        ]
+        return RowReader(pieces, streams, first, blocks)
+
+    def reopened(self) -> Checkpoint:
+        """The same checkpoint with files of its own, for another thread; to be closed too."""
+        other = copy.copy(self)
+        other._store = self._store.reopened()
+        return other
 
     def check_spans(self, name: str, spans: Sequence[Span]) -> None:
-        """That `spans`, which `chunks` noted for all rows of `name` range by range, have together
-        the crc32c of every stored piece; BadInput where they have not.
+        """That the `spans` of readers, which together read all rows of `name`, have the crc32c of
+        every stored piece; BadInput where they have not.
 
         What is no PieceStream, strings and V1, is checked as it is read.
         """
@@ -273,25 +281,3 @@ def _range(rows: Optional[slice], shape: Sequence[int], name: str) -> Tuple[int,
 def _with_rows(piece: Piece) -> Piece:
     """A scalar as one row."""
     return piece if piece.shape else piece._replace(start=(0,), shape=(1,))
-
-
-def _columns(piece: Piece, rows: slice) -> Tuple[slice, ...]:
-    rest = zip(piece.start[1:], piece.shape[1:])
-    return (rows,) + tuple(slice(start, start + size) for start, size in rest)
-
-
-def _share(
-    piece: Piece, first: int, last: int, blocks: Sequence[Tuple[int, int]]
-) -> Tuple[int, slice]:
-    """What `piece` has of the rows first..last: its own first row of them, and their places.
-
-    blocks: all partitions, where rows are dealt out from them in turn; else empty.
-    """
-    if blocks:
-        parts = len(blocks)
-        part = blocks.index((piece.start[0], piece.shape[0]))
-        begin = -((part - first) // parts)  # the division rounds up
-        return begin, slice(begin * parts + part - first, last - first, parts)
-    begin = min(max(piece.start[0], first), last)
-    end = max(min(piece.start[0] + piece.shape[0], last), begin)
-    return max(begin - piece.start[0], 0), slice(begin - first, end - first, 1)

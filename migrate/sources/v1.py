@@ -52,6 +52,12 @@ class Tables:
         while self._open:
             self._open.popitem()[1].close()
 
+    def reopened(self) -> Tables:
+        """The same with files of its own."""
+        other = Tables(self.paths)
+        other._keys = self._keys
+        return other
+
     def table(self, shard: int) -> Table:
         """The table `shard`, opened."""
         if shard not in self._open:

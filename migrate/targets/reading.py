@@ -6,6 +6,7 @@ DCP is kept at a time, so that rows in order cost one read each.
 
 from __future__ import annotations
 
+import copy
 import glob
 import io
 import json
@@ -37,6 +38,10 @@ class Reader(Protocol):
 
     def rows(self, fqn: str, first: int, count: int) -> torch.Tensor:
         """Rows first..first+count. BadInput where they cannot be read."""
+        ...
+
+    def reopened(self) -> Reader:
+        """The same for another thread."""
         ...
 
 
@@ -87,20 +92,52 @@ class DcpReader:
             raise BadInput(f"{fqn!r} has {rows} of the rows {first} to {first + count - 1}")
         return found[0] if len(found) == 1 else torch.cat(found)
 
+    def reopened(self) -> DcpReader:
+        """The same with a chunk of its own."""
+        return copy.copy(self)
+
     def _chunk(self, fqn: str, start: int, where: Any) -> torch.Tensor:
         if self._kept[:2] != (fqn, start):
             path = os.path.join(self._directory, where.relative_path)
             try:
-                with open(path, "rb") as file:
-                    file.seek(where.offset)
-                    data = io.BytesIO(file.read(where.length))
-                tensor = torch.load(data, map_location="cpu", weights_only=True)
+                with open(path, "rb", buffering=0) as file:
+                    view = io.BufferedReader(_View(file, where.offset, where.length))
+                    tensor = torch.load(view, map_location="cpu", weights_only=True)
             except Exception as error:  # torch raises whatever its unpickler does
                 raise BadInput(
                     f"{path}, chunk at byte {where.offset}: {' '.join(str(error).split())}"
                 ) from error
             self._kept = (fqn, start, tensor if tensor.dim() else tensor.reshape(1))
         return self._kept[2]
+
+
+class _View(io.RawIOBase):
+    """Part of a file, as a file."""
+
+    def __init__(self, file: io.FileIO, start: int, length: int) -> None:
+        self._file, self._start, self._length = file, start, length
+        self._position = 0
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def seekable(self) -> bool:
+        """True."""
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """As of any file."""
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._length}
+        self._position = base[whence] + offset
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        """Straight into `buffer`, which may be a tensor's."""
+        left = memoryview(buffer).cast("B")[: max(self._length - self._position, 0)]
+        count = os.preadv(self._file.fileno(), [left], self._start + self._position)
+        self._position += count
+        return count
 
 
 class SafetensorsReader:
@@ -137,6 +174,10 @@ class SafetensorsReader:
             data = bytearray(file.read(count * row))
         tensor = torch.frombuffer(data, dtype=getattr(torch, stored.dtype))
         return tensor.reshape(count, *shape[1:])
+
+    def reopened(self) -> SafetensorsReader:
+        """This one: every call opens its file."""
+        return self
 
 
 def _array(stored: Stored) -> numpy.dtype:

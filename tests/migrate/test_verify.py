@@ -134,10 +134,10 @@ def test_a_conversion_that_wrote_wrong_bytes_is_not_kept(
 ):
     original = parts._Files.write
 
-    def wrong(self, region, data):
+    def wrong(self, name, offset, data):
         copy = bytearray(data)
         copy[0] ^= 1
-        original(self, region, memoryview(copy))
+        original(self, name, offset, memoryview(copy))
 
     monkeypatch.setattr(parts._Files, "write", wrong)
     plan = make_plan(tf2_checkpoints / "sgd")
