@@ -2,11 +2,14 @@
 
     parity.auc(labels, scores)                      one model's AUC, exact, ties counted half
     parity.compare(labels, baseline, candidate)     two models on the same rows -> Comparison
-    parity.write_report(comparison, directory)      report.html for people, report.json for a CI
+    parity.write_report(comparison, directory)      report.html for people, others for a CI
+    parity.plot.interval(comparison), .roc, .days   its figures, one by one
 
-Importing the package needs numpy alone; `parity.readers` needs pyarrow.
+Importing the package needs numpy alone; `parity.readers` needs pyarrow, figures and reports need
+matplotlib.
 """
 
+from parity import plot
 from parity.area import auc
 from parity.comparison import compare
 from parity.equivalence import Verdict
@@ -28,6 +31,7 @@ __all__ = [
     "compare_days",
     "compare_runs",
     "compare_slices",
+    "plot",
     "report_section",
     "stylesheet",
     "tf1_compat_auc",

@@ -11,9 +11,15 @@ from typing import NamedTuple, Optional
 import numpy as np
 
 from parity.agreement import BINS as DIFFERENCE_BINS
-from parity.agreement import ScoreDifference
+from parity.agreement import ScoreDifference, joint_scores
 from parity.bins import COARSE_BINS, COARSE_BITS, middles
-from parity.calibration import ECE_BINS, Calibration, MeanDifference
+from parity.calibration import (
+    ECE_BINS,
+    Calibration,
+    MeanDifference,
+    Reliability,
+    reliability_of_sums,
+)
 from parity.comparison import check_margin, notes_on_few
 from parity.equivalence import (
     Interval,
@@ -162,30 +168,39 @@ def _own_error(summary: Summary, cells: Cells, own: _Model, placed: _Placements)
 
 
 def _side(summary: Summary, model: int, own: _Model, error: float) -> Side:
+    fit = _reliability(summary, own)
     return Side(
         auc=own.ranking.area(),
         standard_error=error,
-        calibration=_calibration(summary, model, own),
+        calibration=_calibration(summary, model, own, fit),
         pr_auc=own.ranking.average_precision(),
         gauc=None,
         tf1_compat_auc=None,
         tied_pairs=int((own.counts[0] * own.counts[1]).sum()),
         curve=own.ranking.curve(),
+        reliability=fit,
     )
 
 
-def _calibration(summary: Summary, model: int, own: _Model) -> Optional[Calibration]:
+def _reliability(summary: Summary, own: _Model) -> Optional[Reliability]:
     if not summary.losses.probabilities:
+        return None
+    of_bins, mass = own.counts.sum(axis=0), own.mass.sum(axis=0)
+    group = (np.cumsum(of_bins) - of_bins) * ECE_BINS // int(of_bins.sum())
+    columns = (mass, mass * middles(own.bins), own.mass[1])
+    return reliability_of_sums(*(np.bincount(group, column) for column in columns))
+
+
+def _calibration(
+    summary: Summary, model: int, own: _Model, fit: Optional[Reliability]
+) -> Optional[Calibration]:
+    if fit is None:
         return None
     mass, positives = float(own.mass.sum()), float(own.mass[1].sum())
     mean = positives / mass
     entropy = -mean * math.log(mean) - (1 - mean) * math.log1p(-mean)
     loss = summary.losses.loss(model) / mass
-    of_bins = own.counts.sum(axis=0)
-    group = (np.cumsum(of_bins) - of_bins) * ECE_BINS // int(of_bins.sum())
-    gap = own.mass.sum(axis=0) * middles(own.bins) - own.mass[1]
-    ece = float(np.abs(np.bincount(group, gap)).sum()) / mass
-    return Calibration(loss, loss / entropy, summary.losses.scores(model) / positives, ece)
+    return Calibration(loss, loss / entropy, summary.losses.scores(model) / positives, fit.ece)
 
 
 def _loss_difference(summary: Summary) -> Optional[MeanDifference]:
@@ -196,8 +211,9 @@ def _loss_difference(summary: Summary) -> Optional[MeanDifference]:
 
 def _score_difference(summary: Summary, cells: Cells) -> ScoreDifference:
     counts = cells.rows
-    scores = middles(np.arange(COARSE_BINS), COARSE_BITS)
-    difference = scores[cells.bins(1)] - scores[cells.bins(0)]
+    middle = middles(np.arange(COARSE_BINS), COARSE_BITS)
+    old, new = (middle[cells.bins(model)] for model in (0, 1))
+    difference = new - old
     order = np.argsort(np.abs(difference))
     size, before = np.abs(difference)[order], np.cumsum(counts[order])
     places = np.searchsorted(before, np.array([0.5, 0.9, 0.99, 1]) * before[-1])
@@ -209,4 +225,15 @@ def _score_difference(summary: Summary, cells: Cells) -> ScoreDifference:
     histogram = np.bincount(place, counts, DIFFERENCE_BINS)
     reached = [np.cumsum(fine.sum(axis=0)) for fine in summary.rows_by_bin]
     ks = float(np.abs(reached[0] - reached[1]).max()) / summary.rows
-    return ScoreDifference(p50, p90, p99, most, None, ks, None, edges, histogram.astype(np.int64))
+    return ScoreDifference(
+        p50,
+        p90,
+        p99,
+        most,
+        logit=None,
+        ks=ks,
+        spearman=None,
+        edges=edges,
+        counts=histogram.astype(np.int64),
+        joint=joint_scores(old, new, summary.losses.probabilities, counts),
+    )

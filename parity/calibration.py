@@ -10,7 +10,7 @@ All means are weighted where there are weights. They exist only for probabilitie
 """
 
 import math
-from typing import NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional
 
 import numpy as np
 
@@ -26,6 +26,26 @@ class Calibration(NamedTuple):
     ne: float
     pcoc: float
     ece: float
+
+
+class Reliability(NamedTuple):
+    """What is predicted and what happens, in at most ECE_BINS bins of equal row count by score."""
+
+    scores: np.ndarray  # float64 (bins,), rising: mean score
+    labels: np.ndarray  # float64 (bins,): mean label
+    shares: np.ndarray  # float64 (bins,): of the weight of all rows
+
+    @property
+    def ece(self) -> float:
+        """Mean over bins of |mean score - mean label|, by weight."""
+        return float(self.shares @ np.abs(self.scores - self.labels))
+
+    def to_json(self) -> List[Dict[str, float]]:
+        """A mapping for each bin."""
+        return [
+            {"score": score, "label": label, "share": share}
+            for score, label, share in zip(*(column.tolist() for column in self))
+        ]
 
 
 class MeanDifference(NamedTuple):
@@ -51,6 +71,7 @@ def calibration(
     scores: np.ndarray,
     loss: np.ndarray,
     weights: Optional[np.ndarray],
+    fit: Reliability,
 ) -> Calibration:
     """All four figures.
 
@@ -59,14 +80,36 @@ def calibration(
         scores: (n,) probabilities.
         loss: float64 (n,), from `losses`.
         weights: float64 (n,) above 0, or None.
+        fit: from `reliability` of the same rows.
     """
     mean_label = float(np.average(positive, weights=weights))
     mean_loss = float(np.average(loss, weights=weights))
     entropy = -mean_label * math.log(mean_label) - (1 - mean_label) * math.log1p(-mean_label)
     mean_score = float(np.average(scores.astype(np.float64), weights=weights))
-    return Calibration(
-        mean_loss, mean_loss / entropy, mean_score / mean_label, _ece(positive, scores, weights)
-    )
+    return Calibration(mean_loss, mean_loss / entropy, mean_score / mean_label, fit.ece)
+
+
+def reliability(
+    positive: np.ndarray, scores: np.ndarray, weights: Optional[np.ndarray]
+) -> Reliability:
+    """The bins of checked rows: bool (n,), probabilities (n,), float64 (n,) weights or None."""
+    rows = len(scores)
+    cuts = np.unique(np.arange(1, ECE_BINS) * rows // ECE_BINS)
+    edges = np.unique(np.partition(scores, cuts)[cuts])  # tied scores share a bin
+    bins = np.searchsorted(edges, scores, side="right")
+    if weights is None:
+        return reliability_of_sums(
+            np.bincount(bins), np.bincount(bins, scores), np.bincount(bins, positive)
+        )
+    columns = (weights, weights * scores, weights * positive)
+    return reliability_of_sums(*(np.bincount(bins, column) for column in columns))
+
+
+def reliability_of_sums(mass: np.ndarray, score: np.ndarray, label: np.ndarray) -> Reliability:
+    """From each bin's weight, and the weighted sums of its scores and labels."""
+    used = mass > 0
+    mass, score, label = mass[used], score[used], label[used]
+    return Reliability(score / mass, label / mass, mass / mass.sum())
 
 
 def loss_difference(
@@ -93,15 +136,3 @@ def loss_difference(
         pulls = np.bincount(clusters, weights=pulls)
     error = math.sqrt(float(pulls @ pulls) * units / (units - 1))
     return MeanDifference(delta, error, normal_interval(delta, error))
-
-
-def _ece(positive: np.ndarray, scores: np.ndarray, weights: Optional[np.ndarray]) -> float:
-    rows = len(scores)
-    cuts = np.unique(np.arange(1, ECE_BINS) * rows // ECE_BINS)
-    edges = np.unique(np.partition(scores, cuts)[cuts])  # tied scores share a bin
-    bins = np.searchsorted(edges, scores, side="right")
-    gap = scores - positive.astype(np.float64)
-    if weights is not None:
-        gap *= weights
-    total = rows if weights is None else float(weights.sum())
-    return float(np.abs(np.bincount(bins, weights=gap)).sum()) / total

@@ -5,7 +5,8 @@
 
     semisync parity day1.parquet --partial day1.part ...; semisync parity --merge *.part --out r
 
-Exit codes: 0 equivalent, 1 not equivalent, 2 inconclusive, 3 bad input or usage.
+Exit codes: 0 equivalent, 1 not equivalent, 2 inconclusive (0 with `--inconclusive warn`), 3 bad
+input or usage.
 """
 
 import argparse
@@ -17,6 +18,8 @@ import sys
 from typing import Any, Callable, Dict, Optional
 
 from parity.equivalence import Verdict
+from parity.junit import INCONCLUSIVE
+from parity.schema import schema_text
 from semisync.errors import UsageError
 
 EXIT = {Verdict.EQUIVALENT: 0, Verdict.NOT_EQUIVALENT: 1, Verdict.INCONCLUSIVE: 2}
@@ -29,7 +32,10 @@ _ASCII = str.maketrans({"−": "-", "±": "+-"})  # for terminals and logs of an
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.epilog = "exit codes: 0 equivalent, 1 not equivalent, 2 inconclusive, 3 bad input"
+    parser.epilog = (
+        "exit codes: 0 equivalent, 1 not equivalent, 2 inconclusive (0 with --inconclusive warn), "
+        "3 bad input"
+    )
     add = parser.add_argument
     add(
         "baseline",
@@ -80,11 +86,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the largest difference that does not matter (default: %(default)s)",
     )
     add("--title", default="AUC parity", help="heading of the report")
-    add("--out", metavar="DIR", help="where report.html and report.json go")
+    add(
+        "--inconclusive",
+        choices=INCONCLUSIVE,
+        default="fail",
+        help="fail: exit code 2; warn: exit code 0 and a warning on stderr (default: %(default)s)",
+    )
+    add("--out", metavar="DIR", help="where report.html, .json, .xml (JUnit) and .md go")
+    add("--print-schema", action="store_true", help="print the JSON Schema of report.json and end")
 
 
 def run(args: argparse.Namespace) -> int:
     """Reads, compares, reports; returns the verdict's exit code."""
+    if args.print_schema:
+        print(schema_text(), end="")
+        return 0
     _refuse_missing(args)
     if args.merge:
         return _report_summary(args, {}, None)
@@ -129,7 +145,7 @@ def _report(
         "versions": _versions(),
         "written": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
     }
-    files = write_report(found, args.out, args.title, provenance)
+    files = write_report(found, args.out, args.title, provenance, args.inconclusive)
     for line in (
         f"{words.NAME[found.verdict]}: {words.headline(found)}",
         f"  {words.finding(found)}",
@@ -137,9 +153,13 @@ def _report(
         f"  {words.advice(found)}",
         *(f"  {line}" for line in words.parts_in_words(found)),
         *(f"  Note: {note}" for note in found.notes),
-        f"  Report: {files.html}, {files.json}",
+        f"  Report: {', '.join(map(str, files))}",
     ):
         print(line.translate(_ASCII))
+    if found.verdict is Verdict.INCONCLUSIVE and args.inconclusive == "warn":
+        sys.stdout.flush()
+        print(f"semisync parity: warning: {words.headline(found)}", file=sys.stderr)
+        return 0
     return EXIT[found.verdict]
 
 

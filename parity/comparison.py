@@ -15,7 +15,7 @@ from typing import Any, Optional, Tuple
 import numpy as np
 
 from parity.agreement import score_difference
-from parity.calibration import calibration, loss_difference, losses
+from parity.calibration import calibration, loss_difference, losses, reliability
 from parity.equivalence import (
     Interval,
     Verdict,
@@ -131,9 +131,10 @@ class _Model:
         positive, weights, clusters = self.rows.positive, self.rows.weights, self.rows.clusters
         scores = self._scores
         own = spread(self.placements, self.auc, positive, weights, clusters)
-        fit = within = old_style = None
+        fit = bins = within = old_style = None
         if self.losses is not None:
-            fit = calibration(positive, scores, self.losses, weights)
+            bins = reliability(positive, scores, weights)
+            fit = calibration(positive, scores, self.losses, weights, bins)
         if clusters is not None:
             within = grouped_auc(positive, scores, clusters, weights).gauc
         if scores.min() >= 0 and scores.max() <= 1:
@@ -147,6 +148,7 @@ class _Model:
             tf1_compat_auc=old_style,
             tied_pairs=self._ranking.tied_pairs(),
             curve=self._ranking.curve(),
+            reliability=bins,
         )
 
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 import numpy as np
 
 from parity.agreement import ScoreDifference
-from parity.calibration import Calibration, MeanDifference
+from parity.calibration import Calibration, MeanDifference, Reliability
 from parity.equivalence import CONFIDENCE, Interval, Verdict
 from parity.strata import Days, Part
 from parity.worst import WorstRow
@@ -26,6 +26,7 @@ class Side:
     tf1_compat_auc: Optional[float]  # None unless all scores lie in [0, 1]
     tied_pairs: int  # positive-negative pairs of one score, each half won
     curve: Tuple[np.ndarray, np.ndarray]  # false and true positive rates along the ROC curve
+    reliability: Optional[Reliability] = None  # where there is `calibration`
 
     @property
     def logloss(self) -> Optional[float]:
@@ -43,6 +44,7 @@ class Side:
             "gauc": self.gauc,
             "tf1_compat_auc": self.tf1_compat_auc,
             "tied_pairs": self.tied_pairs,
+            "reliability": None if self.reliability is None else self.reliability.to_json(),
         }
 
 
@@ -130,6 +132,12 @@ class Comparison:
             "bound": self.bound,
             "notes": list(self.notes),
         }
+
+    def _repr_html_(self) -> str:
+        """The report, for a notebook; its styles touch nothing else there."""
+        from parity.report import report_section, stylesheet  # they build on this module
+
+        return f"<style>{stylesheet()}</style>{report_section(self, heading_level=3)}"
 
 
 def _plain(value: Any) -> Any:

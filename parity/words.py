@@ -4,10 +4,13 @@ Numbers carry two digits more than the margin has, and a real minus sign.
 """
 
 import math
-from typing import List
+from typing import List, Sequence
 
 from parity.equivalence import CONFIDENCE, Verdict
 from parity.result import Comparison
+from parity.strata import Days, Part
+
+LONGEST_NAME = 60  # letters of a name in a sentence
 
 MARK = {Verdict.EQUIVALENT: "✓", Verdict.NOT_EQUIVALENT: "✗", Verdict.INCONCLUSIVE: "?"}
 NAME = {
@@ -15,6 +18,14 @@ NAME = {
     Verdict.NOT_EQUIVALENT: "NOT EQUIVALENT",
     Verdict.INCONCLUSIVE: "INCONCLUSIVE",
 }
+
+EXPLANATION = (
+    "AUC is the chance that a model scores a random positive row above a random negative one: 0.5 "
+    "is guessing, 1 is perfect. The margin is the largest difference that does not matter, stated "
+    "before the comparison. The bar is where the true difference lies with 90% confidence: inside "
+    "the band the models are equivalent, outside they are not, and across its edge the data cannot "
+    "say."
+)
 
 
 def headline(found: Comparison) -> str:
@@ -36,6 +47,17 @@ def finding(found: Comparison) -> str:
         f"a difference of {signed(found.delta, found.margin)}, "
         f"with {CONFIDENCE:.0%} confidence between {low} and {high}; "
         f"the margin is ±{found.margin:g}."
+    )
+
+
+def compared(found: Comparison) -> str:
+    """What was compared with what."""
+    if found.training is None:
+        return f"The scores of two models on the same rows: {sample(found)}."
+    runs = len(found.training.baseline_aucs), len(found.training.candidate_aucs)
+    return (
+        f"Training runs of two models, {runs[0]} of the baseline and {runs[1]} of the candidate, "
+        f"scored on the same rows: {sample(found)}."
     )
 
 
@@ -67,6 +89,12 @@ def advice(found: Comparison) -> str:
         return f"Train about {found.training.runs_to_settle} runs of each model and compare again."
     if found.rows_to_settle is None:
         return "Compare more rows."
+    if found.rows_to_settle <= found.rows:
+        return (
+            "Compare several times as many rows: equal models would have shown it on these four "
+            "times out of five, so the difference may well be near the margin. Or look for what "
+            "makes the models differ."
+        )
     return (
         f"Compare more rows: equal models would be found equivalent four times out of five with "
         f"about {rounded(found.rows_to_settle)} rows like these, "
@@ -93,25 +121,31 @@ def limits(found: Comparison) -> str:
 
 def parts_in_words(found: Comparison) -> List[str]:
     """A sentence on the days and one on each set of slices."""
-    lines = []
-    if found.days is not None:
-        days = found.days
-        low, high = (signed(value, found.margin) for value in days.interval)
-        text = (
-            f"Mean of {len(days.days)} daily differences "
-            f"{signed(days.mean_delta, found.margin)}, between {low} and {high}"
-        )
-        if days.drift_p is not None:
-            text += f"; drift {days.slope:+.1g} a day (p = {days.drift_p:.2g})"
-        lines.append(text + ".")
-    for name, parts in found.slices:
-        differ = [part.name for part in parts if part.differs]
-        passed = sum(part.verdict is Verdict.EQUIVALENT for part in parts)
-        lines.append(
-            f"{name}: {passed} of {len(parts)} slices equivalent, {len(differ)} found to differ"
-            + (f": {', '.join(differ[:5])}." if differ else ".")
-        )
-    return lines
+    lines = [] if found.days is None else [days_in_words(found.days, found.margin)]
+    return lines + [slices_in_words(name, parts) for name, parts in found.slices]
+
+
+def days_in_words(days: Days, margin: float) -> str:
+    """The mean of the days and the drift."""
+    low, high = (signed(value, margin) for value in days.interval)
+    text = (
+        f"Mean of {len(days.days)} daily differences "
+        f"{signed(days.mean_delta, margin)}, between {low} and {high}"
+    )
+    if days.drift_p is not None:
+        slope = f"{days.slope:+.1g}".replace("-", "−")
+        text += f"; drift {slope} a day (p = {days.drift_p:.2g})"
+    return text + "."
+
+
+def slices_in_words(name: str, parts: Sequence[Part]) -> str:
+    """How many slices pass, and which a hunt points out."""
+    differ = [clipped(part.name, LONGEST_NAME) for part in parts if part.differs]
+    passed = sum(part.verdict is Verdict.EQUIVALENT for part in parts)
+    return (
+        f"{clipped(name, LONGEST_NAME)}: {passed} of {len(parts)} slices equivalent, "
+        f"{len(differ)} found to differ" + (f": {', '.join(differ[:5])}." if differ else ".")
+    )
 
 
 def signed(value: float, margin: float) -> str:
@@ -133,3 +167,8 @@ def rounded(count: int) -> str:
 
 def _digits(margin: float) -> int:
     return max(4, 2 + math.ceil(-math.log10(margin)))
+
+
+def clipped(text: str, most: int) -> str:
+    """A name that the user chose, at most so long."""
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -71,6 +71,27 @@ def test_exit_code_is_the_verdict(parity_command, tmp_path, candidate, code, wor
     assert (tmp_path / "out" / "report.html").stat().st_size < 500_000
 
 
+def test_inconclusive_may_pass_with_a_warning(parity_command, tmp_path):
+    warned = ("scores.parquet", *COLUMNS, "unclear", "--inconclusive", "warn")
+    code, out, err = parity_command(*warned)
+    assert code == 0
+    assert out.startswith("INCONCLUSIVE")
+    assert err == (
+        "semisync parity: warning: These rows cannot tell whether the AUCs differ by more than the "
+        "margin.\n"
+    )
+    assert 'failures="0" errors="0" skipped="1"' in (tmp_path / "out" / "report.xml").read_text()
+    assert parity_command(*warned[:-1], "fail")[0] == 2
+    assert 'failures="1" errors="0" skipped="0"' in (tmp_path / "out" / "report.xml").read_text()
+    code, _, err = parity_command("scores.parquet", *COLUMNS, "bad", "--inconclusive", "warn")
+    assert (code, err) == (1, ""), "it excuses nothing else"
+
+
+def test_a_title_that_is_not_text_is_written_all_the_same(parity_command, tmp_path):
+    assert parity_command("scores.parquet", *COLUMNS, "good", "--title", "\udcff")[0] == 0
+    assert "EQUIVALENT: ?" in (tmp_path / "out" / "report.md").read_text()
+
+
 def test_json_says_what_was_compared(parity_command, tmp_path):
     arguments = [*COLUMNS, "good", "--group", "user", "--weight", "w", "--margin", "0.01"]
     assert parity_command("scores.parquet", *arguments, "--title", "Mine")[0] == 0

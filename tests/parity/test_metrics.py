@@ -145,3 +145,38 @@ def test_looking_positives_up_gives_what_sorting_all_rows_gives(dtype, digits, o
     assert placements[~labels] == pytest.approx(expected[~labels], abs=1e-14)
     assert looked_up.area() == pytest.approx(metrics.roc_auc_score(labels, scores), abs=1e-12)
     assert placements[labels].mean() == pytest.approx(looked_up.area(), abs=1e-12)
+
+
+def test_reliability_bins_hold_all_rows_and_give_the_ece():
+    rng = np.random.default_rng(4)
+    scores = rng.random(3000) * 0.98 + 0.01
+    labels = rng.random(3000) < scores**2
+    weights = rng.integers(1, 4, 3000)
+    for options, weight in (({}, np.ones(3000)), ({"weights": weights}, weights)):
+        side = parity.compare(labels, scores, scores, **options).baseline
+        bins = side.reliability
+        assert len(bins.shares) == 20
+        assert bins.shares.sum() == pytest.approx(1)
+        assert bins.shares @ bins.scores == pytest.approx(np.average(scores, weights=weight))
+        assert bins.shares @ bins.labels == pytest.approx(np.average(labels, weights=weight))
+        assert bins.shares @ abs(bins.scores - bins.labels) == pytest.approx(side.calibration.ece)
+    lowest = np.sort(scores)[:150]
+    assert parity.compare(labels, scores, scores).baseline.reliability.scores[0] == pytest.approx(
+        lowest.mean()
+    )
+
+
+def test_joint_counts_are_rows_by_both_scores():
+    rng = np.random.default_rng(5)
+    labels = np.arange(2000) % 2
+    old, new = rng.normal(size=(2, 2000))
+    found = parity.compare(labels, old, new).score_difference.joint
+    assert not found.logits
+    assert found.counts.sum() == 2000
+    low, high = found.edges[[10, 30]]
+    inside = (old >= low) & (old < high)
+    assert found.counts[10:30].sum() == inside.sum(), "the first axis is the baseline's"
+    logistic = [1 / (1 + np.exp(-scores)) for scores in (old, new)]
+    again = parity.compare(labels, *logistic).score_difference.joint
+    assert again.logits
+    assert abs(again.counts - found.counts).sum() <= 4, "but for rounding at the edges"

@@ -1,5 +1,7 @@
 """The report is whole in itself, says the verdict in words, and reads well in a browser."""
 
+import dataclasses
+import functools
 import json
 import re
 import shutil
@@ -10,10 +12,16 @@ import numpy as np
 import pytest
 
 import parity
+from parity import plot, words
+from parity.sections import SECTIONS
+from parity.strata import Days, Part
+from parity.worst import WorstRow
 from semisync.errors import UsageError
+from tests.parity import kinds
 from tests.support.require import skip_without
 
-VOID = {"meta", "rect", "line", "polyline", "circle"}
+VOID = {"meta"}
+NAMES = ["report.html", "report.json", "report.md", "report.xml"]
 
 
 def comparison(noise=0.01, rows=20_000, **options):
@@ -30,6 +38,12 @@ CASES = {
     "NOT_EQUIVALENT": comparison(3.0),
     "INCONCLUSIVE": comparison(0.1, rows=2000),
 }
+
+
+@functools.lru_cache(maxsize=None)
+def section(kind):
+    """The report's section on one of CASES or of `kinds.KINDS`, drawn once."""
+    return parity.report_section(CASES[kind] if kind in CASES else kinds.comparison(kind))
 
 
 class Outline(HTMLParser):
@@ -63,9 +77,12 @@ def test_page_is_one_file_that_fetches_nothing(tmp_path, verdict):
     files = parity.write_report(found, tmp_path)
     page = files.html.read_text(encoding="utf-8")
     assert len(page) < 100_000
-    assert not re.search(r"https?://|<script|<link|<img|@import|url\(", page)
+    assert not re.search(r"https?://|<script|<link|<img|@import", page)
     outline = Outline(page)
-    assert not {"src", "href", "onload"} & {name for name, _ in outline.attributes}
+    assert not {"src", "onload"} & {name for name, _ in outline.attributes}
+    fetched = [value for name, value in outline.attributes if name == "href"]
+    assert all(value.startswith(("#", "data:image/png;base64,")) for value in fetched)
+    assert set(re.findall(r"url\((.)", page)) <= {"#"}
     assert "nan" not in re.findall(r"\w+", page.lower())
 
 
@@ -79,8 +96,19 @@ def test_verdict_comes_first_in_words(verdict):
 
 
 def test_inconclusive_says_how_many_rows_it_takes():
-    text = Outline(parity.report_section(CASES["INCONCLUSIVE"])).text
+    text = Outline(section("INCONCLUSIVE")).text
     assert re.search(r"four times out of five with about [\d,]+ rows like these", text)
+
+
+def test_rows_enough_for_equal_models_are_not_called_too_few():
+    """The difference is near the margin: "compare 0.75 times as many rows" would help nobody."""
+    rng = np.random.default_rng(0)
+    labels = rng.random(20_000) < 0.1
+    baseline = rng.normal(size=20_000) + labels
+    candidate = baseline + 0.1 * rng.normal(size=20_000)
+    found = parity.compare(labels, baseline, candidate, margin=2e-3)
+    assert found.verdict == "INCONCLUSIVE" and found.rows_to_settle < found.rows
+    assert words.advice(found).startswith("Compare several times as many rows: equal models would")
 
 
 def test_better_is_not_equivalent_either_and_is_called_better():
@@ -92,7 +120,7 @@ def test_better_is_not_equivalent_either_and_is_called_better():
     assert found.verdict == "NOT_EQUIVALENT"
     assert "is higher than the baseline's by more than the margin" in text
     assert "find out why it is better" in text
-    worse = Outline(parity.report_section(CASES["NOT_EQUIVALENT"])).text
+    worse = Outline(section("NOT_EQUIVALENT")).text
     assert "is lower than the baseline's by more than the margin" in worse
     assert "Hold the candidate back" in worse
 
@@ -113,28 +141,34 @@ def test_json_is_the_comparison_with_title_and_provenance(tmp_path):
 
 
 def test_what_the_user_names_is_escaped():
-    evil = "<script>alert('&')</script>"
-    section = parity.report_section(CASES["EQUIVALENT"], evil, {evil: [{"path": evil}]})
-    assert "<script" not in section
-    assert Outline(section).text.count(evil) == 3
+    evil = "<script>$x$'&'</script>"
+    part = Part(evil, 9, 3, 0.5, 0.6, 0.1, 0.1, (-0.1, 0.3), parity.Verdict.INCONCLUSIVE, 0.3, 0.01)
+    days = Days((part, part), 0.1, 0.1, (-0.1, 0.3), parity.Verdict.INCONCLUSIVE, None, None, None)
+    found = dataclasses.replace(
+        CASES["EQUIVALENT"], notes=(evil,), days=days, slices=((evil, (part,)),)
+    )
+    page = parity.report_section(found, evil, {evil: [{"path": evil}]})
+    assert "<script" not in page
+    assert Outline(page).text.count(evil) == 14
 
 
 def test_sections_embed_at_any_heading_level():
-    section = parity.report_section(CASES["EQUIVALENT"], "Inner", heading_level=2)
-    assert '<h2 class="title">Inner</h2>' in section
-    assert "<h1" not in section
-    assert '<h3 class="part">' in section
+    inner = parity.report_section(CASES["EQUIVALENT"], "Inner", heading_level=2)
+    assert '<h2 class="title">Inner</h2>' in inner
+    assert "<h1" not in inner
+    assert '<h3 class="part">' in inner
 
 
 def test_report_replaces_the_last_one_and_leaves_nothing_beside_it(tmp_path):
     parity.write_report(CASES["EQUIVALENT"], tmp_path)
     parity.write_report(CASES["INCONCLUSIVE"], tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "report.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == NAMES
     assert json.loads((tmp_path / "report.json").read_text())["verdict"] == "INCONCLUSIVE"
 
 
 def test_an_interrupted_write_leaves_the_last_report_whole(tmp_path, monkeypatch):
-    before = [path.read_bytes() for path in parity.write_report(CASES["EQUIVALENT"], tmp_path)]
+    parity.write_report(CASES["EQUIVALENT"], tmp_path)
+    before = [path.read_bytes() for path in sorted(tmp_path.iterdir())]
 
     def disk_full(source, target):
         raise OSError(28, "No space left on device")
@@ -142,7 +176,7 @@ def test_an_interrupted_write_leaves_the_last_report_whole(tmp_path, monkeypatch
     monkeypatch.setattr("os.replace", disk_full)
     with pytest.raises(UsageError, match="No space left on device"):
         parity.write_report(CASES["INCONCLUSIVE"], tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "report.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == NAMES
     assert [path.read_bytes() for path in sorted(tmp_path.iterdir())] == before
 
 
@@ -150,8 +184,8 @@ def test_same_comparison_gives_the_same_bytes(tmp_path):
     first, second = (
         parity.write_report(comparison(), tmp_path / name) for name in ("first", "second")
     )
-    assert first.html.read_bytes() == second.html.read_bytes()
-    assert first.json.read_bytes() == second.json.read_bytes()
+    for one, other in zip(first, second):
+        assert one.read_bytes() == other.read_bytes()
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
@@ -165,6 +199,142 @@ def test_identical_scores_have_a_report_as_well():
     found = parity.compare(np.arange(10_000) % 2, scores, scores)
     text = Outline(parity.report_section(found)).text
     assert "0.000000 to 0.000000" in text
+
+
+def test_each_kind_of_comparison_has_its_sections():
+    titles = {
+        kind: set(re.findall(r'<h2 class="part">(.*?)</h2>', section(kind)))
+        for kind in ("runs", "days", "slices", "logits", "histograms")
+    }
+    always = {"How far this reaches", "Both models", "The difference in AUC", "Row by row"}
+    assert titles == {
+        "runs": always | {"Training runs, and the control", "Calibration"},
+        "days": always | {"Day by day", "Calibration"},
+        "slices": always | {"Slices", "Rows that pull hardest", "Calibration"},
+        "logits": always,
+        "histograms": always | {"Calibration"},
+    }
+    assert set().union(*titles.values()) == {title for title, _ in SECTIONS}
+
+
+def test_the_control_stands_above_the_comparison():
+    found = kinds.comparison("runs")
+    text = Outline(section("runs")).text
+    assert text.index("control: baseline against baseline") < text.index(
+        "candidate against baseline"
+    )
+    assert f"{found.training.control.largest:.2g}" in text
+    assert "3 of the baseline and 2 of the candidate" in text
+
+
+def test_days_tell_their_drift_and_slices_their_q():
+    days, slices = Outline(section("days")).text, Outline(section("slices")).text
+    assert f"p = {kinds.comparison('days').days.drift_p:.2g}" in days
+    for part in dict(kinds.comparison("slices").slices)["os"]:
+        row = re.search(rf">{part.name}</th>(.*?)</tr>", section("slices")).group(1)
+        assert (f"<td>{part.q:.2g}</td>" if part.q is not None else "too few rows") in row
+    assert slices.count("row, label") == 0 and "baseline's score" in slices
+
+
+def test_every_figure_of_either_side_is_in_the_table():
+    found = kinds.comparison("clusters")
+    text = section("clusters")
+    fit = found.candidate.calibration
+    shown = (found.candidate.gauc, found.candidate.pr_auc, found.candidate.tf1_compat_auc)
+    for value in (*fit, *shown):
+        assert f"<td>{value:.6f}</td>" in text
+    loss = found.logloss_difference
+    assert f"{loss.delta:+.2g}".replace("-", "−") in text
+    assert f"{found.score_difference.ks:.3g}" in text
+    assert f"{found.score_difference.spearman:.6f}" in text
+    assert f"{found.design_effect:.2f}" in text
+
+
+def test_the_bound_of_histograms_is_in_the_report():
+    bound = kinds.comparison("histograms").bound
+    assert f"±{bound:.2g}" in section("histograms")
+
+
+def test_the_page_stays_small_whatever_it_is_told():
+    """A thousand days, fifty columns of a thousand slices, names of five thousand letters."""
+    name = "a long name " * 400
+    verdict = parity.Verdict.NOT_EQUIVALENT
+    figures = (0.5, 0.6, 0.1, 0.1, (0.05, 0.15), verdict)
+    parts = tuple(
+        Part(f"{i} {name}", 10**9, 10**8, *figures, p=1 / (i + 2), q=0.01) for i in range(1000)
+    )
+    days = Days(parts, 0.1, 0.1, (0.05, 0.15), verdict, 1e-5, 1e-5, 0.3)
+    found = dataclasses.replace(
+        kinds.comparison("runs"),
+        days=days,
+        slices=tuple((f"{i} {name}", parts) for i in range(50)),
+        worst=tuple(WorstRow(i, 1, 0.123456789, 0.2, 1e-3) for i in range(10_000)),
+        notes=(name,),
+    )
+    files = [{"path": f"{i} {name}", "sha256": "0" * 64} for i in range(3000)]
+    page = parity.report_section(found, name, {"files": files})
+    assert len((page + parity.stylesheet()).encode()) < 400_000
+    assert "and 2,980 more, in report.json" in page
+    assert "and 30 more columns, in report.json" in page
+
+
+def test_ids_are_unique_and_references_lead_to_them():
+    for kind in ("runs", "days", "slices"):
+        ids = re.findall(r' id="([^"]*)"', section(kind))
+        assert len(ids) == len(set(ids))
+        assert set(re.findall(r'(?:href="|url\()#([^")]*)', section(kind))) <= set(ids)
+
+
+def test_figures_have_a_title_and_a_description_and_the_pages_colours():
+    for kind in ("runs", "days", "slices"):
+        figures = re.findall(r"<svg.*?</svg>", section(kind), re.DOTALL)
+        assert len(figures) >= 5
+        for figure in figures:
+            assert re.match(
+                r'<svg viewBox="[^"]+" role="img"><title>[^<]+</title><desc>[^<]+</desc>', figure
+            )
+            colours = set(re.findall(r"#[0-9a-f]{6}", figure.replace("#000000", "")))
+            assert not colours & set(plot.PALETTE.values())
+    style = parity.stylesheet()
+    for name, colour in plot.PALETTE.items():
+        assert f"--{name}: {colour};" in style, "light: the figure's own colours"
+
+
+def contrast(one, other):
+    """WCAG's contrast ratio of two colours like #1d2330."""
+
+    def luminance(colour):
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        parts = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_colours_can_be_told_apart_on_light_and_dark_screens():
+    schemes = re.findall(r"\.parity \{([^}]*--ink[^}]*)\}", parity.stylesheet())
+    assert len(schemes) == 2
+    for scheme in schemes:
+        colour = dict(re.findall(r"--([\w-]+): (#\w{6});", scheme))
+        for text in ("ink", "muted", "baseline", "candidate", "edge"):
+            assert contrast(colour[text], colour["paper"]) >= 4.5, text
+        for text in ("good", "bad", "open"):
+            assert contrast(colour[text], colour[f"{text}-paper"]) >= 4.5, text
+            assert contrast(colour["ink"], colour[f"{text}-paper"]) >= 7
+        assert contrast(colour["ink"], colour["band"]) >= 4.5
+
+
+def test_a_notebook_shows_the_report_and_its_styles_stay_inside(monkeypatch):
+    found = kinds.comparison("plain")
+    fragment = found._repr_html_()
+    Outline(fragment)
+    assert fragment.startswith("<style>") and "<html" not in fragment
+    style = re.sub(r"/\*.*?\*/", "", parity.stylesheet(), flags=re.DOTALL)
+    rules = re.findall(r"([^{}]+)\{", re.sub(r"@media[^{]*\{", "", style))
+    for selectors in rules:
+        for selector in selectors.split(","):
+            assert selector.strip().startswith(".parity"), selector
 
 
 @pytest.mark.parametrize("width", [390, 1200])

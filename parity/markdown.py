@@ -1,0 +1,41 @@
+"""The report in a few lines of Markdown, for a comment on a pull request."""
+
+import html
+import re
+
+from parity import words
+from parity.result import Comparison
+from parity.sections.sides import cells, figures_of
+from parity.words import clipped, signed
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]|~]|^[-+])")
+_MENTIONS = re.compile("([@#])")  # of people and issues, which escaping does not stop
+
+
+def markdown(found: Comparison, title: str) -> str:
+    """Verdict, table of both models, what to do; names are shown as they are, never rendered."""
+    low, high = (signed(value, found.margin) for value in found.interval)
+    lines = [
+        f"### {words.MARK[found.verdict]} {words.NAME[found.verdict]}: {_literal(title)}",
+        "",
+        _literal(words.headline(found)),
+        "",
+        "| | baseline | candidate | difference |",
+        "|---|---|---|---|",
+    ]
+    for name, old, new in figures_of(found):
+        if old is None and new is None:
+            continue
+        before, after, change = cells(old, new, found.margin)
+        if name == "AUC":
+            change = f"**{change}** [{low}, {high}], margin ±{found.margin:g}"
+        lines.append(f"| {_literal(name)} | {before} | {after} | {change} |")
+    lines += ["", f"**What to do.** {_literal(words.advice(found))}", ""]
+    told = [words.sample(found) + ".", *words.parts_in_words(found), *found.notes]
+    return "\n".join([*lines, *(f"- {_literal(sentence)}" for sentence in told)]) + "\n"
+
+
+def _literal(text: str) -> str:
+    """One line of text that Markdown shows as it is written."""
+    line = html.escape(" ".join(clipped(text, 1000).split()), quote=False)
+    return _MENTIONS.sub("\\1\u200b", _SPECIAL.sub(r"\\\1", line))

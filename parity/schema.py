@@ -1,0 +1,18 @@
+"""The JSON Schema of report.json, shipped beside this module."""
+
+import json
+import pathlib
+from typing import Any, Dict
+
+
+def schema_text() -> str:
+    """The schema as it lies in the package."""
+    return pathlib.Path(__file__).with_name("report.schema.json").read_text(encoding="utf-8")
+
+
+def schema() -> Dict[str, Any]:
+    """The schema (draft 2020-12) of `Comparison.to_json()` and of report.json.
+
+    It allows further keys, as later versions may add some without a change of "schema".
+    """
+    return json.loads(schema_text())

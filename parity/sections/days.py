@@ -1,0 +1,38 @@
+"""The daily differences, their mean, and the test for drift."""
+
+from parity import plot, words
+from parity.result import Comparison
+from parity.sections.markup import drawing, paragraphs
+from parity.sections.parts import parts_table
+
+
+def days_section(found: Comparison) -> str:
+    """The series against the margin's band; the days that differ most surely as a table."""
+    if found.days is None:
+        return ""
+    days = found.days
+    drift = "With fewer than three days there is no test for drift."
+    if days.drift_p is not None:
+        slope = f"{days.slope:+.2g}".replace("-", "−")
+        drift = (
+            f"Test for drift: the difference changes by {slope} a day, give or take "
+            f"{days.slope_error:.2g} (one standard error); a series without drift shows as much "
+            f"with probability p = {days.drift_p:.2g}."
+        )
+    return "\n".join(
+        (
+            paragraphs(
+                words.days_in_words(days, found.margin),
+                drift,
+                "Each day weighs the same in the mean, and rows of different days are not compared "
+                "with each other; the verdict above is of all rows together.",
+            ),
+            drawing(
+                "Difference in AUC by day, with 90% intervals; the band is the margin",
+                plot.days(found),
+                "days",
+                words.days_in_words(days, found.margin),
+            ),
+            parts_table(days.days, "day", found.margin, plot.MOST_PARTS),
+        )
+    )

@@ -1,0 +1,81 @@
+"""Several training runs a side: the baseline against itself, and the noise of training."""
+
+from typing import List, Tuple
+
+from parity import plot
+from parity.result import Comparison
+from parity.sections.markup import drawing, paragraphs, table
+from parity.words import plain, signed
+
+
+def runs_section(found: Comparison) -> str:
+    """The control row A against A' above the comparison, and where the uncertainty comes from."""
+    training = found.training
+    if training is None:
+        return ""
+    low, high = (signed(value, found.margin) for value in found.interval)
+    rows: List[Tuple[str, ...]] = []
+    if training.control is not None:
+        control = training.control
+        rows.append(
+            (
+                "control: baseline against baseline",
+                f"{control.pairs:,}",
+                f"{control.mean:.2g}",
+                f"{control.largest:.2g}",
+                f"{control.beyond_margin:,}",
+            )
+        )
+    gaps = [abs(new - old) for old in training.baseline_aucs for new in training.candidate_aucs]
+    rows.append(
+        (
+            "candidate against baseline",
+            f"{len(gaps):,}",
+            f"{sum(gaps) / len(gaps):.2g}",
+            f"{max(gaps):.2g}",
+            f"{sum(gap > found.margin for gap in gaps):,}",
+        )
+    )
+    noise = [
+        ("baseline's runs", _aucs(training.baseline_aucs, found.margin)),
+        ("candidate's runs", _aucs(training.candidate_aucs, found.margin)),
+        ("standard deviation of the baseline's runs", _or_none(training.seed_sd[0])),
+        ("standard deviation of the candidate's runs", _or_none(training.seed_sd[1])),
+        (
+            "standard error from the seeds",
+            f"{training.standard_error_seeds:.2g}",
+        ),
+        ("standard error from the rows", f"{training.standard_error_rows:.2g}"),
+        ("degrees of freedom", f"{training.degrees_of_freedom:.1f}"),
+        ("90% interval from both", f"{low} to {high}"),
+        ("chance that equal pipelines pass with as much", f"{training.power:.0%}"),
+    ]
+    if training.runs_to_settle is not None:
+        noise.append(("runs a side for a chance of 80%, about", f"{training.runs_to_settle:,}"))
+    return "\n".join(
+        (
+            paragraphs(
+                "Two training runs of one pipeline differ. Unless the candidate differs from the "
+                "baseline by more than the baseline differs from itself, the candidate is not to "
+                "blame."
+            ),
+            table(rows, ("|difference in AUC|", "pairs", "mean", "largest", "beyond margin")),
+            drawing(
+                "Each run's AUC; the band is the margin around the baseline's mean",
+                plot.runs(found),
+                "runs",
+                f"Baseline's runs: {_aucs(training.baseline_aucs, found.margin)}; "
+                f"candidate's: {_aucs(training.candidate_aucs, found.margin)}.",
+            ),
+            table(noise),
+        )
+    )
+
+
+def _aucs(aucs: Tuple[float, ...], margin: float) -> str:
+    shown = ", ".join(plain(auc, margin) for auc in aucs[:10])
+    return shown if len(aucs) <= 10 else f"{shown}, and {len(aucs) - 10:,} more"
+
+
+def _or_none(value: object) -> str:
+    return "unknown, one run" if value is None else f"{value:.2g}"
