@@ -1,7 +1,8 @@
 """The report's sections: one file each, a function from what was found to HTML.
 
 The first screen is `verdict`, for a reader who knows no statistics; what follows is for those who
-ask why. A section with nothing to say returns "" and is left out, title and all.
+ask why. A section with nothing to say returns "" and is left out, title and all; a new one is a
+file and a line in SECTIONS.
 """
 
 from typing import Callable, Tuple

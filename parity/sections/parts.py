@@ -17,7 +17,7 @@ def parts_table(parts: Sequence[Part], name: str, margin: float, most: int) -> s
     if all(part.q is None for part in shown):
         head = tuple(cell for cell in head if cell != "q")
         rows = [row[:4] + row[5:] for row in rows]
-    text = table(rows, head)
+    text = f'<div class="parts">{table(rows, head)}</div>'
     if len(shown) < len(parts):
         text += "\n" + paragraphs(
             f"These are the {len(shown):,} of {len(parts):,} that differ most surely; report.json "
