@@ -24,18 +24,19 @@ import itertools
 import math
 import os
 from types import ModuleType
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import numpy
 
 from migrate import job as jobs
-from migrate import models
+from migrate import models, ranks
 from migrate.agreement import check_plan
 from migrate.items import Item, items
 from migrate.job import Job
 from migrate.manifest import FILE, Manifest, Piece, TableSummary, Written
 from migrate.parts import Record, Run, check_source, write_parts
 from migrate.plans import Plan
+from migrate.ranks import ALONE, Rank
 from migrate.regions import Layout, cuts, parts
 from migrate.semantics import notes
 from migrate.sources.bundle import Checkpoint, open_checkpoint
@@ -57,6 +58,7 @@ def convert(
     workers: Optional[int] = None,
     resume: bool = False,
     verify: bool = True,
+    rank: Rank = ALONE,
 ) -> Manifest:
     """Writes the torch checkpoint that `plan` describes into the directory `out`.
 
@@ -64,7 +66,8 @@ def convert(
     "safetensors". progress: called with (bytes done, bytes in all) as the work goes on. workers:
     threads that read, write and compare; without it one a processor, at most four. resume: go on
     with a conversion of the same plan that was interrupted, where there is one. verify: read both
-    sides again and compare them.
+    sides again and compare them. rank: rank 0 of several processes that share the work; the others
+    call `migrate.ranks.assist`.
     Raises UsageError for a target that is not known, an `out` that holds something or an
     interrupted conversion that is not to be resumed, BadInput where plan and checkpoint do not fit
     or the checkpoint is damaged, SemisyncError where what was written does not verify.
@@ -89,8 +92,9 @@ def convert(
                 parts(layout.regions, todo),
             )
             jobs.begin(directory, job)
+            ranks.take_in(directory)
             _prepare(directory, layout)
-            runs = _carry_out(checkpoint, job, directory, workers or default_count(), progress)
+            runs = _carry_out(checkpoint, job, directory, workers, rank, progress)
             check_source(checkpoint, todo, runs)
             format_.finish(directory, todo, layout)
             manifest = _manifest(plan, target, checkpoint, todo, runs)
@@ -145,14 +149,19 @@ def _carry_out(
     checkpoint: Checkpoint,
     job: Job,
     directory: str,
-    workers: int,
+    workers: Optional[int],
+    rank: Rank,
     progress: Optional[Progress],
 ) -> List[Run]:
     """Writes what the journal lacks; the runs of all parts, by item and row."""
     done = jobs.finished(directory)
     todo = [number for number in range(len(job.parts)) if number not in done]
-    numbered = ((number, job.parts[number]) for number in todo)
-    records = write_parts(checkpoint, job.items, numbered, directory, workers)
+
+    def write(numbers: List[int]) -> Iterator[Record]:
+        numbered = ((number, job.parts[number]) for number in numbers)
+        return write_parts(checkpoint, job.items, numbered, directory, workers or default_count())
+
+    records = write(todo) if rank.size == 1 else ranks.shared(directory, rank, todo, write)
     total = sum(item.nbytes for item in job.items)
     written = sum(_bytes(record, job) for record in done.values())
     for record in jobs.append(directory, records):

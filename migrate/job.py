@@ -1,7 +1,8 @@
 """A conversion under way, on the disk: what is to be done, and what has been done.
 
     job.json   source and its files' sizes and times, items, parts, target: written first
-    journal    one line of JSON a finished part, appended by the parent process alone
+    journal    one line of JSON a finished part, appended by one process alone; other ranks have
+               journals of their own (migrate.ranks)
 
 1. A conversion that resumes makes its job anew and goes on only where the text of `job.json` is
    the same: same plan, same source, same layout.
@@ -12,6 +13,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 from dataclasses import asdict
@@ -96,9 +98,9 @@ def finished(directory: str) -> Dict[int, Record]:
     return {record.part: record for record in records}
 
 
-def append(directory: str, records: Iterator[Record]) -> Iterator[Record]:
+def append(directory: str, records: Iterator[Record], journal: str = _JOURNAL) -> Iterator[Record]:
     """Enters each of `records` in the journal and hands it on."""
-    path = os.path.join(directory, _JOURNAL)
+    path = os.path.join(directory, journal)
     _end_last_line(path)
     with open(path, "a", encoding="utf-8") as file:
         for record in records:
@@ -109,10 +111,9 @@ def append(directory: str, records: Iterator[Record]) -> Iterator[Record]:
 
 
 def remove(directory: str) -> None:
-    """Takes job and journal away."""
-    for name in (_JOB, _JOURNAL):
-        path = os.path.join(directory, name)
-        if os.path.exists(path):
+    """Takes the job, the journals and what ranks said away."""
+    for pattern in (_JOB, _JOURNAL, _JOURNAL + "-*", "ranks.json"):
+        for path in glob.glob(os.path.join(glob.escape(directory), pattern)):
             os.remove(path)
 
 

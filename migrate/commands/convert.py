@@ -8,6 +8,7 @@ import sys
 import time
 from typing import Optional, Tuple
 
+from migrate import ranks
 from migrate.conversion import convert
 from migrate.manifest import Manifest
 from migrate.planning import plan
@@ -67,11 +68,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-verify", action="store_true", help="do not read and compare both sides at the end"
     )
+    parser.add_argument(
+        "--deadline",
+        type=float,
+        metavar="SECONDS",
+        default=ranks.DEADLINE,
+        help="with several ranks (RANK, WORLD_SIZE): how long to wait for a sign of the others; "
+        "default %(default)g",
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the plan, write nothing")
 
 
 def run(args: argparse.Namespace) -> int:
     """Converts, or prints the plan; returns 0."""
+    rank = ranks.from_environment(args.deadline)
+    if rank.number and not args.dry_run:
+        parts = ranks.assist(args.out, rank, args.workers)
+        print(f"rank {rank.number} of {rank.size} wrote {parts} parts")
+        return 0
     if not args.dry_run:
         refuse_existing(args.out)  # before the reading, which may take long
     with open_checkpoint(args.prefix) as checkpoint:
@@ -90,6 +104,7 @@ def run(args: argparse.Namespace) -> int:
             workers=args.workers,
             resume=args.resume,
             verify=not args.no_verify,
+            rank=rank,
         )
     finally:
         progress.end()

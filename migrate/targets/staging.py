@@ -5,8 +5,8 @@
 2. Every file and the directory are synced to the disk.
 3. One rename puts it into place; after it, the parent directory is synced.
 
-An error removes the hidden directory. An interruption (Ctrl-C, kill -9, a power cut) leaves it:
-who comes next resumes it, or is told that it is there.
+An error removes the hidden directory, except `Unfinished`. An interruption (Ctrl-C, kill -9, a
+power cut) leaves it: who comes next resumes it, or is told that it is there.
 """
 
 from __future__ import annotations
@@ -22,6 +22,16 @@ from semisync.errors import SemisyncError, UsageError
 _LOCK = "lock"
 
 
+class Unfinished(SemisyncError):
+    """An error after which the work that was done is kept, to be resumed."""
+
+
+def work_directory(out: str) -> str:
+    """The hidden directory that becomes `out`."""
+    parent, name = os.path.split(os.path.realpath(out))
+    return os.path.join(parent, f".{name}.partial")
+
+
 @contextmanager
 def staged(out: str, needed: int, resume: bool = False) -> Iterator[str]:
     """Yields a directory to fill; moves it to `out` when the block ends without an exception.
@@ -32,9 +42,9 @@ def staged(out: str, needed: int, resume: bool = False) -> Iterator[str]:
     the disk has no room or refuses. An UsageError of the block leaves a resumed directory alone.
     """
     out = os.path.realpath(out)
-    parent, name = os.path.split(out)
+    parent = os.path.dirname(out)
     refuse_existing(out)
-    work = os.path.join(parent, f".{name}.partial")
+    work = work_directory(out)
     found = os.path.isdir(work)
     if found and not resume:
         raise UsageError(
@@ -60,7 +70,7 @@ def staged(out: str, needed: int, resume: bool = False) -> Iterator[str]:
             shutil.rmtree(work, ignore_errors=True)
             raise SemisyncError(f"cannot write {out}: {error.strerror or error}") from error
         except Exception as error:
-            if not (found and isinstance(error, UsageError)):
+            if not (isinstance(error, Unfinished) or (found and isinstance(error, UsageError))):
                 shutil.rmtree(work, ignore_errors=True)
             raise
     finally:

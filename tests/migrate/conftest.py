@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from migrate import regions
 from tests.support.require import environment, tf1_python
 
 _WRITER = pathlib.Path(__file__).parent / "write_checkpoints.py"
@@ -44,3 +45,11 @@ def tf_reader():
     import tensorflow
 
     return lambda prefix: tensorflow.train.load_checkpoint(str(prefix))
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    """A few rows a chunk, and a few chunks a part, so that a small checkpoint has many."""
+    monkeypatch.setattr(regions, "CHUNK_BYTES", 96)
+    monkeypatch.setattr(regions, "PART_BYTES", 200)
+    monkeypatch.setattr(regions, "FILE_BYTES", 3000)

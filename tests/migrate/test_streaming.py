@@ -11,19 +11,11 @@ import numpy as np
 import pytest
 
 import migrate
-from migrate import job, regions
+from migrate import job
 from migrate.sources.crc32c import combine, masked_value
 from migrate.targets import staging
 from semisync.errors import BadInput, UsageError
 from tests.migrate.test_convert import load_all, make_plan
-
-
-@pytest.fixture
-def small_parts(monkeypatch):
-    """A few rows a chunk, and a few chunks a part, so that a small checkpoint has many."""
-    monkeypatch.setattr(regions, "CHUNK_BYTES", 96)
-    monkeypatch.setattr(regions, "PART_BYTES", 200)
-    monkeypatch.setattr(regions, "FILE_BYTES", 3000)
 
 
 def contents(directory):

@@ -1,0 +1,135 @@
+"""One conversion by several processes that share nothing but a directory."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import migrate
+from migrate import job, ranks
+from semisync.errors import SemisyncError, UsageError
+from tests.migrate.test_convert import make_plan
+from tests.migrate.test_streaming import contents
+from tests.support.require import environment
+
+# Small chunks and parts, so that a small checkpoint has many; only rank 0 decides on them.
+RANK_0 = """
+import sys
+from migrate import regions
+from semisync.cli import main
+regions.CHUNK_BYTES, regions.PART_BYTES, regions.FILE_BYTES = 96, 200, 3000
+sys.exit(main(sys.argv[1:]))
+"""
+
+# Stands still in its third part, for ever.
+STOPPING = """
+import signal, sys
+from migrate import parts
+from semisync.cli import main
+write_part, seen = parts._write_part, []
+def stopping(*arguments):
+    seen.append(1)
+    if len(seen) == 3:
+        print("now", flush=True)
+        signal.pause()
+    return write_part(*arguments)
+parts._write_part = stopping
+sys.exit(main(sys.argv[1:]))
+"""
+
+FAILING = """
+import sys
+from migrate import parts
+from semisync.cli import main
+from semisync.errors import BadInput
+def failing(*arguments):
+    raise BadInput("the disk is torn")
+parts._write_part = failing
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def start(rank, count, *arguments, code=None):
+    """`semisync convert` as this rank."""
+    command = [sys.executable, *(["-c", code] if code else ["-m", "semisync"]), "convert"]
+    return subprocess.Popen(
+        [*command, *map(str, arguments)],
+        env=environment(RANK=str(rank), WORLD_SIZE=str(count)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ends(*processes):
+    """Exit code, stdout and stderr of each."""
+    found = [process.communicate(timeout=60) for process in processes]
+    return [(process.returncode, *said) for process, said in zip(processes, found)]
+
+
+def test_ranks_share_the_parts_and_a_killed_one_is_named_and_resumed(
+    tf2_checkpoints, tmp_path, small_parts
+):
+    arguments = [tf2_checkpoints / "adagrad_ref", tmp_path / "out"]
+    limited = [*arguments, "--deadline", "0.5"]
+    stopping = start(1, 2, *arguments, "--workers", "1", code=STOPPING)
+    first = start(0, 2, *limited, code=RANK_0)
+    assert stopping.stdout.readline() == "now\n", stopping.communicate()
+    os.kill(stopping.pid, signal.SIGKILL)
+    (code, _, said), _ = ends(first, stopping)
+    assert code == 3
+    assert "nothing was heard for 0.5 s of rank 1 of 2" in said and "--resume" in said
+    work = tmp_path / ".out.partial"
+    kept = len(job.finished(str(work)))
+    assert 2 <= kept < len(job.read(str(work)).parts)
+
+    three = [start(0, 3, *arguments, "--resume", code=RANK_0)]
+    three += [start(rank, 3, *arguments, "--resume") for rank in (1, 2)]
+    found = ends(*three)
+    assert [code for code, _, _ in found] == [0, 0, 0], found
+    assert [out.partition(" wrote ")[0] for _, out, _ in found[1:]] == [
+        "rank 1 of 3",
+        "rank 2 of 3",
+    ]
+    migrate.convert(make_plan(tf2_checkpoints / "adagrad_ref"), tmp_path / "alone")
+    assert contents(tmp_path / "out") == contents(tmp_path / "alone")
+    assert not work.exists()
+
+
+def test_torchrun_starts_the_ranks(tf2_checkpoints, tmp_path):
+    prefix = tf2_checkpoints / "adagrad_ref"
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    command += ["-m", "semisync", "convert", str(prefix), str(tmp_path / "out")]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "rank 1 of 2 wrote 0 parts" in done.stdout
+    migrate.convert(make_plan(prefix), tmp_path / "alone")
+    assert contents(tmp_path / "out") == contents(tmp_path / "alone")
+
+
+def test_what_another_rank_cannot_read_ends_all(tf2_checkpoints, tmp_path):
+    arguments = [tf2_checkpoints / "adagrad_ref", tmp_path / "out"]
+    found = ends(start(0, 2, *arguments, code=RANK_0), start(1, 2, *arguments, code=FAILING))
+    assert [code for code, _, _ in found] == [3, 3]
+    assert "rank 1 of 2: the disk is torn" in found[0][2]
+    assert "the disk is torn" in found[1][2]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_rank_does_not_wait_for_ever_and_ranks_must_agree(tf2_checkpoints, tmp_path, monkeypatch):
+    out = str(tmp_path / "out")
+    with pytest.raises(SemisyncError, match="nothing was heard for 0 s of rank 0, which begins it"):
+        ranks.assist(out, ranks.Rank(1, 2, 0))
+    plan = make_plan(tf2_checkpoints / "sgd")
+    with pytest.raises(SemisyncError, match="rank 1 of 2"):
+        migrate.convert(plan, out, rank=ranks.Rank(0, 2, 0))
+    with pytest.raises(UsageError, match="WORLD_SIZE is 3 here, and 2 for rank 0"):
+        ranks.assist(out, ranks.Rank(1, 3, 0))
+    migrate.convert(plan, out, resume=True)  # one process goes on with what several had begun
+    assert not [name for name in os.listdir(out) if name.startswith(("j", "r"))]
+    monkeypatch.setenv("RANK", "2")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(UsageError, match="expected 0 <= RANK < WORLD_SIZE"):
+        ranks.from_environment()
