@@ -1,12 +1,7 @@
-"""From counts (parity.summary) to the same Comparison that rows give, with a certified bound.
-
-Each row's placements are known to half the mass of its bin. The standard error comes from the
-cells of coarse bins; by Minkowski's inequality the true one is at most theirs with the root mean
-square of those halves added to each class's spread, and that upper value is reported.
-"""
+"""From counts (parity.summary) to the same Comparison that rows give, with a certified bound."""
 
 import math
-from typing import NamedTuple, Optional
+from typing import List, Optional
 
 import numpy as np
 
@@ -21,160 +16,110 @@ from parity.calibration import (
     reliability_of_sums,
 )
 from parity.comparison import check_margin, notes_on_few
-from parity.equivalence import (
-    Interval,
-    Verdict,
-    at_least,
-    judge,
-    normal_interval,
-    resolution,
-    rows_to_settle,
-)
-from parity.joint import Cells
-from parity.ranking import Ranking
+from parity.equivalence import Interval, Verdict, judge, normal_interval, rows_to_settle
+from parity.estimate import Estimate, Model, model_of
 from parity.result import Comparison, Side
+from parity.second_look import ByGroup
 from parity.summary import Summary
 from semisync.errors import BadInput
 
 
-class _Model(NamedTuple):
-    """One model's bins in use, by rising score."""
-
-    bins: np.ndarray  # their numbers
-    counts: np.ndarray  # int64 (label, bins): rows
-    mass: np.ndarray  # int64 or float64 (label, bins): rows, or their weights
-    ranking: Ranking
-    bound: float  # of the AUC's error
-
-
-def compare_summary(summary: Summary, margin: float = 5e-4) -> Comparison:
+def compare_summary(
+    summary: Summary,
+    margin: float = 5e-4,
+    by_group: Optional[ByGroup] = None,
+    estimate: Optional[Estimate] = None,
+) -> Comparison:
     """Is the candidate's AUC within `margin` of the baseline's?
 
-    The interval is the normal one of the upper standard error, widened by the certified bound.
-    Score differences are those of the coarse bins' middles.
+    The interval is the normal one of the upper standard error (parity.estimate), widened by the
+    certified bound. Score differences are those of the coarse bins' middles.
+
+    Args:
+        by_group: what a second look at the rows found by group, or None for rows that stand alone.
+        estimate: of the summary, where it was made before.
 
     Raises: BadInput for fewer than two rows of a class; UsageError for the margin.
     """
     check_margin(margin)
-    rows, positives = summary.rows, summary.positives
-    negatives = rows - positives
-    if min(positives, negatives) < 2:
-        raise BadInput(
-            f"there are {positives} positive and {negatives} negative rows; a standard error needs "
-            "two rows of each class"
-        )
-    old, new = (_model(summary, model) for model in (0, 1))
-    bound = old.bound + new.bound
-    delta = new.ranking.area() - old.ranking.area()
-    cells = summary.joint.cells()
-    placed = [_placements(summary, model, cells) for model in (0, 1)]
-    moved = placed[1].values - placed[0].values - delta
-    error = _upper_error(summary, cells, moved, placed[0].doubts + placed[1].doubts, bound)
-    sides = [
-        _side(summary, model, own, _own_error(summary, cells, own, placement))
-        for model, (own, placement) in enumerate(zip((old, new), placed))
-    ]
-    interval = normal_interval(delta, error)
-    interval = Interval(interval.low - bound, interval.high + bound)
-    observations = min(positives, negatives)
-    interval = at_least(interval, delta, resolution(observations))
-    verdict = judge(interval, margin)
-    notes = [
-        f"Counted in histograms: the difference is certain to {bound:.1g} besides the sampling "
-        "error, and the interval includes that."
-    ]
-    if bound >= margin / 20:
+    estimate = estimate or estimated(summary)
+    bound, independent = estimate.bound, estimate.error()
+    error, observations = independent, estimate.rarer
+    own_errors: List[float] = estimate.own_errors()
+    gaucs: List[Optional[float]] = [None, None]
+    if by_group is not None:
+        error, independent = by_group.error, by_group.independent
+        own_errors, gaucs = by_group.own_errors, by_group.gaucs
+        observations = min(observations, by_group.groups)
+    interval = estimate.interval(error, observations)
+    verdict, notes = (
+        settled(interval, bound, margin),
+        [
+            f"Counted in histograms: the difference is certain to {bound:.1g} besides the sampling "
+            "error, and the interval includes that."
+        ],
+    )
+    if too_rough(bound, margin):
         notes.append(
             f"That is more than a twentieth of the margin ({margin / 20:.1g}): compare exactly, "
             "where memory allows, or state a wider margin beforehand."
         )
-        if verdict is not Verdict.INCONCLUSIVE:
-            verdict = Verdict.INCONCLUSIVE
+    needed = None
+    if verdict is Verdict.INCONCLUSIVE and not too_rough(bound, margin):
+        needed = rows_to_settle(summary.rows, observations, interval, margin)
+    sides = [_side(estimate, model, own_errors[model], gaucs[model]) for model in (0, 1)]
     return Comparison(
         verdict=verdict,
-        delta=delta,
+        delta=estimate.delta,
         standard_error=error,
         interval=interval,
         margin=float(margin),
         baseline=sides[0],
         candidate=sides[1],
-        rows=rows,
-        positives=positives,
-        standard_error_independent=error,
-        clusters=None,
-        design_effect=None,
+        rows=summary.rows,
+        positives=summary.positives,
+        standard_error_independent=independent,
+        clusters=None if by_group is None else by_group.groups,
+        design_effect=None if by_group is None else (error / independent) ** 2,
         weighted=summary.weighted,
-        rows_to_settle=rows_to_settle(rows, observations, interval, margin)
-        if verdict is Verdict.INCONCLUSIVE and bound < margin / 20
-        else None,
-        logloss_difference=_loss_difference(summary),
-        score_difference=_score_difference(summary, cells),
+        rows_to_settle=needed,
+        logloss_difference=_loss_difference(summary, by_group),
+        score_difference=_score_difference(summary),
         notes=(*notes, *notes_on_few(observations, margin)),
         bound=bound,
     )
 
 
-def _model(summary: Summary, model: int) -> _Model:
-    used = np.flatnonzero(summary.rows_by_bin[model].any(axis=0))
-    counts, mass = summary.rows_by_bin[model][:, used], summary.mass[model][:, used]
-    negatives, positives = (np.concatenate(([0], np.cumsum(of_class))) for of_class in mass)
-    empty = np.zeros(0, np.int64)
-    shared = float((mass[0].astype(float) * mass[1]).sum())
-    bound = shared / (2 * float(positives[-1]) * float(negatives[-1]))
-    return _Model(used, counts, mass, Ranking(empty, empty > 0, positives, negatives), bound)
+def estimated(summary: Summary) -> Estimate:
+    """Raises: BadInput for fewer than two rows of a class."""
+    negatives = summary.rows - summary.positives
+    if min(summary.positives, negatives) < 2:
+        raise BadInput(
+            f"there are {summary.positives} positive and {negatives} negative rows; a standard "
+            "error needs two rows of each class"
+        )
+    return Estimate(summary)
 
 
-class _Placements(NamedTuple):
-    """Of one model, by cell; float64 (cells,)."""
-
-    values: np.ndarray
-    doubts: np.ndarray  # half the mass of the row's bin: how far off the value may be
+def settled(interval: Interval, bound: float, margin: float) -> Verdict:
+    """The verdict; none of either kind from counts that are too rough for the margin."""
+    return Verdict.INCONCLUSIVE if too_rough(bound, margin) else judge(interval, margin)
 
 
-def _placements(summary: Summary, model: int, cells: Cells) -> _Placements:
-    mass = summary.mass[model].reshape(2, COARSE_BINS, 1 << COARSE_BITS).sum(axis=2)
-    share = mass / mass.sum(axis=1, keepdims=True)
-    below = np.cumsum(share, axis=1) - share / 2
-    bins, positive = cells.bins(model), cells.positive
-    values = np.where(positive, below[0][bins], 1 - below[1][bins])
-    return _Placements(values, np.where(positive, share[0][bins], share[1][bins]) / 2)
+def too_rough(bound: float, margin: float) -> bool:
+    """Whether the difference is not certain to a twentieth of the margin."""
+    return bound >= margin / 20
 
 
-def _upper_error(
-    summary: Summary, cells: Cells, values: np.ndarray, doubts: np.ndarray, slack: float
-) -> float:
-    """What the standard error is at most.
-
-    Args:
-        values: of each cell, less the estimate that they are to vary about.
-        doubts: how far off each may be.
-        slack: how far off the estimate may be.
-    """
-    variance = 0.0
-    for label, of_class in enumerate((~cells.positive, cells.positive)):
-        rows = float(cells.rows[of_class].sum())
-        share = cells.squares[of_class] / float(summary.mass[0, label].sum()) ** 2
-        apart = math.sqrt(float((share * values[of_class] ** 2).sum()))
-        unsure = math.sqrt(float((share * doubts[of_class] ** 2).sum()))
-        unsure += slack * math.sqrt(float(share.sum()))
-        variance += (apart + unsure) ** 2 * rows / (rows - 1)
-    return math.sqrt(variance)
-
-
-def _own_error(summary: Summary, cells: Cells, own: _Model, placed: _Placements) -> float:
-    """Of a model's AUC; not an upper value, as no verdict rests on it."""
-    values = placed.values - own.ranking.area()
-    return _upper_error(summary, cells, values, np.zeros(len(values)), 0.0)
-
-
-def _side(summary: Summary, model: int, own: _Model, error: float) -> Side:
-    fit = _reliability(summary, own)
+def _side(estimate: Estimate, model: int, error: float, gauc: Optional[float]) -> Side:
+    own = model_of(estimate.summary, model)
+    fit = _reliability(estimate.summary, own)
     return Side(
-        auc=own.ranking.area(),
+        auc=estimate.aucs[model],
         standard_error=error,
-        calibration=_calibration(summary, model, own, fit),
+        calibration=_calibration(estimate.summary, model, own, fit),
         pr_auc=own.ranking.average_precision(),
-        gauc=None,
+        gauc=gauc,
         tf1_compat_auc=None,
         tied_pairs=int((own.counts[0] * own.counts[1]).sum()),
         curve=own.ranking.curve(),
@@ -182,7 +127,7 @@ def _side(summary: Summary, model: int, own: _Model, error: float) -> Side:
     )
 
 
-def _reliability(summary: Summary, own: _Model) -> Optional[Reliability]:
+def _reliability(summary: Summary, own: Model) -> Optional[Reliability]:
     if not summary.losses.probabilities:
         return None
     of_bins, mass = own.counts.sum(axis=0), own.mass.sum(axis=0)
@@ -192,7 +137,7 @@ def _reliability(summary: Summary, own: _Model) -> Optional[Reliability]:
 
 
 def _calibration(
-    summary: Summary, model: int, own: _Model, fit: Optional[Reliability]
+    summary: Summary, model: int, own: Model, fit: Optional[Reliability]
 ) -> Optional[Calibration]:
     if fit is None:
         return None
@@ -203,13 +148,18 @@ def _calibration(
     return Calibration(loss, loss / entropy, summary.losses.scores(model) / positives, fit.ece)
 
 
-def _loss_difference(summary: Summary) -> Optional[MeanDifference]:
+def _loss_difference(summary: Summary, by_group: Optional[ByGroup]) -> Optional[MeanDifference]:
     if not summary.losses.probabilities:
         return None
-    return summary.losses.difference(summary.rows, float(summary.mass[0].sum()))
+    found = summary.losses.difference(summary.rows, float(summary.mass[0].sum()))
+    if by_group is None:
+        return found
+    error = by_group.loss_error
+    return MeanDifference(found.delta, error, normal_interval(found.delta, error))
 
 
-def _score_difference(summary: Summary, cells: Cells) -> ScoreDifference:
+def _score_difference(summary: Summary) -> ScoreDifference:
+    cells = summary.joint.cells()
     counts = cells.rows
     middle = middles(np.arange(COARSE_BINS), COARSE_BITS)
     old, new = (middle[cells.bins(model)] for model in (0, 1))

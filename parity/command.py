@@ -165,36 +165,28 @@ def _report(
 
 def _report_summary(args: argparse.Namespace, names: Dict[str, Any], path: Optional[str]) -> int:
     """The comparison in bounded memory: of one data set, or of merged parts."""
-    from parity import binned, counts, readers, streams
+    from parity import beyond_memory, counts, readers, streams
 
-    kept = {
-        "--group": args.group,
-        "--day": args.day,
-        "--slice": args.slice,
-        "--worst": args.worst,
-    }
-    for option, value in kept.items():
-        if value:
-            raise UsageError(
-                f"{option} needs the rows in memory, and histograms do not keep them; leave it out "
-                "or raise --memory"
-            )
     origin: Dict[str, Any] = {"counted": "in histograms"}
     if path is None:
-        found = counts.load_all(args.merge)
         origin["parts"] = list(args.merge)
-    else:
-        if args.candidate is not None:
-            raise UsageError("joining two files needs them in memory; raise --memory")
-        blocks = streams.blocks(path, readers.ColumnNames(**names), _progress())
-        found = streams.count(blocks, counts.Kind(weighted=args.weight is not None))
-        origin["data"] = path
+        merged = counts.load_all(args.merge)
+        return _report(args, beyond_memory.compare_counts(merged, args.margin), origin, names)
+    if args.candidate is not None:
+        raise UsageError("joining two files needs them in memory; raise --memory")
+    origin["data"] = path
+    kind = counts.Kind(args.weight is not None, args.day, tuple(args.slice))
+    blocks = streams.blocks(path, readers.ColumnNames(**names), _progress())
     if args.partial:
-        found.save(args.partial)
-        whole = found.whole
+        part = beyond_memory.count(blocks, kind)
+        part.save(args.partial)
+        whole = part.whole
         print(f"{whole.rows:,} rows, {whole.positives:,} of them positive: {args.partial}")
         return 0
-    return _report(args, binned.compare_summary(found.whole, args.margin), origin, names)
+    found = beyond_memory.compare_blocks(
+        blocks, kind, args.margin, args.group is not None, args.worst
+    )
+    return _report(args, found, origin, names)
 
 
 def _progress() -> Optional[Callable[[str, int], None]]:
@@ -218,10 +210,20 @@ def _outgrows_memory(args: argparse.Namespace) -> bool:
 
 def _refuse_missing(args: argparse.Namespace) -> None:
     """Which arguments are needed depends on whether rows or parts are compared."""
+    for option, value in (("--group", args.group), ("--worst", args.worst)):
+        if value and (args.partial or args.merge):
+            raise UsageError(
+                f"{option} needs a second look at the rows, which parts do not keep; leave it out, "
+                "or compare all rows at once"
+            )
     needed = {"--label": args.label, "--baseline-score": args.baseline_score, "--out": args.out}
     if args.merge:
         if args.baseline or args.partial or args.baseline_runs:
             raise UsageError("--merge takes the parts alone, without files of scores or --partial")
+        kept = {"--weight": args.weight, "--day": args.day, "--slice": args.slice}
+        for option, value in kept.items():
+            if value:
+                raise UsageError(f"{option} is for --partial; the parts know what they hold")
         needed = {"--out": args.out}
     elif args.partial:
         needed.pop("--out")

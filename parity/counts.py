@@ -61,6 +61,14 @@ class Counts:
                 chosen = order[edges[i] : edges[i + 1]]
                 self._of(name, value).add(*_columns(rows.take(chosen)))
 
+    def codes(self, divisions: Dict[str, Division]) -> Dict[str, np.ndarray]:
+        """The same divisions with the numbers that the values have in `within`; int32 (n,)."""
+        codes = {}
+        for name, (values, local) in divisions.items():
+            place = {value: i for i, value in enumerate(self.within[name])}
+            codes[name] = np.array([place[value] for value in values], np.int32)[local]
+        return codes
+
     def merge(self, other: "Counts") -> None:
         """Adds another part's rows; `kind` must be the same."""
         self.whole.merge(other.whole)

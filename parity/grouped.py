@@ -20,6 +20,7 @@ class GroupedAuc(NamedTuple):
     gauc: Optional[float]  # None where no group holds both classes
     groups: int  # that hold both classes
     rows: int  # in those
+    weight: float  # of those
 
 
 def grouped_auc(
@@ -54,9 +55,12 @@ def grouped_auc(
     both = (positives > 0) & (negatives > 0)
     rows = np.diff(np.append(starts, len(order)))[both]
     if not both.any():
-        return GroupedAuc(None, 0, 0)
+        return GroupedAuc(None, 0, 0, 0.0)
     share = (positives + negatives)[both]
     area = won[both] / (positives * negatives)[both]
     return GroupedAuc(
-        float(np.average(area, weights=share)), int(np.count_nonzero(both)), int(rows.sum())
+        float(np.average(area, weights=share)),
+        int(np.count_nonzero(both)),
+        int(rows.sum()),
+        float(share.sum()),
     )

@@ -5,7 +5,7 @@ file and the row in that file.
 """
 
 import os
-from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,6 @@ import pyarrow.parquet
 
 from parity.checks import Column, check_label_values, check_scores, check_weight_values
 from parity.columns import to_names, to_numbers
-from parity.counts import Counts, Division, Kind
 from parity.readers import ColumnNames
 from parity.rows import Rows
 from parity.tables import chosen, explained, files_of, header, kind_of, read_columns
@@ -41,7 +40,8 @@ class Block(NamedTuple):
 
     rows: Rows  # without clusters
     numbers: np.ndarray  # int64 (n,): where the rows are in the data set, from 0
-    names: pa.Table  # the columns that name something: days, slices, the group
+    names: Dict[str, pa.ChunkedArray]  # the columns that divide them: days, slices
+    group: Optional[pa.ChunkedArray]
 
 
 def batches(
@@ -85,24 +85,6 @@ def blocks(path: str, names: ColumnNames, progress: Optional[Progress] = None) -
         raise BadInput(f"{path} has no rows; at least one of each class is needed")
 
 
-def count(found: Iterator[Block], kind: Kind) -> Counts:
-    """Counts the rows, within each day and slice as well."""
-    counts = Counts(kind)
-    np.empty(1 << 24, np.int8)  # once freed, glibc keeps smaller arrays' memory at hand for reuse
-    for block in found:
-        if len(block.rows.positive):
-            divisions = {name: division(block.names[name]) for name in kind.columns}
-            counts.add(block.rows, divisions)
-    return counts
-
-
-def division(names: pa.ChunkedArray) -> Division:
-    """Rows divided by their values, as JSON can hold these."""
-    encoded = names.combine_chunks().dictionary_encode()
-    values = [v if isinstance(v, (int, float)) else str(v) for v in encoded.dictionary.to_pylist()]
-    return Division(values, encoded.indices.to_numpy())
-
-
 def _checked(batch: Batch, before: int, names: ColumnNames, texts: Sequence[str]) -> Block:
     def column(name: str) -> Column:
         return Column(name, batch.file, skipped=batch.skipped)
@@ -119,11 +101,14 @@ def _checked(batch: Batch, before: int, names: ColumnNames, texts: Sequence[str]
     if names.weight is not None:
         weights = check_weight_values(numbers(names.weight), column(names.weight))
     rows = Rows(positive, scores[0], scores[1], None, weights)
-    table = pa.table({name: to_names(batch.table[name], column(name)) for name in texts})
-    if weights is None or weights.all():
-        return Block(rows, np.arange(before, before + len(positive)), table)
-    kept = np.flatnonzero(weights)
-    return Block(rows.take(kept), before + kept, table.take(kept))
+    held = {name: to_names(batch.table[name], column(name)) for name in texts}
+    order = np.arange(before, before + len(positive))
+    if weights is not None and not weights.all():
+        kept = np.flatnonzero(weights)
+        rows, order = rows.take(kept), order[kept]
+        held = {name: values.take(kept) for name, values in held.items()}
+    parts = {name: held[name] for name in names.parts}
+    return Block(rows, order, parts, held[names.group] if names.group else None)
 
 
 def _tables(

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import parity
+from parity.beyond_memory import count
 from parity.binned import compare_summary
 from parity.bins import BINS, COARSE_BINS, COARSE_BITS, bins_of, middles
 from parity.counts import Counts, Kind, load_all
 from parity.readers import ColumnNames
 from parity.rows import Rows
-from parity.streams import blocks, count
+from parity.streams import blocks
 from parity.summary import Summary
 from semisync.cli import main
 from semisync.errors import BadInput
@@ -219,5 +220,8 @@ def test_partial_results_merge_on_the_command_line(tmp_path, monkeypatch, capsys
     assert found[0]["interval"] == found[1]["interval"]
     assert abs(found[0]["delta"] - found[2]["delta"]) <= found[0]["bound"] < 1e-4
     assert found[2]["bound"] is None
-    assert main(["parity", "*.parquet", *columns, "--memory", "0", "--day", "y", *margin, "x"]) == 3
-    assert "--day needs the rows in memory" in capsys.readouterr().err
+    again = ["parity", "0.parquet", *columns, "--partial", "2.part"]
+    assert main([*again, "--group", "y"]) == 3
+    assert "--group needs a second look at the rows" in capsys.readouterr().err
+    assert main(["parity", "--merge", "0.part", "--weight", "y", *margin, "x"]) == 3
+    assert "--weight is for --partial" in capsys.readouterr().err

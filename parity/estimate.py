@@ -1,0 +1,127 @@
+"""The difference of two AUCs and its standard error from counts (parity.summary).
+
+Each row's placements are known to half the mass of its bin. So the AUCs are off by no more than a
+certified bound, and by Minkowski's inequality the true standard error is at most the one of the
+coarse bins' placements with the root mean square of those halves added to each class's spread.
+That upper value is given, by clusters as well where a second look at the rows (parity.second_look)
+found the sums over clusters.
+"""
+
+import math
+from typing import List, NamedTuple, Sequence, Tuple
+
+import numpy as np
+
+from parity.bins import BINS, COARSE_BITS
+from parity.equivalence import Interval, at_least, normal_interval, resolution
+from parity.ranking import Ranking
+from parity.summary import Summary
+
+
+class Model(NamedTuple):
+    """One model's bins in use, by rising score."""
+
+    bins: np.ndarray  # their numbers
+    counts: np.ndarray  # int64 (label, bins): rows
+    mass: np.ndarray  # int64 or float64 (label, bins): rows, or their weights
+    ranking: Ranking
+    bound: float  # of the AUC's error
+
+
+class Placements(NamedTuple):
+    """What a row of a label and a bin has as placement; float64 (label, bins)."""
+
+    values: np.ndarray
+    doubts: np.ndarray  # half the mass of the bin: how far off the value may be
+
+
+class Pulls(NamedTuple):
+    """What each row contributes to an estimate's error; psi of parity.variance, float64 (n,)."""
+
+    delta: np.ndarray
+    doubt: np.ndarray  # how far off `delta` may be
+    models: Tuple[np.ndarray, np.ndarray]  # on either AUC
+
+
+class Estimate:
+    """Of a summary with at least two rows of each class."""
+
+    def __init__(self, summary: Summary) -> None:
+        self.summary = summary
+        models = [model_of(summary, model) for model in (0, 1)]
+        self.aucs = [model.ranking.area() for model in models]
+        self.delta = self.aucs[1] - self.aucs[0]
+        self.bound = models[0].bound + models[1].bound
+        negatives, positives = (float(mass.sum()) for mass in summary.mass[0])
+        self.class_mass = negatives, positives
+        self.rarer = min(summary.positives, summary.rows - summary.positives)
+
+    def error(self) -> float:
+        """What the standard error of the difference is at most, for rows that stand alone."""
+        pulls = self._of_cells()
+        return self._root(pulls.delta, pulls.doubt)
+
+    def own_errors(self) -> List[float]:
+        """Of the two AUCs; no upper values, as no verdict rests on them."""
+        return [self._root(pull, np.zeros(len(pull))) for pull in self._of_cells().models]
+
+    def interval(self, error: float, observations: int) -> Interval:
+        """The 90 % interval of the difference, with the bound added on either side."""
+        low, high = normal_interval(self.delta, error)
+        widened = Interval(low - self.bound, high + self.bound)
+        return at_least(widened, self.delta, resolution(observations))
+
+    def placements(self, bits: int) -> List[Placements]:
+        """Of either model, by bins of 2^bits."""
+        return [_placements(self.summary, model, bits) for model in (0, 1)]
+
+    def pulls(
+        self, label: np.ndarray, bins: Sequence[np.ndarray], placements: Sequence[Placements]
+    ) -> Pulls:
+        """Of rows of weight 1.
+
+        Args:
+            label: 0 or 1, int (n,).
+            bins: of either model, int (n,), as wide as those of the placements.
+        """
+        share = 1 / np.array(self.class_mass)[label]
+        models, doubt = [], self.bound * share
+        for auc, placed, place in zip(self.aucs, placements, bins):
+            models.append((placed.values[label, place] - auc) * share)
+            doubt += placed.doubts[label, place] * share
+        return Pulls(models[1] - models[0], doubt, (models[0], models[1]))
+
+    def _of_cells(self) -> Pulls:
+        cells = self.summary.joint.cells()
+        bins = [cells.bins(model) for model in (0, 1)]
+        return self.pulls(cells.keys & 1, bins, self.placements(COARSE_BITS))
+
+    def _root(self, pulls: np.ndarray, doubts: np.ndarray) -> float:
+        """The standard error from the cells' pulls, and how far off these may be."""
+        cells = self.summary.joint.cells()
+        variance = 0.0
+        for of_class in (cells.positive, ~cells.positive):
+            rows, squares = float(cells.rows[of_class].sum()), cells.squares[of_class]
+            roots = [math.sqrt(float((squares * p[of_class] ** 2).sum())) for p in (pulls, doubts)]
+            variance += sum(roots) ** 2 * rows / (rows - 1)
+        return math.sqrt(variance)
+
+
+def model_of(summary: Summary, model: int) -> Model:
+    """The baseline's (0) or the candidate's (1) bins."""
+    used = np.flatnonzero(summary.rows_by_bin[model].any(axis=0))
+    counts = summary.rows_by_bin[model][:, used]
+    mass = summary.mass[model][:, used] if summary.weighted else counts
+    negatives, positives = (np.concatenate(([0], np.cumsum(of_class))) for of_class in mass)
+    empty = np.zeros(0, np.int64)
+    shared = float((mass[0].astype(float) * mass[1]).sum())
+    bound = shared / (2 * float(positives[-1]) * float(negatives[-1]))
+    return Model(used, counts, mass, Ranking(empty, empty > 0, positives, negatives), bound)
+
+
+def _placements(summary: Summary, model: int, bits: int) -> Placements:
+    mass = summary.mass[model]
+    mass = mass.reshape(2, BINS >> bits, 1 << bits).sum(axis=2) if bits else mass
+    share = mass / mass.sum(axis=1, keepdims=True)
+    below = np.cumsum(share, axis=1) - share / 2
+    return Placements(np.stack((1 - below[1], below[0])), share[::-1] / 2)

@@ -1,0 +1,213 @@
+"""More rows than memory: what is found in blocks is what is found at once, within the bound."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import parity
+from parity.beyond_memory import compare_blocks, compare_counts, count
+from parity.counts import Kind, load_all
+from parity.rows import Rows
+from parity.spill import BUCKETS, Buckets, hashes
+from parity.streams import Block
+from semisync.cli import main
+from semisync.errors import BadInput
+
+
+class Sample:
+    """Rows in users, days and countries, with weights, and their blocks."""
+
+    def __init__(self, rows=20_000, seed=0):
+        rng = np.random.default_rng(seed)
+        self.user = rng.integers(0, rows // 20, rows)
+        of_user = rng.normal(size=rows)[self.user]
+        self.day = np.sort(rng.integers(1, 6, rows))
+        self.country = np.array(["at", "be", "ch", "de"])[rng.integers(0, 4, rows)]
+        self.country[:3] = "li"  # too few to compare
+        self.weights = rng.exponential(size=rows)
+        self.labels = rng.random(rows) < np.where(of_user > 0, 0.4, 0.05)
+        logits = rng.normal(size=rows) + self.labels - 2
+        noise = 0.02 * of_user + 0.01 * rng.normal(size=rows)
+        self.old = 1 / (1 + np.exp(-logits))
+        self.new = 1 / (1 + np.exp(-logits - noise))
+
+    def columns(self):
+        return self.labels, self.old, self.new
+
+    def blocks(self, size=1 << 13, weighted=False, grouped=False, names=()):
+        for start in range(0, len(self.labels), size):
+            at = slice(start, start + size)
+            weights = self.weights[at] if weighted else None
+            yield Block(
+                Rows(self.labels[at], self.old[at], self.new[at], None, weights),
+                np.arange(start, start + len(self.labels[at])),
+                {name: pa.chunked_array([getattr(self, name)[at]]) for name in names},
+                pa.chunked_array([self.user[at]]) if grouped else None,
+            )
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return Sample()
+
+
+def assert_is_upper(ours, exact, slack=1.2):
+    """Not below the exact standard error, and not far above."""
+    assert exact - 1e-12 <= ours <= slack * exact
+
+
+def assert_part(ours, exact, bound=1e-5):
+    assert ours[:3] == exact[:3]
+    if exact.delta is None:
+        assert ours.delta is None
+        return
+    assert ours.delta == pytest.approx(exact.delta, abs=bound)
+    assert_is_upper(ours.standard_error, exact.standard_error, 1.5)
+    assert ours.interval.low <= exact.interval.low + 1e-12
+    assert ours.interval.high >= exact.interval.high - 1e-12
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_groups(sample, weighted):
+    weights = sample.weights if weighted else None
+    exact = parity.compare(*sample.columns(), clusters=sample.user, weights=weights)
+    found = compare_blocks(
+        sample.blocks(weighted=weighted, grouped=True), Kind(weighted), 5e-4, grouped=True
+    )
+    assert found.clusters == exact.clusters
+    assert found.delta == pytest.approx(exact.delta, abs=found.bound)
+    assert_is_upper(found.standard_error, exact.standard_error)
+    assert exact.design_effect > 1.5
+    assert found.design_effect == pytest.approx(exact.design_effect, rel=0.05)
+    for ours, theirs in ((found.baseline, exact.baseline), (found.candidate, exact.candidate)):
+        assert ours.gauc == pytest.approx(theirs.gauc, rel=1e-9)
+        assert ours.standard_error == pytest.approx(theirs.standard_error, rel=1e-3)
+    loss = found.logloss_difference
+    assert loss.delta == pytest.approx(exact.logloss_difference.delta, rel=1e-6)
+    assert loss.standard_error == pytest.approx(exact.logloss_difference.standard_error, rel=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_days_and_slices(sample, weighted, grouped):
+    weights = sample.weights if weighted else None
+    users = sample.user if grouped else None
+    kind = Kind(weighted, "day", ("country",))
+    blocks = sample.blocks(weighted=weighted, grouped=grouped, names=("day", "country"))
+    found = compare_blocks(blocks, kind, 5e-4, grouped)
+    days = parity.compare_days(*sample.columns(), sample.day, 5e-4, users, weights)
+    assert found.days.mean_delta == pytest.approx(days.mean_delta, abs=1e-5)
+    assert_is_upper(found.days.standard_error, days.standard_error, 1.5)
+    assert found.days.slope == pytest.approx(days.slope, rel=0.2, abs=1e-6)
+    for ours, theirs in zip(found.days.days, days.days, strict=True):
+        assert_part(ours, theirs)
+    ((name, parts),) = found.slices
+    assert name == "country"
+    exact = parity.compare_slices(*sample.columns(), sample.country, 5e-4, users, weights)
+    for ours, theirs in zip(parts, exact, strict=True):
+        assert_part(ours, theirs)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_worst_rows(sample, weighted):
+    weights = sample.weights if weighted else None
+    exact = parity.worst_rows(*sample.columns(), 30, weights)
+    found = compare_blocks(sample.blocks(weighted=weighted), Kind(weighted), 5e-4, worst=30).worst
+    assert len(found) == 30
+    assert [abs(row.share) for row in found] == sorted((abs(row.share) for row in found))[::-1]
+    by_row = {row.row: row for row in exact}
+    for ours in found[:20]:
+        theirs = by_row[ours.row]
+        assert ours[:4] == theirs[:4]
+        assert ours.share == pytest.approx(theirs.share, rel=0.01)
+
+
+def test_parts_with_days_and_slices_add_up_to_the_whole(sample, tmp_path):
+    kind = Kind(False, "day", ("country", "day"))
+    blocks = list(sample.blocks(names=("day", "country")))
+    for i in range(len(blocks)):
+        count(blocks[i : i + 1], kind).save(str(tmp_path / f"{i}.part"))
+    paths = [str(tmp_path / f"{i}.part") for i in reversed(range(len(blocks)))]
+    merged = compare_counts(load_all(paths), 5e-4).to_json()
+    whole = compare_blocks(blocks, kind, 5e-4).to_json()
+    for name in ("delta", "interval", "days", "slices"):
+        assert merged[name] == whole[name]
+
+
+def test_parts_that_were_made_unlike_are_refused(sample, tmp_path):
+    for i, kind in enumerate((Kind(), Kind(False, "day"))):
+        count(sample.blocks(names=("day",)), kind).save(str(tmp_path / f"{i}.part"))
+    with pytest.raises(BadInput, match=r"1.part was made with --day day, .* neither --weight"):
+        load_all([str(tmp_path / "0.part"), str(tmp_path / "1.part")])
+
+
+def test_days_and_slices_beyond_count_are_refused():
+    many = Sample(rows=2000)
+    many.day = np.arange(2000)
+    with pytest.raises(BadInput, match="columns day have more than 400 values"):
+        count(many.blocks(names=("day",)), Kind(False, "day"))
+
+
+def test_a_single_group_has_no_standard_error(sample):
+    sole = Sample(rows=500)
+    sole.user = np.zeros(500, int)
+    with pytest.raises(BadInput, match="all rows are in one group"):
+        compare_blocks(sole.blocks(grouped=True), Kind(), 5e-4, grouped=True)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.text() | st.sampled_from(["", "a", "ab"]), min_size=1))
+def test_rows_of_one_name_come_back_together_in_their_order(names):
+    with Buckets() as buckets:
+        for start in range(0, len(names), 3):
+            some = pa.array(names[start : start + 3], pa.large_string())
+            buckets.add(pa.table({"name": some, "row": range(start, start + len(some))}), "name")
+        tables = list(buckets.tables())
+    assert len(tables) == BUCKETS
+    rows = {name: [i for i, other in enumerate(names) if other == name] for name in names}
+    for table in tables:
+        for name, row in zip(*(table[column].to_pylist() for column in ("name", "row"))):
+            assert rows[name].pop(0) == row
+            where = table["name"].to_pylist()
+            assert where.count(name) == names.count(name)
+    assert not any(rows.values())
+
+
+@pytest.mark.parametrize(
+    "names",
+    [np.arange(64_000), np.arange(64_000) * 1000, [f"user-{i}@x.org" for i in range(64_000)]],
+)
+def test_names_spread_evenly(names):
+    held = np.bincount((hashes(pa.chunked_array([pa.array(names)])) >> np.uint64(58)).astype(int))
+    assert len(held) == BUCKETS
+    assert held.max() < 1300
+    assert held.min() > 700
+
+
+def test_every_option_works_beyond_memory_on_the_command_line(sample, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    columns = {"y": sample.labels, "old": sample.old, "new": sample.new, "w": sample.weights}
+    columns.update(user=sample.user, day=sample.day, country=sample.country)
+    pyarrow.parquet.write_table(pa.table(columns), "scores.parquet")
+    options = ["--label", "y", "--baseline-score", "old", "--candidate-score", "new"]
+    options += ["--group", "user", "--weight", "w", "--day", "day", "--slice", "country", "day"]
+    options += ["--worst", "5", "--margin", "0.01"]
+    found = []
+    for memory in ("0", "4"):
+        command = ["parity", "scores.parquet", *options, "--memory", memory, "--out", memory]
+        assert main(command) == 0
+        found.append(json.loads((tmp_path / memory / "report.json").read_text()))
+    ours, exact = found
+    assert ours["bound"] < 1e-5
+    assert exact["bound"] is None
+    for name in ("rows", "positives", "clusters", "weighted", "margin"):
+        assert ours[name] == exact[name]
+    assert abs(ours["delta"] - exact["delta"]) < ours["bound"]
+    assert [part["name"] for part in ours["days"]["days"]] == list("12345")
+    assert ours["slices"].keys() == exact["slices"].keys()
+    assert ours["worst_rows"][0]["row"] == exact["worst_rows"][0]["row"]
