@@ -13,6 +13,8 @@ from migrate.sources.info import TensorInfo, partitions, row_blocks
 from migrate.static import check_static
 from semisync.errors import BadInput
 
+_CONTRARY = {("sum", False), ("mean", False)}  # without weights neither can stand for the other
+
 
 def check_plan(plan: Plan, checkpoint: Checkpoint) -> None:
     """Raises BadInput with the first tensor of `plan` that `checkpoint` does not have as said."""
@@ -32,7 +34,7 @@ def check_plan(plan: Plan, checkpoint: Checkpoint) -> None:
     for name in plan.scalars:
         _check(checkpoint, name, (), None, None)
     _check_written_once(plan)
-    _check_strategies(plan, checkpoint)
+    _check_against_graph(plan, checkpoint)
 
 
 def _check(
@@ -68,11 +70,13 @@ def _check_choices(table: Table) -> None:
         raise BadInput(f"{where}: pooling {table.pooling!r}, expected {' or '.join(POOLINGS)}")
     if table.row_wise and table.optimizer != "Adagrad":
         raise BadInput(f"{where}: row_wise is for Adagrad, its optimizer is {table.optimizer}")
+    if table.weighted and table.pooling == "none":
+        raise BadInput(f"{where} has weights, but pooling none; weights are for pooled vectors")
     check_static(table)
 
 
-def _check_strategies(plan: Plan, checkpoint: Checkpoint) -> None:
-    """That no strategy of the plan contradicts the look-ups in the MetaGraph."""
+def _check_against_graph(plan: Plan, checkpoint: Checkpoint) -> None:
+    """That no strategy and no pooling of the plan contradicts the look-ups in the MetaGraph."""
     evidence = find_evidence(checkpoint, meta_path(checkpoint, plan.meta))
     if evidence is None:
         return
@@ -85,6 +89,13 @@ def _check_strategies(plan: Plan, checkpoint: Checkpoint) -> None:
             raise BadInput(
                 f"{variable!r}: the plan says partition strategy {strategy!r}, but its look-up in "
                 f"{evidence.graph.path} uses {seen!r}; set it to {seen} in the plan"
+            )
+    for table in plan.tables:
+        uses = evidence.poolings.get(table.variable, [])
+        if len(uses) == 1 and {uses[0][:2], (table.pooling, table.weighted)} == _CONTRARY:
+            raise BadInput(
+                f"{table.variable!r}: the plan says pooling {table.pooling!r}, but "
+                f"{evidence.graph.path} looks it up as {uses[0]}; set it to {uses[0].combiner}"
             )
 
 

@@ -200,6 +200,7 @@ def _manifest(
                 one.row_wise,
                 one.features or [one.name],
                 one.pooling,
+                one.weighted,
                 one.static,
                 one.placement,
                 trained_bytes(one, checkpoint) if one.static else None,

@@ -7,6 +7,7 @@ from typing import Dict, List, NamedTuple, Optional
 
 from migrate.graph import Graph, read_graph
 from migrate.lookups import Lookup, Saved, find_lookups, hidden_uses, saved_variables
+from migrate.pooling import Use, find_poolings
 from migrate.slots import find_slots, optimizer_names
 from migrate.sources.bundle import Checkpoint
 from semisync.errors import BadInput
@@ -14,11 +15,13 @@ from semisync.errors import BadInput
 
 class Evidence(NamedTuple):
     """saved: variable nodes by name, with where they are stored. lookups: by the name in the
-    checkpoint. hidden: variables that functions use, whose look-ups are not seen."""
+    checkpoint; poolings: what becomes of their vectors. hidden: variables that functions use,
+    whose look-ups are not seen."""
 
     graph: Graph
     saved: Dict[str, Saved]
     lookups: Dict[str, Lookup]
+    poolings: Dict[str, List[Use]]
     hidden: List[str]
 
 
@@ -50,4 +53,10 @@ def find_evidence(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[Evide
     slots = {source for of_one in owners.values() for source in of_one.sources.values()}
     # LazyAdam gathers from its slots too; that is no look-up
     variables = {node: where for node, where in saved.items() if where.name not in slots}
-    return Evidence(graph, saved, find_lookups(graph, variables), hidden_uses(graph, saved))
+    return Evidence(
+        graph,
+        saved,
+        find_lookups(graph, variables),
+        find_poolings(graph, variables),
+        hidden_uses(graph, saved),
+    )

@@ -3,7 +3,7 @@
     MetaGraphDef  {2 graph_def, 3 saver_def}
     GraphDef      {1 node}
     NodeDef       {1 name, 2 op, 3 input, 5 attr}          attr is a map {1 key, 2 AttrValue}
-    AttrValue     {5 b, 8 tensor}
+    AttrValue     {1 list, 5 b, 8 tensor}              list is {7 shape}
     TensorProto   {1 dtype, 2 shape, 4 tensor_content, 5 float_val, 6 double_val, 7 int_val,
                    8 string_val, 10 int64_val}
     SaverDef      {2 save_tensor_name}
@@ -125,6 +125,23 @@ def flag(graph: Graph, node: Node, name: str) -> bool:
     """The boolean attribute `name` of `node`; False where it has none."""
     attr = memoryview(node.attrs.get(name, b""))
     return dict(fields(attr, graph.path)).get(5) == 1
+
+
+def output_rank(graph: Graph, name: str, output: int) -> Optional[int]:
+    """Number of dimensions of an output of node `name`; None where the graph does not tell it, as
+    `_output_shapes` of a MetaGraph that tf.train.Saver wrote does."""
+    node = graph.nodes.get(name)
+    if node is None:
+        return None
+    path = graph.path
+    listed = dict(fields(memoryview(node.attrs.get("_output_shapes", b"")), path)).get(1)
+    if listed is None:
+        return None
+    shapes = [message(one, path) for key, one in fields(message(listed, path), path) if key == 7]
+    if output >= len(shapes):
+        return None
+    parts = [key for key, _ in fields(shapes[output], path)]
+    return None if 3 in parts else parts.count(2)
 
 
 def _constant(graph: Graph, name: str) -> Optional[memoryview]:

@@ -2,7 +2,8 @@
 
 1. The SaveV2 nodes of the Saver say which variable node is stored under which name, and at which
    rows of a partitioned variable.
-2. A variable is looked up when a gather along its rows reads it.
+2. A variable is looked up when a gather along its rows reads it, or a sum by segments that gathers
+   itself, which is how TensorFlow 2.x looks up a plain variable for embedding_lookup_sparse.
 3. The gather of a partition takes its row numbers from one output of a DynamicPartition, whose
    second input assigns each id to a partition: `id % P` is strategy "mod"; the maximum of two
    quotients is strategy "div" (embedding_ops._embedding_lookup_and_transform).
@@ -19,7 +20,12 @@ from semisync.errors import BadInput
 
 VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
 _GATHERS = {"Gather", "GatherV2", "ResourceGather"}
-_PASS = {  # hand on their first input unchanged
+SEGMENTS = {  # they gather and pool; by their combiner
+    "SparseSegmentMean": "mean",
+    "SparseSegmentSqrtN": "sqrtn",
+    "SparseSegmentSum": "sum",
+}
+PASS = {  # hand on their first input unchanged
     "DisableCopyOnRead",
     "Enter",
     "Identity",
@@ -29,8 +35,9 @@ _PASS = {  # hand on their first input unchanged
     "RefSwitch",
     "Switch",
 }
+Consumers = Dict[str, List[Tuple[Node, int]]]
 _CALLS = {"Case", "If", "PartitionedCall", "StatefulPartitionedCall", "StatelessIf", "While"}
-_RESHAPED = _PASS | {"Cast", "Reshape"}
+_RESHAPED = PASS | {"Cast", "Reshape"}
 _MAX_STEPS = 64  # a chain of pass-through nodes is short; a damaged graph may be circular
 
 
@@ -60,7 +67,7 @@ def saved_variables(graph: Graph) -> Dict[str, Saved]:
     found: Dict[str, Saved] = {}
     for save in own or saves:
         for edge, name, spec in saved_tensors(graph, save):
-            node = _origin(graph, edge, _PASS)
+            node = _origin(graph, edge, PASS)
             if node is None or node.op not in VARIABLES:
                 continue
             saved = Saved(name, _first_row(spec, graph))
@@ -74,14 +81,14 @@ def saved_variables(graph: Graph) -> Dict[str, Saved]:
 
 def find_lookups(graph: Graph, saved: Dict[str, Saved]) -> Dict[str, Lookup]:
     """The variables that are looked up, by their name in the checkpoint."""
-    consumers = _consumers(graph)
+    consumers = consumers_of(graph)
     rows: Dict[str, Set[int]] = {}
     for where in saved.values():
         rows.setdefault(where.name, set()).add(where.row)
     found: Dict[str, Lookup] = {}
     for node, where in saved.items():
         parts = sorted(rows[where.name])
-        for gather in _gathers(graph, node, consumers):
+        for gather in gathers(graph, node, consumers):
             lookup = _lookup(graph, gather, parts.index(where.row), len(parts))
             if found.setdefault(where.name, lookup) != lookup:
                 raise BadInput(
@@ -94,7 +101,7 @@ def find_lookups(graph: Graph, saved: Dict[str, Saved]) -> Dict[str, Lookup]:
 
 def hidden_uses(graph: Graph, saved: Dict[str, Saved]) -> List[str]:
     """Names in the checkpoint of variables that functions use: their look-ups are not seen."""
-    consumers = _consumers(graph)
+    consumers = consumers_of(graph)
     found = set()
     for node, where in saved.items():
         if any(user.op in _CALLS for user, _ in _reached(graph, node, consumers)):
@@ -135,34 +142,34 @@ def _origin(graph: Graph, edge: Edge, through: Set[str]) -> Optional[Node]:
     return None
 
 
-def _consumers(graph: Graph) -> Dict[str, List[Tuple[Node, int]]]:
+def consumers_of(graph: Graph) -> Consumers:
     """For each node, the nodes that read it and at which input."""
-    found: Dict[str, List[Tuple[Node, int]]] = {}
+    found: Consumers = {}
     for node in graph.nodes.values():
         for position, (source, _output) in enumerate(node.inputs):
             found.setdefault(source, []).append((node, position))
     return found
 
 
-def _reached(
-    graph: Graph, start: str, consumers: Dict[str, List[Tuple[Node, int]]]
-) -> Iterator[Tuple[Node, int]]:
+def _reached(graph: Graph, start: str, consumers: Consumers) -> Iterator[Tuple[Node, int]]:
     """Nodes that read the value of `start`, directly or through pass-through nodes."""
     pending, seen = [start], {start}
     while pending:
         for user, position in consumers.get(pending.pop(), ()):
             yield user, position
-            if user.op in _PASS and position == 0 and user.name not in seen:
+            if user.op in PASS and position == 0 and user.name not in seen:
                 seen.add(user.name)
                 pending.append(user.name)
 
 
-def _gathers(
-    graph: Graph, start: str, consumers: Dict[str, List[Tuple[Node, int]]]
-) -> Iterator[Node]:
+def gathers(graph: Graph, start: str, consumers: Consumers) -> Iterator[Node]:
     """Gathers along the rows of the variable node `start`."""
     for user, position in _reached(graph, start, consumers):
-        if user.op in _GATHERS and position == 0 and len(user.inputs) >= 2:
+        if position != 0 or len(user.inputs) < 2:
+            continue
+        if user.op in SEGMENTS:
+            yield user
+        elif user.op in _GATHERS:
             axis = user.inputs[2][0] if len(user.inputs) > 2 else None
             if axis is None or constant_integer(graph, axis) == 0:
                 yield user

@@ -60,8 +60,9 @@ class TableSummary:
     """An embedding table of the target; dtype: torch's name of it, "int8" for quantized rows.
 
     optimizer: the TensorFlow one whose slots came along; hyperparameters, row_wise, features,
-    pooling, static and placement: as in migrate.plans.Table; trained_bytes: what the weights and
-    slots of a static table take where it is trained, in the checkpoint's types, else None.
+    pooling, weighted, static and placement: as in migrate.plans.Table; trained_bytes: what the
+    weights and slots of a static table take where it is trained, in the checkpoint's types, else
+    None.
     """
 
     name: str
@@ -74,6 +75,7 @@ class TableSummary:
     row_wise: bool = False
     features: List[str] = field(default_factory=list)
     pooling: Optional[str] = None
+    weighted: bool = False
     static: Optional[str] = None
     placement: Optional[str] = None
     trained_bytes: Optional[int] = None

@@ -2,13 +2,14 @@
 
     {"schema": "semisync.model/1", "module": "ebc", "tables": [
       {"name": "user", "rows": 31, "dim": 8, "dtype": "float32",
-       "features": ["user"], "pooling": "sum", "static": null, "placement": null,
+       "features": ["user"], "pooling": "sum", "weighted": false,
+       "static": null, "placement": null,
        "optimizer": {"tensorflow": "Adagrad", "class": "torch.optim.Adagrad",
                      "arguments": {"lr": 0.1, "eps": 0.0}, "fused": true}}]}
 
 It is data that any program can read; `migrate.torchrec.build` builds from it.
 
-pooling    null where the plan does not say it
+pooling    null where the plan does not say it; weighted: whether each id has a weight
 static     null, or the type of a table that is trained no more: dtype is that type ("int8" for the
            rows of migrate.quantization), optimizer is null
 placement  "device", "uvm" or "cpu", see migrate.torchrec.placement; null: as the planner chooses
@@ -66,6 +67,7 @@ def model_config(manifest: Manifest) -> Dict[str, Any]:
                 "dtype": table.dtype,
                 "features": table.features,
                 "pooling": table.pooling,
+                "weighted": table.weighted,
                 "static": table.static,
                 "placement": table.placement,
                 "optimizer": _optimizer(table, names),

@@ -5,7 +5,8 @@
    those that the caller's regular expression names.
 3. The partition strategy of a partitioned table comes from the graph, else from the caller. The
    checkpoint itself does not tell it, and concatenating "mod" partitions would be wrong in silence.
-4. What is left is dense; scalars stand apart; what cannot be converted is dropped with a reason.
+4. So does the pooling; where look-ups do not agree on one, it stays open and a note says so.
+5. What is left is dense; scalars stand apart; what cannot be converted is dropped with a reason.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Dict, Mapping, Optional, Sequence, Set, Tuple
 from migrate.evidence import Evidence, find_evidence, meta_path
 from migrate.hyperparameters import find_hyperparameters, lazily_updated
 from migrate.lookups import Lookup
-from migrate.plans import CASTS, STRATEGIES, Dense, Plan, Table
+from migrate.plans import CASTS, POOLINGS, STRATEGIES, Dense, Plan, Table
 from migrate.slots import Slots, find_slots, optimizer_names, torch_names
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
@@ -84,6 +85,7 @@ class _Planner:
         self.strategy = strategy
         saved = evidence.saved if evidence else {}
         self.lookups = evidence.lookups if evidence else {}
+        self.poolings = evidence.poolings if evidence else {}
         self.hidden = evidence.hidden if evidence else []
         self.slots = find_slots(checkpoint, optimizer_names(self.graph, saved))
         self.hyperparameters = find_hyperparameters(self.graph, saved) if self.graph else {}
@@ -157,6 +159,7 @@ class _Planner:
                 "convert these as dense variables"
             )
         slots = self.slots.get(name)
+        pooling, weighted = self._pooling_of(name)
         return Table(
             name=re.sub(r"[/.]", "_", self._renamed(name)),  # a module's name has no dot
             variable=name,
@@ -169,7 +172,21 @@ class _Planner:
             slots=self._slots_of(slots, fused=True),
             hyperparameters=self._hyperparameters_of(slots),
             cast=None if self.cast == info.dtype else self.cast,
+            pooling=pooling,
+            weighted=weighted,
         )
+
+    def _pooling_of(self, name: str) -> Tuple[Optional[str], bool]:
+        """The combiner of all look-ups, and whether they are weighted; None where none is sure."""
+        uses = self.poolings.get(name, [])
+        if len(uses) == 1 and uses[0].combiner in POOLINGS:
+            return uses[0].combiner, uses[0].weighted
+        if uses:
+            self.result.notes.append(
+                f"{name} is looked up as {', '.join(map(str, uses))}, which is not one pooling "
+                "that the graph tells: set it in the plan or in the model config"
+            )
+        return None, False
 
     def _renamed(self, name: str) -> str:
         for pattern, replacement in self.rename:

@@ -20,7 +20,7 @@ from semisync.errors import BadInput
 SCHEMA = "semisync.plan/1"
 STRATEGIES = ("div", "mod")
 CASTS = ("float16", "bfloat16", "float32")
-POOLINGS = ("sum", "mean")
+POOLINGS = ("sum", "mean", "sqrtn", "none")  # TorchRec has no sqrtn
 STATICS = {"fp16": "float16", "int8": "int8", "float32": "float32"}  # and torch's name of the type
 PLACEMENTS = ("device", "uvm", "cpu")
 
@@ -42,7 +42,8 @@ class Table:
     cast                "float16", "bfloat16" or "float32": data type in the target, where another
     row_wise            Adagrad: write the mean of each row's accumulator, an approximation
     features            that it embeds, in the model config; none: one of the table's own name
-    pooling             "sum" or "mean", in the model config
+    pooling             "sum", "mean", "sqrtn" or "none" (an id, a vector), in the model config
+    weighted            whether each id has a weight, in the model config
     static              "fp16", "int8" or "float32": pretrained and trained no more; written in this
                         type and without its slots; int8 as in migrate.quantization
     placement           "device", "uvm" or "cpu": where TorchRec's planner shall put it
@@ -62,6 +63,7 @@ class Table:
     row_wise: bool = False
     features: List[str] = field(default_factory=list)
     pooling: Optional[str] = None
+    weighted: bool = False
     static: Optional[str] = None
     placement: Optional[str] = None
 

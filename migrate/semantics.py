@@ -13,6 +13,7 @@ from typing import Dict, List, NamedTuple, Optional
 import numpy
 
 from migrate.plans import Plan, Table
+from migrate.pooling import without_kernel
 from migrate.sources.bundle import Checkpoint
 
 _OWN = "migrate.torchrec.optimizers."
@@ -66,7 +67,7 @@ class Step(NamedTuple):
 
 
 def notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:
-    """What a reader of the converted optimizer state should know."""
+    """What a reader of the converted tables and of their optimizer state should know."""
     trained = [table for table in plan.tables if not table.static]
     optimizers = {one.optimizer or "" for one in trained}
     optimizers |= {one.optimizer or "" for one in plan.dense}
@@ -74,6 +75,10 @@ def notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:
     row_wise = [table.name for table in trained if table.row_wise]
     if row_wise:
         found.append(ROW_WISE.format(", ".join(row_wise)))
+    for table in plan.tables:
+        lacking = without_kernel(table.pooling, table.weighted)
+        if lacking:
+            found.append(f"pooling of {table.name}: {lacking}")
     for table in trained:
         if table.optimizer in ("Adam", "LazyAdam"):
             step = adam_step(plan, table, checkpoint)

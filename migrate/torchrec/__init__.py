@@ -14,10 +14,12 @@ from migrate.torchrec.building import build, build_optimizer
 from migrate.torchrec.loading import dense_variables, load, load_optimizer
 from migrate.torchrec.modules import embedding_bag_collection
 from migrate.torchrec.placement import constraints
+from migrate.torchrec.weights import combiner_weights
 
 __all__ = [
     "build",
     "build_optimizer",
+    "combiner_weights",
     "constraints",
     "dense_variables",
     "embedding_bag_collection",

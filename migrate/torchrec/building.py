@@ -10,6 +10,7 @@ from torchrec.modules.embedding_configs import EmbeddingBagConfig, EmbeddingConf
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
+from migrate.pooling import without_kernel
 from migrate.torchrec.embeddings import (
     Config,
     Embeddings,
@@ -40,7 +41,12 @@ def build(
     members: Dict[str, List[Config]] = {}
     for table in config["tables"]:
         one = _config(table)
-        name = collection_name(one, table["dtype"] == "int8", table.get("placement") == "cpu")
+        name = collection_name(
+            one,
+            int8=table["dtype"] == "int8",
+            weighted=table.get("weighted", False),
+            on_cpu=table.get("placement") == "cpu",
+        )
         members.setdefault(name, []).append(one)
     collections = {name: collection(name, tables, where) for name, tables in members.items()}
     module = collections["ebc"] if list(collections) == ["ebc"] else Embeddings(collections)
@@ -56,6 +62,9 @@ def build(
 def _config(table: Mapping[str, Any]) -> Config:
     """TorchRec's config of one table."""
     pooling = table["pooling"]
+    lacking = without_kernel(pooling, table.get("weighted", False))
+    if lacking:
+        raise UsageError(f"table {table['name']!r}: {lacking}")
     if pooling not in (*_POOLINGS, "none"):
         raise UsageError(
             f"table {table['name']!r} has pooling {pooling!r}, expected one of "

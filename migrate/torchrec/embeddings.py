@@ -4,8 +4,10 @@
     ec_<dim>        not pooled: EmbeddingCollection, which wants one dim
     int8_ebc        pooled 8-bit rows: the EmbeddingBagCollection of torchrec.quant
     int8_ec_<dim>   8-bit rows, not pooled
+    weighted_...    pooled with a weight an id
     cpu_...         any of these, of tables whose placement is the CPU
 
+Features with weights are for the weighted collections; the others look at the ids alone.
 `load` fills all of them. The 8-bit ones have buffers and no parameters.
 """
 
@@ -21,7 +23,7 @@ from torchrec.quant import embedding_modules as quant
 
 from migrate.quantization import GPU_ROW_ALIGNMENT
 
-CPU, INT8 = "cpu_", "int8_"
+CPU, WEIGHTED, INT8 = "cpu_", "weighted_", "int8_"
 
 Config = Union[EmbeddingBagConfig, EmbeddingConfig]
 Vectors = Union[torch.Tensor, JaggedTensor]
@@ -50,27 +52,24 @@ class Embeddings(torch.nn.Module):
         return found
 
 
-def collection_name(config: Config, int8: bool, on_cpu: bool) -> str:
+def collection_name(config: Config, int8: bool, weighted: bool, on_cpu: bool) -> str:
     """Which collection a table belongs to."""
     pooled = isinstance(config, EmbeddingBagConfig)
     kind = "ebc" if pooled else f"ec_{config.embedding_dim}"
-    return CPU * on_cpu + INT8 * int8 + kind
+    return CPU * on_cpu + WEIGHTED * (weighted and pooled) + INT8 * int8 + kind
 
 
 def collection(name: str, tables: List[Any], device: torch.device) -> torch.nn.Module:
     """The collection `name` of `tables`; on the CPU where its name says so."""
     if name.startswith(CPU):
         return collection(name[len(CPU) :], tables, torch.device("cpu"))
-    pooled = name.endswith("ebc")
-    if not name.startswith(INT8):
-        kind = EmbeddingBagCollection if pooled else EmbeddingCollection
-        return kind(tables=tables, device=device)
+    weighted = {"is_weighted": name.startswith(WEIGHTED)} if name.endswith("ebc") else {}
+    if INT8 not in name:
+        kind = EmbeddingBagCollection if weighted else EmbeddingCollection
+        return kind(tables=tables, device=device, **weighted)
     alignment = 1 if device.type == "cpu" else GPU_ROW_ALIGNMENT
-    if pooled:
-        return quant.EmbeddingBagCollection(
-            tables, is_weighted=False, device=device, row_alignment=alignment
-        )
-    return quant.EmbeddingCollection(tables, device=device, row_alignment=alignment)
+    quantized = quant.EmbeddingBagCollection if weighted else quant.EmbeddingCollection
+    return quantized(tables=tables, device=device, row_alignment=alignment, **weighted)
 
 
 def table_weights(module: torch.nn.Module) -> Dict[str, torch.nn.Parameter]:

@@ -63,6 +63,7 @@ def test_the_config_says_what_each_table_is(tf2_checkpoints, tmp_path):
         "dtype": "bfloat16",
         "features": ["a", "b"],
         "pooling": "sum",
+        "weighted": False,
         "static": None,
         "placement": None,
     }

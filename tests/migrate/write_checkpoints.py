@@ -143,6 +143,44 @@ def conditional(out, name, functions):
         tf.disable_control_flow_v2()
 
 
+def poolings(out):
+    """A table for each combiner, with and without weights, whole and in partitions; and others."""
+    bags, weights_of = [[3, 9, 9], [0], [7, 2]], [[0.5, 2.0, -1.0], [3.0], [1.5, 0.25]]
+    with tf.Graph().as_default():
+        tf.set_random_seed(2)
+        where = [[row, column] for row, bag in enumerate(bags) for column in range(len(bag))]
+        ids = tf.sparse_placeholder(tf.int64, [None, None])
+        weights = tf.sparse_placeholder(tf.float32, [None, None])
+        found = {}
+        for combiner in ("sum", "mean", "sqrtn"):
+            for given in (None, weights):
+                for parts in (1, 3):
+                    name = "{}_{}_{}".format(combiner, "weighted" if given else "plain", parts)
+                    with tf.variable_scope("", use_resource=parts > 1):
+                        cut = tf.fixed_size_partitioner(parts) if parts > 1 else None
+                        table = tf.get_variable(name, [12, 4], partitioner=cut)
+                    pooled = tf.nn.embedding_lookup_sparse(table, ids, given, combiner=combiner)
+                    found[name] = pooled
+        dense = tf.placeholder(tf.int64, [None, 3])
+        tables = {name: tf.get_variable(name, [12, 4]) for name in ("middle", "last", "one", "two")}
+        found["middle"] = tf.reduce_mean(tf.nn.embedding_lookup(tables["middle"], dense), axis=-2)
+        last = tf.reduce_sum(tf.nn.embedding_lookup(tables["last"], dense[:, 0]), axis=1)
+        one = tf.concat([tf.nn.embedding_lookup(tables["one"], dense[:, 1]), found["middle"]], 1)
+        two = [tf.reduce_sum(tf.nn.embedding_lookup(tables["two"], dense), axis=1)]
+        two.append(tf.nn.embedding_lookup_sparse(tables["two"], ids, None, combiner="mean"))
+        losses = [tf.reduce_sum(tf.square(x)) for x in list(found.values()) + two + [last, one]]
+        tf.train.GradientDescentOptimizer(0.1).minimize(tf.add_n(losses))
+        with session() as sess:
+            sess.run(tf.global_variables_initializer())
+            feed = {
+                ids: tf.SparseTensorValue(where, sum(bags, []), [3, 3]),
+                weights: tf.SparseTensorValue(where, sum(weights_of, []), [3, 3]),
+                dense: [[3, 9, 9], [0, 1, 2]],
+            }
+            np.savez(os.path.join(out, "poolings.npz"), **sess.run(found, feed))
+            tf.train.Saver().save(sess, os.path.join(out, "poolings"))
+
+
 def save(out, name):
     with session() as sess:
         sess.run(tf.global_variables_initializer())
@@ -370,6 +408,7 @@ def main(out):
         recommender(out, name, optimizer, slots, False)
     recommender(out, "sgd", tf.train.GradientDescentOptimizer(0.1), [], False)
     by_hand(out)
+    poolings(out)
     conditional(out, "cond_ops", False)
     conditional(out, "cond_functions", True)
     slices(out)
