@@ -1,36 +1,41 @@
 """Monolith's hash tables: `BASE-00000-of-00004`, TFRecord files of entries.
 
-    record         length (8 bytes), its masked crc32c (4), data, its masked crc32c (4)
     EntryDump      {1 id sfixed64, 2 num: repeated float, 3 opt: OptimizerDump,
                     4 last_update_ts_sec}
     OptimizerDump  {1 dump: repeated SingleOptimizerDump}, one a segment of the row
     SingleOptimizerDump  one of several messages; repeated floats are slots of the segment
 
 A slot has the segments that its optimizer trains, one after the other, and may so be narrower than
-the row. The dumps of several tables together (snappy, with BASE.meta-*) are refused. A version is
-here a time in seconds.
-Source: monolith/native_training/runtime/hash_table/embedding_hash_table.proto and
-optimizer/optimizer.proto
+the row. A version is here a time in seconds.
+
+A dump of several tables together has its entries compressed by snappy, table after table, and
+beside each file BASE.meta-00000-of-00004, plain TFRecords of
+
+    MultiHashTableMetadata  {1 table_name, 2 num_entries}
+
+Each table is then read from the file's beginning, for snappy's blocks cannot be entered by number.
+Source: monolith/native_training/runtime/hash_table/embedding_hash_table.proto,
+optimizer/optimizer.proto and ops/multi_hash_table_save_restore_ops.cc
 """
 
 from __future__ import annotations
 
 import dataclasses
 import glob
+import itertools
 import os
 import re
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy
 
-from migrate.sources import crc32c
-from migrate.sources.files import StoredFile
 from migrate.sources.hashed import HashTable, Rows
-from migrate.sources.wire import Value, fields, message, number
+from migrate.sources.records import records
+from migrate.sources.wire import Value, fields, message, number, text
 from semisync.errors import BadInput
 
 _SHARD = re.compile(r"^(.+)-(\d{5})-of-(\d{5})$")
-_MAX_RECORD = 64 << 20  # bytes of one entry
+_META = ".meta"
 
 # Slots of each optimizer: number of the message, its name, its repeated floats by field number.
 _OPTIMIZERS: Dict[int, Tuple[str, Dict[int, str]]] = {
@@ -52,23 +57,26 @@ _OPTIMIZERS: Dict[int, Tuple[str, Dict[int, str]]] = {
 
 @dataclasses.dataclass(frozen=True)
 class RecordPart:
-    """The entries of one file; `slot` is None for the rows, else the state to take instead."""
+    """`stored` entries of one file after its first `skip`; `slot` is None for the rows, else the
+    state to take instead; compressed: by snappy."""
 
     path: str
     stored: int
     width: int
     slot: Optional[str] = None
+    skip: int = 0
+    compressed: bool = False
 
     def chunks(self, rows_per_chunk: int) -> Iterator[Rows]:
         """See `hashed.Part`."""
-        records = _records(self.path)
+        entries = itertools.islice(records(self.path, self.compressed), self.skip, None)
         for first in range(0, self.stored, rows_per_chunk):
             count = min(rows_per_chunk, self.stored - first)
             keys = numpy.empty(count, numpy.int64)
             values = numpy.empty((count, self.width), numpy.float32)
             times = numpy.zeros(count, numpy.int64)
             for at in range(count):
-                entry = _entry(next(records, memoryview(b"")), self.path)
+                entry = _entry(next(entries, memoryview(b"")), self.path)
                 row = entry.row if self.slot is None else entry.slots.get(self.slot)
                 if row is None or row.size != self.width:
                     raise BadInput(
@@ -93,43 +101,103 @@ def monolith_tables(path: str) -> Optional[Dict[str, HashTable]]:
     None where there are none.
     """
     inside = os.path.isdir(path)
-    pattern = os.path.join(glob.escape(path), "*-of-*") if inside else glob.escape(path) + "-*-of-*"
+    base = os.path.join(glob.escape(path), "*") if inside else glob.escape(path)
     shards: Dict[str, List[Tuple[int, int, str]]] = {}
-    for file in sorted(glob.glob(pattern)):
+    for file in sorted({*glob.glob(base + "-*-of-*"), *glob.glob(base + _META + "-*-of-*")}):
         match = _SHARD.match(file)
-        if match and (inside or match[1] == path):
+        if match and (inside or match[1] in (path, path + _META)):
             shards.setdefault(match[1], []).append((int(match[2]), int(match[3]), file))
-    tables = {}
-    for base, files in shards.items():
-        if base.endswith(".meta"):
-            raise BadInput(
-                f"{base} belongs to a dump of several tables together, which is not read; dump "
-                "each table by itself"
-            )
-        count = files[0][1]
-        if [(index, of) for index, of, _ in files] != [(k, count) for k in range(len(files))]:
-            raise BadInput(f"{base}: its files are of different dumps or not all there")
-        if len(files) != count:
-            raise BadInput(f"{base} has {len(files)} of {count} files; the dump is incomplete")
-        name = os.path.basename(base)
-        tables[name] = _table(name, [file for _, _, file in files])
+    complete = {base: _complete(base, files) for base, files in shards.items()}
+    tables: Dict[str, HashTable] = {}
+    for base, files in complete.items():
+        if base.endswith(_META):
+            if base[: -len(_META)] not in complete:
+                raise BadInput(f"{base} tells of entries, but {base[: -len(_META)]} is not there")
+            continue
+        metas = complete.get(base + _META)
+        sections = _sections_of(files, metas) if metas else _whole(os.path.basename(base), files)
+        for name in sections:
+            if name in tables:
+                raise BadInput(f"{path} has two dumps of a table {name!r}; read each by its name")
+        tables.update({name: _table(name, parts) for name, parts in sections.items()})
     return tables or None
 
 
-def _table(name: str, files: List[str]) -> HashTable:
-    """A table; reads all records once to count and check them."""
-    counts, first = [], None
+def _complete(base: str, files: List[Tuple[int, int, str]]) -> List[str]:
+    """The files of a dump in their order; BadInput where one is missing."""
+    count = files[0][1]
+    if [(index, of) for index, of, _ in files] != [(k, count) for k in range(len(files))]:
+        raise BadInput(f"{base}: its files are of different dumps or not all there")
+    if len(files) != count:
+        raise BadInput(f"{base} has {len(files)} of {count} files; the dump is incomplete")
+    return [file for _, _, file in files]
+
+
+class _Section(NamedTuple):
+    """Entries of one table in one file: `stored` after the first `skip`; sample: one of them."""
+
+    path: str
+    compressed: bool
+    skip: int
+    stored: int
+    sample: Optional[_Entry]
+
+
+def _whole(name: str, files: List[str]) -> Dict[str, List[_Section]]:
+    """A dump of one table; reads all records once to count and check them."""
+    sections = []
     for file in files:
-        count = 0
-        for record in _records(file):
-            if first is None:
-                first = _entry(record, file)
+        count, sample = 0, None
+        for record in records(file):
+            sample = _entry(record, file) if sample is None else sample
             count += 1
-        counts.append(count)
+        sections.append(_Section(file, False, 0, count, sample))
+    return {name: sections}
+
+
+def _sections_of(files: List[str], metas: List[str]) -> Dict[str, List[_Section]]:
+    """The tables of a dump of several; reads all records once to count and check them."""
+    if len(files) != len(metas):
+        raise BadInput(f"{files[0]}: {len(files)} files of entries, but {len(metas)} of their meta")
+    found: Dict[str, List[_Section]] = {}
+    for file, meta in zip(files, metas):
+        entries, skip = records(file, compressed=True), 0
+        for record in records(meta):
+            name, count = _metadata(record, meta)
+            sample = None
+            for at in range(count):
+                entry = next(entries, None)
+                if entry is None:
+                    raise BadInput(f"{file} has {skip + at} entries, {meta} tells of more")
+                sample = _entry(entry, file) if at == 0 else sample
+            found.setdefault(name, []).append(_Section(file, True, skip, count, sample))
+            skip += count
+        if next(entries, None) is not None:
+            raise BadInput(f"{file} has more than the {skip} entries that {meta} tells of")
+    return found
+
+
+def _metadata(record: memoryview, path: str) -> Tuple[str, int]:
+    """Name of a table, and how many of the next entries are its own."""
+    name, count = "", 0
+    for field, value in fields(record, path):
+        if field == 1:
+            name = text(value, path)
+        elif field == 2:
+            count = number(value, path)
+    return name, count
+
+
+def _table(name: str, sections: List[_Section]) -> HashTable:
+    """The table, with a slot for each state of its first entry."""
+    first = next((one.sample for one in sections if one.sample is not None), None)
     width = first.row.size if first is not None else 0
 
     def parts(width: int, slot: Optional[str]) -> Tuple[RecordPart, ...]:
-        return tuple(RecordPart(*one, width, slot) for one in zip(files, counts))
+        return tuple(
+            RecordPart(one.path, one.stored, width, slot, one.skip, one.compressed)
+            for one in sections
+        )
 
     table = HashTable(name, "Monolith", "int64", "float32", (width,), parts(width, None))
     for slot, values in first.slots.items() if first is not None else ():
@@ -138,25 +206,6 @@ def _table(name: str, files: List[str]) -> HashTable:
             table, value_shape=shape, parts=parts(values.size, slot), slots={}
         )
     return table
-
-
-def _records(path: str) -> Iterator[memoryview]:
-    """The records of a TFRecord file, checked."""
-    with StoredFile(path) as file:
-        position = 0
-        while position < file.size:
-            where = f"{path}: record at byte {position}"
-            head = file.read(position, 12, where)
-            if crc32c.masked_value(head[:8]) != int.from_bytes(head[8:], "little"):
-                raise BadInput(f"{where}: its length is corrupt, or this is no TFRecord file")
-            length = int.from_bytes(head[:8], "little")
-            if length > _MAX_RECORD:
-                raise BadInput(f"{where} has {length} bytes, more than an entry can")
-            data = file.read(position + 12, length + 4, where)
-            if crc32c.masked_value(data[:-4]) != int.from_bytes(data[-4:], "little"):
-                raise BadInput(f"{where}: its crc32c is wrong; it is corrupt")
-            yield memoryview(data)[:-4]
-            position += 16 + length
 
 
 def _entry(record: memoryview, path: str) -> _Entry:

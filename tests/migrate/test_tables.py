@@ -162,6 +162,67 @@ def test_a_damaged_or_incomplete_monolith_dump_is_refused(tmp_path):
         migrate.hash_tables(tmp_path)
 
 
+@pytest.fixture
+def several(tmp_path):
+    """A dump of two tables in two files, its records written by TensorFlow."""
+    from tensorflow.python.lib.io._pywrap_record_io import RecordWriter, RecordWriterOptions
+
+    def entry(key, row):
+        return struct.pack("<Bq", 9, key) + b"".join(struct.pack("<Bf", 21, x) for x in row)
+
+    def write(name, compression, found):
+        writer = RecordWriter(str(tmp_path / name), RecordWriterOptions(compression))
+        for record in found:
+            writer.write(record)
+        writer.close()
+
+    counts = [{"user": 3000, "item": 2}, {"user": 0, "item": 1}]
+    for shard, of_shard in enumerate(counts):
+        metas, entries = [], []
+        for table, count in of_shard.items():
+            metas.append(b"\x0a\x04" + table.encode() + b"\x10" + _varint(count))
+            width = 2 if table == "item" else 30
+            entries += [entry(10 * k + shard, [k + 0.5] * width) for k in range(count)]
+        write(f"all-0000{shard}-of-00002", "SNAPPY", entries)
+        write(f"all.meta-0000{shard}-of-00002", "", metas)
+    return tmp_path
+
+
+def _varint(value):
+    return bytes([value & 127 | 128, value >> 7])
+
+
+def test_a_monolith_dump_of_several_tables_is_read_table_by_table(several):
+    for path in (several, several / "all"):
+        tables = migrate.hash_tables(path)
+        assert {name: table.stored for name, table in tables.items()} == {"user": 3000, "item": 3}
+        assert by_id(tables["item"]) == {0: [0.5] * 2, 10: [1.5] * 2, 1: [0.5] * 2}
+        assert by_id(tables["user"]) == {10 * k: [k + 0.5] * 30 for k in range(3000)}
+
+
+def test_a_monolith_dump_of_several_tables_must_be_whole(several):
+    data = several / "all-00000-of-00002"
+    content = data.read_bytes()
+    data.write_bytes(content[:-5])
+    with pytest.raises(BadInput, match="snappy block"):
+        migrate.hash_tables(several)
+    damaged = bytearray(content)
+    damaged[5000] ^= 1
+    data.write_bytes(damaged)
+    with pytest.raises(BadInput):
+        migrate.hash_tables(several)
+    data.write_bytes((several / "all-00001-of-00002").read_bytes())
+    with pytest.raises(BadInput, match="has 1 entries, .* tells of more"):
+        migrate.hash_tables(several)
+    data.write_bytes(content * 2)
+    with pytest.raises(BadInput, match="has more than the 3002 entries"):
+        migrate.hash_tables(several)
+    for file in several.glob("all-*"):
+        file.unlink()
+    with pytest.raises(BadInput, match="is not there"):
+        migrate.hash_tables(several)
+
+
 def test_a_monolith_entry_of_another_width_is_refused(tmp_path):
     def record(data):
         head = struct.pack("<Q", len(data))
