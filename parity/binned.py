@@ -6,7 +6,7 @@ from typing import List, Optional
 import numpy as np
 
 from parity.agreement import BINS as DIFFERENCE_BINS
-from parity.agreement import ScoreDifference, joint_scores
+from parity.agreement import JointScores, ScoreDifference, joint_scores
 from parity.bins import COARSE_BINS, COARSE_BITS, middles
 from parity.calibration import (
     ECE_BINS,
@@ -162,8 +162,7 @@ def _score_difference(summary: Summary) -> ScoreDifference:
     cells = summary.joint.cells()
     counts = cells.rows
     middle = middles(np.arange(COARSE_BINS), COARSE_BITS)
-    old, new = (middle[cells.bins(model)] for model in (0, 1))
-    difference = new - old
+    difference = middle[cells.bins(1)] - middle[cells.bins(0)]
     order = np.argsort(np.abs(difference))
     size, before = np.abs(difference)[order], np.cumsum(counts[order])
     places = np.searchsorted(before, np.array([0.5, 0.9, 0.99, 1]) * before[-1])
@@ -173,7 +172,7 @@ def _score_difference(summary: Summary) -> ScoreDifference:
     place = (np.clip(difference / reach, -1, 1) + 1) * (DIFFERENCE_BINS / 2)
     place = np.minimum(place.astype(np.intp), DIFFERENCE_BINS - 1)
     histogram = np.bincount(place, counts, DIFFERENCE_BINS)
-    reached = [np.cumsum(fine.sum(axis=0)) for fine in summary.rows_by_bin]
+    reached = np.cumsum(summary.rows_by_bin[:, :, summary.span()].sum(axis=1), axis=1)
     ks = float(np.abs(reached[0] - reached[1]).max()) / summary.rows
     return ScoreDifference(
         p50,
@@ -185,5 +184,16 @@ def _score_difference(summary: Summary) -> ScoreDifference:
         spearman=None,
         edges=edges,
         counts=histogram.astype(np.int64),
-        joint=joint_scores(old, new, summary.losses.probabilities, counts),
+        joint=_joint_scores(summary),
     )
+
+
+def _joint_scores(summary: Summary) -> JointScores:
+    """Of cells by fours on either side, which are narrower still than a figure shows."""
+    cells, bits = summary.joint.cells(), 2
+    side = COARSE_BINS >> bits
+    place = (cells.bins(0) >> bits) * side + (cells.bins(1) >> bits)
+    rows = np.bincount(place, cells.rows)
+    used = np.flatnonzero(rows)
+    old, new = (middles(bins, COARSE_BITS + bits) for bins in (used // side, used % side))
+    return joint_scores(old, new, summary.losses.probabilities, rows[used])

@@ -109,7 +109,8 @@ class Estimate:
 
 def model_of(summary: Summary, model: int) -> Model:
     """The baseline's (0) or the candidate's (1) bins."""
-    used = np.flatnonzero(summary.rows_by_bin[model].any(axis=0))
+    span = summary.span()
+    used = np.flatnonzero(summary.rows_by_bin[model][:, span].any(axis=0)) + span.start
     counts = summary.rows_by_bin[model][:, used]
     mass = summary.mass[model][:, used] if summary.weighted else counts
     negatives, positives = (np.concatenate(([0], np.cumsum(of_class))) for of_class in mass)

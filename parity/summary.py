@@ -70,6 +70,14 @@ class Summary:
         self.joint.add(positive, coarse[0], coarse[1], weights)
         self.losses.add(where, baseline, candidate, weights)
 
+    def span(self) -> slice:
+        """Bins from the first to the last coarse one in use by either model, at least one row."""
+        cells = self.joint.cells()
+        low, high = cells.bins(0)[[0, -1]]  # cells rise with the baseline's bin
+        new = cells.bins(1)
+        first, last = min(low, new.min()), max(high, new.max())
+        return slice(int(first) << COARSE_BITS, int(last + 1) << COARSE_BITS)
+
     def merge(self, other: "Summary") -> None:
         """Adds another part's rows; both are weighted, or neither."""
         self.rows += other.rows
