@@ -11,8 +11,9 @@ load_optimizer(optimizers.Ftrl(ebc.parameters(), lr=0.1), dict(ebc.named_paramet
 
 from migrate.models import read_model
 from migrate.torchrec.building import build, build_optimizer
-from migrate.torchrec.loading import dense_variables, load, load_optimizer
+from migrate.torchrec.loading import dense_variables, load
 from migrate.torchrec.modules import embedding_bag_collection
+from migrate.torchrec.optimizer_state import load_optimizer
 from migrate.torchrec.placement import constraints
 from migrate.torchrec.weights import combiner_weights
 

@@ -14,7 +14,7 @@ import glob
 import importlib.util
 import os
 import warnings
-from typing import Any, Dict, Iterator, List, Mapping, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 import torch
 import torch.distributed as dist
@@ -38,7 +38,7 @@ def load(module: torch.nn.Module, directory: str) -> List[str]:
     manifest = read_manifest(os.fspath(directory))
     entries = {entry.fqn: entry for entry in manifest.tensors}
     weights = module.state_dict()
-    keys = dict(_weight_keys(manifest, weights))
+    keys = dict(weight_keys(manifest, weights))
     if not keys:
         raise UsageError(
             f"the module has none of the tables {[table.name for table in manifest.tables]}; "
@@ -57,62 +57,6 @@ def load(module: torch.nn.Module, directory: str) -> List[str]:
     if optimizer is not None and state.get("state"):
         optimizer.load_state_dict(state)
     return sorted(wanted)
-
-
-def load_optimizer(
-    optimizer: torch.optim.Optimizer, parameters: Mapping[str, torch.Tensor], directory: str
-) -> List[str]:
-    """Fills the state of an optimizer that is not fused, from `directory`.
-
-    optimizer: of torch.optim or of migrate.torchrec.optimizers. parameters: those that it steps,
-    by name: a table's weight as in `module.named_parameters()`, whole on this process (unsharded
-    or data-parallel), a dense variable by its name in the checkpoint; others are left out.
-    Returns the names in the checkpoint that were loaded. Raises UsageError where none fits or
-    shapes differ, BadInput where the data is damaged.
-    """
-    manifest = read_manifest(os.fspath(directory))
-    weights = dict(_weight_keys(manifest, dict(parameters)))
-    wanted: Dict[str, Any] = {}
-    for entry in manifest.tensors:
-        weight, state = _owner(entry, manifest)
-        name = weights.get(weight, weight.partition("dense.")[2])
-        if name not in parameters:
-            continue
-        own = optimizer.state[parameters[name]]
-        own.setdefault("step", torch.zeros(()))
-        own[state] = wanted[entry.fqn] = torch.empty(
-            entry.shape, dtype=getattr(torch, entry.dtype), device="cpu"
-        )
-        if state != "step" and entry.shape != list(parameters[name].shape):
-            raise UsageError(
-                f"{entry.fqn!r} is {entry.shape} in the checkpoint, but {name!r} is "
-                f"{list(parameters[name].shape)}"
-            )
-    if not wanted:
-        raise UsageError(
-            f"{directory} has no optimizer state of any of {sorted(parameters)}; name tables as "
-            "module.named_parameters() does, dense variables as in TensorFlow"
-        )
-    read(directory, wanted)
-    for parameter, own in optimizer.state.items():
-        for state, tensor in own.items():
-            if isinstance(tensor, torch.Tensor) and state != "step":
-                own[state] = tensor.to(parameter.device)
-    return sorted(wanted)
-
-
-def _owner(entry: Written, manifest: Manifest) -> Tuple[str, str]:
-    """(name in the checkpoint of the parameter, torch.optim's name of the state) of a slot."""
-    if entry.role == "dense slot":
-        variable, _, state = entry.fqn.partition(".")[2].rpartition(".")
-        return f"dense.{variable}", state
-    for table in manifest.tables:
-        start = f"optim.state.{table.fqn}."
-        if entry.fqn.startswith(start):
-            state = entry.fqn[len(start) :]
-            # FBGEMM's momentum1 is Adagrad's accumulator, which torch.optim calls sum
-            return table.fqn, "sum" if state == f"{table.name}.momentum1" else state
-    return "", ""
 
 
 def dense_variables(directory: str) -> Dict[str, torch.Tensor]:
@@ -159,7 +103,7 @@ def _reader(directory: str) -> dcp.StorageReader:
     return dcp.HuggingFaceStorageReader(directory)
 
 
-def _weight_keys(manifest: Manifest, weights: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
+def weight_keys(manifest: Manifest, weights: Dict[str, Any]) -> Iterator[Tuple[str, str]]:
     """(name in the checkpoint, key in the module's state dict) of each table of the module."""
     for table in manifest.tables:
         endings = tuple(f"{container}.{table.name}.weight" for container in _CONTAINERS)

@@ -19,6 +19,8 @@ from semisync.errors import BadInput, UsageError
 TABLES = {"user": "user", "item": "item", "plain_city": "plain/city"}
 ROWS = {"user": 31, "item": 20, "plain_city": 10}
 SHARDINGS = ["table_wise", "one_rank", "row_wise", "column_wise", "data_parallel"]
+SHARDINGS += [f"{how} dense" for how in SHARDINGS if how not in ("one_rank", "data_parallel")]
+SHARDINGS += ["columns_on_one_rank dense"]
 HAS_SAFETENSORS = importlib.util.find_spec("safetensors") is not None
 
 

@@ -39,6 +39,18 @@ SHARDINGS = {
     "column_wise": lambda: {t: column_wise(ranks=[0, 1]) for t in TABLES},
     "data_parallel": lambda: {t: data_parallel() for t in TABLES},
 }
+# With an optimizer of torch.optim that steps after the backward pass.
+DENSE = {"compute_kernel": "dense"}
+UNFUSED = {
+    "data_parallel": SHARDINGS["data_parallel"],
+    "table_wise dense": lambda: {t: table_wise(rank=i % 2, **DENSE) for i, t in enumerate(TABLES)},
+    "row_wise dense": lambda: {t: row_wise(**DENSE) for t in TABLES},
+    "column_wise dense": lambda: {t: column_wise(ranks=[0, 1], **DENSE) for t in TABLES},
+    "columns_on_one_rank dense": lambda: {
+        t: column_wise(ranks=[i % 2] * 2, **DENSE) for i, t in enumerate(TABLES)
+    },
+}
+SHARDINGS.update(UNFUSED)
 SAFETENSORS = ["row_wise", "column_wise"]
 
 
@@ -54,7 +66,7 @@ class Model(torch.nn.Module):
 def sharded(converted, how):
     manifest = migrate.read_manifest(converted)
     ebc = embedding_bag_collection(manifest, {t: [t] for t in TABLES}, device=torch.device("meta"))
-    if how != "data_parallel":
+    if how not in UNFUSED:
         apply_optimizer_in_backward(torch.optim.Adagrad, ebc.parameters(), {"lr": 0.1, "eps": 0.0})
     return distributed(ebc, how)
 
@@ -77,24 +89,31 @@ def snapshot(model, prefix, rank, optimizer=None):
     """This rank's shards: {"<prefix><table>[:accumulator]|<first row>|<first column>": values}."""
     found = {}
     weights = model.state_dict()
-    if optimizer is not None:  # data-parallel: whole on each rank, and equal
-        for table in TABLES if rank == 0 else ():
-            weight = dict(model.named_parameters())[f"ebc.embedding_bags.{table}.weight"]
-            found[f"{prefix}{table}|0|0"] = weight.detach().numpy().copy()
-            accumulator = optimizer.state[weight]["sum"].numpy().copy()
-            found[f"{prefix}{table}:accumulator|0|0"] = accumulator
-        return found
-    states = model.fused_optimizer.state_dict()["state"]
+    states = model.fused_optimizer.state_dict().get("state", {})
     for table in TABLES:
         key = f"ebc.embedding_bags.{table}.weight"
-        parts = {table: weights[key]}
-        if states.get(key):  # a rank without a part of the table has no state for it
-            parts[table + ":accumulator"] = states[key][f"{table}.momentum1"]
-        for name, tensor in parts.items():
-            for shard in tensor.local_shards():
-                row, column = shard.metadata.shard_offsets
-                found[f"{prefix}{name}|{row}|{column}"] = shard.tensor.numpy().copy()
+        parts = {table: places(weights[key], rank)}
+        if optimizer is not None:
+            weight = dict(model.named_parameters())[key]
+            state = optimizer.state.get(weight, {}).get("sum", weight)
+            sizes = [one.numel() for _, one in parts[table]]
+            values = state.reshape(-1)[: sum(sizes)].split(sizes)  # shard after shard
+            parts[table + ":accumulator"] = [
+                (at, one.reshape(shard.shape)) for (at, shard), one in zip(parts[table], values)
+            ]
+        elif states.get(key):  # a rank without a part of the table has no state for it
+            parts[table + ":accumulator"] = places(states[key][f"{table}.momentum1"], rank)
+        for name, shards in parts.items():
+            for (row, column), values in shards:
+                found[f"{prefix}{name}|{row}|{column}"] = values.detach().numpy().copy()
     return found
+
+
+def places(tensor, rank):
+    """[((first row, first column), values)] of this rank; of equal tensors those of rank 0."""
+    if not hasattr(tensor, "local_shards"):
+        return [((0, 0), tensor)] if rank == 0 else []
+    return [(shard.metadata.shard_offsets, shard.tensor) for shard in tensor.local_shards()]
 
 
 def train(model, batches, rank, optimizer=None):
@@ -127,9 +146,9 @@ def main():
         loaded = load(model, converted)
         assert [f"ebc.embedding_bags.{t}.weight" in loaded for t in TABLES] == [True] * 3
         optimizer = None
-        if how == "data_parallel":
+        if how in UNFUSED:
             optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1, eps=0.0)
-            load_optimizer(optimizer, dict(model.named_parameters()), converted)
+            load_optimizer(optimizer, dict(model.named_parameters()), converted, model)
         found = snapshot(model, "", int(rank), optimizer)
         train(model, np.load(batches), int(rank), optimizer)
         found.update(snapshot(model, "later ", int(rank), optimizer))

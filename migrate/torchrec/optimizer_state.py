@@ -1,0 +1,101 @@
+"""Loading the state of optimizers that step after the backward pass: torch.optim's and
+`migrate.torchrec.optimizers`. Those that TorchRec fuses are filled by `load`.
+
+A parameter of a DistributedModelParallel is what this process has of a table: some rows, some
+columns, or several blocks of columns one below the other. Which, the module's state dict tells: its
+shards are views of the parameter. A state has the parameter's sizes, and its shards the same
+places.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+import torch
+from torch.distributed._shard.sharded_tensor import Shard, ShardedTensor
+
+from migrate.manifest import Manifest, Written, read_manifest
+from migrate.torchrec.loading import read, weight_keys
+from semisync.errors import UsageError
+
+
+def load_optimizer(
+    optimizer: torch.optim.Optimizer,
+    parameters: Mapping[str, torch.Tensor],
+    directory: str,
+    module: Optional[torch.nn.Module] = None,
+) -> List[str]:
+    """Fills the state of an optimizer that is not fused, from `directory`.
+
+    optimizer: of torch.optim or of migrate.torchrec.optimizers. parameters: those that it steps,
+    by name: a table's weight as in `module.named_parameters()`, a dense variable by its name in the
+    checkpoint; others are left out. module: where tables are sharded, the DistributedModelParallel
+    that they are in; every rank must then call this.
+    Returns the names in the checkpoint that were loaded. Raises UsageError where none fits or
+    shapes differ, BadInput where the data is damaged.
+    """
+    manifest = read_manifest(os.fspath(directory))
+    weights = dict(weight_keys(manifest, dict(parameters)))
+    sharded = {} if module is None else module.state_dict()
+    wanted: Dict[str, Any] = {}
+    for entry in manifest.tensors:
+        weight, state = _owner(entry, manifest)
+        name = weights.get(weight, weight.partition("dense.")[2])
+        if name not in parameters:
+            continue
+        parameter = parameters[name]
+        dtype = getattr(torch, entry.dtype)
+        if state == "step":
+            own = wanted[entry.fqn] = torch.empty(entry.shape, dtype=dtype)
+        else:
+            whole = sharded.get(name, parameter)
+            if entry.shape != list(whole.size()):
+                raise UsageError(
+                    f"{entry.fqn!r} is {entry.shape} in the checkpoint, but {name!r} is "
+                    f"{list(whole.size())}; where tables are sharded, give the module too"
+                )
+            own = torch.empty(parameter.shape, dtype=dtype, device=parameter.device)
+            wanted[entry.fqn] = _sharded_alike(own, parameter, whole)
+        if parameter.numel():  # else this process has no part of the table
+            optimizer.state[parameter].setdefault("step", torch.zeros(()))
+            optimizer.state[parameter][state] = own
+    if not wanted:
+        raise UsageError(
+            f"{directory} has no optimizer state of any of {sorted(parameters)}; name tables as "
+            "module.named_parameters() does, dense variables as in TensorFlow"
+        )
+    read(directory, wanted)
+    return sorted(wanted)
+
+
+def _sharded_alike(own: torch.Tensor, parameter: torch.Tensor, whole: Any) -> Any:
+    """`own` as a tensor whose shards stand in it as those of `whole` stand in `parameter`."""
+    if not isinstance(whole, ShardedTensor):
+        return own
+    shards = []
+    for shard in whole.local_shards():
+        distance = shard.tensor.data_ptr() - parameter.data_ptr()
+        start = distance // parameter.element_size()
+        values = own.reshape(-1)[start : start + shard.tensor.numel()]
+        shards.append(Shard(values.reshape(shard.tensor.shape), shard.metadata))
+    metadata = copy.deepcopy(whole.metadata())
+    metadata.tensor_properties.dtype = own.dtype
+    return ShardedTensor._init_from_local_shards_and_global_metadata(
+        shards, metadata, process_group=whole._process_group
+    )
+
+
+def _owner(entry: Written, manifest: Manifest) -> Tuple[str, str]:
+    """(name in the checkpoint of the parameter, torch.optim's name of the state) of a slot."""
+    if entry.role == "dense slot":
+        variable, _, state = entry.fqn.partition(".")[2].rpartition(".")
+        return f"dense.{variable}", state
+    for table in manifest.tables:
+        start = f"optim.state.{table.fqn}."
+        if entry.fqn.startswith(start):
+            state = entry.fqn[len(start) :]
+            # FBGEMM's momentum1 is Adagrad's accumulator, which torch.optim calls sum
+            return table.fqn, "sum" if state == f"{table.name}.momentum1" else state
+    return "", ""
