@@ -16,6 +16,7 @@ from typing import Any, Dict, List
 from graph_rewrite import findings
 from graph_rewrite.batch_norm import BatchNorm
 from graph_rewrite.bodies import can_do_without
+from graph_rewrite.collector import uncollected
 from graph_rewrite.layers import layers
 from graph_rewrite.momentum import momentum, rate
 from graph_rewrite.nodes import split
@@ -32,6 +33,7 @@ from graph_rewrite.view import View
 Owned = namedtuple("Owned", "layer mean variance others derived variables")
 
 
+@uncollected
 def find_batch_norms(graph):
     """The batch normalisations of a graph, a list of `BatchNorm` in its order.
 
@@ -47,6 +49,7 @@ def find_batch_norms(graph):
     return [_batch_norm(view, owned, sharing) for owned in found]
 
 
+@uncollected
 def find_updates(graph):
     """The updates of variables that are no statistic of a batch normalisation: list of `Update`.
 
@@ -156,7 +159,7 @@ def _batch_norm(view, owned, sharing):
         variance=_top(view, main, VARIANCE, by_kind),
         bessel=statistic is not None and view.nodes.maker(statistic.tensor).op in FUSED,
         updates=updates,
-        dependents=sorted({name for update in updates for name in update.dependents}),
+        dependents=sorted(set().union(*[update.dependents for update in updates])),
         in_collection=in_collection,
         finding=findings.finding(
             layer,

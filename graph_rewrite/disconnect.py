@@ -6,7 +6,7 @@ function, named as in `graph_rewrite.opened`, the call runs a copy of the functi
 """
 
 from graph_rewrite.bodies import run_without
-from graph_rewrite.nodes import CONTROL, split
+from graph_rewrite.nodes import CONTROL, join, split
 from graph_rewrite.opened import home
 from semisync.compat import tf
 
@@ -65,22 +65,18 @@ def detach(meta, names):
     nodes = {node.name: node for node in meta.graph_def.node}
     library = {function.signature.name: function for function in meta.graph_def.library.function}
     before = set(library)
+    at_the_top = [name for name in names if not home(name)]
     run_without(nodes, library, [name for name in names if home(name)])
     meta.graph_def.library.function.extend(library[n] for n in sorted(set(library) - before))
+    edges = {join(name, CONTROL) for name in names}
+    variables = {tensor: nodes[n].input[0] for n in at_the_top for tensor in (n, n + ":0")}
+    touched = edges.union(variables)
     for node in meta.graph_def.node:
-        inputs = [_without(nodes, names, tensor) for tensor in node.input]
-        if node.name not in names and inputs != list(node.input):
+        inputs = list(node.input)
+        if not touched.isdisjoint(inputs) and node.name not in names:
             del node.input[:]
-            node.input.extend(tensor for tensor in inputs if tensor)
+            node.input.extend(variables.get(each, each) for each in inputs if each not in edges)
     updates = meta.collection_def[tf.GraphKeys.UPDATE_OPS].node_list.value
     updates[:] = [update for update in updates if split(update)[0] not in names]
     if not updates:
         del meta.collection_def[tf.GraphKeys.UPDATE_OPS]
-
-
-def _without(nodes, names, tensor):
-    """What an op takes instead of a tensor; None in the place of a control edge."""
-    maker, output = split(tensor)
-    if maker not in names:
-        return tensor
-    return None if output == CONTROL else nodes[maker].input[0]

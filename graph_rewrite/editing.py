@@ -92,9 +92,9 @@ class Editor:
                 node.name = APPLIED + node.name
             if node.name not in self._stand_ins:
                 whole.append(node)
-        whole = [_copy(node) for node in whole + new]
+        ordered = tf.GraphDef(node=whole + new)
         del self._meta.graph_def.node[:]
-        self._meta.graph_def.node.extend(whole)
+        self._meta.graph_def.node.MergeFrom(ordered.node)
         self._meta.graph_def.library.function.extend(bodies)
         self._list_ops({node.op for node in new})
         return len(new)
@@ -117,12 +117,6 @@ class Editor:
         missing = kinds - {definition.name for definition in listed}
         if listed:
             listed.extend(op_def(kind) for kind in sorted(missing))
-
-
-def _copy(node):
-    copy = tf.NodeDef()
-    copy.CopyFrom(node)
-    return copy
 
 
 def forget_shapes(meta):

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from semisync.compat import tf
+from semisync.flat import flat, shaped
 
 # What one BatchNorm leaves on one PS: its variables there, either of them None.
 _Part = collections.namedtuple("_Part", "batch_norm mean variance")
@@ -89,7 +90,9 @@ class _Layout:
 
     Attributes:
       parts: the same.
-      kept: those with a variance, their positions.
+      means, variances: the variables, lists of at most b.
+      moved: where the values of the former lie among the means, int32.
+      kept: the positions of the parts with the latter.
       sizes: how many values each has, a list of b.
       owner: the position of the BatchNorm of each mean, int32 [s].
       owner_of_variance: that of each variance, int32 [v].
@@ -107,6 +110,10 @@ class _Layout:
         self.owner = np.repeat(np.arange(len(parts), dtype=np.int32), self.sizes)
         self.mean_of = np.flatnonzero(np.isin(self.owner, self.kept)).astype(np.int32)
         self.owner_of_variance = self.owner[self.mean_of]
+        with_mean = [number for number, part in enumerate(parts) if part.mean is not None]
+        self.means = [parts[number].mean for number in with_mean]
+        self.variances = [parts[number].variance for number in self.kept]
+        self.moved = np.flatnonzero(np.isin(self.owner, with_mean)).astype(np.int32)
         self.bessel = np.array([part.batch_norm.bessel for part in parts])[self.owner_of_variance]
 
 
@@ -114,16 +121,19 @@ def _vector(layout, dtype):
     """What a batch sends, see `_Layout`."""
     graph = tf.get_default_graph()
 
-    def flat(name):
-        return tf.reshape(tf.cast(_tensor(graph, name), dtype), [-1])
+    def values_of(name):
+        return flat(tf.cast(_tensor(graph, name), dtype))
 
     batch_norms = [part.batch_norm for part in layout.parts]
-    values = tf.stack([tf.size(_tensor(graph, each.input)) for each in batch_norms])
-    count = tf.cast(values, dtype) / tf.constant(layout.sizes, dtype)
-    rates = tf.stack([_rate(graph, each, dtype) for each in batch_norms])
-    vector = [count, rates] + [flat(each.mean) for each in batch_norms]
+    sizes = tf.stack([tf.size(_tensor(graph, each.input)) for each in batch_norms])
+    count = tf.cast(sizes, dtype) / tf.constant(layout.sizes, dtype)
+    rates = [_rate(graph, each, dtype) for each in batch_norms]
+    rates = tf.stack(rates) if any(map(tf.is_tensor, rates)) else tf.constant(rates, dtype)
+    vector = [count, rates] + [values_of(each.mean) for each in batch_norms]
     if layout.kept:
-        variances = tf.concat([flat(batch_norms[number].variance) for number in layout.kept], 0)
+        variances = tf.concat(
+            [values_of(batch_norms[number].variance) for number in layout.kept], 0
+        )
         plain = tf.maximum(count - 1, 1) / count
         vector.append(variances * _correction(layout, plain))
     vector = tf.concat(vector, 0)
@@ -137,12 +147,10 @@ def _correction(layout, factors):
 
 
 def _rate(graph, batch_norm, dtype):
-    """That of the updates in training; 0 where the batch is not trained on."""
+    """That of the updates in training, a float or a scalar; 0 where a batch is not trained on."""
     rate = batch_norm.updates[0].rate
     if isinstance(rate, str):
         rate = tf.reshape(tf.cast(_tensor(graph, rate), dtype), [])
-    else:
-        rate = tf.constant(rate, dtype)
     if isinstance(batch_norm.training, str):
         rate *= tf.reshape(tf.cast(_tensor(graph, batch_norm.training), dtype), [])
     return rate
@@ -175,22 +183,24 @@ def _move(layout, weights, batches, once):
     around = tf.gather(means, layout.mean_of, axis=1), tf.gather(mean, layout.mean_of)
     variance = mean_of(variances + tf.math.squared_difference(*around), layout.owner_of_variance)
     variance *= _correction(layout, total / tf.maximum(total - 1, 1))
-    return tf.group(*_moves(layout, mean, variance, keep))
+    mean, mean_keep = tf.gather(mean, layout.moved), tf.gather(keep, layout.owner[layout.moved])
+    variance_keep = tf.gather(keep, layout.owner_of_variance)
+    return tf.group(
+        *_assign(layout.means, mean, mean_keep),
+        *_assign(layout.variances, variance, variance_keep),
+    )
 
 
-def _moves(layout, mean, variance, keep):
-    """The assignments of all variables, towards mean [s] and variance [v]."""
-    keeps = tf.unstack(keep, len(layout.parts))
-    means = tf.split(mean, layout.sizes)
-    sizes = [layout.sizes[number] for number in layout.kept]
-    variances = tf.split(variance, sizes) if sizes else []  # a PS may keep means alone
-    moves = [(part.mean, *each) for part, *each in zip(layout.parts, means, keeps)]
-    moves += [
-        (layout.parts[number].variance, each, keeps[number])
-        for number, each in zip(layout.kept, variances)
-    ]
-    return [
-        tf.assign(v, v * keep + tf.reshape(statistic, v.shape) * (1 - keep)).op
-        for v, statistic, keep in moves
-        if v is not None
-    ]
+def _assign(variables, statistics, keep):
+    """The ops that move variables towards their parts of a vector, whole vectors at a time.
+
+    Args:
+      variables: on one PS, a list; none if it has, say, means alone.
+      statistics, keep: what belongs to their elements, one variable after the other, [e].
+    """
+    if not variables:
+        return []
+    old = tf.concat([flat(tf.convert_to_tensor(variable)) for variable in variables], 0)
+    new = old * keep + statistics * (1 - keep)
+    parts = tf.split(new, [variable.shape.num_elements() for variable in variables])
+    return [tf.assign(v, shaped(part, v.shape)).op for v, part in zip(variables, parts)]

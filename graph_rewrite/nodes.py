@@ -7,6 +7,7 @@ control edge.
 
 import collections
 import functools
+import itertools
 from typing import Any
 
 CONTROL = -1  # the output of a control edge
@@ -101,15 +102,17 @@ class Nodes:
     def _index(self):
         if self._uses is not None:
             return
-        # Control edges by name alone: there may be one between any two nodes, nearly.
-        self._uses, self._waiting = collections.defaultdict(list), collections.defaultdict(list)
+        self._uses = collections.defaultdict(list)
+        alike = collections.defaultdict(list)  # control edges of a node -> those that have the same
         for name, node in self.by_name.items():
-            for number, tensor in enumerate(node.input):
-                if tensor[0] == "^":
-                    self._waiting[tensor[1:]].append(name)
-                else:
-                    maker, output = split(tensor)
-                    self._uses[maker].append(Use(node, number, output))
+            inputs = list(node.input)
+            for number, tensor in enumerate(inputs):
+                if tensor[0] == "^":  # the rest are, too
+                    alike[tuple(inputs[number:])].append(name)
+                    break
+                maker, output = split(tensor)
+                self._uses[maker].append(Use(node, number, output))
+        self._waiting = _waiting(alike)
 
     def reachable(self, starts, follow):
         """The names of all nodes that are reached from `starts`, these too.
@@ -133,3 +136,16 @@ class Nodes:
     def descendants(self, starts):
         """The names of all nodes that need one of `starts`, these too."""
         return self.reachable(starts, lambda node: self.users(node.name))
+
+
+def _waiting(alike):
+    """{node: names of those that wait for it, a list}, of {control edges: names of who has them}.
+
+    There may be a control edge between any two nodes, nearly; but where there are millions, many
+    nodes have the same ones.
+    """
+    lists = collections.defaultdict(list)  # edge -> the lists of names
+    for edges, names in alike.items():
+        for edge in set(edges):
+            lists[edge].append(names)
+    return {edge[1:]: list(itertools.chain.from_iterable(each)) for edge, each in lists.items()}

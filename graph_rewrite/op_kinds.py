@@ -38,6 +38,7 @@ class OpKinds:
         self._nodes = nodes
         self._functions = {function.signature.name: function for function in library.function}
         self._known = {}
+        self._writing = {}  # op -> whether it writes by itself
 
     def definition(self, node):
         """The OpDef of a NodeDef."""
@@ -63,11 +64,16 @@ class OpKinds:
 
     def writes(self, node):
         """See the module."""
-        if _WRITES_RESOURCE.match(node.op):
+        if node.op not in self._writing:
+            self._writing[node.op] = self._writes_itself(node)
+        if self._writing[node.op]:
             return True
+        return any(self.writes(inner) for body in self.bodies(node) for inner in body)
+
+    def _writes_itself(self, node):
         if any(arg.is_ref for arg in self.definition(node).input_arg):
             return not _WRITES_NO_REFERENCE.match(node.op)
-        return any(self.writes(inner) for body in self.bodies(node) for inner in body)
+        return bool(_WRITES_RESOURCE.match(node.op))
 
     def values_of(self, node, cut=()):
         """The names of the nodes that take a node's value; `cut` as for `flow`.

@@ -30,14 +30,21 @@ class View:
         self.nodes = open_functions(graph)
         self.guards = Guards(self.nodes)
         self.update_ops = _update_ops(graph)
+        self._inside = {node.name for node in self.nodes if home(node.name)}
+        self._passing = {node.name for node in self.nodes if node.op in _PASSING} - self._inside
         self.trains = any(node.op.startswith(_TRAINING) for node in self.nodes)
 
     def users(self, name):
-        """The names of the nodes at the top level that take or wait for a node, in their order.
+        """The names of the nodes at the top level that take or wait for a node, a list.
 
         Those of a node inside a function are those of the outermost call.
         """
-        return sorted({top(user) for user in self.nodes.users(top(name))})
+        name = top(name)
+        takers = [use.node.name for use in self.nodes.uses(name)]
+        users = dict.fromkeys(takers + self.nodes.waiting(name))
+        if self._inside.isdisjoint(users):  # there may be thousands
+            return list(users)
+        return list(dict.fromkeys(map(top, users)))
 
     def handed_on(self, name):
         """The names of the nodes that do no more than hand on what a node gives, it first."""
@@ -45,21 +52,13 @@ class View:
         while waiting:
             name = waiting.pop()
             yield name
-            for user in self.nodes.users(name) - found:
-                if self._hands_on(user):
-                    found.add(user)
-                    waiting.append(user)
+            further = self.nodes.users(name) & self._passing - found
+            found |= further
+            waiting += further
 
     def needed(self, name):
         """Whether a node does more with what a node gives than hand it on."""
-        return any(
-            not self._hands_on(user)
-            for each in self.handed_on(name)
-            for user in self.nodes.users(each)
-        )
-
-    def _hands_on(self, name):
-        return self.nodes[name].op in _PASSING and not home(name)
+        return not all(self.nodes.users(each) <= self._passing for each in self.handed_on(name))
 
     def routes(self, tensor, hops):
         """(end, guards) of every way upstream from a tensor over `hops`.

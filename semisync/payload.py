@@ -23,6 +23,7 @@ weight 0 is replaced by nothing: it adds no rows, and its values do not matter, 
 
 from semisync.by_id import sum_by_id
 from semisync.compat import tf
+from semisync.flat import flat, shaped
 
 
 class DenseGradients:
@@ -38,8 +39,8 @@ class DenseGradients:
     def __init__(self, pairs, batches):
         self._variables = [variable for _, variable in pairs]
         self._sizes = [variable.shape.num_elements() for variable in self._variables]
-        flat = tf.concat([tf.reshape(gradient, [-1]) for gradient, _ in pairs], 0)
-        self.tensors = [flat / tf.cast(batches, flat.dtype)]
+        vector = tf.concat([flat(gradient) for gradient, _ in pairs], 0)
+        self.tensors = [vector / tf.cast(batches, vector.dtype)]
 
     def nothing(self):
         """The tensors of a batch that adds nothing."""
@@ -52,10 +53,7 @@ class DenseGradients:
     def combined(self, batches):
         """The global batch's (gradient, variable) pairs, from M lists of tensors."""
         parts = tf.split(tf.add_n([batch[0] for batch in batches]), self._sizes)
-        return [
-            (tf.reshape(part, variable.shape), variable)
-            for part, variable in zip(parts, self._variables)
-        ]
+        return [(shaped(part, v.shape), v) for part, v in zip(parts, self._variables)]
 
 
 class SparseGradient:
