@@ -52,6 +52,14 @@ def configure(parser):
         help='"semi-sync" or "async" for the variables whose name the regex finds; the first of '
         "several that finds one counts",
     )
+    parser.add_argument(
+        "--share",
+        nargs=2,
+        action="append",
+        metavar=("REGEX", "HOW"),
+        help='updates of variables that are not trained, such as counters: "sum", "mean" or "last" '
+        "of those of the global batch's local batches",
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the report, write no graph")
     parser.add_argument("--svg", metavar="FILE", help="draw what changed, before and after")
     parser.add_argument("--json", metavar="FILE", help="write the report there, too")
@@ -72,6 +80,7 @@ def run(args):
         in_flight=args.in_flight,
         batch_norm=args.batch_norm,
         policy=args.policy,
+        shared_updates=args.share,
         train_op=args.train_op,
         keep_devices=args.keep_devices,
     )

@@ -86,13 +86,17 @@ class ExistingOptimizer(GlobalBatchOptimizer):
     Args:
       step: the `ExistingStep`.
       batch_norms: of the graph, see `find_batch_norms`.
+      shared_updates: of the graph, see `shared_updates.find`.
       options: of GlobalBatchOptimizer.
     """
 
-    def __init__(self, step, batch_norms, batches_per_step, **options):
+    def __init__(self, step, batch_norms, shared_updates, batches_per_step, **options):
         super().__init__(tf.train.GradientDescentOptimizer(0.0), batches_per_step, **options)
         self._wrapped = step
-        self._found = batch_norms
+        self._found = batch_norms, shared_updates
 
     def _batch_norms(self):
-        return self._found
+        return self._found[0]
+
+    def _found_updates(self):
+        return self._found[1]

@@ -13,7 +13,9 @@ Variables, slots, hyperparameters and the saver are those that were there.
 from google.protobuf.message import DecodeError
 
 from graph_rewrite import devices, editing
+from graph_rewrite import shared_updates as shared
 from graph_rewrite.batch_norms import find_batch_norms
+from graph_rewrite.collector import uncollected
 from graph_rewrite.disconnect import detach
 from graph_rewrite.existing import ExistingOptimizer, ExistingStep, TrainedVariable
 from graph_rewrite.nodes import split
@@ -46,6 +48,7 @@ def read(path):
     return meta
 
 
+@uncollected
 def semi_synchronize(
     meta_graph_def,
     batches_per_step,
@@ -54,6 +57,7 @@ def semi_synchronize(
     keep_devices=False,
     batch_norm="aggregate",
     policy=None,
+    shared_updates=None,
     **options,
 ):
     """Returns a MetaGraphDef that trains semi-synchronously, and a `Report`.
@@ -72,6 +76,7 @@ def semi_synchronize(
       batch_norm: what becomes of moving statistics, see `semisync.GlobalBatchOptimizer`.
       policy: of `semisync.GlobalBatchOptimizer`. What trains an "async" variable stays as it is:
         each worker's own, run at once with every batch, also with one that turns out too stale.
+      shared_updates: of `semisync.GlobalBatchOptimizer`.
       options: on_stale, sparse_mean, paced, in_flight and name of `semisync.GlobalBatchOptimizer`.
 
     Raises:
@@ -84,6 +89,9 @@ def semi_synchronize(
     meta.CopyFrom(meta_graph_def)
     batch_norms = [] if batch_norm == "async" else find_batch_norms(meta)
     replaced = {u.op for each in batch_norms if not each.left_alone for u in each.updates}
+    rules = arguments.rules("shared_updates", shared_updates or [], shared.HOW)
+    shares = shared.find(meta, rules, replaced)
+    replaced.update(each.op for each in shares)
     if replaced:
         detach(meta, replaced)
     forgotten = editing.forget_shapes(meta)
@@ -91,9 +99,10 @@ def semi_synchronize(
     found = TrainingGraph(meta, train_op, keep_devices, mode_of)
     options.update(batches_per_step=batches_per_step, staleness=staleness, batch_norm=batch_norm)
     with found.graph.as_default():
-        built = _Built(found, batch_norms, options)
+        built = _Built(found, batch_norms, shares, options)
         report = report_on(found, built.optimizer)
         report.batch_norms(batch_norms)
+        report.shared_updates(shares)
         if forgotten:
             sentence = "{} gradients of fused BatchNorms note no shapes: TensorFlows differ on them"
             report.changes.append(sentence.format(forgotten))
@@ -112,11 +121,11 @@ class _Built:
       summaries: names of the summaries that were added.
     """
 
-    def __init__(self, found, batch_norms, options):
+    def __init__(self, found, batch_norms, shares, options):
         graph = found.graph
         step = ExistingStep([graph.get_operation_by_name(name) for name in found.part.last])
         before = set(_summaries(graph))
-        self.optimizer = ExistingOptimizer(step, batch_norms, **options)
+        self.optimizer = ExistingOptimizer(step, batch_norms, shares, **options)
         variables = [TrainedVariable(graph, update) for update in found.updates]
         with tf.device(found.worker.device):
             pairs = [(variable.gradient(), variable) for variable in variables]

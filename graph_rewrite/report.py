@@ -45,6 +45,15 @@ class Report:
                 if sentence:
                     self.left.append("the BatchNorm {}: {}".format(each.name, sentence))
 
+    def shared_updates(self, found):
+        """Says which other updates share the fate of their batch, a list of `Shared`."""
+        if found:
+            self.changes.append(
+                "{} updates of variables share the fate of their batch: {}".format(
+                    len(found), _some(["{} ({})".format(each.op, each.how) for each in found])
+                )
+            )
+
     def to_dict(self):
         """What `--json` writes."""
         return dict(

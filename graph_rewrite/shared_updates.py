@@ -12,7 +12,11 @@ A global batch of which no batch counts changes nothing. What a batch adds to so
 the whole variable, zeros elsewhere.
 """
 
-from semisync.compat import tf
+from collections import namedtuple
+
+from graph_rewrite.nodes import Nodes, split
+from graph_rewrite.updates import is_no_update
+from semisync.compat import VariableDef, tf
 from semisync.errors import UsageError
 
 HOW = ("sum", "mean", "last")
@@ -21,25 +25,27 @@ ADD_ROWS = {"ScatterAdd": 1, "ResourceScatterAdd": 1, "ScatterSub": -1, "Resourc
 SET = ("Assign", "AssignVariableOp")
 
 
-def share(rules, carry):
-    """Has the updates of the variables that `rules` name share the fate of their batch.
+# An op that updates a variable, both by name, and which of HOW.
+Shared = namedtuple("Shared", "op variable how")
+
+
+def find(graph, rules, taken=()):
+    """The updates that share the fate of their batch, a list of `Shared` in the graph's order.
 
     Args:
+      graph: a tf.Graph or a MetaGraphDef.
       rules: list of (compiled regex, how): the first that is found in a variable's name counts.
-      carry: `GlobalBatchOptimizer.carry`.
-
-    Returns: the names of the ops whose work is now done once a global step, a list.
+      taken: names of ops that others do already.
 
     Raises:
-      UsageError: a rule finds no update in the default graph, or one that cannot be shared.
+      UsageError: a rule finds no update.
     """
     found, used = [], set()
-    for op, variable in _updates(tf.get_default_graph()):
-        rule = next((r for r in rules if r[0].search(variable.op.name)), None)
-        if rule is not None:
+    for op, variable in _updates(graph) if rules else ():
+        rule = next((r for r in rules if r[0].search(variable)), None)
+        if rule is not None and op not in taken:
             used.add(rule)
-            found.append(op.name)
-            _share_one(op, variable, rule[1], carry)
+            found.append(Shared(op, variable, rule[1]))
     for rule in rules:
         if rule not in used:
             raise UsageError(
@@ -50,16 +56,44 @@ def share(rules, carry):
 
 
 def _updates(graph):
-    """(op, variable) of every assign-like op on a variable that no optimizer trains."""
-    trained = {variable.op.name for variable in tf.trainable_variables()}
-    variables = {v.op.name: v for v in tf.global_variables() if v.op.name not in trained}
-    initializers = {variable.initializer for variable in variables.values()}
-    for op in graph.get_operations():
-        kind = op.type
-        if (kind in ADD or kind in ADD_ROWS or kind in SET) and op not in initializers:
-            variable = variables.get(op.inputs[0].op.name)
-            if variable is not None and not op.inputs[1].op.type.startswith("Restore"):
-                yield op, variable
+    """(op, variable), names, of every assign-like op on a variable that no optimizer trains."""
+    trained = _variables(graph, tf.GraphKeys.TRAINABLE_VARIABLES)
+    variables = _variables(graph, tf.GraphKeys.GLOBAL_VARIABLES) - trained
+    nodes = Nodes.of(graph)
+    for node in nodes:
+        if node.op in ADD or node.op in ADD_ROWS or node.op in SET:
+            name = split(node.input[0])[0]
+            if name in variables and not is_no_update(nodes, node, name, node.input[1]):
+                yield node.name, name
+
+
+def _variables(graph, key):
+    """The names of the variables in a collection, a set."""
+    if hasattr(graph, "get_collection"):
+        return {variable.op.name for variable in graph.get_collection(key)}
+    if key not in graph.collection_def:  # asking for it would add it
+        return set()
+    protos = graph.collection_def[key].bytes_list.value
+    return {split(VariableDef.FromString(each).variable_name)[0] for each in protos}
+
+
+def share(found, carry):
+    """Has updates of the default graph share the fate of their batch.
+
+    Args:
+      found: list of `Shared`.
+      carry: `GlobalBatchOptimizer.carry`.
+
+    Returns: the names of the ops whose work is now done once a global step, a list.
+
+    Raises:
+      UsageError: one cannot be shared.
+    """
+    graph = tf.get_default_graph()
+    variables = {variable.op.name: variable for variable in tf.global_variables()}
+    for op, name, how in found:
+        _share_one(graph.get_operation_by_name(op), variables[name], how, carry)
+    return [each.op for each in found]
 
 
 def _share_one(op, variable, how, carry):

@@ -61,7 +61,7 @@ def _update(view, node):
     if not found:
         return None  # no variable of this graph: a TensorArray's, a function's that nobody calls
     variable = split(found["variable"])[0]
-    if node.op in ASSIGN and _is_no_update(nodes, node, variable, found["source"]):
+    if node.op in ASSIGN and is_no_update(nodes, node, variable, found["source"]):
         return None
     kind, source, rate, reason = _read(nodes, node, found["source"])
     return Update(
@@ -93,7 +93,7 @@ def _read(nodes, node, source):
     return _KINDS[node.op], source, None, ""
 
 
-def _is_no_update(nodes, node, variable, source):
+def is_no_update(nodes, node, variable, source):
     """Whether an assignment initialises or restores."""
     if node.name == variable + "/Assign":
         return True

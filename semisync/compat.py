@@ -5,6 +5,7 @@ TensorFlow 2.x still carries as `tensorflow.compat.v1`.
 """
 
 import tensorflow.compat.v1 as tf
+from tensorflow.core.framework.variable_pb2 import VariableDef
 
 raw_ops = tf.raw_ops
 
@@ -17,4 +18,4 @@ def op_def(name):
     return get(name) if get else op_def_registry.get_registered_ops().get(name)
 
 
-__all__ = ["op_def", "raw_ops", "tf"]
+__all__ = ["VariableDef", "op_def", "raw_ops", "tf"]

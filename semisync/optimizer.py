@@ -269,10 +269,13 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             if self._batch_norm != "async":
                 once = self._batch_norm == "aggregate-once"
                 self._replaced += moving_statistics.share(self._batch_norms(), self.carry, once)
-            self._replaced += shared.share(self._shared_updates, self.carry)
+            self._replaced += shared.share(self._found_updates(), self.carry)
 
     def _batch_norms(self):
         return find_batch_norms(tf.get_default_graph())
+
+    def _found_updates(self):
+        return shared.find(tf.get_default_graph(), self._shared_updates, self._replaced)
 
     def disconnect_replaced(self):
         """Takes the updates that the chief now makes out of the graph, which must be whole."""
