@@ -15,7 +15,8 @@ statistics, as a served model is.
 Two comparisons. In one run the workers also keep statistics beside the model's own, in the forms
 that graphs have (`batch_norm_auc_parts.norm`): the same weights are scored with each, and with
 statistics recomputed from the training rows, so that nothing but the statistics differs. And modes,
-seed by seed: there the training differs too. Progress goes to stderr, Markdown to stdout.
+seed by seed: there the training differs too. Progress goes to stderr, Markdown to stdout. FILE is
+written after each seed; run again with the same arguments, or more seeds, it goes on from there.
 """
 
 import argparse
@@ -29,6 +30,7 @@ import numpy as np
 
 from benchmarks.auc_evidence_parts import data, plan, report, runs
 from benchmarks.batch_norm_auc_parts import report as norm_report
+from semisync import files
 
 MODES = {  # how each trains, and GlobalBatchOptimizer's batch_norm
     "semi-sync": ("semi-sync", "aggregate"),
@@ -64,14 +66,17 @@ def arguments():
     return args
 
 
-def carry_out(experiment, args):
-    """All runs, seed by seed, one cluster a seed; returns their figures, mode by mode."""
+def carry_out(experiment, args, found):
+    """All runs, seed by seed, one cluster a seed; their figures go to found["results"]."""
     answers = data.load(experiment.data)
     labels = answers.labels[data.rows_of(answers, plan.SPLITS[experiment.split][1])]
-    results = []
+    results = found["results"]
     for seed in range(1, args.seeds + 1):
         at = seed % len(args.modes)  # a seed begins with another mode than the last
-        modes = args.modes[at:] + args.modes[:at]
+        done = {each["mode"] for each in results if each["seed"] == seed}
+        modes = [mode for mode in args.modes[at:] + args.modes[:at] if mode not in done]
+        if not modes:
+            continue
         specs = [specification(experiment, args, mode, seed) for mode in modes]
         module = "benchmarks.batch_norm_auc_parts.job"
         runs.train(experiment, specs, module, "logs-{}".format(seed))
@@ -81,7 +86,20 @@ def carry_out(experiment, args):
             own = result["scored"]["own"]
             line = "seed {} {}: AUC {auc:.5f}, log loss {log_loss:.5f}"
             print(line.format(seed, mode, **own), file=sys.stderr, flush=True)
-    return sorted(results, key=lambda each: (args.modes.index(each["mode"]), each["seed"]))
+        if args.json:
+            files.write_json(args.json, found)
+    results.sort(key=lambda each: (args.modes.index(each["mode"]), each["seed"]))
+
+
+def carried_out(path, found):
+    """The runs of the same experiment that FILE has, to go on from them."""
+    with open(path) as file:
+        before = json.load(file)
+    same = json.loads(json.dumps(found))
+    for name in ("tensorflow", "settings", "rate", "momentum"):
+        if before[name] != same[name]:
+            sys.exit("{} has runs of another {}: {}".format(path, name, before[name]))
+    return before["results"]
 
 
 def specification(experiment, args, mode, seed):
@@ -139,11 +157,11 @@ def main():
             "settings": args.settings._asdict(),
             "rate": args.rate,
             "momentum": args.momentum,
-            "results": carry_out(experiment, args),
+            "results": [],
         }
-    if args.json:
-        with open(args.json, "w") as file:
-            json.dump(found, file, indent=1)
+        if args.json and os.path.exists(args.json):
+            found["results"] = carried_out(args.json, found)
+        carry_out(experiment, args, found)
     print_report(found)
 
 
