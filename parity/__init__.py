@@ -3,6 +3,7 @@
     parity.auc(labels, scores)                      one model's AUC, exact, ties counted half
     parity.compare(labels, baseline, candidate)     two models on the same rows -> Comparison
     parity.write_report(comparison, directory)      report.html for people, others for a CI
+    parity.diagnose(comparison, ...)                why they differ: suspects with their evidence
     parity.plot.interval(comparison), .roc, .days   its figures, one by one
 
 Importing the package needs numpy alone; `parity.readers` needs pyarrow, figures and reports need
@@ -12,6 +13,8 @@ matplotlib.
 from parity import plot
 from parity.area import auc
 from parity.comparison import compare
+from parity.diagnosis.diagnose import diagnose
+from parity.diagnosis.suspect import Suspect
 from parity.equivalence import Verdict
 from parity.report import report_section, stylesheet, write_report
 from parity.result import Comparison, Side
@@ -25,12 +28,14 @@ __all__ = [
     "Days",
     "Part",
     "Side",
+    "Suspect",
     "Verdict",
     "auc",
     "compare",
     "compare_days",
     "compare_runs",
     "compare_slices",
+    "diagnose",
     "plot",
     "report_section",
     "stylesheet",

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parity.checks import Column
+from parity.diagnosis.ids import Ids
 from semisync.errors import BadInput
 
 
@@ -46,6 +47,27 @@ def to_names(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
 def to_codes(names: pa.ChunkedArray) -> np.ndarray:
     """int (n,): a number from 0 for each distinct value of `to_names`."""
     return names.combine_chunks().dictionary_encode().indices.to_numpy()
+
+
+def to_ids(values: pa.ChunkedArray, column: Column) -> Ids:
+    """What an embedding table is looked up with: an id a row, or a list of ids a row."""
+    kind = values.type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return Ids(_plain(to_names(values, column), column))
+    _refuse_missing(values, column)
+    bags = values.combine_chunks()
+    flat = pa.chunked_array([bags.flatten()])
+    lengths = pc.list_value_length(bags).to_numpy().astype(np.int64)
+    return Ids(_plain(to_names(flat, column), column), lengths)
+
+
+def _plain(names: pa.ChunkedArray, column: Column) -> np.ndarray:
+    """int64 or str (n,)."""
+    if pa.types.is_integer(names.type):
+        return names.to_numpy()
+    if not pa.types.is_large_string(names.type):
+        raise BadInput(f"{column} holds {names.type}; ids are whole numbers or words")
+    return np.asarray(names.to_pylist(), dtype=str)
 
 
 def _refuse_missing(values: pa.ChunkedArray, column: Column) -> None:

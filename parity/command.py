@@ -15,8 +15,9 @@ import datetime
 import importlib.metadata
 import platform
 import sys
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Optional, Tuple
 
+from parity.diagnosis.facts import check_source
 from parity.equivalence import Verdict
 from parity.junit import INCONCLUSIVE
 from parity.schema import schema_text
@@ -77,6 +78,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--weight", metavar="COL", help="column of sample weights")
     add("--day", metavar="COL", help="compare day by day as well, and test for drift")
     add("--slice", metavar="COL", nargs="+", default=[], help="compare within each value as well")
+    add(
+        "--ids",
+        metavar="COL[=TABLE]",
+        nargs="+",
+        default=[],
+        help="columns that embedding tables are looked up with, to diagnose a difference",
+    )
+    add(
+        "--baseline-model",
+        metavar="PATH",
+        help="to diagnose a difference: a checkpoint, a converted directory or a .yaml of settings",
+    )
+    add("--candidate-model", metavar="PATH", help="the same for the candidate")
     add("--worst", metavar="N", type=int, default=0, help="list the rows that differ most")
     add(
         "--margin",
@@ -102,6 +116,9 @@ def run(args: argparse.Namespace) -> int:
         print(schema_text(), end="")
         return 0
     _refuse_missing(args)
+    for path in (args.baseline_model, args.candidate_model):
+        if path is not None:
+            check_source(path)
     if args.merge:
         return _report_summary(args, {}, None)
     _choose_files(args)
@@ -109,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
     if args.partial or _outgrows_memory(args):
         return _report_summary(args, names, args.baseline)
 
-    from parity import compare, compare_runs, readers
+    from parity import compare, compare_runs, diagnose, readers
     from parity.comparison import check_margin
 
     check_margin(args.margin)  # before the files are read
@@ -130,6 +147,18 @@ def run(args: argparse.Namespace) -> int:
     else:
         found = compare_runs(sample.labels, runs[0], runs[1], *more)
     found = _with_parts(found, sample, args)
+    found = diagnose(
+        found,
+        sample.labels,
+        sample.baseline,
+        sample.candidate,
+        sample.weights,
+        sample.parts,
+        args.day,
+        _with_tables(sample.ids, args),
+        args.baseline_model,
+        args.candidate_model,
+    )
     return _report(args, found, sample.provenance(), names)
 
 
@@ -138,6 +167,7 @@ def _report(
 ) -> int:
     """Writes the report, says it in words; returns the verdict's exit code."""
     from parity import words, write_report
+    from parity.diagnosis.words import in_words
 
     provenance = {
         **origin,
@@ -151,6 +181,7 @@ def _report(
         f"  {words.finding(found)}",
         f"  {words.sample(found)}.",
         f"  {words.advice(found)}",
+        *(f"  {line}" for line in in_words(found.diagnosis)),
         *(f"  {line}" for line in words.parts_in_words(found)),
         *(f"  Note: {note}" for note in found.notes),
         f"  Report: {', '.join(map(str, files))}",
@@ -167,11 +198,14 @@ def _report_summary(args: argparse.Namespace, names: Dict[str, Any], path: Optio
     """The comparison in bounded memory: of one data set, or of merged parts."""
     from parity import beyond_memory, counts, readers, streams
 
+    if args.ids:
+        raise UsageError("--ids needs the rows in memory; leave it out or raise --memory")
     origin: Dict[str, Any] = {"counted": "in histograms"}
     if path is None:
         origin["parts"] = list(args.merge)
         merged = counts.load_all(args.merge)
-        return _report(args, beyond_memory.compare_counts(merged, args.margin), origin, names)
+        found = beyond_memory.compare_counts(merged, args.margin)
+        return _report(args, _by_models(found, args), origin, names)
     if args.candidate is not None:
         raise UsageError("joining two files needs them in memory; raise --memory")
     origin["data"] = path
@@ -186,7 +220,14 @@ def _report_summary(args: argparse.Namespace, names: Dict[str, Any], path: Optio
     found = beyond_memory.compare_blocks(
         blocks, kind, args.margin, args.group is not None, args.worst
     )
-    return _report(args, found, origin, names)
+    return _report(args, _by_models(found, args), origin, names)
+
+
+def _by_models(found: Any, args: argparse.Namespace) -> Any:
+    """The comparison with what the models alone tell of a difference."""
+    from parity import diagnose
+
+    return diagnose(found, baseline_model=args.baseline_model, candidate_model=args.candidate_model)
 
 
 def _progress() -> Optional[Callable[[str, int], None]]:
@@ -252,6 +293,17 @@ def _with_parts(found: Any, sample: Any, args: argparse.Namespace) -> Any:
     )
 
 
+def _with_tables(ids: Any, args: argparse.Namespace) -> Any:
+    """The columns of ids, each with the table that --ids names after it."""
+    tables = dict(_column_and_table(item) for item in args.ids)
+    return {name: column._replace(table=tables[name]) for name, column in ids.items()}
+
+
+def _column_and_table(item: str) -> Tuple[str, Optional[str]]:
+    column, _, table = item.partition("=")
+    return column, table or None
+
+
 def _choose_files(args: argparse.Namespace) -> None:
     """Either BASELINE [CANDIDATE] or both lists of runs, whose first files then stand for them."""
     runs = (args.baseline_runs, args.candidate_runs)
@@ -291,6 +343,7 @@ def _column_names(args: argparse.Namespace) -> Dict[str, Any]:
         "key": args.key,
         "group": args.group,
         "weight": args.weight,
+        "ids": tuple(dict.fromkeys(_column_and_table(item)[0] for item in args.ids)),
         "parts": tuple(dict.fromkeys([*args.slice, *([args.day] if args.day else [])])),
     }
 

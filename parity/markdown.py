@@ -4,6 +4,7 @@ import html
 import re
 
 from parity import words
+from parity.diagnosis.words import in_words
 from parity.result import Comparison
 from parity.sections.sides import cells, figures_of
 from parity.words import clipped, signed
@@ -31,7 +32,12 @@ def markdown(found: Comparison, title: str) -> str:
             change = f"**{change}** [{low}, {high}], margin ±{found.margin:g}"
         lines.append(f"| {_literal(name)} | {before} | {after} | {change} |")
     lines += ["", f"**What to do.** {_literal(words.advice(found))}", ""]
-    told = [words.sample(found) + ".", *words.parts_in_words(found), *found.notes]
+    told = [
+        words.sample(found) + ".",
+        *in_words(found.diagnosis),
+        *words.parts_in_words(found),
+        *found.notes,
+    ]
     return "\n".join([*lines, *(f"- {_literal(sentence)}" for sentence in told)]) + "\n"
 
 

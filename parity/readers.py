@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from parity.checks import Column, check_labels, check_scores, check_weights
-from parity.columns import to_codes, to_names, to_numbers
+from parity.columns import to_codes, to_ids, to_names, to_numbers
+from parity.diagnosis.ids import Ids
 from parity.join import Match, match_keys
 from parity.tables import FileIdentity, identify, parts_of, read_columns
 from semisync.errors import BadInput
@@ -29,6 +30,7 @@ class ColumnNames(NamedTuple):
     group: Optional[str] = None
     weight: Optional[str] = None
     parts: Tuple[str, ...] = ()  # days and slices
+    ids: Tuple[str, ...] = ()  # what embedding tables are looked up with
 
 
 class Sample(NamedTuple):
@@ -42,6 +44,7 @@ class Sample(NamedTuple):
     files: Tuple[FileIdentity, ...]
     match: Optional[Match]  # None for one file
     parts: Dict[str, np.ndarray]  # by column; their values as str or int
+    ids: Dict[str, Ids]  # by column
 
     def provenance(self) -> Dict[str, Any]:
         """Files and join as strict JSON values."""
@@ -71,6 +74,7 @@ def read_one(path: str, names: ColumnNames) -> Sample:
         _identities(table),
         None,
         _parts(path, table, names),
+        _ids(path, table, names),
     )
 
 
@@ -114,6 +118,7 @@ def read_two(
         (*_identities(old), *_identities(new)),
         match,
         {name: part[match.baseline] for name, part in _parts(baseline_path, old, names).items()},
+        {name: ids.take(match.baseline) for name, ids in _ids(baseline_path, old, names).items()},
     )
 
 
@@ -141,7 +146,7 @@ def read_runs(
 def _read(path: str, names: ColumnNames, numbers: List[str]) -> pa.Table:
     if names.weight is not None:
         numbers = [*numbers, names.weight]
-    texts = [name for name in (names.key, names.group, *names.parts) if name]
+    texts = [name for name in (names.key, names.group, *names.parts, *names.ids) if name]
     return read_columns(path, numbers, texts)
 
 
@@ -158,6 +163,10 @@ def _parts(path: str, table: pa.Table, names: ColumnNames) -> Dict[str, np.ndarr
         name: np.asarray(to_names(table[name], _column(path, table, name)).to_pylist())
         for name in names.parts
     }
+
+
+def _ids(path: str, table: pa.Table, names: ColumnNames) -> Dict[str, Ids]:
+    return {name: to_ids(table[name], _column(path, table, name)) for name in names.ids}
 
 
 def _common(

@@ -7,6 +7,7 @@ import numpy as np
 
 from parity.agreement import ScoreDifference
 from parity.calibration import Calibration, MeanDifference, Reliability
+from parity.diagnosis.suspect import Suspect
 from parity.equivalence import CONFIDENCE, Interval, Verdict
 from parity.strata import Days, Part
 from parity.worst import WorstRow
@@ -97,6 +98,7 @@ class Comparison:
     slices: Tuple[Tuple[str, Tuple[Part, ...]], ...] = ()  # by the name of what slices
     worst: Tuple[WorstRow, ...] = ()
     bound: Optional[float] = None  # certified, of delta, where scores were counted in histograms
+    diagnosis: Tuple[Suspect, ...] = ()  # by falling score; none where the verdict is EQUIVALENT
 
     def to_json(self) -> Dict[str, Any]:
         """The figures as values of strict JSON, under the versioned key "schema"."""
@@ -130,6 +132,7 @@ class Comparison:
             "slices": {name: _plain(parts) for name, parts in self.slices},
             "worst_rows": _plain(self.worst),
             "bound": self.bound,
+            "diagnosis": _plain(self.diagnosis),
             "notes": list(self.notes),
         }
 

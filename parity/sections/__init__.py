@@ -10,6 +10,7 @@ from typing import Callable, Tuple
 from parity.result import Comparison
 from parity.sections.calibration import calibration_section
 from parity.sections.days import days_section
+from parity.sections.diagnosis import diagnosis_section
 from parity.sections.difference import difference_section
 from parity.sections.limits import limits_section
 from parity.sections.runs import runs_section
@@ -21,6 +22,7 @@ from parity.sections.worst import worst_section
 Section = Callable[[Comparison], str]
 
 SECTIONS: Tuple[Tuple[str, Section], ...] = (
+    ("Why they may differ", diagnosis_section),
     ("How far this reaches", limits_section),
     ("Training runs, and the control", runs_section),
     ("Both models", sides_section),

@@ -9,7 +9,17 @@ import parity
 from parity.binned import compare_summary
 from parity.summary import Summary
 
-KINDS = ("plain", "logits", "clusters", "weights", "runs", "days", "slices", "histograms")
+KINDS = (
+    "plain",
+    "logits",
+    "clusters",
+    "weights",
+    "runs",
+    "days",
+    "slices",
+    "histograms",
+    "diagnosis",
+)
 
 
 def columns(rows=3000, noise=0.1, seed=0):
@@ -34,6 +44,9 @@ def comparison(kind):
         return parity.compare(labels, old, new, weights=place % 3)
     if kind == "runs":
         return parity.compare_runs(labels, [old, new, old**2], [new, columns(seed=0)[2]])
+    if kind == "diagnosis":
+        new = np.roll(new, 3)
+        return parity.diagnose(parity.compare(labels, old, new), labels, old, new)
     if kind == "histograms":
         summary = Summary()
         summary.add(labels, old, new)

@@ -204,7 +204,7 @@ def test_identical_scores_have_a_report_as_well():
 def test_each_kind_of_comparison_has_its_sections():
     titles = {
         kind: set(re.findall(r'<h2 class="part">(.*?)</h2>', section(kind)))
-        for kind in ("runs", "days", "slices", "logits", "histograms")
+        for kind in ("runs", "days", "slices", "logits", "histograms", "diagnosis")
     }
     always = {"How far this reaches", "Both models", "The difference in AUC", "Row by row"}
     assert titles == {
@@ -213,6 +213,7 @@ def test_each_kind_of_comparison_has_its_sections():
         "slices": always | {"Slices", "Rows that pull hardest", "Calibration"},
         "logits": always,
         "histograms": always | {"Calibration"},
+        "diagnosis": always | {"Why they may differ", "Calibration"},
     }
     assert set().union(*titles.values()) == {title for title, _ in SECTIONS}
 

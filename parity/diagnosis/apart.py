@@ -1,0 +1,137 @@
+"""The yardstick of a diagnosis: how far apart two models' scores are, and in what way.
+
+The distance is the mean squared difference of a row's two scores, of their logits where all scores
+lie strictly inside (0, 1). With means m, standard deviations s and correlation r of the two,
+
+    mean (new - old)^2  =  (m_new - m_old)^2  +  (s_new - s_old)^2  +  2 s_new s_old (1 - r)
+                           shift                 stretch               scatter
+
+(Theil's decomposition, 1966). Shift and stretch are what recalibrating the candidate with an
+affine map removes; they leave every rank, and so the AUC, as it is. The scatter is the mean of
+
+    residual^2,  residual = sqrt(s_new s_old) ((new - m_new) / s_new - (old - m_old) / s_old)
+
+so that each row has a part in it. The distance does not depend on the labels: chance in them
+blames nobody.
+
+All means are weighted where there are weights.
+"""
+
+import math
+from typing import NamedTuple, Optional
+
+import numpy as np
+
+ROUNDING = 2e-5  # root mean square: what float32 arithmetic in another order leaves, on logits
+
+
+class Apart(NamedTuple):
+    """Two models' scores on one scale, and their distance in its three parts."""
+
+    logits: bool  # else the scores as they are
+    old: np.ndarray  # float64 (n,)
+    new: np.ndarray  # float64 (n,)
+    weight: np.ndarray  # float64 (n,), adds up to 1
+    means: np.ndarray  # float64 (old, new)
+    deviations: np.ndarray
+    total: float
+    shift: float
+    stretch: float
+
+    @property
+    def scatter(self) -> float:
+        """The part of the distance that no affine map removes."""
+        return max(0.0, self.total - self.shift - self.stretch)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the scores differ by rounding at most."""
+        size = 1.0 if self.logits else max(float(self.deviations[0]), 1e-300)
+        return math.sqrt(self.total) <= ROUNDING * size
+
+    @property
+    def affine(self) -> float:
+        """Share of the distance that recalibrating with an affine map removes."""
+        return (self.shift + self.stretch) / self.total
+
+    def residuals(self) -> np.ndarray:
+        """float64 (n,): each row's squared residual; their mean is the scatter."""
+        if not self.deviations.all():  # one side is constant: all that it lacks is scatter
+            return (self.new - self.old - (self.means[1] - self.means[0])) ** 2
+        old = (self.old - self.means[0]) / self.deviations[0]
+        new = (self.new - self.means[1]) / self.deviations[1]
+        return (new - old) ** 2 * float(self.deviations.prod())
+
+    def share(self, rows: np.ndarray) -> float:
+        """Share of the distance in some rows, beyond what as many rows would have by chance.
+
+        The other rows first say how the candidate's scale maps to the baseline's. Of what differs
+        then, a share s lies in a share f of the rows: (s - f) / (1 - f) is 0 where they differ as
+        all do and 1 where they alone differ. What differs then may be less than the distance.
+
+        Args:
+            rows: bool (n,).
+        """
+        of_rows = float(self.weight[rows].sum())
+        if not 0 < of_rows < 1:
+            return 0.0
+        squares = self.weight * (self.new - self._as_others(~rows)) ** 2
+        differs = float(squares.sum())
+        if not differs:
+            return 0.0
+        excess = (float(squares[rows].sum()) / differs - of_rows) / (1 - of_rows)
+        return min(max(0.0, excess), 1.0) * min(1.0, differs / self.total)
+
+    def mended(self, rows: np.ndarray) -> np.ndarray:
+        """float64 (n,): the candidate's scores with the baseline's in `rows`, bool (n,).
+
+        The baseline's are put on the candidate's scale, by the other rows.
+        """
+        return np.where(rows, self._as_others(~rows), self.new)
+
+    def _as_others(self, rows: np.ndarray) -> np.ndarray:
+        """The baseline's scores, mapped as `rows`, bool (n,), show."""
+        weight = self.weight[rows] / self.weight[rows].sum()
+        old, new = (_moments(values[rows], weight) for values in (self.old, self.new))
+        slope = new[1] / old[1] if old[1] else 1.0
+        return new[0] + slope * (self.old - old[0])
+
+
+def measure(
+    baseline: np.ndarray, candidate: np.ndarray, weights: Optional[np.ndarray] = None
+) -> Apart:
+    """Measures the distance of finite scores (n,) of the same rows."""
+    inside = min(baseline.min(), candidate.min()) > 0 and max(baseline.max(), candidate.max()) < 1
+    old, new = (scores.astype(np.float64) for scores in (baseline, candidate))
+    if inside:
+        old, new = logit(old), logit(new)
+    weight = np.full(len(old), 1 / len(old)) if weights is None else weights / weights.sum()
+    moments = np.array([_moments(values, weight) for values in (old, new)])
+    means, deviations = moments[:, 0], moments[:, 1]
+    return Apart(
+        bool(inside),
+        old,
+        new,
+        weight,
+        means,
+        deviations,
+        total=float(weight @ (new - old) ** 2),
+        shift=float(means[1] - means[0]) ** 2,
+        stretch=float(deviations[1] - deviations[0]) ** 2,
+    )
+
+
+def logit(probabilities: np.ndarray) -> np.ndarray:
+    """ln p / (1 - p), for 0 < p < 1."""
+    return np.log(probabilities) - np.log1p(-probabilities)
+
+
+def sigmoid(logits: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-x)) without overflow."""
+    small = np.exp(-np.abs(logits))
+    return np.where(logits >= 0, 1.0, small) / (1 + small)
+
+
+def _moments(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    mean = float(weight @ values)
+    return np.array([mean, math.sqrt(float(weight @ (values - mean) ** 2))])

@@ -1,0 +1,65 @@
+"""What a diagnosis can rest on. Any part but the comparison may be missing."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Dict, Optional, Tuple
+
+import numpy as np
+
+from parity.area import auc
+from parity.diagnosis.apart import Apart, measure
+from parity.diagnosis.facts import Facts
+from parity.diagnosis.ids import Ids
+from parity.rows import Rows
+
+if TYPE_CHECKING:
+    from parity.result import Comparison
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One comparison to explain.
+
+    found       the comparison
+    rows        its rows, in the order of the file
+    parts       by column, days and slices: the value of each row, (n,)
+    day         which of `parts` is the day
+    ids         by column
+    baseline, candidate   facts about each side's model
+    """
+
+    found: "Comparison"
+    rows: Optional[Rows] = None
+    parts: Dict[str, np.ndarray] = field(default_factory=dict)
+    day: Optional[str] = None
+    ids: Dict[str, Ids] = field(default_factory=dict)
+    baseline: Optional[Facts] = None
+    candidate: Optional[Facts] = None
+
+    @cached_property
+    def apart(self) -> Optional[Apart]:
+        """The distance of the scores; None without rows, or where they differ by rounding alone."""
+        if self.rows is None:
+            return None
+        found = measure(self.rows.baseline, self.rows.candidate, self.rows.weights)
+        return None if found.nothing else found
+
+    @property
+    def models(self) -> Optional[Tuple[Facts, Facts]]:
+        """Facts about baseline and candidate, where both are known."""
+        if self.baseline is None or self.candidate is None:
+            return None
+        return self.baseline, self.candidate
+
+    def auc_in_words(self, mended: np.ndarray, change: str) -> str:
+        """What the difference in AUC would be with other scores (n,) for the candidate."""
+        rows = self.rows
+        assert rows is not None  # there are scores, so there are rows
+        old, new, better = (
+            auc(rows.positive, scores, rows.weights)
+            for scores in (rows.baseline, rows.candidate, mended)
+        )
+        return (
+            f"{change} the difference in AUC would be {better - old:+.2g} instead of "
+            f"{new - old:+.2g}."
+        )

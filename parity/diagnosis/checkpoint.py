@@ -1,0 +1,181 @@
+"""What a TensorFlow checkpoint and its MetaGraph say of the model, without TensorFlow.
+
+1. Slots tell the optimizer. Its settings are constants of the MetaGraph; Adagrad's initial
+   accumulator is the smallest that the checkpoint holds, as accumulators only grow.
+2. A table's row is cold where it is all zero, or where every slot still has its initial value.
+3. Tables are the variables that the MetaGraph looks up; without one, all of two dimensions that
+   are not partitioned, since nothing tells how ids were dealt to partitions.
+4. `<layer>/moving_mean` and `<layer>/moving_variance` are BatchNorm's.
+
+All data is read in a stream, every piece checked.
+"""
+
+import re
+from typing import Dict, Mapping, Optional, Set
+
+import numpy as np
+
+from migrate.evidence import Evidence, find_evidence, meta_path
+from migrate.graph import Graph, constant_float
+from migrate.hyperparameters import find_hyperparameters, lazily_updated
+from migrate.lookups import Saved
+from migrate.slots import Slots, find_slots, optimizer_names
+from migrate.sources.bundle import Checkpoint, open_checkpoint
+from migrate.sources.dtypes import BY_NAME
+from migrate.sources.info import partitions
+from migrate.sources.wire import fields
+from parity.diagnosis.facts import COMBINERS, Facts, MovingStatistics, agreed
+from parity.diagnosis.slots import SlotSample, untrained
+
+_CHUNK = 1 << 20  # values at a time
+_MEAN, _VARIANCE = "/moving_mean", "/moving_variance"
+
+
+def read_checkpoint(prefix: str) -> Facts:
+    """The facts; BadInput as `migrate.open_checkpoint`."""
+    with open_checkpoint(prefix) as checkpoint:
+        evidence = find_evidence(checkpoint, meta_path(checkpoint, None))
+        graph = evidence.graph if evidence else None
+        saved: Mapping[str, Saved] = evidence.saved if evidence else {}
+        slots = find_slots(checkpoint, optimizer_names(graph, saved))
+        states = _sampled(checkpoint, slots)
+        most = max(states.values(), key=lambda state: state.seen, default=SlotSample(""))
+        optimizer = _optimizer(slots, lazily_updated(graph, saved) if graph else set())
+        always = {"epsilon": 0.0} if optimizer == "Adagrad" else {}  # its kernel knows none
+        return Facts(
+            source=prefix,
+            optimizer=optimizer,
+            settings={
+                **always,
+                **(agreed(find_hyperparameters(graph, saved).values()) if graph else {}),
+                **most.settings(),
+            },
+            denominator=most.denominator(),
+            slots=len(slots),
+            moving=_moving(checkpoint),
+            batch_norm=_batch_norm(graph) if graph else {},
+            combiners=_combiners(evidence) if evidence else {},
+            cold={
+                name: _cold_rows(checkpoint, name, slots.get(name), states, deal)
+                for name, deal in _tables(checkpoint, evidence, slots).items()
+            },
+        )
+
+
+def _optimizer(slots: Mapping[str, Slots], lazy: Set[str]) -> Optional[str]:
+    names = {
+        "LazyAdam"
+        if one.optimizer == "Adam" and lazy & set(one.sources.values())
+        else one.optimizer
+        for one in slots.values()
+    }
+    if names == {"Adam", "LazyAdam"}:  # its dense variables are Adam's
+        names = {"LazyAdam"}
+    return ", ".join(sorted(names)) or None
+
+
+def _tables(
+    checkpoint: Checkpoint, evidence: Optional[Evidence], slots: Mapping[str, Slots]
+) -> Dict[str, bool]:
+    """Names of the tables, with whether their ids were dealt by "mod"."""
+    state = {name for one in slots.values() for name in one.sources.values()}
+    found = {}
+    for name, info in checkpoint.items():
+        if len(info.shape) != 2 or not BY_NAME[info.dtype].is_floating or name in state:
+            continue
+        if evidence is None:
+            if partitions(info) == 1:
+                found[name] = False
+        elif name in evidence.lookups and evidence.lookups[name].strategy != "unknown":
+            found[name] = evidence.lookups[name].strategy == "mod"
+    return found
+
+
+def _cold_rows(
+    checkpoint: Checkpoint,
+    name: str,
+    slots: Optional[Slots],
+    states: Mapping[str, SlotSample],
+    deal: bool,
+) -> np.ndarray:
+    """bool (rows,) in the order of the ids."""
+    per_chunk = max(1, _CHUNK // max(1, checkpoint[name].shape[1]))
+    sources = [] if slots is None else [slots.sources[k] for k in sorted(slots.sources)]
+    initial = () if slots is None else states[slots.optimizer].initial
+    told = 0 < len(sources) <= len(initial)
+    streams = [checkpoint.chunks(one, per_chunk, deal) for one in (sources if told else ())]
+    found = [np.zeros(0, bool)]
+    for _, rows in checkpoint.chunks(name, per_chunk, deal):
+        cold = np.logical_not(_numbers(rows).any(axis=1))
+        if told:
+            cold |= untrained([_numbers(next(stream)[1]) for stream in streams], initial)
+        found.append(cold)
+    return np.concatenate(found)
+
+
+def _sampled(checkpoint: Checkpoint, slots: Mapping[str, Slots]) -> Dict[str, SlotSample]:
+    """By optimizer, what its second-moment slots hold."""
+    found: Dict[str, SlotSample] = {}
+    for owner in slots.values():
+        state = found.setdefault(owner.optimizer, SlotSample(owner.optimizer))
+        source = None
+        if state.second_moment is not None:
+            source = owner.sources.get(state.second_moment)
+        if source is None or not BY_NAME[checkpoint[source].dtype].is_floating:
+            continue
+        width = int(np.prod(checkpoint[source].shape[1:], dtype=np.int64)) or 1
+        for _, rows in checkpoint.chunks(source, max(1, _CHUNK // width)):
+            state.add(_numbers(rows))
+    return found
+
+
+def _numbers(values: np.ndarray) -> np.ndarray:
+    """(rows, dim) of a type that can be calculated with."""
+    if values.dtype.names == ("bfloat16",):
+        values = (values["bfloat16"].astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return values.reshape(len(values), -1)
+
+
+def _moving(checkpoint: Checkpoint) -> Dict[str, MovingStatistics]:
+    found = {}
+    for name in checkpoint:
+        layer = name[: -len(_MEAN)]
+        if name.endswith(_MEAN) and layer + _VARIANCE in checkpoint:
+            statistics = (
+                _numbers(checkpoint.read(one)).ravel().astype(np.float64)
+                for one in (name, layer + _VARIANCE)
+            )
+            found[layer] = MovingStatistics(*statistics)
+    return found
+
+
+def _batch_norm(graph: Graph) -> Dict[str, float]:
+    """Epsilon and momentum, where all layers have the same."""
+    epsilons: Set[Optional[float]] = set()
+    momenta: Set[Optional[float]] = set()
+    for name, node in graph.nodes.items():
+        if node.op.startswith("FusedBatchNorm") and "Grad" not in node.op:
+            held = dict(fields(memoryview(node.attrs.get("epsilon", b"")), graph.path)).get(4)
+            if isinstance(held, int):
+                bits = np.array([held], np.uint32)
+                epsilons.add(float(str(bits.view(np.float32)[0])))
+        elif re.search(r"batchnorm(_\d+)?/add/y$", name):
+            epsilons.add(constant_float(graph, name))
+        elif name.endswith("AssignMovingAvg/decay"):
+            decay = constant_float(graph, name)
+            momenta.add(None if decay is None else round(1 - decay, 9))
+    found = {}
+    for setting, values in (("epsilon", epsilons), ("momentum", momenta)):
+        value = values.pop() if len(values) == 1 else None
+        if value is not None:
+            found[setting] = value
+    return found
+
+
+def _combiners(evidence: Evidence) -> Dict[str, str]:
+    """How the graph pools each table; one that it pools in two ways, or not at all, is left out."""
+    return {
+        name: uses[0].combiner
+        for name, uses in evidence.poolings.items()
+        if len(uses) == 1 and uses[0].combiner in COMBINERS
+    }

@@ -1,0 +1,68 @@
+"""`parity.diagnose`: from columns and paths to a comparison with its suspects."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Mapping, Optional
+
+import numpy as np
+
+from parity.checks import Column
+from parity.diagnosis.case import Case
+from parity.diagnosis.facts import known_facts
+from parity.diagnosis.ids import to_ids
+from parity.diagnosis.ranking import ranked
+from parity.equivalence import Verdict
+from parity.rows import checked_rows
+
+if TYPE_CHECKING:
+    from parity.result import Comparison
+
+
+def diagnose(
+    found: "Comparison",
+    labels: Any = None,
+    baseline: Any = None,
+    candidate: Any = None,
+    weights: Any = None,
+    parts: Optional[Mapping[str, Any]] = None,
+    day: Optional[str] = None,
+    ids: Optional[Mapping[str, Any]] = None,
+    baseline_model: Optional[str] = None,
+    candidate_model: Optional[str] = None,
+) -> "Comparison":
+    """The comparison with `diagnosis`: why the models may differ, the likeliest cause first.
+
+    Args:
+        found: from `parity.compare`; one that is EQUIVALENT has nothing to explain.
+        labels, baseline, candidate, weights: the columns that it was made from, in the order of
+            the file; without them only the models can tell something.
+        parts: by name, columns (n,) that cut the rows: slices, days.
+        day: which of `parts` is the day.
+        ids: by name, columns of ids: (n,), or a list of ids a row. A column is matched with the
+            models' table of its name.
+        baseline_model, candidate_model: where facts about each side's model are: a TensorFlow
+            checkpoint's prefix, a converted directory, or a .yaml or .json file of settings
+            (parity.diagnosis.settings).
+
+    Raises: BadInput for a column or a model that cannot be read.
+    """
+    if found.verdict is Verdict.EQUIVALENT:
+        return found
+    rows, cut, looked_up = None, {}, {}
+    if labels is not None:
+        rows = checked_rows(labels, baseline, candidate, None, weights)
+        for name, values in (parts or {}).items():
+            cut[name] = rows.aligned(np.asarray(values), Column(name))
+        for name, values in (ids or {}).items():
+            column = to_ids(values, Column(name))
+            kept = rows.aligned(np.arange(column.rows), Column(name))
+            looked_up[name] = column if rows.kept is None else column.take(kept)
+    case = Case(
+        found,
+        rows,
+        cut,
+        day,
+        looked_up,
+        None if baseline_model is None else known_facts(baseline_model),
+        None if candidate_model is None else known_facts(candidate_model),
+    )
+    return dataclasses.replace(found, diagnosis=ranked(case))

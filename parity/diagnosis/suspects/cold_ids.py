@@ -1,0 +1,186 @@
+"""Ids that one side never saw: their rows are all zero, untrained, or missing there.
+
+1. With the models' tables: ids whose row is cold on one side alone. The score is the share of the
+   distance in the rows that have one of them; without a column of ids (--ids), the share of such
+   ids among those that either side trained.
+2. By the scores: ids at which the models part. Those whose rows lie farther apart than the mean in
+   one half of the rows are looked for in the other half, and the other way round, so that chance
+   chooses none. The score is the share of the rows that have one.
+3. By rarity: rows that have an id of few occurrences. The score is their share.
+
+2 and 3 are symptoms, as rare ids differ first whatever went wrong, and give way to 1 where that has
+half of their share.
+"""
+
+from typing import Dict, Iterator, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from parity.diagnosis.apart import Apart
+from parity.diagnosis.case import Case
+from parity.diagnosis.ids import Ids
+from parity.diagnosis.suspect import ROWS, SETTINGS, SYMPTOM, Suspect
+from parity.diagnosis.tables import matching
+
+NAME = "cold ids"
+SIDES = ("baseline", "candidate")
+REMEDY = (
+    "Check that every partition and id of the table was converted and is looked up by the same "
+    "rule (mod or div, hash, offset), and that rows of ids new to a side begin as in training."
+)
+
+
+def suspect(case: Case) -> Optional[Suspect]:
+    """The strongest of the three."""
+    cold = _cold_on_one_side(case)
+    apart = case.apart
+    if apart is None:
+        return _without_rows(cold)
+    found = []
+    for column, ids in case.ids.items():
+        found += [
+            one
+            for one in (
+                _by_tables(apart, cold, column, ids),
+                _by_scores(apart, column, ids),
+                _by_rarity(apart, column, ids),
+            )
+            if one is not None
+        ]
+    if not found:
+        return _without_rows(cold)
+    best = max(found, key=lambda one: one.share * (1 - one.rows.mean()))  # the narrower of two
+    proven = [one for one in found if one.basis == ROWS and one.share >= best.share / 2]
+    best = max(proven, key=lambda one: one.share, default=best)
+    return Suspect(
+        NAME,
+        best.share,
+        (
+            *best.evidence,
+            f"Rows with one of them in {best.column} are {best.rows.mean():.1%} of all and have "
+            f"{best.share:.0%} of the difference between the scores beyond that.",
+            case.auc_in_words(apart.mended(best.rows), "With the baseline's scores on those rows"),
+        ),
+        REMEDY,
+        best.basis,
+    )
+
+
+class _Pattern(NamedTuple):
+    """Rows, bool (n,), whose ids in a column have something in common."""
+
+    share: float
+    rows: np.ndarray
+    column: str
+    evidence: Tuple[str, ...]
+    basis: str
+
+
+Cold = Dict[str, Tuple[np.ndarray, np.ndarray]]  # by table: cold in the baseline, the candidate
+
+
+def _cold_on_one_side(case: Case) -> Cold:
+    """Tables with ids that are cold on one side alone; an id beyond a table's end is cold."""
+    sides = [{} if facts is None else facts.cold for facts in (case.baseline, case.candidate)]
+    found: Cold = {}
+    for name in sides[0] or sides[1]:
+        same = matching(name, sides[1])
+        both = [sides[0].get(name), None if same is None else sides[1][same]]
+        rows = max(len(mask) for mask in both if mask is not None)
+        masks = [np.zeros(rows, bool), np.zeros(rows, bool)]
+        for mask, known in zip(masks, both):
+            if known is not None:
+                mask[:] = True
+                mask[: len(known)] = known
+        if (masks[0] != masks[1]).any():
+            found[name] = masks[0], masks[1]
+    return found
+
+
+def _by_tables(apart: Apart, cold: Cold, column: str, ids: Ids) -> Optional[_Pattern]:
+    table = matching(ids.table or column, cold)
+    numbers = _numbers(ids)
+    if table is None or numbers is None:
+        return None
+    old, new = cold[table]
+    inside = (numbers >= 0) & (numbers < len(old))
+    touched = inside.copy()
+    touched[inside] = (old != new)[numbers[inside]]
+    rows = ids.rows_with(touched)
+    return _pattern(apart, rows, column, tuple(_cold_in_words(table, old, new)), ROWS)
+
+
+def _by_scores(apart: Apart, column: str, ids: Ids) -> Optional[_Pattern]:
+    distinct, code = np.unique(ids.values, return_inverse=True)
+    row, squares = ids.row_numbers(), apart.residuals()
+    far = np.zeros((2, len(distinct)), bool)
+    for half in (0, 1):
+        within = row % 2 == half
+        count = np.bincount(code[within], minlength=len(distinct))
+        total = np.bincount(code[within], squares[row[within]], len(distinct))
+        far[1 - half] = total > float(squares.mean()) * count
+    both = far.all(axis=0)
+    weight = np.bincount(code, squares[row], len(distinct)) * both
+    first = [str(distinct[i]) for i in np.argsort(-weight)[:5] if weight[i]]
+    named = f": {', '.join(first)}{', ...' if both.sum() > 5 else ''}" if first else ""
+    words = (
+        f"The models part at {int(both.sum()):,} of the {len(distinct):,} ids in {column}{named}."
+    )
+    return _pattern(apart, ids.rows_with(far[row % 2, code]), column, (words,), SYMPTOM)
+
+
+def _by_rarity(apart: Apart, column: str, ids: Ids) -> Optional[_Pattern]:
+    _, code, count = np.unique(ids.values, return_inverse=True, return_counts=True)
+    rarest = np.full(ids.rows, np.iinfo(np.int64).max)  # occurrences of a row's rarest id
+    np.minimum.at(rarest, ids.row_numbers(), count[code])
+    power = np.ceil(np.log2(rarest)).astype(np.int64)  # at most 2^power
+    of_rows, scatter = (
+        np.cumsum(np.bincount(power, one, 64))
+        for one in (apart.weight, apart.weight * apart.residuals())
+    )
+    best = int(np.argmax(scatter / max(float(scatter[-1]), 1e-300) - of_rows))
+    words = f"The models part at the ids in {column} that occur {1 << best:,} times or less here."
+    return _pattern(apart, power <= best, column, (words,), SYMPTOM)
+
+
+def _pattern(
+    apart: Apart, rows: np.ndarray, column: str, evidence: Tuple[str, ...], basis: str
+) -> Optional[_Pattern]:
+    share = apart.share(rows)
+    return _Pattern(share, rows, column, evidence, basis) if share else None
+
+
+def _without_rows(cold: Cold) -> Optional[Suspect]:
+    """The table with the largest share of ids that are cold on one side alone."""
+    found = [
+        Suspect(
+            NAME,
+            float((old != new).sum()) / float((~old | ~new).sum()),
+            tuple(_cold_in_words(table, old, new)),
+            REMEDY,
+            SETTINGS,
+        )
+        for table, (old, new) in cold.items()
+    ]
+    return max(found, key=lambda one: one.score, default=None)
+
+
+def _cold_in_words(table: str, old: np.ndarray, new: np.ndarray) -> Iterator[str]:
+    for side, cold, other in ((1, new, old), (0, old, new)):
+        only = np.flatnonzero(cold & ~other)
+        if len(only):
+            yield (
+                f"{len(only):,} of the {len(old):,} ids of {table} are all zero or untrained in "
+                f"the {SIDES[side]} alone: {', '.join(map(str, only[:5].tolist()))}"
+                f"{', ...' if len(only) > 5 else '.'}"
+            )
+
+
+def _numbers(ids: Ids) -> Optional[np.ndarray]:
+    """The ids as numbers of rows; None where they are words."""
+    if ids.values.dtype.kind in "iu":
+        return ids.values
+    try:
+        return ids.values.astype(np.int64)
+    except (ValueError, OverflowError):
+        return None

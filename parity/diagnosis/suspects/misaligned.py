@@ -1,0 +1,124 @@
+"""Rows that do not belong together: shuffled, shifted by some rows, joined by the wrong key.
+
+The rows are cut into blocks, in the order of the file. Where the two models' scores are
+uncorrelated in some blocks, and are not in the others (or the scores of all rows have the same
+distribution), the scores there belong to other rows. The counterfactual: within those blocks the
+candidate's scores are dealt out anew, in the order of the baseline's. The score is the share of the
+squared differences that is gone then; a model that merely ranks at random has another distribution,
+which that does not mend.
+"""
+
+from typing import List, Optional, Tuple
+
+import numpy as np
+
+from parity.area import auc
+from parity.diagnosis.apart import Apart
+from parity.diagnosis.case import Case
+from parity.diagnosis.suspect import ROWS, Suspect
+from parity.rows import Rows
+
+NAME = "scores of other rows"
+BLOCKS = 64  # at most
+BLOCK = 128  # rows at least, so that a correlation of 0.36 stands out
+SIGMAS = 4  # |r| sqrt(rows) of unrelated scores stays below it
+RELATED = 0.5  # correlation of the other blocks
+LONGEST = 1 << 16  # rows in which a shift is looked for
+
+
+def suspect(case: Case) -> Optional[Suspect]:
+    """Looks for blocks of uncorrelated scores."""
+    rows, apart = case.rows, case.apart
+    if rows is None or apart is None or len(apart.old) < BLOCK or not apart.deviations.all():
+        return None
+    size = max(BLOCK, -(-len(apart.old) // BLOCKS))
+    spans = [(first, first + size) for first in range(0, len(apart.old) - size + 1, size)]
+    spans[-1] = (spans[-1][0], len(apart.old))
+    found = np.array([_correlation(apart.old[a:b], apart.new[a:b]) for a, b in spans])
+    unrelated = np.abs(found) * np.sqrt(size) < SIGMAS
+    if not unrelated.any():
+        return None
+    if not unrelated.all() and np.median(found[~unrelated]) < RELATED:
+        return None
+    stretches = _stretches(spans, unrelated)
+    share = _mended(apart, stretches)
+    if share <= 0:
+        return None
+    return Suspect(
+        NAME,
+        share,
+        tuple(_evidence(rows, apart, stretches, share)),
+        "Write a key with every score and join by it (--key), rather than by position; check that "
+        "the candidate's reader neither shuffles nor drops rows.",
+        ROWS,
+    )
+
+
+def _evidence(
+    rows: Rows, apart: Apart, stretches: List[Tuple[int, int]], share: float
+) -> List[str]:
+    where = np.zeros(len(apart.old), bool)
+    for first, last in stretches:
+        where[first:last] = True
+    named = ", ".join(f"{first + 1:,} to {last:,}" for first, last in stretches[:3])
+    found = [
+        f"In rows {named}{' and others' if len(stretches) > 3 else ''} ({where.mean():.0%} of all) "
+        f"the scores correlate with {_correlation(apart.old[where], apart.new[where]):+.2f}"
+        + (
+            f", in the others with {_correlation(apart.old[~where], apart.new[~where]):+.2f}."
+            if not where.all()
+            else ", but their distributions are alike."
+        )
+    ]
+    labels = rows.positive[where]
+    if 0 < np.count_nonzero(labels) < len(labels):
+        old, new = (auc(labels, scores[where]) for scores in (rows.baseline, rows.candidate))
+        found.append(f"There the candidate's AUC is {new:.3f}, the baseline's {old:.3f}.")
+    found.append(
+        f"Dealing the candidate's scores out anew there removes {share:.1%} of the squared "
+        "differences."
+    )
+    first, last = max(stretches, key=lambda stretch: stretch[1] - stretch[0])
+    shift = _shift(apart.old[first:last][:LONGEST], apart.new[first:last][:LONGEST])
+    if shift:
+        way = "later" if shift > 0 else "earlier"
+        found.append(f"They fit when each row takes the score {abs(shift):,} rows {way}.")
+    return found
+
+
+def _correlation(old: np.ndarray, new: np.ndarray) -> float:
+    old, new = old - old.mean(), new - new.mean()
+    size = float(np.sqrt((old @ old) * (new @ new)))
+    return float(old @ new) / size if size else 0.0
+
+
+def _stretches(spans: List[Tuple[int, int]], chosen: np.ndarray) -> List[Tuple[int, int]]:
+    """Spans that follow each other, put together."""
+    found: List[Tuple[int, int]] = []
+    for (first, last), take in zip(spans, chosen.tolist()):
+        if take and found and found[-1][1] == first:
+            found[-1] = (found[-1][0], last)
+        elif take:
+            found.append((first, last))
+    return found
+
+
+def _mended(apart: Apart, stretches: List[Tuple[int, int]]) -> float:
+    """Share of the squared differences that dealing the scores out anew removes."""
+    gone = 0.0
+    for first, last in stretches:
+        old, new = apart.old[first:last], apart.new[first:last]
+        before = np.sum((new - old) ** 2)
+        gone += float(before - np.sum((np.sort(new) - np.sort(old)) ** 2))
+    return gone / float(np.sum((apart.new - apart.old) ** 2))
+
+
+def _shift(old: np.ndarray, new: np.ndarray) -> int:
+    """By how many rows the candidate's scores come late; 0 where no shift makes them fit."""
+    size = 1 << (2 * len(old) - 1).bit_length()
+    spectra = [np.fft.rfft(values - values.mean(), size) for values in (old, new)]
+    fit = np.fft.irfft(np.conj(spectra[0]) * spectra[1], size)
+    best = int(np.argmax(fit))
+    if fit[best] < RELATED * np.sqrt(old.var() * new.var()) * len(old):
+        return 0
+    return best - size if best > size // 2 else best

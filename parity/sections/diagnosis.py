@@ -1,0 +1,28 @@
+"""Why the models may differ: the suspects of a diagnosis."""
+
+import html
+
+from parity.diagnosis.words import weight
+from parity.result import Comparison
+from parity.sections.markup import paragraphs
+
+
+def diagnosis_section(found: Comparison) -> str:
+    """Each with its evidence and what to do about it."""
+    if not found.diagnosis:
+        return ""
+    items = []
+    for one in found.diagnosis:
+        remedy = f'<p class="remedy">{html.escape(one.remedy)}</p>'
+        name = f"<strong>{html.escape(one.name)}</strong>: {html.escape(weight(one))}"
+        items.append(f"<li>{name}\n{paragraphs(*one.evidence)}\n{remedy}</li>")
+    return "\n".join(
+        (
+            paragraphs(
+                "Each suspect stands with the share of the difference between the scores that it "
+                "would explain, weighed by what stronger evidence leaves open. Of settings that "
+                "are known to differ that is an estimate of their effect."
+            ),
+            f'<ol class="suspects">\n{chr(10).join(items)}\n</ol>',
+        )
+    )
