@@ -224,7 +224,15 @@ def test_the_control_stands_above_the_comparison():
     assert text.index("control: baseline against baseline") < text.index(
         "candidate against baseline"
     )
-    assert f"{found.training.control.largest:.2g}" in text
+    control = found.training.control
+    figures = (
+        control.pairs,
+        f"{control.mean:.2g}",
+        f"{control.largest:.2g}",
+        control.beyond_margin,
+    )
+    cells = "".join(f"<td>{value}</td>" for value in figures)
+    assert f"control: baseline against baseline</th>{cells}</tr>" in section("runs")
     assert "3 of the baseline and 2 of the candidate" in text
 
 
@@ -299,6 +307,14 @@ def test_figures_have_a_title_and_a_description_and_the_pages_colours():
     style = parity.stylesheet()
     for name, colour in plot.PALETTE.items():
         assert f"--{name}: {colour};" in style, "light: the figure's own colours"
+
+
+def test_figures_write_numbers_in_full():
+    found = CASES["INCONCLUSIVE"]
+    figure = re.search(r"<svg.*?</svg>", section("INCONCLUSIVE"), re.DOTALL).group()
+    labels = re.findall(r">([^<>]+)</text>", figure)
+    assert words.signed(found.delta, found.margin) in labels
+    assert {"−0.0005", "+0.0005"} <= set(labels)
 
 
 def contrast(one, other):
