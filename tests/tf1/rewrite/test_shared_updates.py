@@ -129,6 +129,24 @@ def test_what_is_not_named_is_left_alone():
     np.testing.assert_allclose(job.train(1, 2), [103, 106])
 
 
+@pytest.mark.parametrize("batch_norm", ["aggregate", "async"])
+def test_moving_statistics_are_shared_once(batch_norm):
+    """A rule that names what `batch_norm` shares already adds nothing; without that it does."""
+
+    def build(x):
+        mean, variance = tf.nn.moments(tf.stack([x, 3 * x]), [0], keep_dims=True)
+        moving = tf.get_variable("moved", initializer=[0.0], trainable=False)
+        tf.nn.batch_normalization(x, mean, variance, None, None, 1e-3)
+        return tf.assign(moving, moving * 0.5 + mean * 0.5)
+
+    options = {"batch_norm": batch_norm, "shared_updates": [("moved", "last")]}
+    if batch_norm == "async":
+        np.testing.assert_allclose(Job(build, **options).train(1, 2, 3), [3])  # half of 6
+    else:
+        with pytest.raises(UsageError, match="no update of a variable that is not trained matches"):
+            Job(build, **options)
+
+
 @pytest.mark.parametrize(
     "rules, says",
     [
