@@ -10,6 +10,8 @@ from migrate.lookups import Lookup, Saved, find_lookups, hidden_uses, saved_vari
 from migrate.pooling import Use, find_poolings
 from migrate.slots import find_slots, optimizer_names
 from migrate.sources.bundle import Checkpoint
+from migrate.sources.files import size_of
+from migrate.sources.remote import is_remote
 from semisync.errors import BadInput
 
 
@@ -28,9 +30,10 @@ class Evidence(NamedTuple):
 def meta_path(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[str]:
     """`meta`, else `PREFIX.meta` where that exists."""
     if meta is not None:
-        return os.path.abspath(meta)
+        meta = os.fspath(meta)
+        return meta if is_remote(meta) else os.path.abspath(meta)
     beside = checkpoint.prefix + ".meta"
-    return beside if os.path.exists(beside) else None
+    return beside if size_of(beside) is not None else None
 
 
 def find_evidence(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[Evidence]:

@@ -24,6 +24,7 @@ from migrate.manifest import Piece
 from migrate.parts import Record, Run
 from migrate.regions import Part, Region
 from migrate.sources.bundle import Checkpoint
+from migrate.sources.files import version_of
 from migrate.transforms import Loss
 from semisync.errors import UsageError
 
@@ -33,7 +34,7 @@ _JOURNAL = "journal"
 
 
 class Job(NamedTuple):
-    """source: prefix of the checkpoint; files: path, size and time (ns) of each of its files."""
+    """source: prefix of the checkpoint; files: path, size and version of each of its files."""
 
     source: str
     files: List[List[Any]]
@@ -50,9 +51,9 @@ def source_files(checkpoint: Checkpoint) -> List[List[Any]]:
     """What tells whether the checkpoint is still the same one."""
     found = []
     for path in [checkpoint.prefix + ".index", *checkpoint.shard_paths()]:
-        if os.path.exists(path):  # a missing shard is named when it is read
-            stat = os.stat(path)
-            found.append([path, stat.st_size, stat.st_mtime_ns])
+        version = version_of(path)
+        if version is not None:  # a missing shard is named when it is read
+            found.append([path, *version])
     return found
 
 

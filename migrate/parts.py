@@ -27,6 +27,7 @@ from migrate.regions import CHUNK_BYTES, Part, Region
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.info import TensorInfo, partitions
+from migrate.sources.remote import is_remote
 from migrate.sources.rows import Span
 from migrate.threads import PerThread, in_threads
 from migrate.transforms import Loss, apply
@@ -114,7 +115,7 @@ def _values(
         yield regions[0], 0, numpy.full(1, item.value, BY_NAME[item.dtype].array)
         return
     reader = checkpoint.reader(item.source, item.interleave, run.piece.first)
-    rows, buffer = _block(checkpoint[item.source], item)
+    rows, buffer = _block(checkpoint[item.source], item, is_remote(checkpoint.prefix))
     for region in regions:
         for start in range(0, region.rows, rows):
             values = buffer[: min(rows, region.rows - start)]
@@ -123,11 +124,13 @@ def _values(
     run.spans = reader.spans()
 
 
-def _block(info: TensorInfo, item: Item) -> Tuple[int, numpy.ndarray]:
+def _block(info: TensorInfo, item: Item, remote: bool) -> Tuple[int, numpy.ndarray]:
     """Rows that are worked on at a time, and an array for them."""
     dealt = partitions(info) if item.interleave else 1
     row_bytes = max(info.nbytes // item.rows, 1)
     size = min(max(BLOCK_BYTES, dealt * _READ_BYTES), CHUNK_BYTES)
+    if remote:
+        size = CHUNK_BYTES  # a partition's share of a block is one request
     rows = max(size // row_bytes, 1)
     if rows > dealt:
         rows -= rows % dealt  # whole turns

@@ -10,7 +10,7 @@ import glob
 import os
 import re
 import stat
-from typing import BinaryIO, List, Optional
+from typing import BinaryIO, List, Optional, Tuple
 
 import numpy
 
@@ -28,6 +28,17 @@ def size_of(path: str) -> Optional[int]:
     if remote.is_remote(path):
         return remote.size_of(path)
     return os.path.getsize(path) if os.path.isfile(path) else None
+
+
+def version_of(path: str) -> Optional[Tuple[int, str]]:
+    """(bytes, what changes with the contents) of the file at a path or URL: the time of its last
+    change, in ns, or what the server gives; None where there is no file."""
+    if remote.is_remote(path):
+        return remote.version_of(path)
+    if not os.path.isfile(path):
+        return None
+    stat = os.stat(path)
+    return stat.st_size, str(stat.st_mtime_ns)
 
 
 def starting_with(prefix: str) -> List[str]:

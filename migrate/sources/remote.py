@@ -7,13 +7,21 @@ not cost a round trip each.
 
 from __future__ import annotations
 
-from typing import Any, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy
 
 from semisync.errors import BadInput, MissingExtra
 
 _AHEAD = 8 << 20  # bytes
+_VERSIONS = (
+    "ETag",
+    "etag",
+    "mtime",
+    "LastModified",
+    "last_modified",
+    "created",
+)  # of fsspec's kinds
 
 
 def is_remote(path: str) -> bool:
@@ -37,14 +45,37 @@ def file_system(url: str) -> Tuple[Any, str]:
 
 def size_of(url: str) -> Optional[int]:
     """Bytes of the file at `url`; None where there is no file."""
+    info = _info(url)
+    return None if info is None else int(info["size"])
+
+
+def version_of(url: str) -> Optional[Tuple[int, str]]:
+    """(bytes, what the server says of its version, "" for nothing); None where there is no file."""
+    info = _info(url)
+    if info is None:
+        return None
+    said = (info.get(key) for key in _VERSIONS)
+    return int(info["size"]), str(next(filter(None, said), ""))
+
+
+def _info(url: str) -> Optional[Dict[str, Any]]:
+    """What fsspec knows of the file at `url`."""
     fs, path = file_system(url)
     try:
-        info = fs.info(path)
-    except FileNotFoundError:
+        info: Dict[str, Any] = fs.info(path)
+    except FileNotFoundError as error:
+        reason = error.__cause__  # HTTP's says so of a server that is not there, too
+        absent = isinstance(reason, (type(None), FileNotFoundError))
+        if reason is not None and not absent and getattr(reason, "status", None) not in (404, 410):
+            raise BadInput(f"{url} cannot be reached: {_line(reason)}") from error
         return None
     except Exception as error:
         raise BadInput(f"{url} cannot be reached: {_line(error)}") from error
-    return int(info["size"]) if info["type"] == "file" else None
+    if info["type"] != "file":
+        return None
+    if info["size"] is None:
+        raise BadInput(f"{url} cannot be read in ranges: its server does not tell its size")
+    return info
 
 
 def starting_with(prefix: str) -> List[str]:
@@ -90,5 +121,5 @@ class Ranges:
         self._start, self._window = start, found
 
 
-def _line(error: Exception) -> str:
+def _line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
