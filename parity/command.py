@@ -196,7 +196,7 @@ def _report(
 
 def _report_summary(args: argparse.Namespace, names: Dict[str, Any], path: Optional[str]) -> int:
     """The comparison in bounded memory: of one data set, or of merged parts."""
-    from parity import beyond_memory, counts, readers, streams
+    from parity import beyond_memory, counts, readers, spilled_join, streams
 
     if args.ids:
         raise UsageError("--ids needs the rows in memory; leave it out or raise --memory")
@@ -206,11 +206,17 @@ def _report_summary(args: argparse.Namespace, names: Dict[str, Any], path: Optio
         merged = counts.load_all(args.merge)
         found = beyond_memory.compare_counts(merged, args.margin)
         return _report(args, _by_models(found, args), origin, names)
-    if args.candidate is not None:
-        raise UsageError("joining two files needs them in memory; raise --memory")
-    origin["data"] = path
     kind = counts.Kind(args.weight is not None, args.day, tuple(args.slice))
-    blocks = streams.blocks(path, readers.ColumnNames(**names), _progress())
+    columns = readers.ColumnNames(**names)
+    blocks: Any
+    if args.candidate is None:
+        origin["data"] = path
+        blocks = streams.blocks(path, columns, _progress())
+    else:
+        origin["data"] = [path, args.candidate]
+        paths = path, args.candidate
+        blocks = spilled_join.SpilledJoin(paths, columns, args.allow_misses, _progress())
+        origin["join"] = blocks.counts
     if args.partial:
         part = beyond_memory.count(blocks, kind)
         part.save(args.partial)
@@ -239,14 +245,16 @@ def _progress() -> Optional[Callable[[str, int], None]]:
 
 def _outgrows_memory(args: argparse.Namespace) -> bool:
     """Whether the rows, at the bytes that an exact comparison takes of each, exceed --memory."""
-    if args.candidate is not None or args.baseline_runs is not None:
+    if args.baseline_runs is not None:
         return False
     from parity import streams
 
-    rows = streams.count_rows(args.baseline)
-    if rows is None:
-        return streams.total_bytes(args.baseline) * _TEXT_FACTOR > args.memory * 1e9
-    return rows * _BYTES_A_ROW > args.memory * 1e9
+    needed = 0
+    for path in filter(None, (args.baseline, args.candidate)):
+        rows = streams.count_rows(path)
+        text = streams.total_bytes(path) * _TEXT_FACTOR if rows is None else 0
+        needed += text if rows is None else rows * _BYTES_A_ROW
+    return needed > args.memory * 1e9
 
 
 def _refuse_missing(args: argparse.Namespace) -> None:
@@ -257,6 +265,8 @@ def _refuse_missing(args: argparse.Namespace) -> None:
                 f"{option} needs a second look at the rows, which parts do not keep; leave it out, "
                 "or compare all rows at once"
             )
+    if args.partial and args.baseline_runs:
+        raise UsageError("--partial counts one comparison; runs are compared in memory")
     needed = {"--label": args.label, "--baseline-score": args.baseline_score, "--out": args.out}
     if args.merge:
         if args.baseline or args.partial or args.baseline_runs:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from parity.checks import Column, check_labels, check_scores, check_weights
 from parity.columns import to_codes, to_ids, to_names, to_numbers
 from parity.diagnosis.ids import Ids
-from parity.join import Match, match_keys
+from parity.join import Match, match_keys, refuse_disagreement
 from parity.tables import FileIdentity, identify, parts_of, read_columns
 from semisync.errors import BadInput
 
@@ -193,11 +193,8 @@ def _refuse_disagreement(
     ours: np.ndarray, theirs: np.ndarray, match: Match, our_column: Column, their_column: Column
 ) -> None:
     differ = ours[match.baseline] != theirs[match.candidate]
-    if not differ.any():
-        return
     first = int(differ.argmax())
     mine, other = int(match.baseline[first]), int(match.candidate[first])
-    raise BadInput(
-        f"the labels of {int(differ.sum())} joined rows disagree: {our_column.at(mine)} is "
-        f"{int(ours[mine])}, {their_column.at(other)} is {int(theirs[other])}; is the key right?"
+    refuse_disagreement(
+        int(differ.sum()), (our_column, mine, ours[mine]), (their_column, other, theirs[other])
     )

@@ -50,8 +50,8 @@ class Buckets:
             for i in np.flatnonzero(np.diff(edges)):
                 part = table.slice(edges[i], edges[i + 1] - edges[i])
                 self._writers[i].write_table(part)
-        except pa.ArrowInvalid as error:
-            raise BadInput(f"the files' columns differ in type: {error}") from error
+        except ValueError as error:  # pa.ArrowInvalid is one
+            raise BadInput(f"the files do not have the same columns and types: {error}") from error
         except OSError as error:
             raise BadInput(
                 f"temporary files cannot be written to {self._folder.name}: {error.strerror}; set "

@@ -34,6 +34,30 @@ class Batch(NamedTuple):
     skipped: int
     table: pa.Table
 
+    def column(self, name: str) -> Column:
+        """Names it in messages."""
+        return Column(name, self.file, skipped=self.skipped)
+
+    def numbers(self, name: str) -> np.ndarray:
+        """As `parity.columns.to_numbers`."""
+        return to_numbers(self.table[name], self.column(name))
+
+    def labels(self, name: str) -> np.ndarray:
+        """bool (n,), checked."""
+        return check_label_values(self.numbers(name), self.column(name))
+
+    def scores(self, name: str) -> np.ndarray:
+        """float32 or float64 (n,), checked."""
+        return check_scores(self.numbers(name), self.column(name))
+
+    def weights(self, name: str) -> np.ndarray:
+        """float64 (n,), checked; some may be 0."""
+        return check_weight_values(self.numbers(name), self.column(name))
+
+    def names(self, name: str) -> pa.ChunkedArray:
+        """As `parity.columns.to_names`."""
+        return to_names(self.table[name], self.column(name))
+
 
 class Block(NamedTuple):
     """Checked rows, those of weight 0 left out."""
@@ -45,20 +69,25 @@ class Block(NamedTuple):
 
 
 def batches(
-    path: str, numbers: Sequence[str], names: Sequence[str] = (), size: int = BATCH
+    path: str,
+    numbers: Sequence[str],
+    names: Sequence[str] = (),
+    size: int = BATCH,
+    optional: Sequence[str] = (),
 ) -> Iterator[Batch]:
     """The data set's rows in batches, in order; of Parquet of `size` rows.
 
     Args:
         numbers: columns that hold numbers.
         names: columns that name something: strings from a text file.
+        optional: those of `numbers` that may be absent.
 
     Raises: BadInput as `parity.tables.read_columns`.
     """
     for file in files_of(path):
         skipped = 0
         with explained(file):
-            for table in _tables(file, numbers, names, size):
+            for table in _tables(file, numbers, names, size, optional):
                 if table.num_rows:
                     yield Batch(file, skipped, table)
                     skipped += table.num_rows
@@ -78,64 +107,71 @@ def blocks(path: str, names: ColumnNames, progress: Optional[Progress] = None) -
     seen = 0
     for batch in batches(path, numbers, texts, DIVIDED_BATCH if texts else BATCH):
         seen += batch.table.num_rows
-        yield _checked(batch, seen - batch.table.num_rows, names, texts)
+        yield _checked(batch, seen - batch.table.num_rows, names)
         if progress is not None:
             progress(batch.file, seen)
     if not seen:
         raise BadInput(f"{path} has no rows; at least one of each class is needed")
 
 
-def _checked(batch: Batch, before: int, names: ColumnNames, texts: Sequence[str]) -> Block:
-    def column(name: str) -> Column:
-        return Column(name, batch.file, skipped=batch.skipped)
+def with_weight(block: Block) -> Block:
+    """The block without its rows of weight 0."""
+    weights = block.rows.weights
+    if weights is None or weights.all():
+        return block
+    kept = np.flatnonzero(weights)
+    return Block(
+        block.rows.take(kept),
+        block.numbers[kept],
+        {name: values.take(kept) for name, values in block.names.items()},
+        None if block.group is None else block.group.take(kept),
+    )
 
-    def numbers(name: str) -> np.ndarray:
-        return to_numbers(batch.table[name], column(name))
 
-    positive = check_label_values(numbers(names.label), column(names.label))
-    scores = [
-        check_scores(numbers(name), column(name))
-        for name in (names.baseline_score, names.candidate_score)
-    ]
-    weights = None
-    if names.weight is not None:
-        weights = check_weight_values(numbers(names.weight), column(names.weight))
-    rows = Rows(positive, scores[0], scores[1], None, weights)
-    held = {name: to_names(batch.table[name], column(name)) for name in texts}
-    order = np.arange(before, before + len(positive))
-    if weights is not None and not weights.all():
-        kept = np.flatnonzero(weights)
-        rows, order = rows.take(kept), order[kept]
-        held = {name: values.take(kept) for name, values in held.items()}
-    parts = {name: held[name] for name in names.parts}
-    return Block(rows, order, parts, held[names.group] if names.group else None)
+def _checked(batch: Batch, before: int, names: ColumnNames) -> Block:
+    positive = batch.labels(names.label)
+    scores = batch.scores(names.baseline_score), batch.scores(names.candidate_score)
+    weights = batch.weights(names.weight) if names.weight else None
+    return with_weight(
+        Block(
+            Rows(positive, *scores, None, weights),
+            np.arange(before, before + len(positive)),
+            {name: batch.names(name) for name in names.parts},
+            batch.names(names.group) if names.group else None,
+        )
+    )
 
 
 def _tables(
-    path: str, numbers: Sequence[str], names: Sequence[str], size: int
+    path: str,
+    numbers: Sequence[str],
+    names: Sequence[str],
+    size: int,
+    optional: Sequence[str],
 ) -> Iterator[pa.Table]:
     kind = kind_of(path)
     columns = [*numbers, *names]
     if kind == "parquet":
         # Read ahead, what was read would be kept until the end of the file.
         file = pyarrow.parquet.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
-        wanted = chosen(path, file.schema_arrow.names, columns, ())
+        wanted = chosen(path, file.schema_arrow.names, columns, optional)
         for part in file.iter_batches(size, columns=wanted):
             yield pa.Table.from_batches([part])
     elif kind == "orc":
         stripes: Any = pyarrow.orc.ORCFile(path)
-        wanted = chosen(path, stripes.schema.names, columns, ())
+        wanted = chosen(path, stripes.schema.names, columns, optional)
         for i in range(stripes.nstripes):
             yield pa.Table.from_batches([stripes.read_stripe(i, columns=wanted)])
     elif kind == "tfrecord":
-        yield from tfrecord_tables(path, list(dict.fromkeys(columns)))
+        yield from tfrecord_tables(path, list(dict.fromkeys(columns)), optional)
     else:
-        wanted = chosen(path, header(path, kind), columns, ())
+        wanted = chosen(path, header(path, kind), columns, optional)
         try:
             yield from _text(path, kind, wanted, names)
         except pa.ArrowInvalid:
-            whole = read_columns(path, numbers, names)  # reads fields as text, so that
-            for name in numbers:  # `to_numbers` can name the row at fault
+            # Fields are then read as text, so that `to_numbers` can name the row at fault.
+            whole = read_columns(path, numbers, names, optional)
+            for name in set(numbers) & set(whole.column_names):
                 to_numbers(whole[name], Column(name, path))
             raise
 
@@ -143,14 +179,19 @@ def _tables(
 def _text(
     path: str, separator: str, wanted: Sequence[str], names: Sequence[str]
 ) -> Iterator[pa.Table]:
-    types = {name: pa.string() if name in names else pa.float64() for name in wanted}
-    reader = pyarrow.csv.open_csv(
-        path,
-        read_options=pyarrow.csv.ReadOptions(block_size=1 << 24),
-        parse_options=pyarrow.csv.ParseOptions(delimiter=separator),
-        convert_options=pyarrow.csv.ConvertOptions(include_columns=wanted, column_types=types),
-    )
-    for part in reader:
+    def opened(types: Dict[str, pa.DataType]) -> Any:
+        return pyarrow.csv.open_csv(
+            path,
+            read_options=pyarrow.csv.ReadOptions(block_size=1 << 24),
+            parse_options=pyarrow.csv.ParseOptions(delimiter=separator),
+            convert_options=pyarrow.csv.ConvertOptions(include_columns=wanted, column_types=types),
+        )
+
+    texts = dict.fromkeys(names, pa.string())
+    with opened(texts) as first:  # labels may be the words true and false
+        words = [field.name for field in first.schema if pa.types.is_boolean(field.type)]
+    types = {**dict.fromkeys(wanted, pa.float64()), **dict.fromkeys(words, pa.bool_()), **texts}
+    for part in opened(types):
         yield pa.Table.from_batches([part])
 
 

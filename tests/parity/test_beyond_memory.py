@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
@@ -12,8 +13,10 @@ from hypothesis import strategies as st
 import parity
 from parity.beyond_memory import compare_blocks, compare_counts, count
 from parity.counts import Kind, load_all
+from parity.readers import ColumnNames, read_two
 from parity.rows import Rows
 from parity.spill import BUCKETS, Buckets, hashes
+from parity.spilled_join import SpilledJoin
 from parity.streams import Block
 from semisync.cli import main
 from semisync.errors import BadInput
@@ -158,6 +161,109 @@ def test_a_single_group_has_no_standard_error(sample):
     sole.user = np.zeros(500, int)
     with pytest.raises(BadInput, match="all rows are in one group"):
         compare_blocks(sole.blocks(grouped=True), Kind(), 5e-4, grouped=True)
+
+
+KEYED = ColumnNames("y", "old", "new", key="id", group="user", weight="w", parts=("day",))
+
+
+def keyed_tables(rows=3000, seed=3):
+    """The baseline's and the candidate's table, the latter in another order."""
+    sample, rng = Sample(rows, seed), np.random.default_rng(seed)
+    keys = rng.permutation(rows * 3)[:rows]
+    old = {"id": keys, "y": sample.labels, "old": sample.old, "w": sample.weights}
+    old.update(user=sample.user, day=sample.day)
+    new = pa.table({"id": keys, "y": sample.labels, "new": sample.new})
+    return pa.table(old), new.take(rng.permutation(rows))
+
+
+def joined(folder, old, new, allow_misses=False):
+    """Rows by their number in the baseline's file: what a join beyond memory gives."""
+    pyarrow.parquet.write_table(old, folder / "old.parquet", row_group_size=700)
+    pyarrow.csv.write_csv(new, folder / "new.csv")
+    paths = str(folder / "old.parquet"), str(folder / "new.csv")
+    join = SpilledJoin(paths, KEYED, allow_misses)
+    rows = []
+    for block in join:
+        columns = [block.numbers, *block.rows[:3], block.rows.weights]
+        columns += [block.group.to_pylist(), block.names["day"].to_pylist()]
+        rows += zip(*columns, strict=True)
+    return sorted(rows, key=lambda row: row[0]), join, paths
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_a_join_beyond_memory_gives_the_rows_of_one_in_memory(tmp_path, words):
+    old, new = keyed_tables()
+    if words:
+        old = old.set_column(0, "id", old["id"].cast(pa.string()))
+    rows, join, paths = joined(tmp_path, old, new.slice(7), allow_misses=True)
+    exact = read_two(*paths, KEYED, allow_misses=True)
+    assert (
+        join.counts
+        == exact.provenance()["join"]
+        == {
+            "matched": 2993,
+            "only_baseline": 7,
+            "only_candidate": 0,
+        }
+    )
+    columns = [np.array(column) for column in zip(*rows)]
+    assert (columns[0] == exact.match.baseline).all()
+    assert (columns[1] == exact.labels).all()
+    assert (columns[2] == exact.baseline).all()
+    assert (columns[3] == exact.candidate).all()
+    assert (columns[4] == exact.weights).all()
+    assert (columns[5] == old["user"].take(exact.match.baseline).to_numpy()).all()
+    assert (columns[6] == exact.parts["day"]).all()
+
+
+def repeat_keys(old, new):
+    keys = new["id"].to_numpy().copy()
+    keys[[5, 900, 2000]] = keys[4]
+    return old, new.set_column(0, "id", [keys])
+
+
+def flip_labels(old, new):
+    labels = new["y"].to_numpy().copy()
+    labels[[17, 1800]] ^= True
+    return old, new.set_column(1, "y", [labels])
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (repeat_keys, "is not a key: 3 rows repeat the key of an earlier one"),
+        (flip_labels, "the labels of 2 joined rows disagree"),
+        (lambda old, new: (old.slice(9), new.slice(4)), "the rows do not match by key 'id'"),
+        (
+            lambda old, new: (old, new.set_column(0, "id", [np.arange(-3000, 0)])),
+            "no key of .* is in ",
+        ),
+    ],
+)
+def test_a_join_beyond_memory_refuses_what_one_in_memory_does(tmp_path, change, sentence):
+    tables = change(*keyed_tables())
+    with pytest.raises(BadInput, match=sentence) as ours:
+        joined(tmp_path, *tables)
+    with pytest.raises(BadInput) as exact:
+        read_two(str(tmp_path / "old.parquet"), str(tmp_path / "new.csv"), KEYED)
+    assert str(ours.value) == str(exact.value)
+
+
+def test_two_files_beyond_memory_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, table in zip(("old", "new"), keyed_tables(20_000)):
+        pyarrow.parquet.write_table(table, f"{name}.parquet")
+    options = ["--label", "y", "--baseline-score", "old", "--candidate-score", "new"]
+    options += ["--key", "id", "--group", "user", "--margin", "0.01"]
+    found = []
+    for memory in ("0", "4"):
+        command = ["parity", "old.parquet", "new.parquet", *options, "--memory", memory]
+        assert main([*command, "--out", memory]) == 0
+        found.append(json.loads((tmp_path / memory / "report.json").read_text()))
+    ours, exact = found
+    assert abs(ours["delta"] - exact["delta"]) < ours["bound"] < 1e-5
+    assert ours["clusters"] == exact["clusters"]
+    assert ours["provenance"]["join"] == exact["provenance"]["join"]
 
 
 @settings(max_examples=30, deadline=None)
