@@ -152,7 +152,7 @@ def test_parts_that_were_made_unlike_are_refused(sample, tmp_path):
 def test_days_and_slices_beyond_count_are_refused():
     many = Sample(rows=2000)
     many.day = np.arange(2000)
-    with pytest.raises(BadInput, match="columns day have more than 400 values"):
+    with pytest.raises(BadInput, match="columns day have more than 250 values"):
         count(many.blocks(names=("day",)), Kind(False, "day"))
 
 
