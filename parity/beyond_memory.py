@@ -87,5 +87,10 @@ def compare_blocks(
 def _division(names: pa.ChunkedArray) -> Division:
     """Rows divided by their values, as JSON can hold these."""
     encoded = names.combine_chunks().dictionary_encode()
-    values = [v if isinstance(v, (int, float)) else str(v) for v in encoded.dictionary.to_pylist()]
-    return Division(values, encoded.indices.to_numpy())
+    return Division(
+        [
+            value if isinstance(value, (int, float)) and value == value else str(value)  # not nan
+            for value in encoded.dictionary.to_pylist()
+        ],
+        encoded.indices.to_numpy(),
+    )
