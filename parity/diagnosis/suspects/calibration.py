@@ -29,7 +29,7 @@ def suspect(case: Case) -> Optional[Suspect]:
     intercept = float(apart.means[1] - slope * apart.means[0])
     what = "logit" if apart.logits else "score"
     evidence = [
-        f"The candidate's {what} is {intercept:+.3g} {slope:+.3g} x the baseline's, which explains "
+        f"The candidate's {what} is {slope:.3g} x the baseline's {intercept:+.3g}, which explains "
         f"{share:.1%} of the difference between the scores; it leaves the ranks and so the AUC as "
         "they are.",
         *_losses_in_words(case, apart),

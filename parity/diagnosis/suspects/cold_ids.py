@@ -1,6 +1,6 @@
 """Ids that one side never saw: their rows are all zero, untrained, or missing there.
 
-1. With the models' tables: ids whose row is cold on one side alone. The score is the share of the
+1. With both models' tables: ids whose row is cold on one side alone. The score is the share of the
    distance in the rows that have one of them; without a column of ids (--ids), the share of such
    ids among those that either side trained.
 2. By the scores: ids at which the models part. Those whose rows lie farther apart than the mean in
@@ -9,7 +9,8 @@
 3. By rarity: rows that have an id of few occurrences. The score is their share.
 
 2 and 3 are symptoms, as rare ids differ first whatever went wrong, and give way to 1 where that has
-half of their share.
+half of their share. Where one side's table alone is known, its cold ids are looked for in the rows,
+and are a symptom as well: the other side may have as many.
 """
 
 from typing import Dict, Iterator, NamedTuple, Optional, Tuple
@@ -32,23 +33,22 @@ REMEDY = (
 
 def suspect(case: Case) -> Optional[Suspect]:
     """The strongest of the three."""
-    cold = _cold_on_one_side(case)
-    apart = case.apart
+    tables, apart = _cold_tables(case), case.apart
     if apart is None:
-        return _without_rows(cold)
+        return _without_rows(tables)
     found = []
     for column, ids in case.ids.items():
         found += [
             one
             for one in (
-                _by_tables(apart, cold, column, ids),
+                _by_tables(apart, tables, column, ids),
                 _by_scores(apart, column, ids),
                 _by_rarity(apart, column, ids),
             )
             if one is not None
         ]
     if not found:
-        return _without_rows(cold)
+        return _without_rows(tables)
     best = max(found, key=lambda one: one.share * (1 - one.rows.mean()))  # the narrower of two
     proven = [one for one in found if one.basis == ROWS and one.share >= best.share / 2]
     best = max(proven, key=lambda one: one.share, default=best)
@@ -76,38 +76,67 @@ class _Pattern(NamedTuple):
     basis: str
 
 
-Cold = Dict[str, Tuple[np.ndarray, np.ndarray]]  # by table: cold in the baseline, the candidate
+class _Cold(NamedTuple):
+    """Which ids of a table are cold, bool (rows,); None for a side whose table is not known."""
+
+    old: Optional[np.ndarray]
+    new: Optional[np.ndarray]
+
+    def suspicious(self) -> np.ndarray:
+        """bool (rows,): cold on one side alone, as far as is known."""
+        if self.old is None or self.new is None:
+            known = self.new if self.old is None else self.old
+            assert known is not None  # one side at least has the table
+            return known
+        return self.old != self.new
+
+    def in_words(self, table: str) -> Iterator[str]:
+        """Whose ids they are, and the first of them."""
+        both = self.old is not None and self.new is not None
+        for side, cold in enumerate((self.old, self.new)):
+            only = np.zeros(0, np.int64)
+            if cold is not None:
+                only = np.flatnonzero(cold & self.suspicious())
+            if len(only):
+                yield (
+                    f"{len(only):,} of the {len(self.suspicious()):,} ids of {table} are all zero "
+                    f"or untrained in the {SIDES[side]}{' alone' if both else ''}: "
+                    f"{', '.join(map(str, only[:5].tolist()))}{', ...' if len(only) > 5 else '.'}"
+                )
 
 
-def _cold_on_one_side(case: Case) -> Cold:
-    """Tables with ids that are cold on one side alone; an id beyond a table's end is cold."""
+def _cold_tables(case: Case) -> Dict[str, _Cold]:
+    """The tables, by the baseline's name if it has them; an id beyond a table's end is cold."""
     sides = [{} if facts is None else facts.cold for facts in (case.baseline, case.candidate)]
-    found: Cold = {}
-    for name in sides[0] or sides[1]:
+    found: Dict[str, _Cold] = {}
+    for name, old in sides[0].items():
         same = matching(name, sides[1])
-        both = [sides[0].get(name), None if same is None else sides[1][same]]
-        rows = max(len(mask) for mask in both if mask is not None)
-        masks = [np.zeros(rows, bool), np.zeros(rows, bool)]
-        for mask, known in zip(masks, both):
-            if known is not None:
-                mask[:] = True
-                mask[: len(known)] = known
-        if (masks[0] != masks[1]).any():
-            found[name] = masks[0], masks[1]
-    return found
+        if same is None:
+            found[name] = _Cold(old, None)
+            continue
+        new = sides[1][same]
+        rows = max(len(old), len(new))
+        found[name] = _Cold(
+            *(np.pad(cold, (0, rows - len(cold)), constant_values=True) for cold in (old, new))
+        )
+    for name, new in sides[1].items():
+        if matching(name, sides[0]) is None:
+            found[name] = _Cold(None, new)
+    return {name: cold for name, cold in found.items() if cold.suspicious().any()}
 
 
-def _by_tables(apart: Apart, cold: Cold, column: str, ids: Ids) -> Optional[_Pattern]:
-    table = matching(ids.table or column, cold)
+def _by_tables(apart: Apart, tables: Dict[str, _Cold], column: str, ids: Ids) -> Optional[_Pattern]:
+    table = matching(ids.table or column, tables)
     numbers = _numbers(ids)
     if table is None or numbers is None:
         return None
-    old, new = cold[table]
-    inside = (numbers >= 0) & (numbers < len(old))
-    touched = inside.copy()
-    touched[inside] = (old != new)[numbers[inside]]
-    rows = ids.rows_with(touched)
-    return _pattern(apart, rows, column, tuple(_cold_in_words(table, old, new)), ROWS)
+    cold = tables[table]
+    suspicious = cold.suspicious()
+    touched = (numbers >= 0) & (numbers < len(suspicious))
+    touched[touched] = suspicious[numbers[touched]]
+    known = cold.old is not None and cold.new is not None
+    rows, words = ids.rows_with(touched), tuple(cold.in_words(table))
+    return _pattern(apart, rows, column, words, ROWS if known else SYMPTOM)
 
 
 def _by_scores(apart: Apart, column: str, ids: Ids) -> Optional[_Pattern]:
@@ -150,30 +179,22 @@ def _pattern(
     return _Pattern(share, rows, column, evidence, basis) if share else None
 
 
-def _without_rows(cold: Cold) -> Optional[Suspect]:
+def _without_rows(tables: Dict[str, _Cold]) -> Optional[Suspect]:
     """The table with the largest share of ids that are cold on one side alone."""
     found = [
         Suspect(
             NAME,
-            float((old != new).sum()) / float((~old | ~new).sum()),
-            tuple(_cold_in_words(table, old, new)),
+            float(
+                np.count_nonzero(cold.old != cold.new) / np.count_nonzero(~(cold.old & cold.new))
+            ),
+            tuple(cold.in_words(table)),
             REMEDY,
             SETTINGS,
         )
-        for table, (old, new) in cold.items()
+        for table, cold in tables.items()
+        if cold.old is not None and cold.new is not None
     ]
     return max(found, key=lambda one: one.score, default=None)
-
-
-def _cold_in_words(table: str, old: np.ndarray, new: np.ndarray) -> Iterator[str]:
-    for side, cold, other in ((1, new, old), (0, old, new)):
-        only = np.flatnonzero(cold & ~other)
-        if len(only):
-            yield (
-                f"{len(only):,} of the {len(old):,} ids of {table} are all zero or untrained in "
-                f"the {SIDES[side]} alone: {', '.join(map(str, only[:5].tolist()))}"
-                f"{', ...' if len(only) > 5 else '.'}"
-            )
 
 
 def _numbers(ids: Ids) -> Optional[np.ndarray]:

@@ -23,6 +23,7 @@ BLOCKS = 64  # at most
 BLOCK = 128  # rows at least, so that a correlation of 0.36 stands out
 SIGMAS = 4  # |r| sqrt(rows) of unrelated scores stays below it
 RELATED = 0.5  # correlation of the other blocks
+SPREAD = 0.5  # least standard deviation of a block, of all rows'; less in files sorted by score
 LONGEST = 1 << 16  # rows in which a shift is looked for
 
 
@@ -35,7 +36,11 @@ def suspect(case: Case) -> Optional[Suspect]:
     spans = [(first, first + size) for first in range(0, len(apart.old) - size + 1, size)]
     spans[-1] = (spans[-1][0], len(apart.old))
     found = np.array([_correlation(apart.old[a:b], apart.new[a:b]) for a, b in spans])
-    unrelated = np.abs(found) * np.sqrt(size) < SIGMAS
+    wide = [
+        min(apart.old[a:b].std() / apart.deviations[0], apart.new[a:b].std() / apart.deviations[1])
+        for a, b in spans
+    ]
+    unrelated = (np.abs(found) * np.sqrt(size) < SIGMAS) & (np.array(wide) > SPREAD)
     if not unrelated.any():
         return None
     if not unrelated.all() and np.median(found[~unrelated]) < RELATED:

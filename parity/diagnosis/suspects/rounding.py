@@ -29,8 +29,8 @@ def suspect(case: Case) -> Optional[Suspect]:
         return None
     fine = (rows.candidate, rows.baseline)[coarse]
     rounded = _nearest(fine.astype(np.float64), grid.astype(np.float64))
-    values, other = (logit(rounded), apart) if apart.logits else (rounded, apart)
-    left = float(apart.weight @ (values - (other.new if coarse else other.old)) ** 2)
+    values = logit(rounded) if apart.logits else rounded
+    left = float(apart.weight @ (values - (apart.new if coarse else apart.old)) ** 2)
     share = 1 - left / apart.total
     if share <= 0:
         return None

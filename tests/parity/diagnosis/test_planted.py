@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import parity
 from parity.diagnosis.ranking import NEGLIGIBLE
 from parity.diagnosis.suspect import CHANCE, ROWS, SETTINGS, SYMPTOM
 from tests.parity.diagnosis.log import TEST
@@ -44,7 +45,7 @@ def test_calibration_shift(bench):
         model.out.bias += 0.3
     found = bench.diagnose(score(model, bench.test), FEW)
     text = first(found, "calibration", ROWS, 0.999)
-    assert "The candidate's logit is +0.3 +1 x the baseline's, which explains 100.0%" in text
+    assert "The candidate's logit is 1 x the baseline's +0.3, which explains 100.0%" in text
     assert "PCOC" in text
     assert len(found.diagnosis) == 1
 
@@ -95,6 +96,16 @@ def test_an_untrained_candidate_is_no_shuffle(bench):
     found = bench.diagnose(score(Model(seed=7), bench.test))
     assert found.verdict == "NOT_EQUIVALENT"
     assert found.diagnosis[0].name != "scores of other rows"
+
+
+def test_a_file_sorted_by_score_is_no_shuffle(bench):
+    """Within a block of it the scores are all alike, and what differs is noise."""
+    order = np.argsort(bench.scores)
+    labels, old = bench.test.label[order], bench.scores[order]
+    new = old * np.exp(0.1 * np.random.default_rng(0).normal(size=TEST))
+    found = parity.diagnose(parity.compare(labels, old, new), labels, old, new)
+    assert found.verdict != "EQUIVALENT"
+    assert "scores of other rows" not in names(found)
 
 
 def test_rounded_scores(bench):
@@ -220,6 +231,17 @@ def test_no_fault_no_suspect(bench, tmp_path, rows):
     found = bench.diagnose(exact, rows, **files)
     assert found.verdict == ("EQUIVALENT" if rows == TEST else "INCONCLUSIVE")
     assert found.diagnosis == ()
+
+
+def test_several_runs_a_side_leave_the_seed_no_suspect(bench):
+    """What the seeds do is measured then."""
+    runs = [bench.scores, score(bench.trained(seed=2), bench.test)]
+    candidate = score(bench.trained(seed=1), bench.test)
+    columns = (bench.test.label, bench.scores, candidate)
+    found = parity.compare_runs(bench.test.label, runs, [candidate])
+    assert found.verdict == "INCONCLUSIVE"
+    assert "training noise" not in names(parity.diagnose(found, *columns))
+    assert "training noise" in names(parity.diagnose(parity.compare(*columns), *columns))
 
 
 def test_an_equivalent_candidate_has_no_suspects(bench):

@@ -159,6 +159,24 @@ def test_rows_of_ids_left_behind(tensorflow_models, test_log, converted):
     assert (blind.diagnosis[0].name, blind.diagnosis[0].basis) == ("cold ids", SETTINGS)
 
 
+def test_ids_that_one_known_side_never_trained_are_no_fault(tensorflow_models, test_log, tmp_path):
+    """Nothing is known of the candidate's tables, so that nothing is missing there."""
+    settings = tmp_path / "candidate.json"
+    settings.write_text('{"optimizer": {"learning_rate": 0.1}}')
+    old, new = (np.load(tensorflow_models / f"{one}.npy") for one in ("baseline", "summed"))
+    found = parity.diagnose(
+        parity.compare(test_log.label, old, new),
+        test_log.label,
+        old,
+        new,
+        baseline_model=str(tensorflow_models / "baseline"),
+        candidate_model=str(settings),
+    )
+    names = [one.name for one in found.diagnosis]
+    assert "learning rate" in names
+    assert "cold ids" not in names
+
+
 def test_models_without_rows_tell_what_they_can(tensorflow_models, test_log):
     """As where the scores were counted in histograms."""
     old, new = (np.load(tensorflow_models / f"{one}.npy") for one in ("baseline", "summed"))
