@@ -39,19 +39,28 @@ def tfrecord_tables(
     opened: Any = gzip.open if path.lower().endswith(".gz") else open
     with opened(path, "rb") as file:
         records = enumerate(_records(path, file), 1)
-        whole = False
-        while not whole:
+        seen = 0
+        while True:
             columns: Dict[str, List[Any]] = {name: [] for name in wanted}
             for row, data in itertools.islice(records, _TOGETHER):
                 _append(columns, data, path, row, optional)
-            whole = len(columns[wanted[0]]) < _TOGETHER
-            yield pa.table(
-                {
-                    name: _column(path, name, values)
-                    for name, values in columns.items()
-                    if name not in optional or any(value is not None for value in values)
-                }
-            )
+            count = len(columns[wanted[0]])
+            if count or not seen:
+                yield _table(path, columns, optional)
+            seen += count
+            if count < _TOGETHER:
+                return
+
+
+def _table(path: str, columns: Dict[str, List[Any]], optional: Sequence[str]) -> pa.Table:
+    """Without optional columns that no record has."""
+    return pa.table(
+        {
+            name: _column(path, name, values)
+            for name, values in columns.items()
+            if name not in optional or any(value is not None for value in values)
+        }
+    )
 
 
 def _append(

@@ -64,7 +64,8 @@ def write(path, data):
 @pytest.mark.parametrize(
     "name", ["a.parquet", "a.orc", "a.csv", "a.tsv", "a.csv.gz", "A.TSV", "a.tfrecord"]
 )
-def test_every_format_gives_the_same_sample(tmp_path, name):
+def test_every_format_gives_the_same_sample(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("parity.tfrecord._TOGETHER", 3)
     path = write(tmp_path / name, table())
     sample = read_one(path, ONE._replace(group="user", weight="w"))
     assert sample.labels.tolist() == [False, True] * 3
