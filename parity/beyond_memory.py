@@ -11,10 +11,11 @@ from typing import Iterable, Optional
 import numpy as np
 import pyarrow as pa
 
-from parity.binned import compare_summary, estimated
+from parity.binned import checked, compare_summary
 from parity.binned_strata import days_of, estimates_within, slices_of
 from parity.comparison import check_margin
 from parity.counts import Counts, Division, Kind
+from parity.estimate import Estimate
 from parity.result import Comparison
 from parity.second_look import Looks, Worst, put_aside, read_back
 from parity.spill import Buckets
@@ -64,7 +65,7 @@ def compare_blocks(
         return compare_counts(count(blocks, kind), margin)
     with Buckets() as buckets:
         counts = count(blocks, kind, buckets)
-        whole, within = estimated(counts.whole), estimates_within(counts)
+        whole, within = Estimate(checked(counts.whole)), estimates_within(counts)
         looks = Looks(whole, within, kind.day) if grouped else None
         hardest = Worst(whole, worst) if worst else None
         for table in buckets.tables():

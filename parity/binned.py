@@ -17,7 +17,7 @@ from parity.calibration import (
 )
 from parity.comparison import check_margin, notes_on_few
 from parity.equivalence import Interval, Verdict, judge, normal_interval, rows_to_settle
-from parity.estimate import Estimate, Model, model_of
+from parity.estimate import Estimate, Model, models_of
 from parity.result import Comparison, Side
 from parity.second_look import ByGroup
 from parity.summary import Summary
@@ -42,7 +42,8 @@ def compare_summary(
     Raises: BadInput for fewer than two rows of a class; UsageError for the margin.
     """
     check_margin(margin)
-    estimate = estimate or estimated(summary)
+    models = models_of(checked(summary))
+    estimate = estimate or Estimate(summary, models)
     bound, independent = estimate.bound, estimate.error()
     error, observations = independent, estimate.rarer
     own_errors: List[float] = estimate.own_errors()
@@ -67,7 +68,7 @@ def compare_summary(
     needed = None
     if verdict is Verdict.INCONCLUSIVE and not too_rough(bound, margin):
         needed = rows_to_settle(summary.rows, observations, interval, margin)
-    sides = [_side(estimate, model, own_errors[model], gaucs[model]) for model in (0, 1)]
+    sides = [_side(estimate, m, models[m], own_errors[m], gaucs[m]) for m in (0, 1)]
     return Comparison(
         verdict=verdict,
         delta=estimate.delta,
@@ -90,7 +91,7 @@ def compare_summary(
     )
 
 
-def estimated(summary: Summary) -> Estimate:
+def checked(summary: Summary) -> Summary:
     """Raises: BadInput for fewer than two rows of a class."""
     negatives = summary.rows - summary.positives
     if min(summary.positives, negatives) < 2:
@@ -98,7 +99,7 @@ def estimated(summary: Summary) -> Estimate:
             f"there are {summary.positives} positive and {negatives} negative rows; a standard "
             "error needs two rows of each class"
         )
-    return Estimate(summary)
+    return summary
 
 
 def settled(interval: Interval, bound: float, margin: float) -> Verdict:
@@ -111,8 +112,7 @@ def too_rough(bound: float, margin: float) -> bool:
     return bound >= margin / 20
 
 
-def _side(estimate: Estimate, model: int, error: float, gauc: Optional[float]) -> Side:
-    own = model_of(estimate.summary, model)
+def _side(estimate: Estimate, model: int, own: Model, error: float, gauc: Optional[float]) -> Side:
     fit = _reliability(estimate.summary, own)
     return Side(
         auc=estimate.aucs[model],

@@ -8,7 +8,7 @@ found the sums over clusters.
 """
 
 import math
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -46,9 +46,10 @@ class Pulls(NamedTuple):
 class Estimate:
     """Of a summary with at least two rows of each class."""
 
-    def __init__(self, summary: Summary) -> None:
+    def __init__(self, summary: Summary, models: Optional[Sequence[Model]] = None) -> None:
+        """Args: models: where they were made before. They are not kept, as they are large."""
         self.summary = summary
-        models = [model_of(summary, model) for model in (0, 1)]
+        models = models or models_of(summary)
         self.aucs = [model.ranking.area() for model in models]
         self.delta = self.aucs[1] - self.aucs[0]
         self.bound = models[0].bound + models[1].bound
@@ -107,8 +108,12 @@ class Estimate:
         return math.sqrt(variance)
 
 
-def model_of(summary: Summary, model: int) -> Model:
-    """The baseline's (0) or the candidate's (1) bins."""
+def models_of(summary: Summary) -> List[Model]:
+    """The baseline's bins and the candidate's."""
+    return [_model(summary, model) for model in (0, 1)]
+
+
+def _model(summary: Summary, model: int) -> Model:
     span = summary.span()
     used = np.flatnonzero(summary.rows_by_bin[model][:, span].any(axis=0)) + span.start
     counts = summary.rows_by_bin[model][:, used]
