@@ -197,23 +197,22 @@ def _report(
 def _report_summary(args: argparse.Namespace, names: Dict[str, Any], path: Optional[str]) -> int:
     """The comparison in bounded memory: of one data set, or of merged parts."""
     from parity import beyond_memory, counts, readers, spilled_join, streams
+    from parity.tables import files_of, identify
 
     if args.ids:
         raise UsageError("--ids needs the rows in memory; leave it out or raise --memory")
     origin: Dict[str, Any] = {"counted": "in histograms"}
     if path is None:
-        origin["parts"] = list(args.merge)
         merged = counts.load_all(args.merge)
         found = beyond_memory.compare_counts(merged, args.margin)
+        origin["parts"] = [identify(part).to_json() for part in args.merge]
         return _report(args, _by_models(found, args), origin, names)
     kind = counts.Kind(args.weight is not None, args.day, tuple(args.slice))
     columns = readers.ColumnNames(**names)
     blocks: Any
     if args.candidate is None:
-        origin["data"] = path
         blocks = streams.blocks(path, columns, _progress())
     else:
-        origin["data"] = [path, args.candidate]
         paths = path, args.candidate
         blocks = spilled_join.SpilledJoin(paths, columns, args.allow_misses, _progress())
         origin["join"] = blocks.counts
@@ -226,6 +225,8 @@ def _report_summary(args: argparse.Namespace, names: Dict[str, Any], path: Optio
     found = beyond_memory.compare_blocks(
         blocks, kind, args.margin, args.group is not None, args.worst
     )
+    files = [file for data in (path, args.candidate) if data for file in files_of(data)]
+    origin["files"] = [identify(file).to_json() for file in files]
     return _report(args, _by_models(found, args), origin, names)
 
 

@@ -48,7 +48,7 @@ class Sample(NamedTuple):
 
     def provenance(self) -> Dict[str, Any]:
         """Files and join as strict JSON values."""
-        origin: Dict[str, Any] = {"files": [file._asdict() for file in self.files]}
+        origin: Dict[str, Any] = {"files": [file.to_json() for file in self.files]}
         if self.match is not None:
             origin["join"] = {
                 "matched": len(self.match.baseline),

@@ -16,7 +16,7 @@ import json
 import os
 import pathlib
 import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import pyarrow as pa
 import pyarrow.csv
@@ -40,7 +40,11 @@ class FileIdentity(NamedTuple):
     path: str
     sha256: str
     bytes: int
-    rows: int
+    rows: Optional[int] = None  # None for a file that was counted with others
+
+    def to_json(self) -> Dict[str, Any]:
+        """What is known of it."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 def files_of(path: str) -> List[str]:
@@ -73,7 +77,7 @@ def parts_of(table: pa.Table) -> Tuple[Tuple[str, int], ...]:
     return tuple((file, rows) for file, rows in json.loads(table.schema.metadata[_PARTS]))
 
 
-def identify(path: str, rows: int) -> FileIdentity:
+def identify(path: str, rows: Optional[int] = None) -> FileIdentity:
     """Hashes the file; reads it once, in blocks of a mebibyte."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:

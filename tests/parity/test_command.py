@@ -1,5 +1,6 @@
 """`semisync parity`: exit codes, the words on the terminal, and errors of one line."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -102,6 +103,24 @@ def test_json_says_what_was_compared(parity_command, tmp_path):
     assert provenance["files"][0]["path"] == "scores.parquet"
     assert provenance["columns"]["candidate_score"] == "good"
     assert provenance["versions"]["numpy"] == np.__version__
+
+
+def test_what_was_counted_in_histograms_is_known_by_its_hash(parity_command, folder, tmp_path):
+    def origin():
+        return json.loads((tmp_path / "out" / "report.json").read_text())["provenance"]
+
+    def told(path):
+        data = path.read_bytes()
+        return {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+
+    memory = ["--memory", "1e-6", "--margin", "0.5"]
+    assert parity_command("scores.parquet", *COLUMNS, "good", *memory)[0] == 0
+    found = told(folder / "scores.parquet")
+    assert origin()["files"] == [{"path": "scores.parquet", **found}]
+    part = tmp_path / "one.part"
+    assert parity_command("scores.parquet", *COLUMNS, "good", "--partial", str(part))[0] == 0
+    assert parity_command("--merge", str(part), "--margin", "0.5")[0] == 0
+    assert origin()["parts"] == [{"path": str(part), **told(part)}]
 
 
 def test_two_files_joined_by_key_say_what_one_file_says(parity_command, tmp_path):
