@@ -12,8 +12,6 @@ input or usage.
 import argparse
 import dataclasses
 import datetime
-import importlib.metadata
-import platform
 import sys
 from typing import Any, Callable, Dict, Optional, Tuple
 
@@ -168,11 +166,12 @@ def _report(
     """Writes the report, says it in words; returns the verdict's exit code."""
     from parity import words, write_report
     from parity.diagnosis.words import in_words
+    from parity.versions import versions
 
     provenance = {
         **origin,
         "columns": {name: column for name, column in names.items() if column},
-        "versions": _versions(),
+        "versions": versions(),
         "written": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
     }
     files = write_report(found, args.out, args.title, provenance, args.inconclusive)
@@ -356,20 +355,4 @@ def _column_names(args: argparse.Namespace) -> Dict[str, Any]:
         "weight": args.weight,
         "ids": tuple(dict.fromkeys(_column_and_table(item)[0] for item in args.ids)),
         "parts": tuple(dict.fromkeys([*args.slice, *([args.day] if args.day else [])])),
-    }
-
-
-def _versions() -> Dict[str, str]:
-    import numpy
-    import pyarrow
-
-    try:
-        own = importlib.metadata.version("semisync")
-    except importlib.metadata.PackageNotFoundError:
-        own = "run from its sources, not installed"
-    return {
-        "semisync": own,
-        "python": platform.python_version(),
-        "numpy": numpy.__version__,
-        "pyarrow": pyarrow.__version__,
     }

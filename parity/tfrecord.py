@@ -8,7 +8,7 @@ with exactly one value. Sources: tensorflow/core/lib/io/record_writer.h, core/ex
 import gzip
 import itertools
 import struct
-from typing import Any, BinaryIO, Dict, Iterator, List, Sequence
+from typing import Any, BinaryIO, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 import pyarrow as pa
@@ -36,20 +36,18 @@ def tfrecord_tables(
     Raises: BadInput naming file and record (from 1): for damage, for a feature that is not there or
     has other than one value; MissingExtra without google-crc32c.
     """
-    opened: Any = gzip.open if path.lower().endswith(".gz") else open
-    with opened(path, "rb") as file:
-        records = enumerate(_records(path, file), 1)
-        seen = 0
-        while True:
-            columns: Dict[str, List[Any]] = {name: [] for name in wanted}
-            for row, data in itertools.islice(records, _TOGETHER):
-                _append(columns, data, path, row, optional)
-            count = len(columns[wanted[0]])
-            if count or not seen:
-                yield _table(path, columns, optional)
-            seen += count
-            if count < _TOGETHER:
-                return
+    records = read_examples(path)
+    seen = 0
+    while True:
+        columns: Dict[str, List[Any]] = {name: [] for name in wanted}
+        for row, found in itertools.islice(records, _TOGETHER):
+            _append(columns, found, path, row, optional)
+        count = len(columns[wanted[0]])
+        if count or not seen:
+            yield _table(path, columns, optional)
+        seen += count
+        if count < _TOGETHER:
+            return
 
 
 def _table(path: str, columns: Dict[str, List[Any]], optional: Sequence[str]) -> pa.Table:
@@ -64,10 +62,13 @@ def _table(path: str, columns: Dict[str, List[Any]], optional: Sequence[str]) ->
 
 
 def _append(
-    columns: Dict[str, List[Any]], data: bytes, path: str, row: int, optional: Sequence[str]
+    columns: Dict[str, List[Any]],
+    found: Dict[str, List[Any]],
+    path: str,
+    row: int,
+    optional: Sequence[str],
 ) -> None:
     """Adds one record's values to the columns."""
-    found = _example(data, f"{path}: record {row}")
     for name, values in columns.items():
         if name in found:
             values.append(_single(found[name], f"{path}: column {name!r} in row {row}"))
@@ -77,6 +78,17 @@ def _append(
             )
         else:
             values.append(None)
+
+
+def read_examples(path: str) -> Iterator[Tuple[int, Dict[str, List[Any]]]]:
+    """Each record's number, from 1, and its values by feature name.
+
+    Raises: as `tfrecord_tables`, for damage.
+    """
+    opened: Any = gzip.open if path.lower().endswith(".gz") else open
+    with opened(path, "rb") as file:
+        for row, data in enumerate(_records(path, file), 1):
+            yield row, _example(data, f"{path}: record {row}")
 
 
 def _records(path: str, file: BinaryIO) -> Iterator[bytes]:

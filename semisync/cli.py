@@ -44,6 +44,9 @@ SUBCOMMANDS = {
     "verify": Subcommand(
         "migrate.commands.verify", "compare what convert wrote with its checkpoint", "torch"
     ),
+    "score": Subcommand(
+        "parity.scoring.command", "run a model over a data set: key, label, score", "report"
+    ),
     "parity": Subcommand(
         "parity.command", "compare the AUC of two models: equivalent or not?", "report"
     ),

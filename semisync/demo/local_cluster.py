@@ -10,13 +10,13 @@ nothing is lost between choosing a port and using it.
 
 import json
 import os
-import re
 import signal
 import socket
 import subprocess
 import time
 
 from semisync.errors import SemisyncError, UsageError
+from semisync.last_words import last_words
 
 
 class LocalCluster:
@@ -122,11 +122,8 @@ class LocalCluster:
             time.sleep(0.1)
 
     def _last_words(self, job, task):
-        """The last line of the log that names an error, for TensorFlow prints more after it."""
         with open(self.log(job, task), "rb") as log:
-            lines = log.read().decode("utf8", "replace").strip().splitlines()
-        errors = [line for line in lines if re.match(r"[\w.]+(Error|Exception)\b", line)]
-        return (errors or lines or ["it said nothing"])[-1]
+            return last_words(log)
 
     def stop(self):
         """Ends every process that still runs, and lets the ports go."""

@@ -37,10 +37,11 @@ def write_tfrecord(path, data):
         for row in data.to_pylist():
             features = {}
             for name, value in row.items():
-                if isinstance(value, str):
-                    value = value.encode()
-                field, kind = kinds.get(type(value), ("bytes_list", tf.train.BytesList))
-                features[name] = tf.train.Feature(**{field: kind(value=[value])})
+                values = value if isinstance(value, list) else [value]
+                values = [one.encode() if isinstance(one, str) else one for one in values]
+                if values:
+                    field, kind = kinds.get(type(values[0]), ("bytes_list", tf.train.BytesList))
+                    features[name] = tf.train.Feature(**{field: kind(value=values)})
             example = tf.train.Example(features=tf.train.Features(feature=features))
             writer.write(example.SerializeToString())
 

@@ -1,0 +1,114 @@
+"""The Parquet file of scores: a row for each row of the data, in its order.
+
+    KEY      the key column, or "row", the row's number in the data set from 0
+    LABEL    int8, 0 or 1
+    kept     other columns, as they are
+    score    float32 or float64, as the model gave it
+
+The file's metadata has "semisync.score", a JSON object: schema, model, data, versions, written.
+"""
+
+import json
+from typing import Any, List, Mapping, Optional, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from parity.checks import Column, check_label_values
+from parity.columns import to_names, to_numbers
+from parity.streams import Batch
+from semisync.errors import BadInput
+
+SCHEMA = "semisync/score/1"
+SCORE = "score"
+ROW = "row"
+_KEY = "semisync.score"
+_ROW_GROUP = 1 << 20  # rows, or up to a batch more
+
+
+class ScoreFile:
+    """Writes batch after batch; `finish` ends the file.
+
+    Args:
+        path: where to; the caller moves it to its place.
+        key, label: columns of the data, or None.
+        kept: further columns to copy.
+    """
+
+    def __init__(
+        self, path: str, key: Optional[str], label: Optional[str], kept: Sequence[str]
+    ) -> None:
+        self._file = open(path, "wb")  # noqa: SIM115 (closed by `close`)
+        self._key, self._label, self._kept = key, label, kept
+        self._writer: Optional[pyarrow.parquet.ParquetWriter] = None
+        self._schema: Optional[pa.Schema] = None  # of the first batch
+        self._waiting: List[pa.Table] = []
+        self.rows = self.positives = 0
+
+    def add(self, batch: Batch, scores: np.ndarray) -> None:
+        """Appends the batch's rows.
+
+        Raises: BadInput for a missing key, a label that is not 0 or 1, and columns of another type
+        than those of the rows before.
+        """
+        rows = batch.table.num_rows
+        columns = {}
+        if self._key is None:
+            columns[ROW] = pa.array(np.arange(self.rows, self.rows + rows))
+        else:
+            columns[self._key] = to_names(_text(batch.table[self._key]), _at(batch, self._key))
+        if self._label is not None:
+            at = _at(batch, self._label)
+            positive = check_label_values(to_numbers(_text(batch.table[self._label]), at), at)
+            columns[self._label] = pa.array(positive.astype(np.int8))
+            self.positives += int(positive.sum())
+        for name in self._kept:
+            columns[name] = _text(batch.table[name])
+        columns[SCORE] = pa.array(scores)
+        table = pa.table(columns)
+        if self._schema is None:
+            self._schema = table.schema
+        table = _as_before(table, self._schema, batch.file)
+        self._waiting.append(table)
+        self.rows += rows
+        if sum(part.num_rows for part in self._waiting) >= _ROW_GROUP:
+            self._flush()
+
+    def finish(self, about: Mapping[str, Any]) -> None:
+        """Writes what waits and the metadata."""
+        self._flush()
+        assert self._writer is not None  # the data has rows
+        about = {"schema": SCHEMA, **about}
+        self._writer.add_key_value_metadata({_KEY: json.dumps(about)})
+        self._writer.close()
+
+    def close(self) -> None:
+        """Closes the file, finished or not."""
+        self._file.close()
+
+    def _flush(self) -> None:
+        if self._writer is None:
+            self._writer = pyarrow.parquet.ParquetWriter(self._file, self._schema)
+        if self._waiting:
+            whole = pa.concat_tables(self._waiting)
+            self._writer.write_table(whole, row_group_size=whole.num_rows)
+        self._waiting = []
+
+
+def _at(batch: Batch, name: str) -> Column:
+    return Column(name, batch.file, skipped=batch.skipped)
+
+
+def _text(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The text of a TFRecord's bytes; other columns as they are."""
+    return values.cast(pa.large_string()) if pa.types.is_binary(values.type) else values
+
+
+def _as_before(table: pa.Table, schema: pa.Schema, file: str) -> pa.Table:
+    try:
+        return table.cast(schema)
+    except (pa.ArrowException, ValueError) as error:
+        raise BadInput(
+            f"{file} has columns of another type than the rows before: {error}"
+        ) from error

@@ -1,0 +1,35 @@
+"""Answers the parent until stdin ends. What else prints to stdout goes to stderr."""
+
+import os
+import sys
+import traceback
+
+from messages import receive, send
+from scorer import Refused, Scorer
+
+
+def main():
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    questions = sys.stdin.buffer
+    del sys.path[0]  # this folder: what the user's modules import is not here
+    try:
+        spec, _ = receive(questions)
+        scorer = Scorer(spec)
+        described = [one.describe() for one in scorer.inputs]
+        send(answers, {"inputs": described, "versions": scorer.versions()})
+        while True:
+            message = receive(questions)
+            if message is None:
+                return
+            head, arrays = message
+            send(answers, {}, [("scores", scorer.score(head["rows"], arrays))])
+    except Refused as error:
+        send(answers, {"error": str(error)})
+    except Exception as error:  # TensorFlow raises whatever its kernels and files do
+        traceback.print_exc()
+        lines = str(error).strip().splitlines() or [""]
+        send(answers, {"error": "{}: {}".format(type(error).__name__, lines[0][:300])})
+
+
+main()

@@ -1,0 +1,82 @@
+"""What `semisync score` and its TensorFlow end say to each other, over stdin and stdout.
+
+Each waits for the other, one message in turn:
+
+    1. parent: the model, see `scorer.Scorer`           child: {"inputs": [...], "versions": {...}}
+    2. parent: {"rows": n} and the arrays of a batch    child: the array "scores"
+       as often as there are batches
+    3. parent: closes stdin                             child: ends
+
+At any turn the child may answer {"error": sentence} instead, and end. A message is
+
+    8 bytes   little-endian, the length of the head
+    head      JSON, an object; its "arrays" lists [name, dtype, shape] of what follows
+    arrays    row-major bytes, little-endian; of dtype "bytes" (text) an int64 length for each
+              value, then the values one after the other
+
+In the arrays of a batch, "i" holds the values of the input i of answer 1, rows first. Of a sparse
+input "i" holds the values of all rows one after the other, and "i/lengths" (int64) how many each
+row has.
+"""
+
+import itertools
+import json
+import struct
+
+import numpy as np
+
+_LONGEST_HEAD = 1 << 26  # bytes; a longer one is no message of this protocol
+
+
+def send(stream, head, arrays=()):
+    """Writes one message; `arrays` are pairs of name and array."""
+    listed, parts = [], []
+    for name, array in arrays:
+        array = np.asarray(array)
+        if array.dtype == object:
+            values = array.reshape(-1).tolist()
+            listed.append([name, "bytes", array.shape])
+            parts += [np.array([len(value) for value in values], "<i8").tobytes(), b"".join(values)]
+        else:
+            array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            listed.append([name, array.dtype.str, array.shape])
+            parts.append(array.tobytes())
+    text = json.dumps(dict(head, arrays=listed)).encode("utf-8")
+    for part in [struct.pack("<Q", len(text)), text] + parts:
+        stream.write(part)
+    stream.flush()
+
+
+def receive(stream):
+    """(head, {name: array}) of the next message; None where the stream ends before one.
+
+    Raises: EOFError for one that is cut short, ValueError for what is no message.
+    """
+    start = stream.read(8)
+    if not start:
+        return None
+    (length,) = struct.unpack("<Q", start.ljust(8, b"\xff"))
+    if length > _LONGEST_HEAD:
+        raise ValueError("what came is no message")
+    head = json.loads(_exactly(stream, length).decode("utf-8"))
+    return head, {name: _array(stream, *more) for name, *more in head.pop("arrays")}
+
+
+def _array(stream, dtype, shape):
+    count = int(np.prod(shape, dtype=np.int64))
+    if dtype != "bytes":
+        kind = np.dtype(dtype)
+        return np.frombuffer(_exactly(stream, count * kind.itemsize), kind).reshape(shape)
+    lengths = np.frombuffer(_exactly(stream, 8 * count), "<i8").tolist()
+    joined = _exactly(stream, sum(lengths))
+    values = np.empty(count, object)
+    for i, end in enumerate(itertools.accumulate(lengths)):
+        values[i] = joined[end - lengths[i] : end]
+    return values.reshape(shape)
+
+
+def _exactly(stream, size):
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError("the message is cut short")
+    return data

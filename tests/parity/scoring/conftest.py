@@ -1,0 +1,91 @@
+"""Rows to score, and a model of each TensorFlow with what its own session says of these rows."""
+
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from tests.support.require import environment, tf1_python
+
+ROWS = 600
+
+
+class Models:
+    """A folder of `write_models`, and the interpreter that wrote it."""
+
+    def __init__(self, folder, rows, python):
+        self.folder, self.python = folder, python
+        self._rows = rows
+        lists = rows["genres"].combine_chunks()
+        np.savez(
+            folder / "rows.npz",
+            user=rows["user"],
+            age=rows["age"],
+            genres=lists.flatten(),
+            many=lists.value_lengths(),
+        )
+        script = pathlib.Path(__file__).with_name("write_models.py")
+        done = subprocess.run(
+            [python, "-W", "ignore", str(script), str(folder)],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+            env=environment(TF_CPP_MIN_LOG_LEVEL="2"),
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+        self.expected = np.load(folder / "expected.npz")
+
+    @property
+    def checkpoint(self):
+        """The arguments that score the checkpoint."""
+        return [
+            *("--checkpoint", str(self.folder / "model.ckpt"), "--tf-python", self.python),
+            *("--input", "user=user_id", "--input", "age", "--sparse", "genres"),
+            *("--feed", "is_training=false", "--output", "logits"),
+        ]
+
+
+@pytest.fixture(scope="session")
+def rows():
+    """600 rows: a key out of order, both classes, users beyond 32 bits, ragged genres."""
+    random = np.random.default_rng(0)
+    many = random.integers(0, 5, ROWS)
+    ends = np.concatenate([[0], np.cumsum(many)]).astype(np.int32)
+    return pa.table(
+        {
+            "id": [f"r{number:04d}" for number in random.permutation(ROWS)],
+            "y": random.random(ROWS) < 0.4,
+            "user": random.integers(-(10**12), 10**12, ROWS),
+            "age": random.integers(10, 70, ROWS).astype(np.float32),
+            "genres": pa.ListArray.from_arrays(ends, random.integers(0, 128, many.sum())),
+        }
+    )
+
+
+@pytest.fixture(scope="session")
+def data(rows, tmp_path_factory):
+    """The rows as a Parquet file."""
+    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    pyarrow.parquet.write_table(rows, path)
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def tf2_models(rows, tmp_path_factory):
+    return Models(tmp_path_factory.mktemp("tf2"), rows, sys.executable)
+
+
+@pytest.fixture(scope="session")
+def tf1_models(rows, tmp_path_factory):
+    return Models(tmp_path_factory.mktemp("tf1"), rows, tf1_python())
+
+
+@pytest.fixture(params=["tf2_models", "tf1_models"])
+def models(request):
+    """Each TensorFlow's in turn."""
+    return request.getfixturevalue(request.param)
