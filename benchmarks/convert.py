@@ -3,7 +3,8 @@
     python benchmarks/convert.py [--mb N] [--repeats N] [--workers N] [--cold] [--dir DIR] ...
 
 For each kind of source (plain: one piece; sliced: 8 partitions, div; mod: 8 partitions whose rows
-are dealt out) of N MB, a table and its Adagrad slot, in turn and repeated:
+are dealt out) of N MB, a table and its Adagrad slot, and for a hash table (hashed: random 64-bit
+ids in any order, converted with --ids mpzch), in turn and repeated:
 
     cp       `cp` of the data file, then fsync of the copy
     convert  migrate.convert(..., verify=False): crc32c checked, SHA-256 made, files synced
@@ -34,7 +35,7 @@ import time
 
 DIM, PARTS = 64, 8
 DATA = ".data-00000-of-00001"
-SOURCES = ("plain", "sliced", "mod")
+SOURCES = ("plain", "sliced", "mod", "hashed")
 WAYS = ("cp", "convert", "verified", "naive")
 
 
@@ -43,6 +44,16 @@ def write_source(prefix, kind, megabytes):
     import numpy as np
     import tensorflow.compat.v1 as tf
 
+    if kind == "hashed":
+        rows = megabytes * 1000 * 1000 // (8 + DIM * 4)
+        random = np.random.default_rng(0)
+        ids = np.arange(1, rows + 1, dtype=np.int64) * -7046029254386353131  # each another one
+        tensors = [ids, random.random((rows, DIM), np.float32)]
+        names = ["table-keys", "table-values"]
+        tf.raw_ops.SaveV2(
+            prefix=prefix, tensor_names=names, shape_and_slices=["", ""], tensors=tensors
+        )
+        return
     rows = megabytes * 1000 * 1000 // (2 * DIM * 4)
     parts = 1 if kind == "plain" else PARTS
     sizes = [rows // parts + (part < rows % parts) for part in range(parts)]
@@ -108,10 +119,11 @@ def run_convert(prefix, kind, out, workers, verify=False):
     from migrate import verification  # noqa: F401
     from migrate.targets import dcp  # noqa: F401
 
-    strategy = None if kind == "plain" else {"sliced": "div"}.get(kind, kind)
+    strategy = None if kind in ("plain", "hashed") else {"sliced": "div"}.get(kind, kind)
     with Measured() as measured:
         with migrate.open_checkpoint(prefix) as checkpoint:
-            plan = migrate.plan(checkpoint, tables="^table$", partition_strategy=strategy)
+            tables = None if kind == "hashed" else "^table$"
+            plan = migrate.plan(checkpoint, None, tables, strategy, ids="mpzch")
         migrate.convert(plan, out, verify=verify, workers=workers or None)
     return measured.figures
 
@@ -128,7 +140,11 @@ def run_naive(prefix, kind, out, workers):
     with Measured() as measured:
         reader = tf.train.load_checkpoint(prefix)
         state = {}
-        for name in ("table", "table/Adagrad"):
+        if kind == "hashed":
+            ids, rows = (reader.get_tensor(name) for name in ("table-keys", "table-values"))
+            order = np.argsort(ids)
+            state = {"ids": torch.from_numpy(ids[order]), "rows": torch.from_numpy(rows[order])}
+        for name in ("table", "table/Adagrad") if kind != "hashed" else ():
             values = reader.get_tensor(name)
             if kind == "mod":
                 sizes = [len(part) for part in np.array_split(np.empty(len(values)), PARTS)]

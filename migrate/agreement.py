@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, Optional, Sequence
+from typing import Dict, Mapping, Optional, Sequence, Union
 
 from migrate.evidence import find_evidence, meta_path
-from migrate.plans import CASTS, POOLINGS, STRATEGIES, Plan, Table
+from migrate.ids.agreement import check_hashed
+from migrate.plans import CASTS, POOLINGS, STRATEGIES, HashedTable, Plan, Table
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
+from migrate.sources.hashed import HashTable
 from migrate.sources.info import TensorInfo, partitions, row_blocks
 from migrate.static import check_static
 from semisync.errors import BadInput
@@ -16,8 +18,11 @@ from semisync.errors import BadInput
 _CONTRARY = {("sum", False), ("mean", False)}  # without weights neither can stand for the other
 
 
-def check_plan(plan: Plan, checkpoint: Checkpoint) -> None:
-    """Raises BadInput with the first tensor of `plan` that `checkpoint` does not have as said."""
+def check_plan(plan: Plan, checkpoint: Checkpoint, hashed: Mapping[str, HashTable]) -> None:
+    """Raises BadInput with the first tensor of `plan` that the source does not have as said.
+
+    hashed: its hash tables, where the plan has some.
+    """
     names: Dict[str, str] = {}
     for table in plan.tables:
         _check_name(table, names)
@@ -27,6 +32,9 @@ def check_plan(plan: Plan, checkpoint: Checkpoint) -> None:
         for source in [table.variable, *table.slots.values()]:
             info = _check(checkpoint, source, shape, table.dtype, strategy)
             _check_partitions(table, source, info)
+    for table_ in plan.hash_tables:
+        _check_name(table_, names)
+        check_hashed(table_, hashed, checkpoint.prefix)
     for dense in plan.dense:
         strategy = dense.partition_strategy
         for source in [dense.variable, *dense.slots.values()]:
@@ -77,6 +85,8 @@ def _check_choices(table: Table) -> None:
 
 def _check_against_graph(plan: Plan, checkpoint: Checkpoint) -> None:
     """That no strategy and no pooling of the plan contradicts the look-ups in the MetaGraph."""
+    if not plan.tables and not plan.dense:
+        return
     evidence = find_evidence(checkpoint, meta_path(checkpoint, plan.meta))
     if evidence is None:
         return
@@ -110,12 +120,13 @@ def _check_partitions(table: Table, source: str, info: TensorInfo) -> None:
         )
 
 
-def _check_name(table: Table, names: Dict[str, str]) -> None:
+def _check_name(table: Union[Table, HashedTable], names: Dict[str, str]) -> None:
     if not table.name or "." in table.name:
         raise BadInput(f"the plan names a table {table.name!r}; a table's name has no dot")
-    if names.setdefault(table.name, table.variable) != table.variable:
+    source = table.table if isinstance(table, HashedTable) else table.variable
+    if names.setdefault(table.name, source) != source:
         raise BadInput(
-            f"variables {names[table.name]!r} and {table.variable!r} would both become table "
+            f"variables {names[table.name]!r} and {source!r} would both become table "
             f"{table.name!r}; rename one in a plan (--dry-run prints it, --plan reads it back)"
         )
 

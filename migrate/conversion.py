@@ -3,7 +3,8 @@
 Memory is bounded, a few MiB a thread (32 where rows are dealt out from very many partitions),
 whatever the size of a table, for nothing is kept that has been written:
 
-1. The plan is checked against the checkpoint before anything is written (`migrate.agreement`).
+1. The plan is checked against the checkpoint before anything is written (`migrate.agreement`);
+   hash tables are brought into the order of the target (`migrate.ids.staging`).
 2. The target lays itself out: it gives every chunk of every tensor its place in a file, and writes
    what stands between them (`migrate.regions`, `migrate.targets`).
 3. The chunks are grouped into parts of 64 MiB. Threads read, check, transform, hash and write
@@ -31,16 +32,20 @@ import numpy
 from migrate import job as jobs
 from migrate import models, ranks
 from migrate.agreement import check_plan
+from migrate.ids import staging as ids
+from migrate.ids.items import id_items
+from migrate.ids.summary import files_of, ids_notes, summaries
 from migrate.items import Item, items
 from migrate.job import Job
 from migrate.manifest import FILE, Manifest, Piece, TableSummary, Written
 from migrate.parts import Record, Run, check_source, write_parts
 from migrate.plans import Plan
 from migrate.ranks import ALONE, Rank
-from migrate.regions import Layout, cuts, parts
+from migrate.regions import Layout, cuts, only_tensors, parts, with_files
 from migrate.semantics import notes
 from migrate.sources.bundle import Checkpoint, open_checkpoint
 from migrate.static import trained_bytes
+from migrate.tables import hash_tables
 from migrate.targets import TARGETS
 from migrate.targets.staging import refuse_existing, staged
 from migrate.threads import default_count
@@ -79,29 +84,35 @@ def convert(
     out = os.fspath(out)
     refuse_existing(out)
     with open_checkpoint(plan.source) as checkpoint:
-        check_plan(plan, checkpoint)
+        sources = hash_tables(checkpoint, plan.meta) if plan.hash_tables else {}
+        check_plan(plan, checkpoint, sources)
         todo = items(plan, checkpoint)
+        needed = sum(item.nbytes for item in todo) + ids.room(plan.hash_tables, sources)
         format_ = importlib.import_module(f"migrate.targets.{target}")
-        layout = _lay_out(format_, todo, checkpoint)
-        with staged(out, sum(layout.files.values()), resume) as directory:
-            job = Job(
-                checkpoint.prefix,
-                jobs.source_files(checkpoint),
-                target,
-                todo,
-                parts(layout.regions, todo),
-            )
+        with staged(out, needed, resume) as directory:
+            source_files = jobs.source_files(checkpoint, files_of(plan, sources))
+            tables = ids.stage(directory, plan.hash_tables, sources, source_files)
+            for table, one in zip(plan.hash_tables, tables):
+                todo += id_items(plan, table, sources[table.table], one, checkpoint)
+            todo.sort(key=lambda item: item.is_file)  # files come behind the format's tensors
+            layout = _lay_out(format_, todo, checkpoint)
+            job = Job(checkpoint.prefix, source_files, target, todo, parts(layout.regions, todo))
             jobs.begin(directory, job)
             ranks.take_in(directory)
             _prepare(directory, layout)
             runs = _carry_out(checkpoint, job, directory, workers, rank, progress)
             check_source(checkpoint, todo, runs)
-            format_.finish(directory, todo, layout)
+            tensors = [item for item in todo if not item.is_file]
+            format_.finish(directory, tensors, only_tensors(layout, len(tensors)))
             manifest = _manifest(plan, target, checkpoint, todo, runs)
+            manifest.tables += summaries(plan, sources, tables, todo)
+            manifest.notes += ids_notes(plan, tables)
+            manifest.dropped = _dropped(plan, checkpoint, manifest)
             _write_text(directory, FILE, manifest.to_json())
             _write_text(directory, models.FILE, models.to_json(manifest))
             if verify:
                 _verify(checkpoint, manifest, directory, workers)
+            ids.remove(directory)
             jobs.remove(directory)
             return manifest
 
@@ -125,18 +136,24 @@ def _verify(
 
 
 def _lay_out(format_: ModuleType, todo: List[Item], checkpoint: Checkpoint) -> Layout:
-    of_items = []
-    for item in todo:
-        info = checkpoint[item.source]
-        rows = info.shape[0] if info.shape else 1
-        of_items.append(list(cuts(item, info.nbytes // rows if rows else 0)))
-    layout: Layout = format_.lay_out(todo, of_items)
-    return layout
+    of_items = [list(cuts(item, _source_row_bytes(item, checkpoint))) for item in todo]
+    count = sum(not item.is_file for item in todo)
+    layout: Layout = format_.lay_out(todo[:count], of_items[:count])
+    return with_files(layout, todo, of_items, count)
+
+
+def _source_row_bytes(item: Item, checkpoint: Checkpoint) -> int:
+    if item.origins or item.source not in checkpoint:
+        return 0  # staged, a row as in the target
+    info = checkpoint[item.source]
+    rows = info.shape[0] if info.shape else 1
+    return info.nbytes // rows if rows else 0
 
 
 def _prepare(directory: str, layout: Layout) -> None:
     """Makes the files in their full sizes, with all that stands between the values."""
     for name, size in layout.files.items():
+        os.makedirs(os.path.dirname(os.path.join(directory, name)), exist_ok=True)
         with open(os.path.join(directory, name), "ab") as file:
             file.truncate(size)
     for name, frames in itertools.groupby(layout.frames, key=lambda frame: frame.file):
@@ -223,14 +240,14 @@ def _manifest(
             for index, item in enumerate(todo)
         ],
         scalars={name: _plain(checkpoint.read(name).item()) for name in plan.scalars},
-        dropped=_dropped(plan, checkpoint, todo),
         notes=plan.notes + notes(plan, checkpoint),
+        meta=plan.meta,
     )
 
 
-def _dropped(plan: Plan, checkpoint: Checkpoint, todo: List[Item]) -> Dict[str, str]:
+def _dropped(plan: Plan, checkpoint: Checkpoint, manifest: Manifest) -> Dict[str, str]:
     """What is not written, and why; an edited plan may leave tensors out without a word."""
-    written = {item.source for item in todo}
+    written = manifest.sources()
     left_out = {name: "the plan leaves it out" for name in checkpoint if name not in written}
     for table in plan.tables:
         if table.static:

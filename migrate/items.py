@@ -11,9 +11,10 @@ Names in the target, for a table T at module path M and a dense variable V:
 from __future__ import annotations
 
 import math
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Tuple, Union
 
-from migrate.plans import Plan, Table
+from migrate.ids.columns import Origin
+from migrate.plans import HashedTable, Plan, Table
 from migrate.quantization import HEAD
 from migrate.semantics import adam_step
 from migrate.sources.bundle import Checkpoint
@@ -31,7 +32,8 @@ class Item(NamedTuple):
     transform   one of migrate.transforms.TRANSFORMS
     dtype       torch's name of its data type (TensorFlow's is the same where both have it)
     shape       its sizes
-    value       a number that is written instead of the source's own, for scalars
+    value       a number that is written instead of the source's own
+    origins     of a hash table: where its values are staged, side by side; source is its name
     """
 
     fqn: str
@@ -43,6 +45,12 @@ class Item(NamedTuple):
     dtype: str
     shape: Tuple[int, ...]
     value: Optional[float] = None
+    origins: Tuple[Origin, ...] = ()
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file of its own, whose path is its fqn, and no tensor of the format."""
+        return self.role.startswith("file")
 
     @property
     def rows(self) -> int:
@@ -110,10 +118,17 @@ def _table_items(plan: Plan, table: Table, checkpoint: Checkpoint) -> Iterator[I
         if table.row_wise:
             item = item._replace(transform="row_mean", dtype="float32", shape=item.shape[:1])
         yield item
+    yield from step_items(plan, table, checkpoint)
+
+
+def step_items(
+    plan: Plan, table: Union[Table, HashedTable], checkpoint: Checkpoint
+) -> Iterator[Item]:
+    """The step of Adam, where the table was trained with it and the checkpoint tells it."""
     if table.optimizer in ("Adam", "LazyAdam"):
         step = adam_step(plan, table, checkpoint)
         if step is not None:
-            path = ("optim", "state", fqn, "step")
+            path = ("optim", "state", plan.fqn(table), "step")
             item = _item(path, step.source, "step", False, checkpoint[step.source])
             # torch.optim keeps its step as a float
             yield item._replace(dtype="float32", value=step.value)

@@ -19,6 +19,7 @@ import os
 from dataclasses import asdict
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence
 
+from migrate.ids.columns import Origin
 from migrate.items import Item
 from migrate.manifest import Piece
 from migrate.parts import Record, Run
@@ -47,10 +48,10 @@ class Job(NamedTuple):
         return json.dumps({"schema": _SCHEMA, **self._asdict()}, ensure_ascii=False)
 
 
-def source_files(checkpoint: Checkpoint) -> List[List[Any]]:
-    """What tells whether the checkpoint is still the same one."""
+def source_files(checkpoint: Checkpoint, others: Sequence[str] = ()) -> List[List[Any]]:
+    """What tells whether the checkpoint is still the same one. others: files beside it."""
     found = []
-    for path in [checkpoint.prefix + ".index", *checkpoint.shard_paths()]:
+    for path in [checkpoint.prefix + ".index", *checkpoint.shard_paths(), *others]:
         version = version_of(path)
         if version is not None:  # a missing shard is named when it is read
             found.append([path, *version])
@@ -82,7 +83,10 @@ def read(directory: str) -> Job:
         data: Dict[str, Any] = json.load(file)
     del data["schema"]
     data["items"] = [
-        Item(*one)._replace(path=tuple(one[1]), shape=tuple(one[7])) for one in data["items"]
+        Item(*one)._replace(
+            path=tuple(one[1]), shape=tuple(one[7]), origins=tuple(Origin(*o) for o in one[9])
+        )
+        for one in data["items"]
     ]
     data["parts"] = [[Region(*region) for region in part] for part in data["parts"]]
     return Job(**data)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Set
 
 from migrate.transforms import Loss
 from semisync.errors import BadInput
@@ -34,7 +34,9 @@ class Written:
     """One tensor of the target.
 
     fqn                 its name there; source: its name in the checkpoint
-    role                "table", "table slot", "dense", "dense slot", "scalar" or "step"
+    role                "table", "table slot", "dense", "dense slot", "scalar" or "step"; of a hash
+                        table "hashed", "hashed slot", "hashed ids", "hashed state", and with
+                        "file" for "hashed" where it is a file of its own, fqn its path
     shape               sizes; dtype: torch's name of the data type
     transform           "copy", "cast", "int8" or "row_mean", see migrate.transforms
     partition_strategy  "mod" where the rows were dealt out from the partitions, else None
@@ -56,13 +58,42 @@ class Written:
 
 
 @dataclass
+class Ids:
+    """How a hash table's ids find their rows in the target.
+
+    mode           one of migrate.ids.modes.MODES; table, kind: as in migrate.plans.HashedTable
+    count          ids that have a row
+    slots          name of a slot in torch -> in the source; fill: as in the plan
+    duplicates     rows that lost against a newer one of the same id
+    buckets        mpzch: total_num_buckets; max_probe: at least what the module must be given
+    without        slot in torch -> ids that the source has no such state of
+    columns        fqn -> what of the source stands there: "ids", "values", "freqs", "versions", or
+                   "slot " and its name in torch; several stand side by side
+    tensors        names of the checkpoint's tensors that the table is made from
+    """
+
+    mode: str
+    table: str
+    kind: str
+    count: int
+    slots: Dict[str, str] = field(default_factory=dict)
+    fill: Dict[str, float] = field(default_factory=dict)
+    duplicates: int = 0
+    buckets: int = 0
+    max_probe: int = 0
+    without: Dict[str, int] = field(default_factory=dict)
+    columns: Dict[str, List[str]] = field(default_factory=dict)
+    tensors: List[str] = field(default_factory=list)
+
+
+@dataclass
 class TableSummary:
     """An embedding table of the target; dtype: torch's name of it, "int8" for quantized rows.
 
     optimizer: the TensorFlow one whose slots came along; hyperparameters, row_wise, features,
     pooling, weighted, static and placement: as in migrate.plans.Table; trained_bytes: what the
     weights and slots of a static table take where it is trained, in the checkpoint's types, else
-    None.
+    None; ids: of a hash table, else None.
     """
 
     name: str
@@ -79,12 +110,14 @@ class TableSummary:
     static: Optional[str] = None
     placement: Optional[str] = None
     trained_bytes: Optional[int] = None
+    ids: Optional[Ids] = None
 
 
 @dataclass
 class Manifest:
     """source: the checkpoint's prefix. target: the format. module: path of the
-    EmbeddingBagCollection. scalars: value of each scalar by its name in the checkpoint."""
+    EmbeddingBagCollection. scalars: value of each scalar by its name in the checkpoint. meta: the
+    plan's MetaGraph."""
 
     source: str
     target: str
@@ -94,6 +127,14 @@ class Manifest:
     scalars: Dict[str, Any] = field(default_factory=dict)
     dropped: Dict[str, str] = field(default_factory=dict)
     notes: List[str] = field(default_factory=list)
+    meta: Optional[str] = None
+
+    def sources(self) -> Set[str]:
+        """Names of the checkpoint's tensors that something was made from."""
+        found = {one.source for one in self.tensors}
+        for table in self.tables:
+            found.update(table.ids.tensors if table.ids is not None else ())
+        return found
 
     def to_json(self) -> str:
         """The manifest as the text of `manifest.json`."""
@@ -116,11 +157,16 @@ def read_manifest(directory: str) -> Manifest:
     if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
         raise BadInput(f"{path} is not a manifest of schema {SCHEMA}; convert the checkpoint again")
     try:
-        data["tables"] = [TableSummary(**one) for one in data["tables"]]
+        data["tables"] = [_summary(one) for one in data["tables"]]
         data["tensors"] = [_written(one) for one in data["tensors"]]
         return Manifest(**data)
     except (KeyError, TypeError) as error:
         raise BadInput(f"{path} is damaged ({error}); convert the checkpoint again") from error
+
+
+def _summary(data: Dict[str, Any]) -> TableSummary:
+    ids = data.pop("ids", None)  # manifests of before had none
+    return TableSummary(**data, ids=None if ids is None else Ids(**ids))
 
 
 def _written(data: Dict[str, Any]) -> Written:

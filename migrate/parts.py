@@ -7,7 +7,8 @@
    of each stored piece: the pieces are checked when all their ranges are in (`check_source`), for
    no reader of a part of a piece can.
 
-Memory: a thread has a block, or two where rows are dealt out, whatever the size of a table.
+Memory: a thread has a block, or two where rows are dealt out, and some regions where the rows of
+a hash table are fetched, whatever the size of a table.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ import os
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Sequence, Set, Tuple
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy
 
+from migrate.ids.columns import Staged
+from migrate.ids.staging import FOLDER
 from migrate.items import Item
 from migrate.manifest import Piece
 from migrate.regions import CHUNK_BYTES, Part, Region
@@ -96,12 +99,26 @@ def _write_run(files: _Files, items: Sequence[Item], regions: List[Region]) -> R
     item, first = items[regions[0].item], regions[0].first
     run = Run(regions[0].item, Piece(first, sum(region.rows for region in regions), ""))
     digest = hashlib.sha256()
-    for region, start, values in _values(files.checkpoint, item, regions, run):
+    made = _made(files.staged, item, regions, run)
+    for region, start, values in made or _values(files.checkpoint, item, regions, run):
         data = values.reshape(-1).view(numpy.uint8).data
         digest.update(data)
         files.write(region.file, region.offset + start * item.row_bytes, data)
     run.piece.sha256 = digest.hexdigest()
     return run
+
+
+def _made(
+    staged: Staged, item: Item, regions: List[Region], run: Run
+) -> Optional[Iterator[Tuple[Region, int, numpy.ndarray]]]:
+    """As `_values`, for what is no tensor of the checkpoint; None for what is one."""
+    if item.value is not None:
+        array, shape = BY_NAME[item.dtype].array, item.shape[1:]
+        return ((one, 0, numpy.full((one.rows, *shape), item.value, array)) for one in regions)
+    if not item.origins:
+        return None
+    rows = ((one, staged.rows(item.origins, one.first, one.rows)) for one in regions)
+    return ((one, 0, apply(item.transform, row, item.dtype, run.loss)) for one, row in rows)
 
 
 def _values(
@@ -111,9 +128,6 @@ def _values(
 
     An array is good until the next one.
     """
-    if item.value is not None:
-        yield regions[0], 0, numpy.full(1, item.value, BY_NAME[item.dtype].array)
-        return
     reader = checkpoint.reader(item.source, item.interleave, run.piece.first)
     rows, buffer = _block(checkpoint[item.source], item, is_remote(checkpoint.prefix))
     for region in regions:
@@ -147,17 +161,20 @@ def check_source(checkpoint: Checkpoint, items: Sequence[Item], runs: Sequence[R
     """
     spans: Dict[int, List[Span]] = {}
     for run in runs:
-        if items[run.item].value is None:
+        item = items[run.item]
+        if item.value is None and not item.origins:  # those were checked when they were staged
             spans.setdefault(run.item, []).extend(run.spans)
     for index, of_item in spans.items():
         checkpoint.check_spans(items[index].source, of_item)
 
 
 class _Files:
-    """What one thread has open: the checkpoint, and the target's files when first written to."""
+    """What one thread has open: the checkpoint, the staged hash tables, and the target's files when
+    first written to."""
 
     def __init__(self, checkpoint: Checkpoint, directory: str) -> None:
         self.checkpoint = checkpoint.reopened()
+        self.staged = Staged(os.path.join(directory, FOLDER))
         self._directory = directory
         self._open: Dict[str, int] = {}
 
@@ -166,6 +183,7 @@ class _Files:
 
     def __exit__(self, *_: object) -> None:
         self.checkpoint.close()
+        self.staged.close()
         while self._open:
             os.close(self._open.popitem()[1])
 

@@ -6,23 +6,30 @@
 3. The partition strategy of a partitioned table comes from the graph, else from the caller. The
    checkpoint itself does not tell it, and concatenating "mod" partitions would be wrong in silence.
 4. So does the pooling; where look-ups do not agree on one, it stays open and a note says so.
-5. What is left is dense; scalars stand apart; what cannot be converted is dropped with a reason.
+5. Hash tables of rows of numbers become tables too; how their ids find a row, the caller says.
+6. What is left is dense; scalars stand apart; what cannot be converted is dropped with a reason.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from typing import Dict, Mapping, Optional, Sequence, Set, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from migrate.evidence import Evidence, find_evidence, meta_path
 from migrate.hyperparameters import find_hyperparameters, lazily_updated
+from migrate.ids.modes import DUPLICATES, MODES
+from migrate.ids.states import find_states
+from migrate.ids.summary import tensors_of
 from migrate.lookups import Lookup
-from migrate.plans import CASTS, POOLINGS, STRATEGIES, Dense, Plan, Table
+from migrate.plans import CASTS, POOLINGS, STRATEGIES, Dense, HashedTable, Plan, Table
 from migrate.slots import Slots, find_slots, optimizer_names, torch_names
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
+from migrate.sources.hashed import HashTable
 from migrate.sources.info import TensorInfo, partitions, row_blocks
 from migrate.static import Marks, mark_static
+from migrate.tables import hash_tables
 from semisync.errors import BadInput, UsageError
 
 
@@ -36,6 +43,8 @@ def plan(
     cast: Optional[str] = None,
     drop: Optional[str] = None,
     static: Marks = (),
+    ids: str = "rows",
+    duplicates: str = "error",
 ) -> Plan:
     """Decides what each tensor of `checkpoint` becomes.
 
@@ -50,6 +59,8 @@ def plan(
     drop                regular expression (re.search) for tensors to leave out
     static              (regular expression, "fp16", "int8" or "float32") pairs (re.search): tables
                         that are trained no more, and their type in the target; the first one wins
+    ids                 how the target finds the row of a hash table's id, see migrate.ids.modes
+    duplicates          "error" or "newest": an id that two partitions of a hash table hold
 
     Raises UsageError where the caller has to say more, BadInput where graph and checkpoint do not
     fit each other or contradict the caller.
@@ -58,10 +69,20 @@ def plan(
         raise UsageError(f"partition strategy {partition_strategy!r}: expected 'div' or 'mod'")
     if cast not in (None, *CASTS):
         raise UsageError(f"cast {cast!r}: expected one of {list(CASTS)}")
-    evidence = find_evidence(checkpoint, meta_path(checkpoint, meta))
-    planner = _Planner(checkpoint, evidence, partition_strategy, module)
+    if ids not in MODES or duplicates not in DUPLICATES:
+        raise UsageError(
+            f"ids {ids!r}, duplicates {duplicates!r}: expected one of {list(MODES)} and one of "
+            f"{list(DUPLICATES)}"
+        )
+    hashed = hash_tables(checkpoint, meta)
+    # A MetaGraph is asked of variables; hash tables it saves another way
+    taken = {name for table in hashed.values() for name in tensors_of(table)}
+    found = meta_path(checkpoint, meta) if set(checkpoint) - taken else None
+    planner = _Planner(checkpoint, find_evidence(checkpoint, found), partition_strategy, module)
     planner.rename, planner.cast, planner.leave_out = rename, cast, drop
     planner.static = static
+    planner.hashed, planner.ids, planner.duplicates = hashed, ids, duplicates
+    planner.result.meta = planner.result.meta or (None if meta is None else os.path.abspath(meta))
     return planner.plan(tables)
 
 
@@ -72,6 +93,9 @@ class _Planner:
     cast: Optional[str] = None
     leave_out: Optional[str] = None
     static: Marks = ()
+    hashed: Mapping[str, HashTable] = {}
+    ids = "rows"
+    duplicates = "error"
 
     def __init__(
         self,
@@ -95,7 +119,8 @@ class _Planner:
 
     def plan(self, pattern: Optional[str]) -> Plan:
         """The whole plan; `pattern` names the tables."""
-        taken = self._drop()
+        taken = self._hash_tables()
+        taken |= self._drop(taken)
         for slots in self.slots.values():
             taken.update(slots.sources.values())
         left = {name: info for name, info in self.checkpoint.items() if name not in taken}
@@ -111,15 +136,53 @@ class _Planner:
         self._note_dims()
         return self.result
 
-    def _drop(self) -> Set[str]:
-        """Drops what has no place in a torch checkpoint; returns its names."""
+    def _hash_tables(self) -> Set[str]:
+        """Plans the hash tables; returns the names of their tensors."""
+        taken = set()
+        for name, table in self.hashed.items():
+            tensors = tensors_of(table)
+            taken |= tensors
+            reason = _why_not(table)
+            if self.leave_out is not None and any(
+                _search(self.leave_out, one, "--drop") for one in (name, *tensors)
+            ):
+                reason = f"--drop {self.leave_out}"
+            if reason is None:
+                self.result.hash_tables.append(self._hashed(table))
+            else:
+                self.result.dropped.update(dict.fromkeys(sorted(tensors) or [name], reason))
+        return taken
+
+    def _hashed(self, table: HashTable) -> HashedTable:
+        states = find_states(table)
+        if table.filtered is not None:
+            self.result.notes.append(
+                f"{table.name}: {table.filtered.stored} ids that were counted, but not admitted "
+                "yet, have no rows: they are left out"
+            )
+        return HashedTable(
+            name=re.sub(r"[/.]", "_", self._renamed(table.name)),
+            table=table.name,
+            kind=table.kind,
+            stored=table.stored,
+            dim=table.value_shape[0],
+            dtype=table.dtype,
+            ids=self.ids,
+            duplicates=self.duplicates,
+            optimizer=states.optimizer,
+            slots=states.slots,
+            fill=states.fill,
+            cast=None if self.cast == table.dtype else self.cast,
+        )
+
+    def _drop(self, taken: Set[str]) -> Set[str]:
+        """Drops what has no place in a torch checkpoint; returns its names. taken: elsewhere."""
         dropped = self.result.dropped
         for name, info in self.checkpoint.items():
+            if name in taken:
+                continue
             if BY_NAME[info.dtype].torch is None:
                 dropped[name] = f"torch has no tensors of type {info.dtype}"
-            elif name.endswith("-keys") and name[:-5] + "-values" in self.checkpoint:
-                reason = "hash tables are not converted yet"
-                dropped[name] = dropped[name[:-5] + "-values"] = reason
             elif self.leave_out is not None and _search(self.leave_out, name, "--drop"):
                 dropped[name] = f"--drop {self.leave_out}"
         return set(dropped)
@@ -128,6 +191,8 @@ class _Planner:
         if pattern is not None:
             return _matching(left, pattern)
         if self.graph is None:
+            if self.hashed and not any(map(_may_be_table, left.values())):
+                return set()
             raise UsageError(
                 f"{self.checkpoint.prefix}.meta does not exist, so that nothing tells which "
                 "variables are embedding tables; give --meta FILE or --tables REGEX"
@@ -259,12 +324,27 @@ class _Planner:
         return found
 
     def _note_dims(self) -> None:
-        odd = [f"{table.name} ({table.dim})" for table in self.result.tables if table.dim % 4]
+        tables: List[Union[Table, HashedTable]] = [*self.result.tables, *self.result.hash_tables]
+        odd = [f"{table.name} ({table.dim})" for table in tables if table.dim % 4]
         if odd:
             self.result.notes.append(
                 "FBGEMM's fused kernels want a dim that is a multiple of 4; not so: "
                 + ", ".join(odd)
             )
+
+
+def _why_not(table: HashTable) -> Optional[str]:
+    """Why a hash table is not converted, or None."""
+    if table.key_dtype not in ("int64", "int32"):
+        return f"a hash table by {table.key_dtype} keys: TorchRec's ids are integers"
+    if table.value_shape == (0,):
+        return "an empty hash table, whose files do not tell the size of a row"
+    if len(table.value_shape) != 1 or not BY_NAME[table.dtype].is_floating:
+        return (
+            f"a hash table of {table.dtype} {list(table.value_shape)}: only rows of floats become "
+            "an embedding table"
+        )
+    return None
 
 
 def _may_be_table(info: TensorInfo) -> bool:

@@ -1,9 +1,10 @@
 """A conversion's plan: what each tensor of a checkpoint becomes. It is data, and YAML.
 
-    tables    variables that are looked up: they become tables of an EmbeddingBagCollection
-    dense     all other variables
-    scalars   step counters, beta powers: written, and their values put into the manifest
-    dropped   what is not written, and why
+    tables       variables that are looked up: they become tables of an EmbeddingBagCollection
+    hash_tables  tables by ids of their own: they become such tables too, with a way from id to row
+    dense        all other variables
+    scalars      step counters, beta powers: written, and their values put into the manifest
+    dropped      what is not written, and why
 
 The plan names tensors, it holds none. Whoever reads one back (`Plan.from_yaml`) may have edited
 it; `migrate.convert` checks it against the checkpoint before it writes anything.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import typing
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Dict, List, Optional, Type, TypeVar
+from typing import Any, Dict, List, Optional, Type, TypeVar, Union
 
 from semisync.errors import BadInput
 
@@ -74,6 +75,42 @@ class Table:
 
 
 @dataclass
+class HashedTable:
+    """A table by ids (`migrate.hash_tables`).
+
+    name             in TorchRec
+    table, kind      in the source: its name and format
+    stored           rows there; what the format keeps for itself and duplicates count too
+    dim, dtype       of a row
+    ids              how the target finds an id's row, one of migrate.ids.modes.MODES
+    rows             of the target; None: what the ids need (mpzch: a quarter more than are stored)
+    buckets          mpzch: parts of the table that are shared out to ranks
+    duplicates       an id in two partitions: "error", or "newest" version wins
+    optimizer, slots, hyperparameters, cast, features, pooling: as in Table; a slot's source is
+                     its name in the table
+    fill             the optimizer's name of a slot -> value for ids without it and for free rows
+    """
+
+    name: str
+    table: str
+    kind: str
+    stored: int
+    dim: int
+    dtype: str
+    ids: str = "rows"
+    rows: Optional[int] = None
+    buckets: int = 1
+    duplicates: str = "error"
+    optimizer: Optional[str] = None
+    slots: Dict[str, str] = field(default_factory=dict)
+    fill: Dict[str, float] = field(default_factory=dict)
+    hyperparameters: Dict[str, float] = field(default_factory=dict)
+    cast: Optional[str] = None
+    features: List[str] = field(default_factory=list)
+    pooling: Optional[str] = None
+
+
+@dataclass
 class Dense:
     """A variable that is no table; `partition_strategy` is "mod" where its rows must be dealt.
     name: in the target, where it is another."""
@@ -97,14 +134,20 @@ class Plan:
     module: str = "ebc"
     meta: Optional[str] = None
     tables: List[Table] = field(default_factory=list)
+    hash_tables: List[HashedTable] = field(default_factory=list)
     dense: List[Dense] = field(default_factory=list)
     scalars: List[str] = field(default_factory=list)
     dropped: Dict[str, str] = field(default_factory=dict)
     notes: List[str] = field(default_factory=list)
 
-    def fqn(self, table: Table) -> str:
-        """The fully qualified name of the table's weight in the model."""
-        return f"{self.module}.embedding_bags.{table.name}.weight"
+    def fqn(self, table: Union[Table, HashedTable]) -> str:
+        """The fully qualified name of the table's weight in the model.
+
+        TorchRec's ManagedCollisionEmbeddingBagCollection has its tables one module further down.
+        """
+        inner = isinstance(table, HashedTable) and table.ids in ("mch", "mpzch")
+        module = self.module + "._embedding_module" * inner
+        return f"{module}.embedding_bags.{table.name}.weight"
 
     def to_yaml(self) -> str:
         """The plan as text that `from_yaml` reads back."""
@@ -158,7 +201,7 @@ def _value(hint: Any, value: Any, where: str) -> Any:
         }
     if origin is typing.Union:
         return None if value is None else _value(inner[0], value, where)
-    if isinstance(hint, type) and hint in (Table, Dense):
+    if isinstance(hint, type) and hint in (Table, HashedTable, Dense):
         return _build(hint, value, where)
     if hint is float and type(value) is int:
         return float(value)

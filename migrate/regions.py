@@ -70,3 +70,22 @@ def parts(regions: Sequence[Region], items: Sequence[Item]) -> List[Part]:
         found[-1].append(region)
         room -= size
     return found
+
+
+def with_files(
+    layout: Layout, items: Sequence[Item], cuts: Sequence[Sequence[Tuple[int, int]]], count: int
+) -> Layout:
+    """`layout` of the first `count` items, and each of the others as a file of its own."""
+    for index in range(count, len(items)):
+        item = items[index]
+        layout.files[item.fqn] = item.nbytes
+        layout.regions.extend(
+            Region(index, first, rows, item.fqn, first * item.row_bytes)
+            for first, rows in cuts[index]
+        )
+    return layout
+
+
+def only_tensors(layout: Layout, count: int) -> Layout:
+    """`layout` of the first `count` items alone."""
+    return layout._replace(regions=[one for one in layout.regions if one.item < count])

@@ -8,11 +8,11 @@ torch/optim/*.py; FBGEMM's split_embedding_optimizer templates.
 from __future__ import annotations
 
 import math
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Union
 
 import numpy
 
-from migrate.plans import Plan, Table
+from migrate.plans import HashedTable, Plan, Table
 from migrate.pooling import without_kernel
 from migrate.sources.bundle import Checkpoint
 
@@ -68,17 +68,20 @@ class Step(NamedTuple):
 
 def notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:
     """What a reader of the converted tables and of their optimizer state should know."""
-    trained = [table for table in plan.tables if not table.static]
+    trained: List[Union[Table, HashedTable]] = [
+        *(table for table in plan.tables if not table.static),
+        *plan.hash_tables,
+    ]
     optimizers = {one.optimizer or "" for one in trained}
     optimizers |= {one.optimizer or "" for one in plan.dense}
     found = [NOTES[name] for name in sorted(optimizers) if name in NOTES]
-    row_wise = [table.name for table in trained if table.row_wise]
+    row_wise = [one.name for one in plan.tables if one.row_wise and not one.static]
     if row_wise:
         found.append(ROW_WISE.format(", ".join(row_wise)))
-    for table in plan.tables:
-        lacking = without_kernel(table.pooling, table.weighted)
+    for one in plan.tables:
+        lacking = without_kernel(one.pooling, one.weighted)
         if lacking:
-            found.append(f"pooling of {table.name}: {lacking}")
+            found.append(f"pooling of {one.name}: {lacking}")
     for table in trained:
         if table.optimizer in ("Adam", "LazyAdam"):
             step = adam_step(plan, table, checkpoint)
@@ -91,7 +94,9 @@ def notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:
     return found
 
 
-def adam_step(plan: Plan, table: Table, checkpoint: Checkpoint) -> Optional[Step]:
+def adam_step(
+    plan: Plan, table: Union[Table, HashedTable], checkpoint: Checkpoint
+) -> Optional[Step]:
     """Updates made so far, as the bias correction counts them.
 
     After t updates beta2_power is beta2^(t+1). It is a float32 product of t factors, so that t is

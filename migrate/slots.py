@@ -84,7 +84,7 @@ def find_slots(tensors: Mapping[str, TensorInfo], names: Mapping[str, str]) -> D
     for name, info in tensors.items():
         variable, _, leaf = name.rpartition("/")
         owner = tensors.get(variable)
-        kind = _kind(leaf, names)
+        kind = slot_of(leaf, names)
         if owner is None or kind is None or owner[:2] != info[:2]:
             continue
         optimizer, index = kind
@@ -98,7 +98,7 @@ def find_slots(tensors: Mapping[str, TensorInfo], names: Mapping[str, str]) -> D
     return found
 
 
-def _kind(leaf: str, names: Mapping[str, str]) -> Optional[Tuple[str, int]]:
+def slot_of(leaf: str, names: Mapping[str, str]) -> Optional[Tuple[str, int]]:
     """(optimizer, k) for the last part of a slot's name."""
     if leaf in names:
         return names[leaf], 0

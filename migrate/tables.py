@@ -34,10 +34,12 @@ def hash_tables(
     incremental checkpoint to put on top. key_dtype, dtype: of TFRA's raw files.
     Raises BadInput for damaged, incomplete or unknown files.
     """
-    if not isinstance(source, Checkpoint):
-        found = other_tables(source, key_dtype, dtype)
+    if not isinstance(source, Checkpoint) or not source:
+        path = source.prefix if isinstance(source, Checkpoint) else source
+        found = other_tables(path, key_dtype, dtype)
         if found is not None:
             return found
+    if not isinstance(source, Checkpoint):
         source = open_checkpoint(os.fspath(source))
     if newer is not None and not isinstance(newer, Checkpoint):
         newer = open_checkpoint(os.fspath(newer))

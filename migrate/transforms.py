@@ -5,6 +5,7 @@
     int8        to 8-bit numbers with a scale and a bias a row (migrate.quantization); counted too
     row_mean    the mean over the columns, in float64: exact Adagrad's accumulator [rows, dim]
                 becomes that of row-wise Adagrad, [rows], which is an approximation
+    hours       seconds as whole hours; -1 stays
 
 bfloat16 is its bits here (`BFLOAT16`): numpy has no arithmetic for it. A cast to it rounds to the
 nearest, ties to even, as torch and TensorFlow do.
@@ -19,7 +20,7 @@ import numpy
 from migrate.quantization import dequantized, quantized
 from migrate.sources.dtypes import BFLOAT16, BY_NAME
 
-TRANSFORMS = ("copy", "cast", "int8", "row_mean")
+TRANSFORMS = ("copy", "cast", "int8", "row_mean", "hours")
 LOSSY = ("cast", "int8")
 
 
@@ -64,6 +65,8 @@ def apply(transform: str, values: numpy.ndarray, dtype: str, loss: Loss) -> nump
     """`values`, a few rows, as the target has them; `loss` takes in what a cast cost."""
     if transform == "copy":
         return values
+    if transform == "hours":
+        return (values // 3600).astype(BY_NAME[dtype].array)
     if transform == "row_mean":
         exact = widened(values).astype(numpy.float64)
         return exact.reshape(len(exact), -1).mean(axis=1).astype(BY_NAME[dtype].array)

@@ -7,7 +7,8 @@
    mean of a row may differ by the rounding of its last bit, since the order of the sum is not
    defined.
 4. The bytes of the target must have the manifest's SHA-256, unless only a sample is read.
-5. Every tensor of the checkpoint must be accounted for: written, or dropped with a reason.
+5. Hash tables are compared id by id (`migrate.ids.comparing`).
+6. Every tensor of the checkpoint must be accounted for: written, or dropped with a reason.
 
 A sample of n rows that all agree says, with confidence c, that at most 1 - (1 - c)^(1/n) of the
 rows of the tensor differ (the exact binomial bound for no failure in n draws).
@@ -16,28 +17,32 @@ rows of the tensor differ (the exact binomial bound for no failure in n draws).
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import random
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from operator import itemgetter
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Set, Tuple
 
 import numpy
 import torch
 
+from migrate.ids.comparing import as_bytes, compare_table
 from migrate.manifest import Manifest, Written, read_manifest
 from migrate.quantization import HEAD
 from migrate.sources.bundle import Checkpoint, open_checkpoint
 from migrate.sources.dtypes import BFLOAT16, BY_NAME
 from migrate.sources.info import row_blocks
-from migrate.targets.reading import Reader, open_target
+from migrate.tables import hash_tables
+from migrate.targets.reading import FileReader, Reader, open_target
 from migrate.threads import PerThread, default_count, in_threads
 from semisync.errors import BadInput, UsageError
 
 CONFIDENCE = 0.95
 _BLOCK = 16 << 20  # bytes of the source read at a time
+_OF_IDS = ("hashed", "file")  # how the roles begin of what is written of hash tables
 _MAX_NAMED = 20  # differences that are named one by one
 
 
@@ -128,15 +133,66 @@ def compare(
     for extra in sorted(set(reader.tensors) - {written.fqn for written in manifest.tensors}):
         result.differs(f"{extra!r} is in the target, but not in the manifest")
     shares: List[Share] = []
+    broken: Set[str] = set()
     for written in manifest.tensors:
-        if _check_kind(checkpoint, written, reader, result):
+        if written.role.startswith(_OF_IDS):
+            if not _check_stored(written, _reader(written, reader, result), result):
+                broken.add(written.fqn)
+            elif sample is None:
+                shares += _shares(written, result)
+        elif _check_kind(checkpoint, written, reader, result):
+            result.tensors += 1
             shares += _shares(written, result)
     with PerThread(lambda: _Sides(checkpoint, reader)) as sides:
         compare_one = partial(_compare_share, sides, result)
         found = in_threads(compare_one, enumerate(shares), workers or default_count())
         for _, one in sorted(chain.from_iterable(found), key=itemgetter(0)):
             result.add(one)
+    if any(table.ids is not None for table in manifest.tables):
+        _compare_hashed(checkpoint, manifest, reader, broken, result)
     return result
+
+
+def _compare_hashed(
+    checkpoint: Checkpoint,
+    manifest: Manifest,
+    reader: Reader,
+    broken: Set[str],
+    result: Verification,
+) -> None:
+    """The hash tables, id by id, but for those of which something is `broken`: that is noted."""
+    sources = hash_tables(checkpoint, manifest.meta)
+    for table in manifest.tables:
+        if table.ids is None or not broken.isdisjoint(table.ids.columns):
+            continue
+        if table.ids.table not in sources:
+            result.differs(f"the source has no hash table {table.ids.table!r}")
+            continue
+        try:
+            found = compare_table(
+                sources[table.ids.table],
+                table,
+                manifest,
+                lambda written: _reader(written, reader, result).reopened(),
+                result.differs,
+                result.sample,
+            )
+        except BadInput as error:
+            result.differs(f"table {table.name!r}: {error}")
+            continue
+        result.rows += found.rows
+        result.tensors += found.tensors
+        result.differing_rows += found.differing
+        if result.sample is not None and found.rows:
+            drawn = found.rows // found.tensors
+            result.bound = max(result.bound, 1 - (1 - CONFIDENCE) ** (1 / drawn))
+
+
+def _reader(written: Written, reader: Reader, result: Verification) -> Reader:
+    """What reads it, which may be a file of its own."""
+    if written.role.startswith("file"):
+        return FileReader(result.directory, written)
+    return reader
 
 
 class _Sides:
@@ -154,7 +210,7 @@ class _Sides:
 
 
 def _check_accounts(checkpoint: Checkpoint, manifest: Manifest, result: Verification) -> None:
-    written = {one.source for one in manifest.tensors}
+    written = manifest.sources()
     for name in checkpoint:
         if name not in written and name not in manifest.dropped:
             result.differs(f"{name!r} was neither written nor dropped with a reason")
@@ -164,15 +220,7 @@ def _check_kind(
     checkpoint: Checkpoint, written: Written, reader: Reader, result: Verification
 ) -> bool:
     """Whether source and target have the tensor as the manifest says."""
-    stored = reader.tensors.get(written.fqn)
-    if stored is None:
-        result.differs(f"{written.fqn!r} is in the manifest, but not in the target")
-        return False
-    if (list(stored.shape), stored.dtype) != (written.shape, written.dtype):
-        result.differs(
-            f"{written.fqn!r} is {written.dtype} {written.shape} in the manifest, "
-            f"{stored.dtype} {list(stored.shape)} in the target"
-        )
+    if not _check_stored(written, reader, result):
         return False
     info = checkpoint.get(written.source)
     if info is None:
@@ -189,11 +237,25 @@ def _check_kind(
     return True
 
 
+def _check_stored(written: Written, reader: Reader, result: Verification) -> bool:
+    """Whether the target has the tensor as the manifest says."""
+    stored = reader.tensors.get(written.fqn)
+    if stored is None:
+        result.differs(f"{written.fqn!r} is in the manifest, but not in the target")
+        return False
+    if (list(stored.shape), stored.dtype) != (written.shape, written.dtype):
+        result.differs(
+            f"{written.fqn!r} is {written.dtype} {written.shape} in the manifest, "
+            f"{stored.dtype} {list(stored.shape)} in the target"
+        )
+        return False
+    return True
+
+
 def _shares(written: Written, result: Verification) -> Iterator[Share]:
     """What is to be compared of a tensor: the pieces that the manifest has hashes of, or, for a
     sample, some rows."""
     rows = written.shape[0] if written.shape else 1
-    result.tensors += 1
     if result.sample is not None and result.sample < rows:
         result.bound = max(result.bound, 1 - (1 - CONFIDENCE) ** (1 / result.sample))
         yield Share(written, 0, rows, None)
@@ -230,10 +292,16 @@ def _compare_share(
 def _compare_all(sides: _Sides, share: Share, result: Verification) -> None:
     written, digest = share.written, hashlib.sha256()
     rows = written.shape[0] if written.shape else 1
-    row_bytes = max(sides.checkpoint[written.source].nbytes // max(rows, 1), 1)
-    for first, count in _blocks(share.first, share.rows, row_bytes):
-        found = _compare_rows(sides, written, first, count, result)
-        digest.update(found.data)
+    if written.role.startswith(_OF_IDS):  # here the SHA-256 alone
+        reader = _reader(written, sides.reader, result)
+        row_bytes = max(math.prod(written.shape[1:]) * 8, 1)
+        for first, count in _blocks(share.first, share.rows, row_bytes):
+            digest.update(as_bytes(reader.rows(written.fqn, first, count)).data)
+    else:
+        row_bytes = max(sides.checkpoint[written.source].nbytes // max(rows, 1), 1)
+        for first, count in _blocks(share.first, share.rows, row_bytes):
+            found = _compare_rows(sides, written, first, count, result)
+            digest.update(found.data)
     result.hashes += 1
     if digest.hexdigest() != share.sha256:
         result.differs(
@@ -252,14 +320,14 @@ def _compare_rows(
     sides: _Sides, written: Written, first: int, count: int, result: Verification
 ) -> numpy.ndarray:
     """Compares these rows; returns the target's bytes, [rows, bytes a row]."""
-    found = _bytes(sides.reader.rows(written.fqn, first, count))
+    found = as_bytes(sides.reader.rows(written.fqn, first, count))
     expected = _expected(sides.checkpoint, written, first, count)
     result.rows += count
     if written.transform == "row_mean":
-        values, means = (one.view(numpy.float32)[:, 0] for one in (found, _bytes(expected)))
+        values, means = (one.view(numpy.float32)[:, 0] for one in (found, as_bytes(expected)))
         different = ~numpy.isclose(values, means, rtol=2.0**-22, atol=0.0, equal_nan=True)
     else:
-        wanted = _bytes(expected)
+        wanted = as_bytes(expected)
         if _equal(found, wanted):
             return found
         different = (found != wanted).any(axis=1)
@@ -278,15 +346,6 @@ def _equal(found: numpy.ndarray, wanted: numpy.ndarray) -> bool:
     if found.nbytes % 8 == 0 and found.shape == wanted.shape:
         found, wanted = (one.reshape(-1).view(numpy.uint64) for one in (found, wanted))
     return numpy.array_equal(found, wanted)
-
-
-def _bytes(rows: torch.Tensor) -> numpy.ndarray:
-    """[rows, bytes a row]"""
-    flat = rows.contiguous().reshape(len(rows), -1)
-    if not flat.numel():
-        return numpy.empty((len(rows), 0), numpy.uint8)
-    found: numpy.ndarray = flat.view(torch.uint8).numpy()
-    return found
 
 
 def _expected(checkpoint: Checkpoint, written: Written, first: int, count: int) -> torch.Tensor:

@@ -10,6 +10,7 @@ from typing import Optional, Tuple
 
 from migrate import ranks
 from migrate.conversion import convert
+from migrate.ids.modes import DUPLICATES, MODES
 from migrate.manifest import Manifest
 from migrate.planning import plan
 from migrate.plans import CASTS, STATICS, STRATEGIES, Plan
@@ -55,6 +56,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "without optimizer state; may be repeated",
     )
     parser.add_argument("--drop", metavar="REGEX", help="tensors to leave out")
+    parser.add_argument(
+        "--ids", choices=list(MODES), help="how hash tables find the row of an id; default rows"
+    )
+    parser.add_argument(
+        "--duplicates",
+        choices=DUPLICATES,
+        help="an id in two partitions of a hash table; default error",
+    )
     parser.add_argument("--target", choices=TARGETS, default="dcp", help="format; default dcp")
     parser.add_argument(
         "--workers",
@@ -124,12 +133,14 @@ def _plan(args: argparse.Namespace, checkpoint: Checkpoint) -> Plan:
             cast=args.cast,
             drop=args.drop,
             static=[_mark(one) for one in args.static],
+            ids=args.ids or "rows",
+            duplicates=args.duplicates or "error",
         )
     options = (args.meta, args.tables, args.partition_strategy, args.rename, args.cast, args.drop)
-    if any((*options, args.static)):
+    if any((*options, args.static, args.ids, args.duplicates)):
         raise UsageError(
             "--plan already says what --meta, --tables, --partition-strategy, --rename, --cast, "
-            "--static and --drop would; leave them out or edit the plan"
+            "--static, --drop, --ids and --duplicates would; leave them out or edit the plan"
         )
     try:
         with open(args.plan, encoding="utf-8") as file:
@@ -153,7 +164,8 @@ def _mark(text: str) -> Tuple[str, str]:
 
 
 def _summary(chosen: Plan) -> str:
-    lines = [f"{chosen.source}: {len(chosen.tables)} tables, {len(chosen.dense)} dense variables"]
+    tables = len(chosen.tables) + len(chosen.hash_tables)
+    lines = [f"{chosen.source}: {tables} tables, {len(chosen.dense)} dense variables"]
     for table in chosen.tables:
         parts = f", {table.partitions} partitions ({table.partition_strategy})"
         lines.append(
@@ -161,6 +173,11 @@ def _summary(chosen: Plan) -> str:
             + (parts if table.partitions > 1 else "")
             + (f", {table.optimizer}" if table.optimizer else "")
             + (f", static {table.static}" if table.static else "")
+        )
+    for one in chosen.hash_tables:
+        lines.append(
+            f"  hash table {one.name}: {one.stored} x {one.dim} {one.dtype}, {one.kind}, "
+            f"ids by {one.ids}" + (f", {one.optimizer}" if one.optimizer else "")
         )
     lines += [f"  dropped {name}: {reason}" for name, reason in chosen.dropped.items()]
     lines += [f"  note: {note}" for note in chosen.notes]

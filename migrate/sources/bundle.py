@@ -19,6 +19,7 @@ Invariants
 from __future__ import annotations
 
 import copy
+import glob
 import os
 from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -215,9 +216,19 @@ class Checkpoint(Mapping[str, TensorInfo]):
             tables = v1_tables(self.prefix)
             if tables:
                 return read_v1(tables)
+            if of_saved_model(self.prefix) is None and self._has_other_tables():
+                return {}, Bundle(self.prefix, 0, False, checksums)
             self.prefix = of_saved_model(self.prefix) or self.prefix
         shards, big_endian, tensors = read_index(index_path(self.prefix))
         return tensors, Bundle(self.prefix, shards, big_endian, checksums)
+
+    def _has_other_tables(self) -> bool:
+        """Whether the path holds hash tables in files of their own, beside no checkpoint."""
+        from migrate.tables import other_tables  # which reads checkpoints, too
+
+        if glob.glob(os.path.join(glob.escape(self.prefix), "*.index")):
+            return False  # it is a directory of checkpoints, whose files may be named alike
+        return not is_remote(self.prefix) and other_tables(self.prefix) is not None
 
     def _tensor(self, name: str) -> Tensor:
         if name not in self._tensors:
@@ -240,6 +251,8 @@ def open_checkpoint(prefix: str, checksums: bool = True) -> Checkpoint:
 
     Instead of these, `prefix` may be that of a V1 checkpoint, or the directory of a SavedModel; it
     may be a URL that fsspec serves (s3://, gs://, hdfs://), except for V1.
+    Files of hash tables alone (Monolith, TFRA, HugeCTR, SOK) are a checkpoint without tensors:
+    `migrate.hash_tables` lists what is there.
     checksums: False reads data without checking its crc32c, for what was verified before; the
     index is checked always.
     Raises BadInput where there is none, where it is damaged, or where its format is another.

@@ -48,6 +48,17 @@ class Part(Protocol):
     def stored(self) -> int:
         """Number of rows in the file, before sentinels are left out."""
 
+    @property
+    def place(self) -> str:
+        """Where it stands, for messages: a tensor or a file."""
+
+    @property
+    def files(self) -> Tuple[str, ...]:
+        """Its files, where they are no checkpoint's."""
+
+    def has(self, column: str) -> bool:
+        """Whether its rows have "freqs" or "versions"."""
+
     def chunks(self, rows_per_chunk: int) -> Iterator[Rows]:
         """The rows in the order of the file; BadInput where the file is damaged."""
 

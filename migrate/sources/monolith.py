@@ -67,6 +67,20 @@ class RecordPart:
     skip: int = 0
     compressed: bool = False
 
+    @property
+    def place(self) -> str:
+        """See `hashed.Part`."""
+        return self.path
+
+    @property
+    def files(self) -> Tuple[str, ...]:
+        """See `hashed.Part`."""
+        return (self.path,)
+
+    def has(self, column: str) -> bool:
+        """See `hashed.Part`; a version is a time in seconds."""
+        return column == "versions"
+
     def chunks(self, rows_per_chunk: int) -> Iterator[Rows]:
         """See `hashed.Part`."""
         entries = itertools.islice(records(self.path, self.compressed), self.skip, None)

@@ -43,6 +43,20 @@ class FilePart:
     dim: int
     head: int = 0
 
+    @property
+    def place(self) -> str:
+        """See `hashed.Part`."""
+        return self.keys
+
+    @property
+    def files(self) -> Tuple[str, ...]:
+        """See `hashed.Part`."""
+        return (self.keys, self.values)
+
+    def has(self, column: str) -> bool:
+        """See `hashed.Part`; the formats have neither."""
+        return False
+
     def chunks(self, rows_per_chunk: int) -> Iterator[Rows]:
         """See `hashed.Part`. The files have no checksums: only their sizes are checked."""
         with StoredFile(self.keys) as keys, StoredFile(self.values) as values:

@@ -64,6 +64,20 @@ class TensorPart:
         """Number of rows in the file."""
         return self.checkpoint[self.columns.keys].shape[0]
 
+    @property
+    def place(self) -> str:
+        """See `hashed.Part`."""
+        return f"tensor {self.columns.keys!r}"
+
+    @property
+    def files(self) -> Tuple[str, ...]:
+        """See `hashed.Part`."""
+        return ()
+
+    def has(self, column: str) -> bool:
+        """See `hashed.Part`."""
+        return getattr(self.columns, column) is not None
+
     def chunks(self, rows_per_chunk: int) -> Iterator[Rows]:
         """See `hashed.Part`."""
         name = self.columns.keys

@@ -19,6 +19,7 @@ import torch
 from torch.distributed.checkpoint import FileSystemReader
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
+from migrate.manifest import Written
 from migrate.sources.dtypes import BY_NAME
 from migrate.targets.safetensors import DTYPES
 from semisync.errors import BadInput
@@ -177,6 +178,36 @@ class SafetensorsReader:
 
     def reopened(self) -> SafetensorsReader:
         """This one: every call opens its file."""
+        return self
+
+
+class FileReader:
+    """A tensor that is a file of its own: its rows, one after the other."""
+
+    def __init__(self, directory: str, written: Written) -> None:
+        self.tensors: Dict[str, Stored] = {}
+        self._path = os.path.join(directory, written.fqn)
+        stored = Stored(tuple(written.shape), written.dtype)
+        self._row = int(numpy.prod(stored.shape[1:], dtype=numpy.int64)) * _array(stored).itemsize
+        size = os.path.getsize(self._path) if os.path.exists(self._path) else -1
+        if size == stored.shape[0] * self._row:
+            self.tensors[written.fqn] = stored
+
+    def rows(self, fqn: str, first: int, count: int) -> torch.Tensor:
+        """Rows first..first+count."""
+        stored = self.tensors[fqn]
+        with open(self._path, "rb") as file:
+            file.seek(first * self._row)
+            data = bytearray(file.read(count * self._row))
+        if len(data) != count * self._row:
+            raise BadInput(f"{self._path} ends before row {first + count}")
+        if not data:
+            return torch.empty((count, *stored.shape[1:]), dtype=getattr(torch, stored.dtype))
+        tensor = torch.frombuffer(data, dtype=getattr(torch, stored.dtype))
+        return tensor.reshape(count, *stored.shape[1:])
+
+    def reopened(self) -> FileReader:
+        """The same: it keeps nothing."""
         return self
 
 

@@ -4,7 +4,9 @@
    `embedding_bags.T.weight` or `embeddings.T.weight`; the path before them may differ.
 2. torch.distributed.checkpoint reads the rows and columns that this process owns. Without a
    process group it reads everything. With one, every rank must call `load`.
-3. A module with a fused optimizer (DistributedModelParallel) gets its optimizer's state too. A rank
+3. The buffers by which a ManagedCollisionEmbeddingBagCollection finds the rows of raw ids come
+   along, where the checkpoint was converted with --ids mch or mpzch.
+4. A module with a fused optimizer (DistributedModelParallel) gets its optimizer's state too. A rank
    that owns no part of a table has an empty state for it, which is left out.
 """
 
@@ -24,6 +26,7 @@ from torch.distributed.checkpoint.api import CheckpointException
 from migrate.manifest import Manifest, Written, read_manifest
 from semisync.errors import BadInput, MissingExtra, UsageError
 
+_MANAGED = "_managed_collision_modules."
 _CONTAINERS = ("embedding_bags", "embeddings")
 
 
@@ -45,6 +48,8 @@ def load(module: torch.nn.Module, directory: str) -> List[str]:
             "build it with embedding_bag_collection or give its tables these names"
         )
     wanted = {fqn: _unpadded(weights[key], entries[fqn]) for fqn, key in keys.items()}
+    wanted.update(_id_tensors(manifest, weights))
+    _check_probes(manifest, module)
     optimizer = getattr(module, "fused_optimizer", None)
     state = optimizer.state_dict() if optimizer is not None else {}
     for key, name, fqn in _slot_keys(keys, state, entries):
@@ -112,6 +117,27 @@ def weight_keys(manifest: Manifest, weights: Dict[str, Any]) -> Iterator[Tuple[s
             raise UsageError(f"the module has table {table.name!r} more than once: {found}")
         if found:
             yield table.fqn, found[0]
+
+
+def _id_tensors(manifest: Manifest, weights: Dict[str, Any]) -> Iterator[Tuple[str, Any]]:
+    """(name in the checkpoint, tensor of the module) of each buffer of managed collision."""
+    for entry in manifest.tensors:
+        _, inner, ending = entry.fqn.partition(_MANAGED)
+        keys = [key for key in weights if inner and key.endswith(_MANAGED + ending)]
+        for key in keys:
+            yield entry.fqn, weights[key]
+
+
+def _check_probes(manifest: Manifest, module: torch.nn.Module) -> None:
+    """That every HashZchManagedCollisionModule looks far enough to find all ids."""
+    needed = {table.name: table.ids.max_probe for table in manifest.tables if table.ids}
+    for path, one in module.named_modules():
+        table = path.rpartition(_MANAGED)[2]
+        if _MANAGED in path and getattr(one, "_max_probe", 1 << 62) < needed.get(table, 0):
+            raise UsageError(
+                f"{path} has max_probe={one._max_probe}; build it with max_probe={needed[table]}, "
+                f"or it will not find some ids of table {table!r}"
+            )
 
 
 def _slot_keys(

@@ -1,13 +1,21 @@
-"""An EmbeddingBagCollection with the tables of a converted checkpoint."""
+"""An EmbeddingBagCollection with the tables of a converted checkpoint, by rows or by raw ids."""
 
 from __future__ import annotations
 
 import os
-from typing import Mapping, Optional, Sequence, Union
+from typing import Dict, Iterator, Mapping, Optional, Sequence, Union
 
 import torch
 from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig, PoolingType
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
+from torchrec.modules.hash_mc_modules import HashZchManagedCollisionModule
+from torchrec.modules.mc_embedding_modules import ManagedCollisionEmbeddingBagCollection
+from torchrec.modules.mc_modules import (
+    DistanceLFU_EvictionPolicy,
+    ManagedCollisionCollection,
+    ManagedCollisionModule,
+    MCHManagedCollisionModule,
+)
 
 from migrate.manifest import Manifest, read_manifest
 from semisync.errors import UsageError
@@ -41,9 +49,63 @@ def embedding_bag_collection(
     mean divides by the sum of the weights, which FBGEMM does not.
     Raises UsageError for a table that the checkpoint lacks or a type that TorchRec lacks.
     """
-    manifest = converted if isinstance(converted, Manifest) else read_manifest(os.fspath(converted))
+    configs = list(_configs(_manifest(converted), features, pooling))
+    return EmbeddingBagCollection(tables=configs, device=device)
+
+
+def managed_collision_collection(
+    converted: Union[Manifest, str],
+    features: Mapping[str, Sequence[str]],
+    pooling: PoolingType = PoolingType.SUM,
+    device: Optional[torch.device] = None,
+    eviction_interval: int = 1 << 30,
+) -> ManagedCollisionEmbeddingBagCollection:
+    """The tables that `features` names, converted with --ids mch or mpzch, looked up by raw ids.
+
+    As embedding_bag_collection. eviction_interval: batches after which MCHManagedCollisionModule,
+    with its DistanceLFU policy, takes new ids in; by default it never does. mpzch takes new ids in
+    at once while it trains, on a GPU alone; here without eviction.
+    """
+    manifest = _manifest(converted)
+    device = device or torch.device("cpu")
+    configs = list(_configs(manifest, features, pooling))
     tables = {table.name: table for table in manifest.tables}
-    configs = []
+    modules: Dict[str, ManagedCollisionModule] = {}
+    for name in features:
+        ids = tables[name].ids
+        if ids is not None and ids.mode == "mch":
+            modules[name] = MCHManagedCollisionModule(
+                zch_size=tables[name].rows,
+                device=device,
+                eviction_policy=DistanceLFU_EvictionPolicy(),
+                eviction_interval=eviction_interval,
+            )
+        elif ids is not None and ids.mode == "mpzch":
+            modules[name] = HashZchManagedCollisionModule(
+                zch_size=tables[name].rows,
+                device=device,
+                total_num_buckets=ids.buckets,
+                max_probe=max(ids.max_probe, 128),
+            )
+        else:
+            raise UsageError(
+                f"table {name!r} has no raw ids; convert it with --ids mch or mpzch, or use "
+                "embedding_bag_collection"
+            )
+    return ManagedCollisionEmbeddingBagCollection(
+        EmbeddingBagCollection(tables=configs, device=device),
+        ManagedCollisionCollection(modules, configs),
+    )
+
+
+def _manifest(converted: Union[Manifest, str]) -> Manifest:
+    return converted if isinstance(converted, Manifest) else read_manifest(os.fspath(converted))
+
+
+def _configs(
+    manifest: Manifest, features: Mapping[str, Sequence[str]], pooling: PoolingType
+) -> Iterator[EmbeddingBagConfig]:
+    tables = {table.name: table for table in manifest.tables}
     for name, embedded in features.items():
         if name not in tables:
             raise UsageError(f"there is no table {name!r}, expected one of {sorted(tables)}")
@@ -53,14 +115,11 @@ def embedding_bag_collection(
                 f"table {name!r} has int8 rows, which an EmbeddingBagCollection cannot hold; use "
                 "migrate.torchrec.build(read_model(directory))"
             )
-        configs.append(
-            EmbeddingBagConfig(
-                name=name,
-                num_embeddings=table.rows,
-                embedding_dim=table.dim,
-                feature_names=list(embedded),
-                pooling=pooling,
-                data_type=data_type(name, table.dtype),
-            )
+        yield EmbeddingBagConfig(
+            name=name,
+            num_embeddings=table.rows,
+            embedding_dim=table.dim,
+            feature_names=list(embedded),
+            pooling=pooling,
+            data_type=data_type(name, table.dtype),
         )
-    return EmbeddingBagCollection(tables=configs, device=device)

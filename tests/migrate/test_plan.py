@@ -125,13 +125,15 @@ def test_a_variable_that_only_a_function_uses_is_pointed_out(checkpoints):
     assert "functions of the graph use table;" in plan.notes[0]
 
 
-def test_hash_tables_are_dropped_by_name(tmp_path):
+def test_hash_tables_without_rows_are_dropped_with_the_reason(tmp_path):
+    keys = b"\x08\x09\x12\x04\x12\x02\x08\x02\x28\x10"  # int64 [2], 16 bytes
     vector = b"\x08\x01\x12\x04\x12\x02\x08\x02\x28\x08"  # float32 [2], 8 bytes
     matrix = b"\x08\x01\x12\x08\x12\x02\x08\x02\x12\x02\x08\x01\x28\x08"  # float32 [2, 1]
-    entries = [(b"", b"\x08\x01"), (b"t-keys", vector), (b"t-values", vector), (b"w", matrix)]
+    entries = [(b"", b"\x08\x01"), (b"t-keys", keys), (b"t-values", vector), (b"w", matrix)]
     write_table(tmp_path / "x.index", entries)
     plan = plan_of(tmp_path, "x", tables="w")
     assert set(plan.dropped) == {"t-keys", "t-values"}
+    assert "only rows of floats" in plan.dropped["t-keys"]
     assert [one.variable for one in plan.tables] == ["w"]
     assert "multiple of 4; not so: w (1)" in plan.notes[0]
 

@@ -1,0 +1,13 @@
+"""Hash tables on their way to TorchRec: raw 64-bit ids become rows of an embedding table.
+
+    modes      the four ways in which the target finds the row of an id
+    hashing    where TorchRec's HashZchManagedCollisionModule looks for an id
+    runs       a table sorted piecewise on the disk
+    merging    from sorted pieces to one order: which row of the pieces each row of the target is
+    staging    both of the above for every table of a plan, in the directory of the conversion
+    columns    reading the rows that a target wants from there
+    items      the tensors and files of the target
+    comparing  does the target hold every id, row and slot of the source?
+
+Memory does not grow with a table: what grows lies in files of the conversion's directory.
+"""

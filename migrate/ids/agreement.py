@@ -1,0 +1,59 @@
+"""Does a plan's hash table fit the source?"""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+from migrate.ids.modes import DUPLICATES, MODES
+from migrate.plans import CASTS, POOLINGS, HashedTable
+from migrate.sources.dtypes import BY_NAME
+from migrate.sources.hashed import HashTable
+from semisync.errors import BadInput
+
+_DYNAMICEMB = ("Adagrad", "Adam")  # optimizers whose state it keeps as TensorFlow does
+
+
+def check_hashed(table: HashedTable, sources: Mapping[str, HashTable], where: str) -> None:
+    """Raises BadInput where `sources`, those of `where`, do not have `table` as said."""
+    name = f"hash table {table.table!r}"
+    source = sources.get(table.table)
+    if source is None:
+        raise BadInput(f"the plan names the {name}, which {where} does not hold")
+    said = f"{table.kind}, {table.stored} rows, {table.dtype} {[table.dim]}"
+    found = f"{source.kind}, {source.stored} rows, {source.dtype} {list(source.value_shape)}"
+    if said != found:
+        raise BadInput(f"the plan has {name} as {said}, {where} as {found}")
+    if source.key_dtype not in ("int64", "int32") or not BY_NAME[source.dtype].is_floating:
+        raise BadInput(f"{name} has {source.key_dtype} ids and rows of {source.dtype}; drop it")
+    for one, allowed in (
+        (table.ids, tuple(MODES)),
+        (table.duplicates, DUPLICATES),
+        (table.cast, (None, *CASTS)),
+        (table.pooling, (None, *POOLINGS)),
+    ):
+        if one not in allowed:
+            raise BadInput(f"{name}: {one!r}, expected one of {', '.join(map(str, allowed))}")
+    if table.buckets < 1 or (table.rows is not None and table.rows < 1):
+        raise BadInput(f"{name}: rows and buckets are at least 1")
+    if table.ids == "mpzch" and table.rows is not None and table.rows % table.buckets:
+        raise BadInput(f"{name}: its {table.rows} rows do not divide into {table.buckets} buckets")
+    for slot, stored in table.slots.items():
+        if stored not in source.slots:
+            raise BadInput(f"the plan names slot {stored!r} of {name}, which {where} does not hold")
+        if slot not in table.fill:
+            raise BadInput(f"{name}: the plan's fill has no value for slot {slot!r}")
+    if table.ids == "dynamicemb":
+        _check_dynamicemb(table, source, name)
+
+
+def _check_dynamicemb(table: HashedTable, source: HashTable, name: str) -> None:
+    """What its files can hold: float32, and the state of some optimizers."""
+    if table.cast is not None or table.rows is not None:
+        raise BadInput(f"{name}: dynamicemb's files are float32 and have no free rows")
+    if table.slots and table.optimizer not in _DYNAMICEMB:
+        raise BadInput(
+            f"{name}: dynamicemb keeps the state of {' and '.join(_DYNAMICEMB)} alone, these slots "
+            f"are of {table.optimizer}; leave them out of the plan"
+        )
+    if any(source.slots[slot].dtype != "float32" for slot in table.slots.values()):
+        raise BadInput(f"{name}: dynamicemb's optimizer state is float32; leave the slots out")

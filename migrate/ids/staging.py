@@ -1,0 +1,168 @@
+"""The hash tables of a plan, sorted and merged in the directory of the conversion.
+
+    DIRECTORY/ids/plan.json       what is staged: written first
+    DIRECTORY/ids/0.ids, ...      columns and maps of the tables, see migrate.ids.runs and .merging
+    DIRECTORY/ids/0.done          a table that is staged as a whole, and what became of it
+
+A conversion that resumes takes a table that is there as a whole, if the machine has not been
+started anew since: these files are never synced, so that they are only as good as its memory.
+The bytes that they take are twice those of the tables and 16 for each id.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+import numpy
+
+from migrate.ids.columns import describe
+from migrate.ids.hashing import home_rows
+from migrate.ids.merging import Merged, Target, merge
+from migrate.ids.modes import MODES
+from migrate.ids.runs import Places, write_runs
+from migrate.plans import HashedTable
+from migrate.sources.hashed import HashTable
+from semisync.errors import BadInput, UsageError
+
+FOLDER = "ids"
+_PLAN = "plan.json"
+_MORE = 1.25  # rows of a table by hash, times its ids, unless the plan says otherwise
+
+
+class StagedTable(NamedTuple):
+    """A table of the plan: stem of its columns, stems of its slots' by torch's name, what became
+    of it, and the columns that it has."""
+
+    stem: str
+    slots: Dict[str, str]
+    merged: Merged
+    columns: Tuple[str, ...]
+    newest: int
+
+
+def stage(
+    directory: str,
+    tables: List[HashedTable],
+    sources: Dict[str, HashTable],
+    files: List[List[object]],
+) -> List[StagedTable]:
+    """Stages `tables` in `directory`. files: what tells whether the source is still the same.
+
+    Raises BadInput where a table is damaged or has an id twice, UsageError where another plan or
+    source was staged here before.
+    """
+    folder = os.path.join(directory, FOLDER)
+    os.makedirs(folder, exist_ok=True)
+    _begin(folder, tables, files)
+    return [
+        _stage(folder, str(number), table, sources[table.table])
+        for number, table in enumerate(tables)
+    ]
+
+
+def room(tables: List[HashedTable], sources: Dict[str, HashTable]) -> int:
+    """Bytes that the staged tables and what is written of them need at most, about."""
+    total = 0
+    for table in tables:
+        for one in (sources[table.table], *sources[table.table].slots.values()):
+            row = int(numpy.prod(one.value_shape, dtype=numpy.int64)) * 4 + 8
+            total += one.stored * (row + 8) + max(one.stored, target_rows(table) or 0) * (row + 8)
+    return total
+
+
+def remove(directory: str) -> None:
+    """Takes the staged tables away."""
+    shutil.rmtree(os.path.join(directory, FOLDER), ignore_errors=True)
+
+
+def target_rows(table: HashedTable) -> Optional[int]:
+    """The rows of the target, None where they follow from the ids."""
+    if table.ids != "mpzch" or table.rows is not None:
+        return table.rows
+    size = -(-int(table.stored * _MORE) // table.buckets)
+    return max(size, 1) * table.buckets
+
+
+def _begin(folder: str, tables: List[HashedTable], files: List[List[object]]) -> None:
+    path = os.path.join(folder, _PLAN)
+    described = {"tables": [dataclasses.asdict(table) for table in tables], "files": files}
+    text = json.dumps(described, ensure_ascii=False)
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            if file.read() != text:
+                raise UsageError(
+                    f"{os.path.dirname(folder)} was begun with another plan or source; go on with "
+                    "those, or delete it and convert without --resume"
+                )
+        return
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(path + ".new", path)
+
+
+def _stage(folder: str, stem: str, table: HashedTable, source: HashTable) -> StagedTable:
+    done = os.path.join(folder, stem + ".done")
+    stems = {name: f"{stem}-{number}" for number, name in enumerate(table.slots)}
+    if os.path.exists(done):
+        with open(done, encoding="utf-8") as file:
+            found = json.load(file)
+        if found.pop("boot") == _boot():
+            columns = tuple(found.pop("columns"))
+            newest = found.pop("newest")
+            return StagedTable(stem, stems, Merged(**found), columns, newest)
+    target = _target(table)
+    places = _places(target)
+    runs = write_runs(source, places, folder, stem)
+    slots = {
+        name: write_runs(source.slots[table.slots[name]], places, folder, slot)
+        for name, slot in stems.items()
+    }
+    where = f"hash table {table.table!r}"
+    partitions = [part.place for part in source.parts]
+    merged = merge(runs, slots, target, table.duplicates == "newest", where, partitions)
+    if merged.rows < merged.ids + target.spare:
+        raise BadInput(
+            f"{where} has {merged.ids} ids, more than the plan's {merged.rows} rows "
+            f"(of which {target.spare} stays free); give it more, or leave `rows` out"
+        )
+    if table.ids == "mch":
+        _write_segments(folder, stem, merged.rows)
+    staged = StagedTable(stem, stems, merged, runs.columns, runs.newest)
+    with open(done + ".new", "w", encoding="utf-8") as file:
+        known = {"boot": _boot(), "columns": runs.columns, "newest": runs.newest}
+        json.dump({**dataclasses.asdict(merged), **known}, file)
+    os.replace(done + ".new", done)
+    return staged
+
+
+def _target(table: HashedTable) -> Target:
+    mode = MODES[table.ids]
+    buckets = table.buckets if table.ids == "mpzch" else 0
+    return Target(target_rows(table), mode.spare, buckets, mode.reserved, mode.owner)
+
+
+def _places(target: Target) -> Places:
+    """What the rows of a run are sorted by."""
+    if not target.buckets:
+        return lambda ids: ids
+    rows, buckets = target.rows, target.buckets
+    assert rows is not None
+    return lambda ids: home_rows(ids, rows, buckets)
+
+
+def _write_segments(folder: str, stem: str, rows: int) -> None:
+    """The buffer by which TorchRec shards the module: here one segment, and -1 for no more."""
+    segments = numpy.full(1025, -1)
+    segments[:2] = 0, rows
+    segments.tofile(os.path.join(folder, f"{stem}-segments.ends"))
+    describe(folder, f"{stem}-segments", [0, 1025], {"ends": ("int64", [])})
+
+
+def _boot() -> str:
+    """What changes when the machine is started anew."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()

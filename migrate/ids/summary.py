@@ -1,0 +1,117 @@
+"""What is said of hash tables: in the manifest, and of their sources."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Set
+
+from migrate.ids.staging import StagedTable
+from migrate.items import Item
+from migrate.manifest import Ids, TableSummary
+from migrate.plans import Plan
+from migrate.sources.hashed import HashTable
+from migrate.sources.tensor_tables import TensorPart
+
+_COLUMNS = ("keys", "values", "freqs", "versions")
+_DEEPREC = ("partition_offset", "keys_filtered", "versions_filtered", "freqs_filtered")
+
+
+def summaries(
+    plan: Plan, sources: Dict[str, HashTable], staged: List[StagedTable], items: List[Item]
+) -> List[TableSummary]:
+    """The manifest's words on each hash table of the plan."""
+    return [
+        TableSummary(
+            table.name,
+            plan.fqn(table),
+            one.merged.rows,
+            table.dim,
+            table.cast or table.dtype,
+            table.optimizer,
+            table.hyperparameters,
+            False,
+            table.features or [table.name],
+            table.pooling,
+            ids=Ids(
+                table.ids,
+                table.table,
+                table.kind,
+                one.merged.ids,
+                table.slots,
+                table.fill,
+                one.merged.duplicates,
+                table.buckets if table.ids == "mpzch" else 0,
+                one.merged.max_probe if table.ids == "mpzch" else 0,
+                one.merged.without,
+                _columns(one, items),
+                sorted(tensors_of(sources[table.table])),
+            ),
+        )
+        for table, one in zip(plan.hash_tables, staged)
+    ]
+
+
+def _columns(staged: StagedTable, items: List[Item]) -> Dict[str, List[str]]:
+    """What of the table stands in which item."""
+    names = {staged.stem: ""}
+    names.update({stem: f"slot {name}" for name, stem in staged.slots.items()})
+    found: Dict[str, List[str]] = {}
+    for item in items:
+        for origin in item.origins:
+            stem, _, column = origin.column.rpartition(".")
+            if origin.map and stem in names:
+                found.setdefault(item.fqn, []).append(names[stem] or column)
+    return found
+
+
+def ids_notes(plan: Plan, staged: List[StagedTable]) -> List[str]:
+    """What the user must know of the hash tables."""
+    found = []
+    for table, one in zip(plan.hash_tables, staged):
+        merged = one.merged
+        if table.ids == "mpzch":
+            found.append(
+                f"{table.name}: build its HashZchManagedCollisionModule with zch_size="
+                f"{merged.rows}, total_num_buckets={table.buckets} and max_probe={merged.max_probe}"
+                " or more"
+            )
+        if table.ids == "mch":
+            found.append(
+                f"{table.name}: build its MCHManagedCollisionModule with zch_size={merged.rows}"
+            )
+        if merged.duplicates:
+            found.append(f"{table.name}: {merged.duplicates} rows had a newer one of the same id")
+        for slot, count in merged.without.items():
+            if count:
+                found.append(
+                    f"{table.name}: {count} ids have no {slot} in the source, and begin with "
+                    f"{table.fill[slot]:g}"
+                )
+        for slot, count in merged.ownerless.items():
+            if count:
+                found.append(f"{table.name}: {count} rows of {slot} belong to no id, left out")
+    return found
+
+
+def tensors_of(table: HashTable) -> Set[str]:
+    """Names of the checkpoint's tensors that the table and its slots are made of."""
+    found: Set[str] = set()
+    for one in (table, *table.slots.values()):
+        for part in one.parts:
+            if isinstance(part, TensorPart):
+                stem = part.columns.keys[: -len("keys")]
+                names = [stem + leaf for leaf in (*_COLUMNS, *_DEEPREC, "partition_filter_offset")]
+                found.update(name for name in names if name in part.checkpoint)
+    return found
+
+
+def files_of(plan: Plan, sources: Dict[str, HashTable]) -> List[str]:
+    """The files of the plan's tables that are no checkpoint's."""
+    return sorted(
+        {
+            file
+            for table in plan.hash_tables
+            for one in (sources[table.table], *sources[table.table].slots.values())
+            for part in one.parts
+            for file in part.files
+        }
+    )

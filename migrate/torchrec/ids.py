@@ -1,0 +1,73 @@
+"""From raw ids to rows at run time, for tables that were converted with --ids rows.
+
+maps = {"user": id_map("converted", "deep_user")}     # feature -> map
+ebc(map_features(features, maps))
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Dict, Mapping
+
+import torch
+from torchrec import KeyedJaggedTensor
+
+from migrate.manifest import read_manifest
+from migrate.torchrec.loading import read
+from semisync.errors import UsageError
+
+
+class IdMap(torch.nn.Module):
+    """The rows of raw ids: row i belongs to the i-th smallest id.
+
+    ids: sorted, [n] int64. An id that is not among them gets row n, the table's last one, which is
+    zero as long as it is not trained.
+    """
+
+    ids: torch.Tensor
+
+    def __init__(self, ids: torch.Tensor) -> None:
+        super().__init__()
+        self.register_buffer("ids", ids)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        """The row of each of `ids`, any shape, int64."""
+        if not len(self.ids):
+            return torch.zeros_like(ids)
+        rows = torch.searchsorted(self.ids, ids)
+        found = self.ids[rows.clamp(max=len(self.ids) - 1)] == ids
+        return torch.where(found, rows, len(self.ids))
+
+
+def id_map(directory: str, table: str) -> IdMap:
+    """The map of `table` in a converted checkpoint; UsageError where it has none."""
+    manifest = read_manifest(os.fspath(directory))
+    counts = {
+        one.name: one.ids.count for one in manifest.tables if one.ids and one.ids.mode == "rows"
+    }
+    if table not in counts:
+        raise UsageError(
+            f"{directory} has no id map of a table {table!r}, expected one of {sorted(counts)}; "
+            "convert with --ids rows"
+        )
+    wanted: Dict[str, torch.Tensor] = {
+        f"ids.{table}": torch.empty(counts[table], dtype=torch.int64)
+    }
+    if counts[table]:
+        read(directory, wanted)
+    return IdMap(wanted[f"ids.{table}"])
+
+
+def map_features(features: KeyedJaggedTensor, maps: Mapping[str, IdMap]) -> KeyedJaggedTensor:
+    """`features` with rows in the place of raw ids; a feature without a map stays as it is."""
+    names = features.keys()
+    values = [
+        maps[key](features[key].values()) if key in maps else features[key].values()
+        for key in names
+    ]
+    return KeyedJaggedTensor(
+        keys=names,
+        values=torch.cat(values),
+        weights=features.weights_or_none(),
+        lengths=features.lengths(),
+    )
