@@ -1,7 +1,7 @@
 """What an optimizer's slots say: how it began, and how large its denominators have become."""
 
 import math
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ SECOND_MOMENT = {"Adagrad": 0, "Adam": 1, "Ftrl": 0, "RMSProp": 0}
 
 _GROWING = ("Adagrad", "Ftrl")  # by their slot 0
 
-_SAMPLE = 1 << 16  # values of a chunk that the median is taken of, evenly spread
+_SAMPLE = 1 << 20  # values at most that the median is taken of, evenly spread over all
 
 
 class SlotSample:
@@ -28,7 +28,8 @@ class SlotSample:
     def __init__(self, optimizer: str) -> None:
         """optimizer: TensorFlow's name; LazyAdam's slots are Adam's."""
         self._optimizer = optimizer
-        self._values: List[np.ndarray] = []
+        self._values = np.zeros(0, np.float32)
+        self._step = 1  # one value in so many is kept
         self._smallest = math.inf
         self.seen = 0  # values
 
@@ -42,7 +43,10 @@ class SlotSample:
         values = values.ravel()
         if values.size:
             self._smallest = min(self._smallest, float(str(values.min())))  # 0.1, not 0.10000000149
-            self._values.append(values[:: -(-len(values) // _SAMPLE)])
+            some = values[:: self._step].astype(np.float32)
+            self._values = np.concatenate([self._values, some])
+            while len(self._values) > _SAMPLE:
+                self._values, self._step = self._values[::2], 2 * self._step
             self.seen += len(values)
 
     @property
@@ -68,9 +72,8 @@ class SlotSample:
         if self.second_moment is None or not self.seen:
             return None
         initial = self.initial[self.second_moment]
-        trained = [some[some != some.dtype.type(initial)] for some in self._values]
-        values = np.concatenate(trained).astype(np.float64)
-        return float(np.median(values)) if values.size else None
+        trained = self._values[self._values != np.float32(initial)]
+        return float(np.median(trained)) if trained.size else None
 
 
 def untrained(slots: Sequence[np.ndarray], initial: Sequence[float]) -> np.ndarray:

@@ -5,6 +5,7 @@ import pytest
 
 import parity
 from parity.checks import Column
+from parity.diagnosis import slots
 from parity.diagnosis.facts import check_source, known_facts
 from parity.diagnosis.ids import to_ids
 from parity.diagnosis.tables import matching
@@ -123,3 +124,20 @@ def test_tables_are_matched_by_a_part_of_their_path():
     assert matching("user", ["user", "deep/user"]) == "user"
     assert matching("us", ["user"]) is None
     assert matching("", ["user"]) is None
+
+
+def test_the_typical_accumulator_is_sampled_in_bounded_memory(monkeypatch):
+    """Three million accumulators from 0.1 on, of which a third was trained to 4."""
+    monkeypatch.setattr(slots, "_SAMPLE", 1000)
+    state = slots.SlotSample("Adagrad")
+    for _ in range(30):
+        chunk = np.full((10_000, 10), 0.1, np.float32)
+        chunk[::3] = 4
+        state.add(chunk)
+        assert len(state._values) <= 1000
+    assert state.settings() == {"initial_accumulator_value": 0.1}
+    assert state.initial == (0.1,)
+    assert state.denominator() == 4
+    assert slots.SlotSample("Adagrad").denominator() is None
+    untouched = slots.untrained([np.float32([[0.1, 0.1], [0.1, 4]])], state.initial)
+    assert untouched.tolist() == [True, False]
