@@ -154,16 +154,22 @@ def write_parquet(path, rows):
             writer.write_table(pyarrow.table(dict(zip("yab", columns)), schema))
 
 
-def from_parquet(rows):
-    """A Markdown row of the command, end to end in a process of its own."""
+def from_parquet(rows, repeats):
+    """A Markdown row of the comparison, end to end in processes of its own."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "scores.parquet")
         write_parquet(path, rows)
         command = [sys.executable, "-m", "benchmarks.parity", "--count", path]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        seconds, peak, bound = done.stdout.split()
-    rate = rows / float(seconds) / 1e6
-    return f"| {rows:,} | {float(seconds):.3g} | {rate:.1f} | {float(peak):.0f} | {bound} |"
+        runs = [
+            subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+            for _ in range(repeats)
+        ]
+    took = [float(seconds) for seconds, _, _ in runs]
+    middle, peak = statistics.median(took), max(float(peak) for _, peak, _ in runs)
+    return (
+        f"| {rows:,} | {middle:.3g} [{min(took):.3g}, {max(took):.3g}] | {rows / middle / 1e6:.1f} "
+        f"| {peak:.0f} | {runs[0][2]} |"
+    )
 
 
 def count_in_histograms(path):
@@ -212,10 +218,10 @@ def main():
     print("|---|---|---|---|---|")
     for line in tables(args.rows, args.repeats):
         print(line, flush=True)
-    print("\n| Parquet rows | s | M rows/s | peak memory, MB | certified bound |")
+    print("\n| Parquet rows | s, median [least, most] | M rows/s | peak MB | certified bound |")
     print("|---|---|---|---|---|")
     for rows in args.parquet:
-        print(from_parquet(rows), flush=True)
+        print(from_parquet(rows, args.repeats), flush=True)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from semisync.errors import BadInput
 
-BUCKETS = 64
+_BITS = 6
+BUCKETS = 1 << _BITS
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / the golden ratio (Knuth's multiplicative hashing)
 _PLACES = np.random.default_rng(0).integers(1 << 63, size=256, dtype=np.uint64) | np.uint64(1)
 
@@ -44,13 +45,13 @@ class Buckets:
                 self._schema = table.schema
                 self._writers = [pa.ipc.new_stream(self._path(i), self._schema) for i in _ALL]
             table = table.cast(self._schema)
-            bucket = (hashes(table[by]) >> np.uint64(64 - 6)).astype(np.uint8)
+            bucket = (hashes(table[by]) >> np.uint64(64 - _BITS)).astype(np.uint8)
             edges = np.concatenate(([0], np.cumsum(np.bincount(bucket, minlength=BUCKETS))))
             table = table.take(np.argsort(bucket, kind="stable"))
             for i in np.flatnonzero(np.diff(edges)):
                 part = table.slice(edges[i], edges[i + 1] - edges[i])
                 self._writers[i].write_table(part)
-        except ValueError as error:  # pa.ArrowInvalid is one
+        except (pa.ArrowException, ValueError) as error:
             raise BadInput(f"the files do not have the same columns and types: {error}") from error
         except OSError as error:
             raise BadInput(
