@@ -44,9 +44,9 @@ def compare_summary(
     check_margin(margin)
     models = models_of(checked(summary))
     estimate = estimate or Estimate(summary, models)
-    bound, independent = estimate.bound, estimate.error()
-    error, observations = independent, estimate.rarer
-    own_errors: List[float] = estimate.own_errors()
+    bound, observations = estimate.bound, estimate.rarer
+    error, own_errors = estimate.errors()
+    independent = error
     gaucs: List[Optional[float]] = [None, None]
     if by_group is not None:
         error, independent = by_group.error, by_group.independent

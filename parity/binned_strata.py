@@ -95,7 +95,7 @@ def _compared(
     part: Part, estimate: Estimate, margin: float, by_group: Optional[Tuple[float, int]]
 ) -> Part:
     """The part with its figures; the p-value is of a difference that the bound cannot explain."""
-    error, observations = estimate.error(), estimate.rarer
+    error, observations = estimate.errors()[0], estimate.rarer
     if by_group is not None:
         error, observations = by_group[0], min(observations, by_group[1])
     interval = estimate.interval(error, observations)

@@ -12,7 +12,7 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from parity.bins import BINS, COARSE_BITS
+from parity.bins import COARSE_BITS
 from parity.equivalence import Interval, at_least, normal_interval, resolution
 from parity.ranking import Ranking
 from parity.summary import Summary
@@ -29,10 +29,11 @@ class Model(NamedTuple):
 
 
 class Placements(NamedTuple):
-    """What a row of a label and a bin has as placement; float64 (label, bins)."""
+    """What a row of a label and a bin has as placement; float64 (label, bins of the span)."""
 
     values: np.ndarray
     doubts: np.ndarray  # half the mass of the bin: how far off the value may be
+    first: int  # the bin where the span begins
 
 
 class Pulls(NamedTuple):
@@ -57,14 +58,12 @@ class Estimate:
         self.class_mass = negatives, positives
         self.rarer = min(summary.positives, summary.rows - summary.positives)
 
-    def error(self) -> float:
-        """What the standard error of the difference is at most, for rows that stand alone."""
+    def errors(self) -> Tuple[float, List[float]]:
+        """For rows that stand alone: what the standard error of the difference is at most, and
+        those of the two AUCs, which are no upper values, as no verdict rests on them."""
         pulls = self._of_cells()
-        return self._root(pulls.delta, pulls.doubt)
-
-    def own_errors(self) -> List[float]:
-        """Of the two AUCs; no upper values, as no verdict rests on them."""
-        return [self._root(pull, np.zeros(len(pull))) for pull in self._of_cells().models]
+        own = [self._root(pull, np.zeros(len(pull))) for pull in pulls.models]
+        return self._root(pulls.delta, pulls.doubt), own
 
     def interval(self, error: float, observations: int) -> Interval:
         """The 90 % interval of the difference, with the bound added on either side."""
@@ -88,6 +87,7 @@ class Estimate:
         share = 1 / np.array(self.class_mass)[label]
         models, doubt = [], self.bound * share
         for auc, placed, place in zip(self.aucs, placements, bins):
+            place = place - placed.first
             models.append((placed.values[label, place] - auc) * share)
             doubt += placed.doubts[label, place] * share
         return Pulls(models[1] - models[0], doubt, (models[0], models[1]))
@@ -126,8 +126,9 @@ def _model(summary: Summary, model: int) -> Model:
 
 
 def _placements(summary: Summary, model: int, bits: int) -> Placements:
-    mass = summary.mass[model]
-    mass = mass.reshape(2, BINS >> bits, 1 << bits).sum(axis=2) if bits else mass
+    span = summary.span()
+    mass = summary.mass[model][:, span].reshape(2, -1, 1 << bits).sum(axis=2)
     share = mass / mass.sum(axis=1, keepdims=True)
     below = np.cumsum(share, axis=1) - share / 2
-    return Placements(np.stack((1 - below[1], below[0])), share[::-1] / 2)
+    values = np.stack((1 - below[1], below[0]))
+    return Placements(values, share[::-1] / 2, span.start >> bits)

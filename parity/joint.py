@@ -57,18 +57,17 @@ class Joint:
         place = old * np.int32(2 * _BAND)
         apart <<= 1
         place += apart
-        place += positive
+        place += positive.astype(np.int32)
         squares = None if weights is None else weights * weights
         if len(far):
             keys = _keys(old[far], new[far], positive[far])
             self._runs.append(_put_together(keys, None, None if squares is None else squares[far]))
-            near = np.ones(len(old), bool)
-            near[far] = False
-            place = place[near]
-            squares = None if squares is None else squares[near]
+            place[far] = 0  # taken back below
         cells = place.astype(np.intp)
         np.add.at(self._rows, cells, 1)
+        self._rows[0] -= len(far)
         if self._squares is not None and squares is not None:
+            squares[far] = 0
             np.add.at(self._squares, cells, squares)
         if sum(len(run.keys) for run in self._runs[1:]) > _PENDING:
             self._join_runs()

@@ -173,15 +173,15 @@ class Worst:
         self._count = count
         self._sign = 1 if estimate.delta >= 0 else -1
         self._mass = np.array(estimate.class_mass)
-        self._values = [placements.values for placements in estimate.placements(0)]
+        self._placements = estimate.placements(0)
         self._held: List[WorstRow] = []
 
     def add(self, rows: Rows, numbers: np.ndarray) -> None:
         """Rows and where they are in the data set."""
         label = rows.positive.astype(np.intp)
         old, new = (
-            values[label, bins_of(scores)]
-            for values, scores in zip(self._values, (rows.baseline, rows.candidate))
+            placed.values[label, bins_of(scores) - placed.first]
+            for placed, scores in zip(self._placements, (rows.baseline, rows.candidate))
         )
         share = (new - old) / (2 * self._mass[label])
         if rows.weights is not None:

@@ -58,7 +58,7 @@ class Summary:
         where = np.flatnonzero(positive)
         self.rows += len(positive)
         self.positives += len(where)
-        of_label = np.multiply(positive, np.int32(BINS))
+        of_label = positive.astype(np.int32) * np.int32(BINS)
         coarse = []
         for model, scores in enumerate((baseline, candidate)):
             bins = bins_of(scores)
