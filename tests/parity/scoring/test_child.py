@@ -36,7 +36,8 @@ def test_arrays_arrive_as_they_were_sent():
 
 def test_a_message_cut_short_or_foreign_is_refused():
     whole = io.BytesIO()
-    send(whole, {"rows": 2}, [("ids", np.arange(5))])
+    text = np.array([b"long enough", b"to be cut"], object)
+    send(whole, {"rows": 2}, [("ids", np.arange(5)), ("text", text)])
     for length in range(1, len(whole.getvalue())):
         with pytest.raises((EOFError, ValueError)):
             receive(io.BytesIO(whole.getvalue()[:length]))
