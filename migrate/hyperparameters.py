@@ -34,6 +34,8 @@ _INPUTS: Dict[str, Tuple[int, Dict[str, int]]] = {
     "ApplyAdagradV2": (1, {"learning_rate": 2, "epsilon": 3}),
     "SparseApplyAdagradV2": (1, {"learning_rate": 2, "epsilon": 3}),
     "ApplyAdam": (1, {"learning_rate": 5, "beta1": 6, "beta2": 7, "epsilon": 8}),
+    "ApplyAdamAsync": (1, {"learning_rate": 5, "beta1": 6, "beta2": 7, "epsilon": 8}),
+    "SparseApplyAdamAsync": (1, {"learning_rate": 5, "beta1": 6, "beta2": 7, "epsilon": 8}),
     "ApplyAdaMax": (1, {"learning_rate": 4, "beta1": 5, "beta2": 6, "epsilon": 7}),
     "ApplyAdadelta": (1, {"learning_rate": 3, "rho": 4, "epsilon": 5}),
     "SparseApplyAdadelta": (1, {"learning_rate": 3, "rho": 4, "epsilon": 5}),
@@ -85,6 +87,8 @@ def _read(graph: Graph, node: Node, inputs: Dict[str, int]) -> Dict[str, Optiona
         found[name] = _value(graph, source, _MAX_DEPTH)
     if flag(graph, node, "use_nesterov"):
         found["nesterov"] = 1.0
+    if flag(graph, node, "apply_sparse_rmsprop"):
+        found["sparse_rmsprop"] = 1.0
     return found
 
 

@@ -16,7 +16,7 @@ from typing import Iterator, List, NamedTuple, Optional, Tuple, Union
 from migrate.ids.columns import Origin
 from migrate.plans import HashedTable, Plan, Table
 from migrate.quantization import HEAD
-from migrate.semantics import adam_step
+from migrate.semantics import ADAMS, adam_step
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.info import TensorInfo
@@ -125,7 +125,7 @@ def step_items(
     plan: Plan, table: Union[Table, HashedTable], checkpoint: Checkpoint
 ) -> Iterator[Item]:
     """The step of Adam, where the table was trained with it and the checkpoint tells it."""
-    if table.optimizer in ("Adam", "LazyAdam"):
+    if table.optimizer in ADAMS:
         step = adam_step(plan, table, checkpoint)
         if step is not None:
             path = ("optim", "state", plan.fqn(table), "step")

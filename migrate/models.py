@@ -47,6 +47,12 @@ _KEPT: Dict[str, Tuple[str, Tuple[str, ...], Dict[str, Any], bool]] = {
         {"rows": "touched"},
         False,
     ),
+    "AdamAsync": (
+        _OWN + "Adam",
+        ("learning_rate", "beta1", "beta2", "epsilon"),
+        {"rows": "touched"},
+        False,
+    ),
     "Momentum": (_OWN + "Momentum", ("learning_rate", "momentum", "nesterov"), {}, False),
     "RMSProp": (_OWN + "RMSProp", ("learning_rate", "decay", "momentum", "epsilon"), {}, False),
     "Ftrl": (_OWN + "Ftrl", ("learning_rate", "l1", "l2", "l2_shrinkage"), {}, False),
@@ -103,7 +109,8 @@ def _optimizer(table: TableSummary, names: Set[str]) -> Optional[Dict[str, Any]]
         return None
     found: Dict[str, Any] = {"tensorflow": table.optimizer, "class": None}
     values = table.hyperparameters
-    if table.optimizer not in _KEPT or values.get("learning_rate_power", -0.5) != -0.5:
+    other = values.get("learning_rate_power", -0.5) != -0.5 or "sparse_rmsprop" in values
+    if table.optimizer not in _KEPT or other:
         return {**found, "arguments": dict(values), "fused": False}
     class_, takes, always, fused = _KEPT[table.optimizer]
     arguments: Dict[str, Any] = dict(always)

@@ -26,6 +26,7 @@ _INITIAL: Dict[str, Tuple[float, ...]] = {
     "Adagrad": (0.1,),
     "AdagradDA": (0, 0.1),
     "Adam": (0, 0),
+    "AdamAsync": (0, 0),
     "AdaMax": (0, 0),
     "Ftrl": (0.1, 0),
     "Momentum": (0,),

@@ -17,6 +17,7 @@ from migrate.pooling import without_kernel
 from migrate.sources.bundle import Checkpoint
 
 _OWN = "migrate.torchrec.optimizers."
+ADAMS = ("Adam", "AdamAsync", "LazyAdam")  # their bias correction counts steps
 
 NOTES: Dict[str, str] = {
     "Adagrad": "Adagrad: TensorFlow adds no epsilon, FBGEMM 1e-8 and torch.optim 1e-10 by default: "
@@ -29,6 +30,11 @@ NOTES: Dict[str, str] = {
     "LazyAdam": "LazyAdam: touched rows alone decay and move, with the bias correction of the "
     "global step, as in FBGEMM; epsilon is added before the bias correction: FBGEMM's and torch's "
     f"at step t is epsilon / sqrt(1 - beta2^t). {_OWN}Adam(rows='touched') does as TensorFlow",
+    "AdamAsync": "AdamAsync (DeepRec): LazyAdam whose bias correction counts the updates of each "
+    f"variable; {_OWN}Adam(rows='touched') does so from the step that is written. With "
+    "apply_sparse_rmsprop tables move otherwise: v = beta2 v + (1 - beta2) g^2, m = beta1 m + lr g "
+    f"/ sqrt(v + epsilon), w -= m, which is {_OWN}RMSProp(decay=beta2, momentum=beta1) with m as "
+    "momentum_buffer and v as square_avg: nothing loads that by itself",
     "Momentum": "Momentum: dense variables continue in torch.optim.SGD(momentum, dampening=0); in "
     "tables only touched rows decay and move, where SGD moves all: "
     f"{_OWN}Momentum(rows='touched') does as TensorFlow; FBGEMM has none",
@@ -83,13 +89,13 @@ def notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:
         if lacking:
             found.append(f"pooling of {one.name}: {lacking}")
     for table in trained:
-        if table.optimizer in ("Adam", "LazyAdam"):
+        if table.optimizer in ADAMS:
             step = adam_step(plan, table, checkpoint)
             found.append(
                 f"{table.optimizer}: step of {table.name} is {step.value:.0f}, from {step.source}"
                 if step
-                else f"{table.optimizer}: the checkpoint has neither a beta2_power that tells the "
-                f"step nor a single global_step, so that no step of {table.name} is written"
+                else f"{table.optimizer}: the checkpoint has no single beta2_power and no single "
+                f"global_step that tells it, so that no step of {table.name} is written"
             )
     return found
 
@@ -97,13 +103,15 @@ def notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:
 def adam_step(
     plan: Plan, table: Union[Table, HashedTable], checkpoint: Checkpoint
 ) -> Optional[Step]:
-    """Updates made so far, as the bias correction counts them.
+    """Updates made so far, as the bias correction counts them: of all, AdamAsync's of the table.
 
     After t updates beta2_power is beta2^(t+1). It is a float32 product of t factors, so that t is
     known to one part in 10^4 or so; beyond 10^4 updates, where the correction is next to 1, and
     without a beta2 in the MetaGraph, the global step stands in, where there is exactly one.
     """
-    powers = [name for name in plan.scalars if name.rpartition("/")[2] == "beta2_power"]
+    powers = _powers(plan, table)
+    if table.optimizer == "AdamAsync" and len(powers) != 1:
+        return None  # the global step is that of all workers, not of this variable
     beta2 = float(numpy.float32(table.hyperparameters.get("beta2", 0.0)))  # as it was multiplied
     if len(powers) == 1 and 0 < beta2 < 1:
         power = float(checkpoint.read(powers[0]).item())
@@ -115,3 +123,15 @@ def adam_step(
     if len(steps) == 1:
         return Step(float(checkpoint.read(steps[0]).item()), steps[0])
     return None
+
+
+def _powers(plan: Plan, table: Union[Table, HashedTable]) -> List[str]:
+    """The scalars that may be beta2^(t+1) for `table`. AdamAsync has one a variable, its fourth
+    slot: a table in partitions has several and no single step, a hash table's are no scalars."""
+    if table.optimizer != "AdamAsync":
+        return [name for name in plan.scalars if name.rpartition("/")[2] == "beta2_power"]
+    if isinstance(table, HashedTable):
+        return []
+    slot = table.slots.get("exp_avg", "").rpartition("/")[2]
+    found = [name for name in plan.scalars if name.rpartition("/")[2] == f"{slot}_3"]
+    return [name for name in found if name.startswith(table.variable + "/")]

@@ -25,6 +25,7 @@ _NAMES: Dict[str, Tuple[str, ...]] = {
     "Adagrad": ("sum",),
     "AdagradDA": ("gradient_accumulator", "gradient_squared_accumulator"),
     "Adam": ("exp_avg", "exp_avg_sq"),
+    "AdamAsync": ("exp_avg", "exp_avg_sq"),  # its third and fourth, the powers of beta, are scalars
     "AdaMax": ("exp_avg", "exp_inf"),
     "Ftrl": ("accum", "linear"),
     "Momentum": ("momentum_buffer",),
@@ -41,6 +42,7 @@ _FIRST_SLOT = {
     "ApplyAdagradDA": ("AdagradDA", 1),
     "ApplyAdagradV2": ("Adagrad", 1),
     "ApplyAdam": ("Adam", 1),
+    "ApplyAdamAsync": ("AdamAsync", 1),
     "ApplyAdaMax": ("AdaMax", 1),
     "ApplyCenteredRMSProp": ("RMSProp", 2),  # inputs: var, mg, ms, mom
     "ApplyFtrl": ("Ftrl", 1),

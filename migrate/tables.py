@@ -13,6 +13,7 @@ from migrate.sources.hashed import HashTable
 from migrate.sources.monolith import monolith_tables
 from migrate.sources.raw_tables import raw_tables
 from migrate.sources.tensor_tables import Sentinels, stored_tables, tensor_tables
+from migrate.sources.unread import refuse_unread
 from semisync.errors import BadInput
 
 
@@ -62,4 +63,6 @@ def other_tables(
     found = raw_tables(path, key_dtype, dtype) if os.path.isdir(path) else None
     if found is None and size_of(path + ".index") is None:
         found = monolith_tables(path)
+    if found is None and os.path.isdir(path):
+        refuse_unread(path)
     return found

@@ -13,7 +13,7 @@ import argparse
 import importlib
 import os
 import sys
-from typing import List, NamedTuple, NoReturn, Optional
+from typing import List, NamedTuple, NoReturn, Optional, Tuple
 
 from semisync.errors import MissingExtra, SemisyncError
 
@@ -23,11 +23,13 @@ INTERRUPTED = 130  # and of one that Ctrl-C ended
 
 
 class Subcommand(NamedTuple):
-    """Where a subcommand lives and what the list of commands says of it."""
+    """Where a subcommand lives, what the list of commands says of it, the extra that it needs, and
+    the oldest Python that the extra's packages have (torch 2.13 and torchrec 1.8: 3.10)."""
 
     module: str
     help: str
     extra: str
+    python: Tuple[int, int] = (3, 10)
 
 
 SUBCOMMANDS = {
@@ -35,7 +37,7 @@ SUBCOMMANDS = {
         "semisync.demo.command", "train, convert and compare, in one go", "tf,torch,report"
     ),
     "rewrite": Subcommand(
-        "graph_rewrite.command", "make an exported training graph semi-synchronous", "tf"
+        "graph_rewrite.command", "make an exported training graph semi-synchronous", "tf", (3, 7)
     ),
     "inspect": Subcommand("migrate.commands.inspect", "list what a TF checkpoint holds", "torch"),
     "convert": Subcommand(
@@ -82,6 +84,8 @@ def main(argv: Optional[List[str]] = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     name = _top_parser().parse_args(argv[:1]).command
     subcommand = SUBCOMMANDS[name]
+    if sys.version_info < subcommand.python:
+        return _fail(name, SemisyncError(_too_old(subcommand.python)))
     try:
         module = importlib.import_module(subcommand.module)
         parser = _Parser(prog=f"semisync {name}", description=subcommand.help)
@@ -108,6 +112,11 @@ def main(argv: Optional[List[str]] = None) -> int:
                 f"run: pip install 'semisync[{subcommand.extra}]'"
             ),
         )
+
+
+def _too_old(oldest: Tuple[int, int]) -> str:
+    wanted, found = (".".join(map(str, version)) for version in (oldest, sys.version_info[:2]))
+    return f"needs Python {wanted} or later, and this is Python {found}; run it with a later one"
 
 
 def _fail(name: str, error: SemisyncError) -> int:

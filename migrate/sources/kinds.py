@@ -18,6 +18,7 @@ OPTIMIZERS = (
     "Adagrad",
     "AdagradDA",
     "Adam",
+    "AdamAsync",
     "AdaMax",
     "Ftrl",
     "Momentum",

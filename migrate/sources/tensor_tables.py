@@ -29,7 +29,7 @@ Key = Union[int, bytes]
 
 _PART = re.compile(r"^(.+)/part_(\d+)(/.+)?$")
 _MHT = re.compile(r"^(.+)_mht_(\d+)of(\d+)$")
-_SLOT = re.compile(r"({}|AdamAsync|AdagradDecay\w*|AdamW)(_\d+)?".format("|".join(OPTIMIZERS)))
+_SLOT = re.compile(r"({}|AdagradDecay\w*|AdamW)(_\d+)?".format("|".join(OPTIMIZERS)))
 _TFRA_SLOT = re.compile(r"^(.+)_([A-Z][A-Za-z]*_[a-z]\w*)$")  # <variable>_<Optimizer>_<slot>
 _INCREMENTAL = "-sparse_incr_keys"
 

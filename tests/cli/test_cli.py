@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from semisync.cli import SUBCOMMANDS, main
+from tests.support.require import ROOT, environment, tf1_python
 
 FRAMEWORKS = ("tensorflow", "torch", "torchrec", "pyarrow", "matplotlib")
 
@@ -80,6 +81,22 @@ def test_a_missing_extra_is_named(monkeypatch, capsys):
     error = capsys.readouterr().err
     assert "'kazoo_not_there' is not installed" in error
     assert "semisync[report]" in error
+
+
+@pytest.mark.parametrize("command", ["inspect", "convert", "verify", "parity", "demo"])
+def test_a_python_that_cannot_install_the_extra_is_told_so(command):
+    done = subprocess.run(
+        [tf1_python(), "-m", "semisync.cli", command, "x"],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        cwd=str(ROOT),
+    )
+    assert done.returncode == 3
+    assert done.stderr == (
+        f"semisync {command}: needs Python 3.10 or later, and this is Python 3.7; "
+        "run it with a later one\n"
+    )
 
 
 def test_a_reader_that_goes_away_is_no_error():

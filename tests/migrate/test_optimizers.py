@@ -5,7 +5,15 @@ import pytest
 import torch
 
 import migrate
-from migrate.torchrec import embedding_bag_collection, load, load_optimizer, optimizers
+from migrate.torchrec import (
+    build,
+    build_optimizer,
+    embedding_bag_collection,
+    load,
+    load_optimizer,
+    optimizers,
+    read_model,
+)
 from semisync.errors import UsageError
 from tests.migrate.test_torchrec import TABLES, batches, convert
 
@@ -125,6 +133,66 @@ def test_the_step_of_adam_is_that_of_its_bias_correction(tf2_checkpoints, tmp_pa
     manifest = migrate.read_manifest(convert(tf2_checkpoints / "adam_ref", tmp_path / "out"))
     step = next(one for one in manifest.tensors if one.role == "step")
     assert (step.value, step.source) == (3.0, "beta2_power")
+
+
+def test_adam_async_continues_as_tensorflows_kernel_of_the_same_formula(tf1_checkpoints, tmp_path):
+    """DeepRec's AdamAsync is LazyAdam with powers of its own: under its names, LazyAdam's state."""
+    import tensorflow
+
+    prefix = tf1_checkpoints / "lazy_adam"
+    with migrate.open_checkpoint(prefix) as checkpoint:
+        tensors = {"plain/city": checkpoint.read("plain/city")}
+        for slot in ("", "_1"):
+            tensors["plain/city/AdamAsync" + slot] = checkpoint.read("plain/city/Adam" + slot)
+        for slot, power in (("_2", "beta1_power"), ("_3", "beta2_power")):
+            tensors["plain/city/AdamAsync" + slot] = checkpoint.read(power)
+    tensors["global_step"] = np.int64(1000)  # of all workers; the variable's own count is 3
+    path = str(tmp_path / "async")
+    names, values = zip(*tensors.items())
+    tensorflow.raw_ops.SaveV2(
+        prefix=path, tensor_names=names, shape_and_slices=[""] * len(names), tensors=values
+    )
+    with migrate.open_checkpoint(path) as checkpoint:
+        plan = migrate.plan(checkpoint, tables="^plain/city$")
+        (table,) = plan.tables
+        assert table.optimizer == "AdamAsync"
+        assert table.slots == {
+            "exp_avg": "plain/city/AdamAsync",
+            "exp_avg_sq": "plain/city/AdamAsync_1",
+        }
+        table.hyperparameters = {"learning_rate": 0.1, "beta1": 0.9, "beta2": 0.999}
+        table.pooling = "sum"
+        manifest = migrate.convert(plan, tmp_path / "out")
+    assert any("AdamAsync: step of plain_city is 3" in note for note in manifest.notes)
+    config = read_model(tmp_path / "out")
+    ebc = build(config)
+    load(ebc, tmp_path / "out")
+    optimizer = build_optimizer(config, ebc)["plain_city"]
+    weight = ebc.embedding_bags["plain_city"].weight
+    load_optimizer(optimizer, dict(ebc.named_parameters()), tmp_path / "out")
+    for bags in batches()["plain_city"]:
+        optimizer.zero_grad()
+        pooled = torch.nn.functional.embedding_bag(torch.from_numpy(bags), weight, mode="sum")
+        (0.5 * (pooled**2).sum()).backward()
+        optimizer.step()
+    later = np.load(str(prefix) + ".npz")["later plain/city"]
+    assert np.abs(weight.detach().numpy() - later).max() <= 2e-6
+
+
+def test_rows_that_tensorflow_never_trained_take_its_first_step(tf2_checkpoints, tmp_path):
+    """From its accumulator of 0.1; from FBGEMM's 0 every value would move by the learning rate."""
+    prefix = tf2_checkpoints / "adagrad_ref"
+    expected = np.load(str(prefix) + ".npz")
+    tables, _ = continued(prefix, tmp_path / "out", "adagrad_ref", True)
+    fresh = 0
+    for table, variable in TABLES.items():
+        before, later = expected[variable], expected["later " + variable]
+        untrained = (expected[variable + ":accumulator"] == np.float32(0.1)).all(1)
+        rows = untrained & (before != later).any(1)
+        fresh += rows.sum()
+        assert (np.abs(later - before)[rows] < 0.1).all()
+        assert np.allclose(tables[table].detach().numpy()[rows], later[rows], atol=2e-6)
+    assert fresh
 
 
 def test_rows_must_be_known():

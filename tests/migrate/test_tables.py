@@ -223,6 +223,21 @@ def test_a_monolith_dump_of_several_tables_must_be_whole(several):
         migrate.hash_tables(several)
 
 
+@pytest.mark.parametrize(
+    ("file", "server"), [("s0/replica_0_shard_12.emb", "PERSIA"), ("user$embedding^3", "XDL")]
+)
+def test_dumps_without_a_description_are_refused_by_name(tmp_path, file, server):
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_bytes(b"x")
+    with pytest.raises(BadInput, match=f"dump of {server}'s servers"):
+        migrate.hash_tables(tmp_path)
+
+
+def test_a_checkpoint_of_xdl_is_one_of_tensorflow():
+    with migrate.open_checkpoint(shared("models", "xdl_blaze_model") / "model.ckpt") as checkpoint:
+        assert len(migrate.plan(checkpoint).dense) == len(checkpoint) == 12
+
+
 def test_a_monolith_entry_of_another_width_is_refused(tmp_path):
     def record(data):
         head = struct.pack("<Q", len(data))
