@@ -180,7 +180,7 @@ def test_adam_async_continues_as_tensorflows_kernel_of_the_same_formula(tf1_chec
 
 
 def test_rows_that_tensorflow_never_trained_take_its_first_step(tf2_checkpoints, tmp_path):
-    """From its accumulator of 0.1; from FBGEMM's 0 every value would move by the learning rate."""
+    """From an accumulator of 0.1: from FBGEMM's 0 every value would move by the learning rate."""
     prefix = tf2_checkpoints / "adagrad_ref"
     expected = np.load(str(prefix) + ".npz")
     tables, _ = continued(prefix, tmp_path / "out", "adagrad_ref", True)
@@ -190,7 +190,6 @@ def test_rows_that_tensorflow_never_trained_take_its_first_step(tf2_checkpoints,
         untrained = (expected[variable + ":accumulator"] == np.float32(0.1)).all(1)
         rows = untrained & (before != later).any(1)
         fresh += rows.sum()
-        assert (np.abs(later - before)[rows] < 0.1).all()
         assert np.allclose(tables[table].detach().numpy()[rows], later[rows], atol=2e-6)
     assert fresh
 
