@@ -77,6 +77,10 @@ def test_int8_rows_are_those_of_torchrecs_own_quantized_collection(
     _, plain = converted(prefix, tmp_path / "plain")
     theirs = embedding_bag_collection(plain, {table: [table] for table in TABLES})
     load(theirs, plain)
+    padded = quantize_embeddings(torch.nn.Sequential(theirs), torch.qint8, inplace=False)
+    padded[0].embedding_bags["user"].weight.fill_(7)  # rows of 16 bytes, aligned as on a GPU
+    assert padded[0].embedding_bags["user"].weight.shape == (31, 16)
+    load(padded, out)
     theirs = quantize_embeddings(torch.nn.Sequential(theirs), torch.qint8, inplace=False)[0]
     weights = module.collections["int8_ebc"].embedding_bags
     for table in TABLES:
@@ -86,6 +90,7 @@ def test_int8_rows_are_those_of_torchrecs_own_quantized_collection(
     found, wanted = module(bags()), theirs(bags()).to_dict()
     for table, variable in TABLES.items():
         assert torch.equal(found[table], wanted[table])
+        assert torch.equal(padded[0](bags())[table], wanted[table])
         exact = expected[variable][[3, 9]].sum(0)
         assert np.abs(found[table][0].numpy() - exact).max() < 0.01
 
