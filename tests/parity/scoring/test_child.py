@@ -54,7 +54,7 @@ def test_a_message_cut_short_or_foreign_is_refused():
         ("exec >&-; cat > /dev/stderr", "gave no answer within 0.5 s; --timeout gives it more"),
         ("sleep 600 & head -c 9 > /dev/null; exit 7", "gave no answer within 0.5 s"),
         ("yes", "answers with something else; a Python with TensorFlow is expected"),
-        (f'exec "{sys.executable}" -S "$@"', "ended with exit code 1: ModuleNotFoundError: .*"),
+        (f'exec "{sys.executable}" -S "$@"', "ended with exit code 1: ModuleNotFoundError: "),
         (f'exec "{sys.executable}" -I -c "import os; os._exit(0)"', "exit code 0: it said nothing"),
     ],
 )
@@ -70,7 +70,7 @@ def test_a_process_that_gives_no_scores_is_a_sentence_and_no_file(
     arguments += ["--tf-python", str(python), "--out", str(tmp_path / "out.parquet")]
     assert main([*arguments, "--timeout", "0.5" if "answer within" in sentence else "60"]) == 3
     error = capsys.readouterr().err
-    assert sentence.rstrip(".*") in error
+    assert sentence in error
     assert error.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "python"]
 
