@@ -13,7 +13,7 @@ import argparse
 import dataclasses
 import datetime
 import sys
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from parity.diagnosis.facts import check_source
 from parity.equivalence import Verdict
@@ -205,7 +205,12 @@ def _report_summary(args: argparse.Namespace, names: Dict[str, Any], path: Optio
         merged = counts.load_all(args.merge)
         found = beyond_memory.compare_counts(merged, args.margin)
         origin["parts"] = [identify(part).to_json() for part in args.merge]
-        return _report(args, _by_models(found, args), origin, names)
+        origin["files"] = [file for of_one in merged.source.files for file in of_one]
+        return _report(args, _by_models(found, args), origin, dict(merged.source.columns))
+
+    def identified(data: str) -> List[Dict[str, Any]]:
+        return [identify(file).to_json() for file in files_of(data)]
+
     kind = counts.Kind(args.weight is not None, args.day, tuple(args.slice))
     columns = readers.ColumnNames(**names)
     blocks: Any
@@ -217,6 +222,11 @@ def _report_summary(args: argparse.Namespace, names: Dict[str, Any], path: Optio
         origin["join"] = blocks.counts
     if args.partial:
         part = beyond_memory.count(blocks, kind)
+        roles = ("label", "baseline_score", "candidate_score", "weight")
+        part.source = counts.Source(
+            {role: names[role] for role in roles if names[role]},
+            tuple(tuple(identified(data)) for data in (path, args.candidate) if data),
+        )
         part.save(args.partial)
         whole = part.whole
         print(f"{whole.rows:,} rows, {whole.positives:,} of them positive: {args.partial}")
@@ -224,8 +234,7 @@ def _report_summary(args: argparse.Namespace, names: Dict[str, Any], path: Optio
     found = beyond_memory.compare_blocks(
         blocks, kind, args.margin, args.group is not None, args.worst
     )
-    files = [file for data in (path, args.candidate) if data for file in files_of(data)]
-    origin["files"] = [identify(file).to_json() for file in files]
+    origin["files"] = [file for data in (path, args.candidate) if data for file in identified(data)]
     return _report(args, _by_models(found, args), origin, names)
 
 

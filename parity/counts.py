@@ -1,14 +1,16 @@
 """A data set's counts (parity.summary), as a whole and within each day or slice, and their file.
 
-Counts of parts add up. A part's file holds the bins in use; it says whether rows are weighted and
-which columns divide them, which must be the same in all parts that are merged.
+Counts of parts add up. A part's file holds the bins in use. It says whether rows are weighted,
+which columns were compared and which divide the rows, which must be the same in all parts that are
+merged; and of which files the rows are, so that none is counted twice.
 """
 
 import io
+import itertools
 import json
+import os
 import pathlib
-import zipfile
-from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from parity.summary import Summary
 from semisync.errors import BadInput
 from semisync.files import write_bytes
 
-FORMAT = 2  # of the file
+FORMAT = 3  # of the file
 MOST_VALUES = 250  # of all dividing columns; each takes about 13 MB
 
 Value = Union[int, float, str]  # of a day or a slice
@@ -36,6 +38,32 @@ class Kind(NamedTuple):
         return tuple(dict.fromkeys([*self.slices, *([self.day] if self.day else [])]))
 
 
+class Source(NamedTuple):
+    """What was counted, as far as it is known."""
+
+    columns: Mapping[str, str] = {}  # names by role
+    files: Tuple[Tuple[Mapping[str, Any], ...], ...] = ()  # of each data set; FileIdentity.to_json
+
+    def shared(self, other: "Source") -> Optional[str]:
+        """A file of which both have counted rows; None where no row can be in both.
+
+        A joined row is of a file of either data set, so both data sets must share one.
+        """
+        shared = []
+        for ours, theirs in zip(self.files, other.files):
+            known = {file["sha256"] for file in ours}
+            again = [file["path"] for file in theirs if file["sha256"] in known]
+            if not again:
+                return None
+            shared += again
+        return shared[0] if shared else None
+
+    def joined_by(self, other: "Source") -> "Source":
+        """The files of both."""
+        pairs = itertools.zip_longest(self.files, other.files, fillvalue=())
+        return self._replace(files=tuple((*ours, *theirs) for ours, theirs in pairs))
+
+
 class Division(NamedTuple):
     """One column that divides the rows: row i has the value values[codes[i]]."""
 
@@ -48,6 +76,7 @@ class Counts:
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
+        self.source = Source()
         self.whole = Summary(kind.weighted)
         self.within: Dict[str, Dict[Value, Summary]] = {name: {} for name in kind.columns}
 
@@ -71,6 +100,7 @@ class Counts:
 
     def merge(self, other: "Counts") -> None:
         """Adds another part's rows; `kind` must be the same."""
+        self.source = self.source.joined_by(other.source)
         self.whole.merge(other.whole)
         for name, of_values in other.within.items():
             for value, summary in of_values.items():
@@ -79,7 +109,8 @@ class Counts:
     def save(self, path: str) -> None:
         """Writes the bins in use to a file, whole or not at all."""
         values = {name: list(of_values) for name, of_values in self.within.items()}
-        header = {"format": FORMAT, **self.kind._asdict(), "values": values}
+        source = self.source._asdict()
+        header = {"format": FORMAT, **self.kind._asdict(), "values": values, "source": source}
         arrays: Dict[str, Any] = {
             f"{i}/{name}": array
             for i, summary in enumerate(self._summaries())
@@ -96,13 +127,19 @@ class Counts:
 
         Raises: BadInput for a file that is not there, damaged, or not such counts.
         """
+        if not os.path.isfile(path):
+            raise BadInput(f"there is no file {path}")
         try:
             with np.load(path, allow_pickle=False) as data:
+                if data.zip.testzip() is not None:
+                    raise ValueError("a checksum does not match")
                 held: Dict[str, np.ndarray] = {name: data[name] for name in data.files}
             header = json.loads(str(held.get("header", '{"format": 1}')))
             if header["format"] != FORMAT:
                 raise BadInput(f"it has format {header['format']}, but {FORMAT} is expected")
             found = cls(Kind(header["weighted"], header["day"], tuple(header["slices"])))
+            files = tuple(tuple(of_one) for of_one in header["source"]["files"])
+            found.source = Source(header["source"]["columns"], files)
             for name, values in header["values"].items():
                 for value in values:
                     found._of(name, value)
@@ -110,16 +147,7 @@ class Counts:
                 summary.merge(Summary.from_arrays(_under(held, f"{i}/"), found.kind.weighted))
         except BadInput as error:
             raise BadInput(f"{path} is of no use: {error}; make it again") from error
-        except (
-            OSError,
-            AttributeError,
-            EOFError,
-            IndexError,
-            KeyError,
-            TypeError,
-            ValueError,
-            zipfile.BadZipFile,
-        ) as error:
+        except Exception as error:  # damage shows as a dozen kinds, of numpy, zipfile and zlib
             reason = " ".join(str(error).split())[:200]
             raise BadInput(
                 f"{path} is not a partial result of semisync parity, or is damaged: {reason}"
@@ -150,6 +178,7 @@ def load_all(paths: Sequence[str]) -> Counts:
     Raises: BadInput as `Counts.load`, and for parts that do not fit together.
     """
     whole = Counts.load(paths[0])
+    sources = {paths[0]: whole.source}
     for path in paths[1:]:
         part = Counts.load(path)
         if part.kind != whole.kind:
@@ -157,6 +186,19 @@ def load_all(paths: Sequence[str]) -> Counts:
                 f"{path} was made with {_options(part.kind)}, {paths[0]} with "
                 f"{_options(whole.kind)}; parts must be made alike"
             )
+        if part.source.columns != whole.source.columns:
+            raise BadInput(
+                f"{path} counts the columns {_columns_of(part)}, {paths[0]} "
+                f"{_columns_of(whole)}; parts must be made alike"
+            )
+        for earlier, source in sources.items():
+            again = source.shared(part.source)
+            if again is not None:
+                raise BadInput(
+                    f"{path} counts {again}, which {earlier} has counted; a row counted twice "
+                    "makes the interval too narrow, so merge each file's rows once"
+                )
+        sources[path] = part.source
         whole.merge(part)
     return whole
 
@@ -176,3 +218,7 @@ def _options(kind: Kind) -> str:
     given += [f"--day {kind.day}"] if kind.day else []
     given += [f"--slice {' '.join(kind.slices)}"] if kind.slices else []
     return ", ".join(given) or "neither --weight, --day nor --slice"
+
+
+def _columns_of(counts: Counts) -> str:
+    return ", ".join(f"{role} {name!r}" for role, name in counts.source.columns.items())

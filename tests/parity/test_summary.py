@@ -161,6 +161,23 @@ def test_a_damaged_part_is_refused(tmp_path, damage):
         Counts.load(str(path))
 
 
+def test_no_flipped_byte_of_a_part_ends_in_a_traceback_or_in_other_counts(tmp_path):
+    path = tmp_path / "a.part"
+    part = Counts(Kind())
+    part.add(Rows(*sample(rows=20)), {})
+    part.save(str(path))
+    whole, refused = path.read_bytes(), 0
+    for place in range(0, len(whole), 17):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x5A]) + whole[place + 1 :])
+        try:
+            found = Counts.load(str(path)).whole
+        except BadInput as error:
+            refused += "a.part is not a partial result" in str(error)
+        else:  # a time stamp, say
+            assert (found.rows_by_bin == part.whole.rows_by_bin).all()
+    assert refused > len(whole) / 17 / 2
+
+
 def test_a_bound_too_wide_for_the_margin_gives_no_verdict():
     columns = sample(rows=400_000, noise=1e-4)
     assert compare_summary(counted(*columns), 5e-3).verdict == "EQUIVALENT"
