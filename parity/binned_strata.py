@@ -92,14 +92,15 @@ def _parts(
 
 
 def _compared(
-    part: Part, estimate: Estimate, margin: float, by_group: Optional[Tuple[float, int]]
+    part: Part, estimate: Estimate, margin: float, by_group: Optional[Tuple[Optional[float], int]]
 ) -> Part:
-    """The part with its figures; the p-value is of a difference that the bound cannot explain."""
+    """The part with its figures."""
     error, observations = estimate.errors()[0], estimate.rarer
     if by_group is not None:
-        error, observations = by_group[0], min(observations, by_group[1])
+        if by_group[0] is not None:
+            error = by_group[0]
+        observations = min(observations, by_group[1])
     interval = estimate.interval(error, observations)
-    surely = max(0.0, abs(estimate.delta) - estimate.bound)
     return part._replace(
         baseline_auc=estimate.aucs[0],
         candidate_auc=estimate.aucs[1],
@@ -107,5 +108,5 @@ def _compared(
         standard_error=error,
         interval=interval,
         verdict=settled(interval, estimate.bound, margin),
-        p=math.erfc(surely / error / math.sqrt(2)) if error else float(surely == 0),
+        p=estimate.p(error, observations),
     )

@@ -77,14 +77,15 @@ def _refuse_missing(values: pa.ChunkedArray, column: Column) -> None:
 
 
 def _parsed(values: pa.ChunkedArray, column: Column) -> np.ndarray:
-    words = pc.utf8_lower(pc.utf8_trim_whitespace(values))
+    given = pc.utf8_trim_whitespace(values)
+    words = pc.utf8_lower(given)
     truths = pc.index_in(words, value_set=pa.array(["false", "true"], words.type))
     if not truths.null_count:
         return truths.to_numpy()
     try:
         return words.cast(pa.float64()).to_numpy()
     except pa.ArrowInvalid as error:
-        for index, word in enumerate(words.to_pylist()):
+        for index, word in enumerate(given.to_pylist()):
             try:
                 float(word)
             except ValueError:

@@ -12,6 +12,7 @@ input or usage.
 import argparse
 import dataclasses
 import datetime
+import os
 import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -113,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
     if args.print_schema:
         print(schema_text(), end="")
         return 0
-    _refuse_missing(args)
+    _check(args)
     for path in (args.baseline_model, args.candidate_model):
         if path is not None:
             check_source(path)
@@ -266,8 +267,12 @@ def _outgrows_memory(args: argparse.Namespace) -> bool:
     return needed > args.memory * 1e9
 
 
-def _refuse_missing(args: argparse.Namespace) -> None:
-    """Which arguments are needed depends on whether rows or parts are compared."""
+def _check(args: argparse.Namespace) -> None:
+    """Refuses numbers without meaning, and what is missing to compare rows, or parts."""
+    if args.worst < 0:
+        raise UsageError(f"--worst is {args.worst}; a number of rows, 0 or more, is expected")
+    if not args.memory >= 0:
+        raise UsageError(f"--memory is {args.memory:g}; gigabytes, 0 or more, are expected")
     for option, value in (("--group", args.group), ("--worst", args.worst)):
         if value and (args.partial or args.merge):
             raise UsageError(
@@ -354,6 +359,15 @@ def _column_names(args: argparse.Namespace) -> Dict[str, Any]:
     elif args.key is None:
         raise UsageError(
             "two files need --key, a column whose value names the same row in both files"
+        )
+    elif (
+        args.baseline_runs is None
+        and score in (None, args.baseline_score)
+        and os.path.realpath(args.baseline) == os.path.realpath(args.candidate)
+    ):
+        raise UsageError(
+            f"both models' scores would be column {args.baseline_score!r} of {args.baseline}, "
+            "which equals itself; name the candidate's file or --candidate-score"
         )
     return {
         "label": args.label,

@@ -9,7 +9,6 @@ The standard error covers the choice of the rows, not the training: two runs of 
 as well, and one run of each cannot show by how much.
 """
 
-import math
 from typing import Any, Optional, Tuple
 
 import numpy as np
@@ -28,16 +27,16 @@ from parity.equivalence import (
     unmoved_interval,
 )
 from parity.grouped import grouped_auc
-from parity.ordering import tie_groups
 from parity.ranking import Ranking, rank
 from parity.result import Comparison, Side
 from parity.rows import Rows, checked_rows
 from parity.tf1_auc import thresholded_auc
+from parity.unmoved import unmoved
 from parity.variance import Spread, spread
 from semisync.errors import BadInput, UsageError
 
+_LEAST_MARGIN = 1e-9  # it takes 5e4 rows of each class, and all of them ranked alike
 FEW = 40  # the standard error from fewer rows of a class, or clusters, is itself rough
-_ROUNDING = 1e-14  # placement differences that differ at all do so by 1 / (2 rows) or more
 
 
 def compare(
@@ -54,7 +53,7 @@ def compare(
         labels: (n,) 0 or 1; at least two rows of each.
         baseline: (n,) finite scores of the model to match, the higher the likelier a 1.
         candidate: (n,) finite scores of the model in question, for the same rows.
-        margin: the largest difference in AUC that does not matter, above 0.
+        margin: the largest difference in AUC that does not matter, from 1e-9 to below 1.
         clusters: (n,) what rows share that vary together, such as the user; numbers or strings.
         weights: (n,) sample weights >= 0; rows of weight 0 are left out.
 
@@ -106,9 +105,12 @@ def compare_rows(rows: Rows, margin: float) -> Comparison:
 
 
 def check_margin(margin: float) -> None:
-    """Refuses a margin that is not a number above 0."""
-    if not (math.isfinite(margin) and margin > 0):
-        raise UsageError(f"the margin is {margin}; a number above 0 is expected, such as 0.0005")
+    """Refuses a margin that any two models keep, and one that no sample of rows could resolve."""
+    if not _LEAST_MARGIN <= margin < 1:
+        raise UsageError(
+            f"the margin is {margin}; a difference in AUC is expected, at least {_LEAST_MARGIN:g} "
+            "and below 1, such as 0.0005"
+        )
 
 
 class _Model:
@@ -120,11 +122,6 @@ class _Model:
         self.auc = self._ranking.area()
         self.placements = self._ranking.placements()
         self.losses = losses(rows.positive, scores)
-
-    def farthest_move(self, other: "_Model") -> float:
-        """By how many rows the mid-rank of some row differs at most; 0 if both rank all alike."""
-        mine, theirs = (tie_groups(model._scores).mid_ranks() for model in (self, other))
-        return float(np.abs(mine - theirs).max())
 
     def side(self) -> Side:
         """The figures to report."""
@@ -178,14 +175,10 @@ def _interval(
     delta = new.auc - old.auc
     interval = normal_interval(delta, found.standard_error)
     notes = []
-    if _shows_no_spread(moved, found):
-        ranks = old.farthest_move(new)
-        reach = 1.0
-        if float(np.ptp(moved)) <= _ROUNDING:
-            # A row of the rarer class passes at most 2 `ranks` rows of the other.
-            reach = min(1.0, 2 * ranks / (len(moved) - old.rows.rarer))
-        interval = unmoved_interval(delta, observations, reach)
-        if ranks:
+    still = unmoved(old.rows, moved, found)
+    if still is not None:
+        interval = unmoved_interval(delta, observations, still.reach)
+        if still.ranks:
             notes.append(
                 "The standard error is 0 although the models rank differently; the interval is "
                 f"the rule of three's for {observations:,} observations (rows of the rarer class, "
@@ -210,10 +203,3 @@ def notes_on_few(observations: int, margin: float) -> Tuple[str, ...]:
             f"this margin takes {observations_to_resolve(margin)} or more."
         )
     return tuple(notes)
-
-
-def _shows_no_spread(moved: np.ndarray, found: Spread) -> bool:
-    """Whether the rows' differences, or the clusters' sums of them, vary by rounding alone."""
-    if float(np.ptp(moved)) <= _ROUNDING:
-        return True
-    return found.clustered is not None and found.clustered <= 1e-9 * found.independent

@@ -16,7 +16,7 @@ import numpy as np
 
 from parity.rows import Rows
 from parity.summary import Summary
-from semisync.errors import BadInput
+from semisync.errors import BadInput, UsageError
 from semisync.files import write_bytes
 
 FORMAT = 3  # of the file
@@ -107,7 +107,10 @@ class Counts:
                 self._of(name, value).merge(summary)
 
     def save(self, path: str) -> None:
-        """Writes the bins in use to a file, whole or not at all."""
+        """Writes the bins in use to a file, whole or not at all.
+
+        Raises: UsageError where it cannot be written.
+        """
         values = {name: list(of_values) for name, of_values in self.within.items()}
         source = self.source._asdict()
         header = {"format": FORMAT, **self.kind._asdict(), "values": values, "source": source}
@@ -118,8 +121,11 @@ class Counts:
         }
         buffer = io.BytesIO()
         np.savez_compressed(buffer, header=np.array(json.dumps(header)), **arrays)
-        pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, buffer.getvalue())
+        try:
+            pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(path, buffer.getvalue())
+        except OSError as error:
+            raise UsageError(f"{path} cannot be written: {error.strerror}") from error
 
     @classmethod
     def load(cls, path: str) -> "Counts":

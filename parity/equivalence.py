@@ -58,6 +58,24 @@ def unmoved_interval(delta: float, observations: int, reach: float) -> Interval:
     return Interval(delta - half, delta + half)
 
 
+def normal_p(delta: float, standard_error: float, observations: int) -> float:
+    """The two-sided p-value of no difference; 1 of a single cluster, whose error nobody knows."""
+    if observations == 1:
+        return 1.0
+    return math.erfc(abs(delta) / standard_error / math.sqrt(2))
+
+
+def unmoved_p(delta: float, observations: int, reach: float) -> float:
+    """The two-sided p-value of no difference where every row sees the same one.
+
+    Without one a share of |delta| / (reach + |delta|) differs from the rest, which so many
+    observations miss with probability (1 - share)^observations. Arguments: of `unmoved_interval`.
+    """
+    if not reach:  # ranked alike; what there is of a delta is rounding
+        return 1.0
+    return min(1.0, 2 * (reach / (reach + abs(delta))) ** observations)
+
+
 def resolution(observations: int) -> float:
     """The narrowest half-width that a sample can vouch for, whatever it shows.
 

@@ -13,9 +13,18 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from parity.bins import COARSE_BITS
-from parity.equivalence import Interval, at_least, normal_interval, resolution
+from parity.equivalence import (
+    Interval,
+    at_least,
+    normal_interval,
+    normal_p,
+    resolution,
+    unmoved_interval,
+    unmoved_p,
+)
 from parity.ranking import Ranking
 from parity.summary import Summary
+from parity.unmoved import ROUNDING
 
 
 class Model(NamedTuple):
@@ -68,8 +77,21 @@ class Estimate:
     def interval(self, error: float, observations: int) -> Interval:
         """The 90 % interval of the difference, with the bound added on either side."""
         low, high = normal_interval(self.delta, error)
+        if self._unmoved(error):
+            low, high = unmoved_interval(self.delta, observations, 1.0)
         widened = Interval(low - self.bound, high + self.bound)
         return at_least(widened, self.delta, resolution(observations))
+
+    def p(self, error: float, observations: int) -> float:
+        """The p-value of a difference that the bound cannot explain."""
+        surely = max(0.0, abs(self.delta) - self.bound)
+        if self._unmoved(error):
+            return unmoved_p(surely, observations, 1.0)
+        return normal_p(surely, error, observations) if error else 1.0
+
+    def _unmoved(self, error: float) -> bool:
+        """Whether all rows see the same difference, and not none (parity.unmoved)."""
+        return error <= ROUNDING < abs(self.delta)
 
     def placements(self, bits: int) -> List[Placements]:
         """Of either model, by bins of 2^bits."""

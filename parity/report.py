@@ -5,10 +5,11 @@
 3. report.json is strict JSON, `Comparison.to_json()` with "title" and "provenance" added; its
    schema is report.schema.json (parity.schema).
 4. report.xml (parity.junit) and report.md (parity.markdown) say the same to a CI.
-5. Each file is written beside its place and moved there when whole, the JSON last, so a program
-   that finds a new report.json finds the others new as well.
+5. All are written beside their places and moved there when all are whole, the JSON last, so a
+   program that finds a new report.json finds the others new as well.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -23,7 +24,7 @@ from parity.sections.markup import escaped
 from parity.sections.provenance import provenance_section
 from parity.sections.verdict import verdict_section
 from semisync.errors import UsageError
-from semisync.files import write_bytes
+from semisync.files import replacing
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -86,8 +87,10 @@ def write_report(
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for file, text in zip(files, texts):
-            write_bytes(file, text.encode("utf-8", errors="replace"))  # for names that are not text
+        with contextlib.ExitStack() as moves:  # the last one entered is the first to be moved
+            for file, text in reversed(tuple(zip(files, texts))):
+                beside = moves.enter_context(replacing(file))
+                beside.write_bytes(text.encode("utf-8", errors="replace"))  # for names not in text
     except OSError as error:
         raise UsageError(f"the report cannot be written to {folder}: {error.strerror}") from error
     return files

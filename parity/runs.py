@@ -125,7 +125,7 @@ def compare_runs(
         design_effect=by_rows.design_effect,
         rows_to_settle=None,
         training=noise,
-        notes=_notes(noise, verdict, margin),
+        notes=(*_notes_on_copies(baselines, candidates), *_notes(noise, verdict, margin)),
     )
 
 
@@ -210,6 +210,16 @@ def _control(aucs: np.ndarray, margin: float) -> Optional[Control]:
         return None
     beyond = sum(gap > margin for gap in gaps)
     return Control(len(gaps), float(np.mean(gaps)), max(gaps), beyond)
+
+
+def _notes_on_copies(*sides: Sequence[Any]) -> Tuple[str, ...]:
+    """Of either side that has a run twice."""
+    return tuple(
+        f"Two of the {name}'s runs have the same scores: one run given twice makes the seeds look "
+        "more alike than they are."
+        for name, runs in zip(("baseline", "candidate"), sides)
+        if any(np.array_equal(one, other) for one, other in itertools.combinations(runs, 2))
+    )
 
 
 def _notes(noise: TrainingNoise, verdict: Verdict, margin: float) -> Tuple[str, ...]:

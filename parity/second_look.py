@@ -121,10 +121,13 @@ class Looks:
             gaucs,
         )
 
-    def part(self, name: str, value: Value) -> Optional[Tuple[float, int]]:
-        """The difference's standard error within a day or slice, and its groups, if several."""
+    def part(self, name: str, value: Value) -> Optional[Tuple[Optional[float], int]]:
+        """Within a day or slice the difference's standard error, None of a single group, and its
+        groups; None where it has no difference."""
         sums = self._of_parts.get((name, value))
-        return None if sums is None or sums.count < 2 else (sums.error(0, 1), sums.count)
+        if sums is None:
+            return None
+        return (sums.error(0, 1) if sums.count > 1 else None), sums.count
 
     def error_of_mean_day(self) -> float:
         """Of the mean of the days' differences; a group may come on several days."""

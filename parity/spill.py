@@ -32,7 +32,7 @@ class Buckets:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._close()
+        self._writers = []  # unfinished where there was an error, which closing them would hide
         self._folder.cleanup()
 
     def add(self, table: pa.Table, by: str) -> None:
@@ -54,13 +54,13 @@ class Buckets:
         except (pa.ArrowException, ValueError) as error:
             raise BadInput(f"the files do not have the same columns and types: {error}") from error
         except OSError as error:
-            raise BadInput(
-                f"temporary files cannot be written to {self._folder.name}: {error.strerror}; set "
-                "TMPDIR to a folder with more room"
-            ) from error
+            raise self._no_room(error) from error
 
     def tables(self) -> Iterator[pa.Table]:
-        """Each bucket's rows, in the order in which they came; nothing can be added after."""
+        """Each bucket's rows, in the order in which they came; nothing can be added after.
+
+        Raises: BadInput where the disk is full.
+        """
         self._close()
         for i in _ALL if self._schema else ():
             with pa.ipc.open_stream(self._path(i)) as stream:
@@ -70,9 +70,18 @@ class Buckets:
         return os.path.join(self._folder.name, str(bucket))
 
     def _close(self) -> None:
-        for writer in self._writers:
-            writer.close()
+        try:
+            for writer in self._writers:
+                writer.close()
+        except OSError as error:
+            raise self._no_room(error) from error
         self._writers = []
+
+    def _no_room(self, error: OSError) -> BadInput:
+        return BadInput(
+            f"temporary files cannot be written to {self._folder.name}: {error.strerror}; set "
+            "TMPDIR to a folder with more room"
+        )
 
 
 _ALL = range(BUCKETS)

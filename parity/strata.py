@@ -26,11 +26,15 @@ from parity.equivalence import (
     at_least,
     judge,
     normal_interval,
+    normal_p,
     resolution,
+    unmoved_interval,
+    unmoved_p,
 )
 from parity.ranking import rank
 from parity.rows import Rows, checked_rows
 from parity.student import two_sided
+from parity.unmoved import unmoved
 from parity.variance import spread
 from semisync.errors import BadInput
 
@@ -187,9 +191,17 @@ def _part(
         distinct = int(clusters.max()) + 1
         observations = min(observations, distinct)
         clusters = clusters if distinct > 1 else None
-    error = spread(moved, delta, rows.positive, rows.weights, clusters).standard_error
-    interval = at_least(normal_interval(delta, error), delta, resolution(observations))
-    p = math.erfc(abs(delta) / error / math.sqrt(2)) if error else float(delta == 0)
+    found = spread(moved, delta, rows.positive, rows.weights, clusters)
+    still = unmoved(rows, moved, found)
+    if still is None:
+        error = found.standard_error
+        interval = normal_interval(delta, error)
+        p = normal_p(delta, error, observations)
+    else:
+        error = 0.0
+        interval = unmoved_interval(delta, observations, still.reach)
+        p = unmoved_p(delta, observations, still.reach)
+    interval = at_least(interval, delta, resolution(observations))
     part = Part(name, count, positives, *aucs, delta, error, interval, judge(interval, margin), p)
 
     weight = np.ones(count) if rows.weights is None else rows.weights

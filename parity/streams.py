@@ -17,7 +17,15 @@ from parity.checks import Column, check_label_values, check_scores, check_weight
 from parity.columns import to_names, to_numbers
 from parity.readers import ColumnNames
 from parity.rows import Rows
-from parity.tables import chosen, explained, files_of, header, kind_of, read_columns
+from parity.tables import (
+    chosen,
+    explained,
+    files_of,
+    header,
+    kind_of,
+    read_columns,
+    text_options,
+)
 from parity.tfrecord import tfrecord_tables
 from semisync.errors import BadInput
 
@@ -184,7 +192,7 @@ def _text(
             path,
             read_options=pyarrow.csv.ReadOptions(block_size=1 << 24),
             parse_options=pyarrow.csv.ParseOptions(delimiter=separator),
-            convert_options=pyarrow.csv.ConvertOptions(include_columns=wanted, column_types=types),
+            convert_options=text_options(wanted, types),
         )
 
     texts = dict.fromkeys(names, pa.string())

@@ -219,10 +219,12 @@ def _parse(
         path,
         read_options=pyarrow.csv.ReadOptions(use_threads=threads),
         parse_options=pyarrow.csv.ParseOptions(delimiter=separator),
-        convert_options=pyarrow.csv.ConvertOptions(
-            include_columns=wanted,
-            column_types=types,
-            null_values=[""],
-            strings_can_be_null=True,
-        ),
+        convert_options=text_options(wanted, types),
+    )
+
+
+def text_options(wanted: Sequence[str], types: Dict[str, Any]) -> pyarrow.csv.ConvertOptions:
+    """Columns and their types; an empty field alone is missing, in columns of names as well."""
+    return pyarrow.csv.ConvertOptions(
+        include_columns=wanted, column_types=types, null_values=[""], strings_can_be_null=True
     )

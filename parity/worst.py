@@ -11,6 +11,7 @@ import numpy as np
 
 from parity.ranking import rank
 from parity.rows import checked_rows
+from semisync.errors import UsageError
 
 
 class WorstRow(NamedTuple):
@@ -31,7 +32,11 @@ def worst_rows(
     Args:
         labels, baseline, candidate, weights: as for `parity.compare`.
         count: how many rows at most; rows that pull the other way are never among them.
+
+    Raises: BadInput as `parity.compare`; UsageError for a count below 0.
     """
+    if count < 0:
+        raise UsageError(f"the count of rows is {count}; 0 or more is expected")
     rows = checked_rows(labels, baseline, candidate, None, weights)
     positive = rows.positive
     old, new = (rank(scores, positive, rows.weights) for scores in (rows.baseline, rows.candidate))

@@ -1,6 +1,7 @@
 """More rows than memory: what is found in blocks is what is found at once, within the bound."""
 
 import json
+import resource
 
 import numpy as np
 import pyarrow as pa
@@ -161,6 +162,34 @@ def test_a_single_group_has_no_standard_error(sample):
     sole.user = np.zeros(500, int)
     with pytest.raises(BadInput, match="all rows are in one group"):
         compare_blocks(sole.blocks(grouped=True), Kind(), 5e-4, grouped=True)
+
+
+def test_a_slice_of_a_single_group_shows_nothing():
+    sample = Sample(rows=4000)
+    sample.new = sample.old**3 + sample.labels * sample.old * (sample.country == "at")
+    sample.user[sample.country == "at"] = 9999
+    blocks = sample.blocks(grouped=True, names=("country",))
+    counted = compare_blocks(blocks, Kind(slices=("country",)), 5e-4, grouped=True).slices[0][1]
+    exact = parity.compare_slices(*sample.columns(), sample.country, 5e-4, sample.user)
+    for sole in (counted[0], exact[0]):
+        assert (sole.name, sole.verdict, sole.p) == ("at", "INCONCLUSIVE", 1)
+        assert sole.delta > 10 * sole.standard_error > 0
+    alone = parity.compare_slices(*sample.columns(), sample.country, 5e-4)
+    assert alone[0].differs and alone[0].verdict == "NOT_EQUIVALENT"
+
+
+def test_temporary_files_without_room_are_named_and_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+    rows = pa.table({"key": np.arange(100_000)})
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 12, unlimited[1]))
+        full = pytest.raises(BadInput, match=f"cannot be written to {tmp_path}.*set TMPDIR")
+        with full, Buckets() as buckets:
+            buckets.add(rows, "key")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+    assert not list(tmp_path.iterdir())
 
 
 KEYED = ColumnNames("y", "old", "new", key="id", group="user", weight="w", parts=("day",))

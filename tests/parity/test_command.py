@@ -154,7 +154,14 @@ def test_misses_can_be_allowed(parity_command):
         (["scores.parquet", *COLUMNS, "good", "--allow-misses"], "--allow-misses joins two files"),
         (
             ["scores.parquet", *COLUMNS, "good", "--margin", "0"],
-            "the margin is 0.0; a number above",
+            "the margin is 0.0; a difference in AUC is expected",
+        ),
+        (["scores.parquet", *COLUMNS, "good", "--worst", "-3"], "--worst is -3; a number of rows"),
+        (["scores.parquet", *COLUMNS, "good", "--memory", "-1"], "--memory is -1; gigabytes, 0"),
+        (["scores.parquet", *COLUMNS, "good", "--memory", "nan"], "--memory is nan; gigabytes, 0"),
+        (
+            ["old.parquet", "./old.parquet", *COLUMNS, "old", "--key", "id"],
+            "both models' scores would be column 'old' of old.parquet, which equals itself",
         ),
         (["scores.parquet", *COLUMNS, "good", "--margin", "x"], "argument --margin: invalid float"),
         (["scores.parquet", "--label", "y"], "arguments are required: --baseline-score"),

@@ -27,9 +27,9 @@ def test_the_interval_decides(low, high, verdict):
     assert judge(Interval(low, high), 1.0) == verdict
 
 
-@pytest.mark.parametrize("margin", [0, -1e-3, float("nan"), float("inf")])
-def test_a_margin_is_above_zero(margin):
-    with pytest.raises(UsageError, match="a number above 0 is expected"):
+@pytest.mark.parametrize("margin", [0, -1e-3, 1e-300, 1, 50, float("nan"), float("inf")])
+def test_a_margin_is_a_difference_that_two_models_can_have(margin):
+    with pytest.raises(UsageError, match="at least 1e-09 and below 1, such as 0.0005"):
         parity.compare([0, 0, 1, 1], [1, 2, 3, 4], [1, 2, 3, 4], margin=margin)
 
 

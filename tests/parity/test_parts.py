@@ -83,3 +83,12 @@ def test_a_part_remembers_its_source(tmp_path):
 def test_a_part_that_is_not_there_is_named(made):
     code, error = made("--merge", "nowhere.part", "--out", "report")
     assert (code, error) == (3, "semisync parity: there is no file nowhere.part\n")
+
+
+def test_a_part_that_cannot_be_put_in_its_place_leaves_nothing(made, tmp_path):
+    (tmp_path / "folder").mkdir()
+    before = sorted(tmp_path.iterdir())
+    columns = ["--label", "y", "--baseline-score", "a", "--candidate-score", "b"]
+    code, error = made("mon.parquet", *columns, "--partial", "folder")
+    assert (code, error) == (3, "semisync parity: folder cannot be written: Is a directory\n")
+    assert sorted(tmp_path.iterdir()) == before

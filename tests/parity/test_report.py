@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import pathlib
 import re
 import shutil
 import subprocess
@@ -174,6 +175,23 @@ def test_an_interrupted_write_leaves_the_last_report_whole(tmp_path, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", disk_full)
+    with pytest.raises(UsageError, match="No space left on device"):
+        parity.write_report(CASES["INCONCLUSIVE"], tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == NAMES
+    assert [path.read_bytes() for path in sorted(tmp_path.iterdir())] == before
+
+
+def test_no_file_of_a_report_is_replaced_where_one_cannot_be_written(tmp_path, monkeypatch):
+    parity.write_report(CASES["EQUIVALENT"], tmp_path)
+    before = [path.read_bytes() for path in sorted(tmp_path.iterdir())]
+    write = pathlib.Path.write_bytes
+
+    def room_for_small_files(path, data):
+        if len(data) > 10_000:
+            raise OSError(28, "No space left on device")
+        return write(path, data)
+
+    monkeypatch.setattr(pathlib.Path, "write_bytes", room_for_small_files)
     with pytest.raises(UsageError, match="No space left on device"):
         parity.write_report(CASES["INCONCLUSIVE"], tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == NAMES

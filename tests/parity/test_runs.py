@@ -53,6 +53,10 @@ def test_runs_that_are_alike_leave_the_error_of_the_rows():
     assert twice.training.standard_error_seeds == 0
     assert twice.standard_error == pytest.approx(once.standard_error)
     assert twice.training.standard_error_rows == pytest.approx(once.standard_error)
+    assert "Two of the baseline's runs have the same scores" in twice.notes[0]
+    assert "Two of the candidate's runs" in twice.notes[1]
+    others = parity.compare_runs(labels, [old, new], [new])
+    assert not any("the same scores" in note for note in others.notes)
 
 
 def test_pipelines_a_margin_apart_pass_at_most_one_time_in_twenty():

@@ -9,6 +9,9 @@ import pytest
 from scipy import stats
 
 import parity
+from parity.beyond_memory import compare_counts
+from parity.counts import Counts, Division, Kind
+from parity.rows import Rows
 from parity.strata import Part, drift, with_q
 from semisync.cli import main
 from semisync.errors import BadInput
@@ -53,6 +56,33 @@ def test_a_hunt_finds_the_slice_that_differs():
     new = np.where(part == 4, new + np.random.default_rng(2).normal(size=20_000), new)
     found = parity.compare_slices(labels, old, new, part)
     assert [slice_.name for slice_ in found if slice_.differs] == ["4"]
+
+
+def in_memory(columns, slices):
+    return parity.compare_slices(*columns, slices)
+
+
+def in_histograms(columns, slices):
+    counts = Counts(Kind(slices=("s",)))
+    values, codes = np.unique(slices, return_inverse=True)
+    counts.add(Rows(*columns), {"s": Division(values.tolist(), codes)})
+    return compare_counts(counts, 5e-4).slices[0][1]
+
+
+@pytest.mark.parametrize("compared", [in_memory, in_histograms])
+def test_a_hunt_does_not_point_out_few_rows_that_all_see_one_difference(compared):
+    """Two positives above two negatives, and below them: a difference of 1, an error of 0."""
+    labels = np.tile([True, True, False, False], 3)
+    old = np.array([3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2], float)
+    new = np.array([1, 2, 3, 4, 3, 4, 1, 2, 1.1, 3, 2, 1], float)
+    wrong, alike, mixed = compared((labels, old, new), np.repeat(["a", "b", "c"], 4))
+    assert (wrong.delta, wrong.standard_error) == (-1, 0)
+    assert wrong.p == pytest.approx(2 * 0.5**2)  # 50 % see no such thing: missed by two rows
+    assert wrong.verdict == "INCONCLUSIVE"
+    assert (alike.delta, alike.p) == (0, 1)
+    assert mixed.standard_error > 0
+    alone = parity.compare(labels[:4], old[:4], new[:4])
+    assert (wrong.verdict, wrong.interval) == (alone.verdict, alone.interval)
 
 
 def test_mean_over_days_and_its_error():

@@ -218,6 +218,26 @@ def test_a_bad_value_is_named_by_its_row_in_its_file(
         summarize(str(tmp_path / "d"))
 
 
+@pytest.mark.parametrize(
+    ("field", "sentence"),
+    [
+        ("p,nan,1", "column 'b' in row 2 is nan; a score must be finite"),
+        ("p,NA,1", "column 'b' in row 2 is 'NA', not a number"),
+        (",0.1,1", "column 'site' in row 2 is empty"),
+    ],
+)
+@pytest.mark.parametrize("memory", ["4", "0"])
+def test_a_text_file_in_batches_is_refused_in_the_words_of_one_in_memory(
+    tmp_path, capsys, memory, field, sentence
+):
+    path = tmp_path / "a.csv"
+    path.write_text(f"site,b,y\nNA,0.3,0\n{field}\nnull,0.4,0\nq,0.5,1\n")
+    columns = ["--label", "y", "--baseline-score", "y", "--candidate-score", "b"]
+    more = ["--slice", "site", "--memory", memory, "--out", str(tmp_path / "out")]
+    assert main(["parity", str(path), *columns, *more]) == 3
+    assert f"a.csv: {sentence}" in capsys.readouterr().err
+
+
 def test_partial_results_merge_on_the_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     labels, old, new = sample(rows=100_000, noise=0.001)
