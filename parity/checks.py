@@ -1,8 +1,10 @@
 """What labels, scores, weights and clusters must be before anything is computed from them.
 
 1. Labels are 0 or 1 (bool, integer or float), and both occur.
-2. Scores are finite. They need not be probabilities.
-3. Weights are finite and not negative, and neither class weighs nothing.
+2. Scores are finite, and so is the difference of two that are compared. They need not be
+   probabilities.
+3. Weights are 0 or above it, and neither class weighs nothing. The others are within 1e100 of 1
+   either way, so that no product or square of them leaves double precision.
 4. Clusters are names or numbers; none is missing.
 
 Each check returns the array in the dtype that the computation uses and raises BadInput with a
@@ -14,6 +16,9 @@ from typing import Any, NamedTuple, Optional, Tuple
 import numpy as np
 
 from semisync.errors import BadInput
+
+_LARGEST_SCORE = 1e300
+_LARGEST_WEIGHT = 1e100
 
 
 class Column(NamedTuple):
@@ -75,6 +80,16 @@ def check_scores(values: Any, column: Column) -> np.ndarray:
     return scores
 
 
+def check_differences(scores: np.ndarray, column: Column) -> None:
+    """Refuses checked scores so large that the difference of two need not be finite."""
+    if max(-float(scores.min()), float(scores.max())) > _LARGEST_SCORE:
+        index = int((np.abs(scores) > _LARGEST_SCORE).argmax())
+        raise BadInput(
+            f"{column.at(index)} is {scores[index]}; scores to compare are expected to lie within "
+            f"+-{_LARGEST_SCORE:g}"
+        )
+
+
 def check_weights(values: Any, positive: np.ndarray, column: Column) -> np.ndarray:
     """float64 (n,), finite and >= 0, with some weight in each class."""
     weights = check_weight_values(values, column)
@@ -94,6 +109,13 @@ def check_weight_values(values: Any, column: Column) -> np.ndarray:
     if weights.min() < 0:
         index = int((weights < 0).argmax())
         raise BadInput(f"{column.at(index)} is {weights[index]}; a weight must not be negative")
+    extreme = (weights > _LARGEST_WEIGHT) | ((weights < 1 / _LARGEST_WEIGHT) & (weights != 0))
+    if extreme.any():
+        index = int(extreme.argmax())
+        raise BadInput(
+            f"{column.at(index)} is {weights[index]}; a weight must be 0 or between "
+            f"{1 / _LARGEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}"
+        )
     return weights
 
 
@@ -108,10 +130,16 @@ def check_clusters(values: Any, column: Column) -> np.ndarray:
             return (clusters - clusters.dtype.type(low)).astype(np.int64)
     elif clusters.dtype.kind not in "bfUSO":
         raise BadInput(f"{column} holds {clusters.dtype}; clusters must be numbers or strings")
+    return distinct(clusters, column)[1].astype(np.int64)
+
+
+def distinct(names: np.ndarray, column: Column) -> Tuple[np.ndarray, np.ndarray]:
+    """The values that occur, rising, and int (n,): which of them each row has."""
     try:
-        return np.unique(clusters, return_inverse=True)[1].astype(np.int64)
+        values, codes = np.unique(names, return_inverse=True)
     except TypeError as error:
         raise BadInput(f"{column} mixes kinds of values ({error}); use one kind of name") from error
+    return values, codes
 
 
 def check_same_length(first: np.ndarray, values: np.ndarray, column: Column) -> None:
@@ -121,13 +149,19 @@ def check_same_length(first: np.ndarray, values: np.ndarray, column: Column) -> 
 
 
 def _vector(values: Any, column: Column) -> np.ndarray:
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # lists of unequal length in a list
+        raise BadInput(f"{column} is no array of one value a row: {error}") from error
     if array.ndim != 1:
         raise BadInput(
             f"{column} has shape {array.shape}; one value a row is expected (try .ravel())"
         )
     if not array.size:
         raise BadInput(f"{column} has no rows; at least one row of each class is needed")
+    if np.ma.is_masked(values):
+        index = int(np.ma.getmaskarray(values).argmax())
+        raise BadInput(f"{column.at(index)} is masked; every row needs a value")
     return array
 
 

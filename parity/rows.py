@@ -7,6 +7,7 @@ import numpy as np
 from parity.checks import (
     Column,
     check_clusters,
+    check_differences,
     check_labels,
     check_same_length,
     check_scores,
@@ -62,6 +63,7 @@ def checked_rows(
     for values, name in ((baseline, "baseline"), (candidate, "candidate")):
         scores.append(check_scores(values, Column(name)))
         check_same_length(positive, scores[-1], Column(name))
+        check_differences(scores[-1], Column(name))
     codes = weight = None
     if clusters is not None:
         codes = check_clusters(clusters, Column("clusters"))

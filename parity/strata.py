@@ -19,7 +19,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from parity.checks import Column
+from parity.checks import Column, distinct
 from parity.equivalence import (
     Interval,
     Verdict,
@@ -163,12 +163,12 @@ def _parts(
     rows: Rows, names: Any, argument: str, margin: float
 ) -> List[Tuple[Part, Optional[Tuple[np.ndarray, np.ndarray]]]]:
     """Each part with its row numbers and their pulls on its delta; None where it has no delta."""
-    names = rows.aligned(np.asarray(names), Column(argument))
-    distinct, code = np.unique(names, return_inverse=True)
+    column = Column(argument)
+    values, code = distinct(rows.aligned(np.asarray(names), column), column)
     order = np.argsort(code, kind="stable")
-    edges = np.searchsorted(code[order], np.arange(len(distinct) + 1))
+    edges = np.searchsorted(code[order], np.arange(len(values) + 1))
     found = []
-    for i, name in enumerate(distinct.tolist()):
+    for i, name in enumerate(values.tolist()):
         chosen = order[edges[i] : edges[i + 1]]
         found.append(_part(str(name), chosen, rows.take(chosen), margin))
     return found
@@ -188,9 +188,8 @@ def _part(
     observations = rows.rarer
     if clusters is not None:
         clusters = np.unique(clusters, return_inverse=True)[1]
-        distinct = int(clusters.max()) + 1
-        observations = min(observations, distinct)
-        clusters = clusters if distinct > 1 else None
+        observations = min(observations, int(clusters.max()) + 1)
+        clusters = clusters if observations > 1 else None
     found = spread(moved, delta, rows.positive, rows.weights, clusters)
     still = unmoved(rows, moved, found)
     if still is None:

@@ -1,5 +1,7 @@
 """Bad arguments end in BadInput, whose sentence names the argument and the first value at fault."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,10 @@ GOOD = {"labels": [0, 1, 0, 1], "scores": [0.1, 0.2, 0.3, 0.4]}
         ({"weights": [1, -1, 1, 1]}, r"^weights\[1\] is -1.0; .* negative$"),
         ({"weights": [1, 1, 1, np.inf]}, r"^weights\[3\] is inf; a weight must be finite$"),
         ({"weights": [1, 1, 1]}, "^weights has 3 rows, but there are 4 labels$"),
+        ({"scores": np.ma.masked_greater([1, 2, 3, 4], 3)}, r"^scores\[3\] is masked"),
+        ({"scores": [[1], [1, 2], [3], [4]]}, "^scores is no array of one value a row"),
+        ({"weights": [1, 1e-320, 1, 1]}, r"^weights\[1\] is 1e-320; a weight must be 0 or between"),
+        ({"weights": [1, 1, 1, 1e101]}, r"^weights\[3\] is 1e\+101; a weight must be 0 or between"),
         ({"weights": [1, 0, 1, 0]}, "^weights: every row with label 1 has weight 0$"),
     ],
 )
@@ -40,6 +46,7 @@ def test_auc_names_what_is_wrong(changed, sentence):
     ("changed", "sentence"),
     [
         ({"baseline": [0.1, 0.2, 0.3]}, "^baseline has 3 rows, but there are 4 labels$"),
+        ({"candidate": [1, 2, -1e301, 4]}, r"^candidate\[2\] is -1e\+301; .* \+-1e\+300$"),
         ({"candidate": [0.1, 0.2, np.nan, 0.3]}, r"^candidate\[2\] is nan"),
         ({"clusters": [1, 1, 2]}, "^clusters has 3 rows, but there are 4 labels$"),
         ({"clusters": [1.0, 1.0, np.nan, 2.0]}, r"^clusters\[2\] is nan; .* finite$"),
@@ -53,3 +60,33 @@ def test_compare_names_what_is_wrong(changed, sentence):
     good = {"labels": [0, 1, 0, 1], "baseline": [1, 2, 3, 4], "candidate": [1, 2, 4, 3]}
     with pytest.raises(BadInput, match=sentence):
         parity.compare(**{**good, **changed})
+
+
+def test_slices_of_several_kinds_are_refused():
+    names = np.array(["a", None, "b", "b"], object)
+    with pytest.raises(BadInput, match="^slices mixes kinds of values"):
+        parity.compare_slices([0, 1, 0, 1], [1, 2, 3, 4], [1, 2, 4, 3], names)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("factor", [1e-100, 1e100])
+def test_the_most_extreme_weights_change_nothing(factor):
+    rng = np.random.default_rng(0)
+    labels, old, new = rng.random(200) < 0.3, rng.random(200), rng.random(200)
+    place = np.arange(200)
+    more = {"margin": 0.1, "clusters": place // 2}
+    found = parity.compare(labels, old, new, weights=np.full(200, factor), **more)
+    plain = parity.compare(labels, old, new, weights=np.ones(200), **more)
+    assert found.delta == pytest.approx(plain.delta)
+    assert found.standard_error == pytest.approx(plain.standard_error)
+    assert found.baseline.gauc == pytest.approx(plain.baseline.gauc)
+    assert found.logloss_difference[:2] == pytest.approx(plain.logloss_difference[:2])
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_largest_scores_give_finite_figures():
+    scores = np.array([-1e300, 1e300, 2.0, 1e300])
+    found = parity.compare([0, 1, 0, 1], scores, -scores)
+    assert found.score_difference.max == 2e300
+    json.dumps(found.to_json(), allow_nan=False)
