@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from dataclasses import asdict
 from typing import Dict, Mapping, Optional, Sequence, Union
 
 from migrate.evidence import find_evidence, meta_path
@@ -23,6 +25,11 @@ def check_plan(plan: Plan, checkpoint: Checkpoint, hashed: Mapping[str, HashTabl
 
     hashed: its hash tables, where the plan has some.
     """
+    _check_text(plan)
+    if not all(name and "/" not in name for name in plan.module.split(".")):
+        raise BadInput(f"the plan's module is {plan.module!r}; expected names joined by dots")
+    if not (plan.tables or plan.hash_tables or plan.dense or plan.scalars):
+        raise BadInput(f"the plan writes nothing of {checkpoint.prefix}")
     names: Dict[str, str] = {}
     for table in plan.tables:
         _check_name(table, names)
@@ -36,6 +43,8 @@ def check_plan(plan: Plan, checkpoint: Checkpoint, hashed: Mapping[str, HashTabl
         _check_name(table_, names)
         check_hashed(table_, hashed, checkpoint.prefix)
     for dense in plan.dense:
+        if dense.name == "":
+            raise BadInput(f"the plan gives {dense.variable!r} an empty name")
         strategy = dense.partition_strategy
         for source in [dense.variable, *dense.slots.values()]:
             _check(checkpoint, source, tuple(dense.shape), dense.dtype, strategy)
@@ -66,6 +75,15 @@ def _check(
     if strategy is not None:
         row_blocks(info, name)
     return info
+
+
+def _check_text(plan: Plan) -> None:
+    """That every name can be written: paths and options may be bytes that are not UTF-8."""
+    try:
+        json.dumps(asdict(plan), ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        near = error.object[max(error.start - 20, 0) : error.end]
+        raise BadInput(f"the plan has a name or path that is not UTF-8: ...{near!r}") from error
 
 
 def _check_choices(table: Table) -> None:
@@ -140,7 +158,8 @@ def _check_written_once(plan: Plan) -> None:
         if count > 1:
             raise BadInput(f"two dense variables would be named {name!r}; rename one in a plan")
     seen = set()
-    for name in [*variables, *slots, *plan.scalars]:
+    hashed = [one.table for one in plan.hash_tables]
+    for name in [*variables, *slots, *plan.scalars, *hashed]:
         if name in seen:
             raise BadInput(f"the plan writes {name!r} twice; leave it in one place")
         seen.add(name)

@@ -35,7 +35,7 @@ from migrate.agreement import check_plan
 from migrate.ids import staging as ids
 from migrate.ids.items import id_items
 from migrate.ids.summary import files_of, ids_notes, summaries
-from migrate.items import Item, items
+from migrate.items import Item, check_names, items
 from migrate.job import Job
 from migrate.manifest import FILE, Manifest, Piece, TableSummary, Written
 from migrate.parts import Record, Run, check_source, write_parts
@@ -94,6 +94,7 @@ def convert(
             tables = ids.stage(directory, plan.hash_tables, sources, source_files)
             for table, one in zip(plan.hash_tables, tables):
                 todo += id_items(plan, table, sources[table.table], one, checkpoint)
+            check_names(todo)
             todo.sort(key=lambda item: item.is_file)  # files come behind the format's tensors
             layout = _lay_out(format_, todo, checkpoint)
             job = Job(checkpoint.prefix, source_files, target, todo, parts(layout.regions, todo))

@@ -11,7 +11,7 @@ Names in the target, for a table T at module path M and a dense variable V:
 from __future__ import annotations
 
 import math
-from typing import Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from migrate.ids.columns import Origin
 from migrate.plans import HashedTable, Plan, Table
@@ -20,6 +20,7 @@ from migrate.semantics import ADAMS, adam_step
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.info import TensorInfo
+from semisync.errors import BadInput
 
 
 class Item(NamedTuple):
@@ -91,6 +92,18 @@ def items(plan: Plan, checkpoint: Checkpoint) -> List[Item]:
     for name in plan.scalars:
         found.append(_item(("dense", name), name, "scalar", False, checkpoint[name]))
     return found
+
+
+def check_names(found: Sequence[Item]) -> None:
+    """BadInput where two of `found` would have one name in the target."""
+    sources: Dict[str, str] = {}
+    for item in found:
+        if item.fqn in sources:
+            raise BadInput(
+                f"{sources[item.fqn]!r} and {item.source!r} would both become {item.fqn!r}; rename "
+                "one, or its slot, in a plan (--dry-run prints it, --plan reads it back)"
+            )
+        sources[item.fqn] = item.source
 
 
 def _item(

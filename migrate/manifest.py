@@ -3,21 +3,24 @@
 The target formats carry no checksum of their own; the manifest has the SHA-256 of each tensor's
 bytes (row-major, little-endian, rows in the order of the ids), in pieces of up to 64 MiB so that
 several can be written and checked at a time, and for each the tensor it came from. It also keeps
-what a state dict has no place for: scalars, notes, what was dropped.
+what a state dict has no place for: scalars, notes, what was dropped; and its own SHA-256.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Optional, Set
 
 from migrate.transforms import Loss
+from migrate.typed import build
 from semisync.errors import BadInput
 
 SCHEMA = "semisync.manifest/2"
 FILE = "manifest.json"
+_DIGEST = "sha256"  # of all the rest
 
 
 @dataclass
@@ -138,7 +141,9 @@ class Manifest:
 
     def to_json(self) -> str:
         """The manifest as the text of `manifest.json`."""
-        return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1, ensure_ascii=False) + "\n"
+        data = {"schema": SCHEMA, **asdict(self)}
+        data[_DIGEST] = _digest(data)
+        return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
 
 def read_manifest(directory: str) -> Manifest:
@@ -156,19 +161,18 @@ def read_manifest(directory: str) -> Manifest:
         raise BadInput(f"{path} is not JSON: {error}") from error
     if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
         raise BadInput(f"{path} is not a manifest of schema {SCHEMA}; convert the checkpoint again")
-    try:
-        data["tables"] = [_summary(one) for one in data["tables"]]
-        data["tensors"] = [_written(one) for one in data["tensors"]]
-        return Manifest(**data)
-    except (KeyError, TypeError) as error:
-        raise BadInput(f"{path} is damaged ({error}); convert the checkpoint again") from error
+    data.pop(_DIGEST, None)
+    return build(Manifest, data, path)
 
 
-def _summary(data: Dict[str, Any]) -> TableSummary:
-    ids = data.pop("ids", None)  # manifests of before had none
-    return TableSummary(**data, ids=None if ids is None else Ids(**ids))
+def is_intact(directory: str) -> bool:
+    """Whether the manifest is what was written, a blank more or less aside; those of earlier
+    versions do not tell, and pass."""
+    with open(os.path.join(directory, FILE), encoding="utf-8") as file:
+        data = json.load(file)
+    written = data.pop(_DIGEST, None)
+    return written is None or written == _digest(data)
 
 
-def _written(data: Dict[str, Any]) -> Written:
-    loss = None if data["loss"] is None else Loss(**data["loss"])
-    return Written(**{**data, "pieces": [Piece(**one) for one in data["pieces"]], "loss": loss})
+def _digest(data: Dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

@@ -29,6 +29,7 @@ from semisync.errors import BadInput
 
 SCHEMA = "semisync.model/1"
 FILE = "model.json"
+_OF_DATA = ("name", "rows", "dim", "dtype", "static")
 
 _OWN = "migrate.torchrec.optimizers."
 
@@ -94,13 +95,24 @@ def read_model(directory: str) -> Dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
             config = json.load(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadInput(
             f"{path} cannot be read ({error}); give a directory that `semisync convert` wrote"
         ) from error
     if not isinstance(config, dict) or config.get("schema") != SCHEMA:
         raise BadInput(f"{path} is not a model config of schema {SCHEMA}")
     return config
+
+
+def contradicts(config: Dict[str, Any], manifest: Manifest) -> bool:
+    """Whether `config` has a table that the data has otherwise; the rest is free to be edited."""
+    tables = config.get("tables")
+    if not isinstance(tables, list):
+        return True
+    known = [[one[key] for key in _OF_DATA] for one in model_config(manifest)["tables"]]
+    return not all(
+        isinstance(one, dict) and [one.get(key) for key in _OF_DATA] in known for one in tables
+    )
 
 
 def _optimizer(table: TableSummary, names: Set[str]) -> Optional[Dict[str, Any]]:

@@ -115,6 +115,7 @@ class _Planner:
         self.hyperparameters = find_hyperparameters(self.graph, saved) if self.graph else {}
         self.lazy = lazily_updated(self.graph, saved) if self.graph else set()
         path = self.graph.path if self.graph else None
+        self.renamed: Set[str] = set()  # patterns of `rename` that some name has
         self.result = Plan(source=checkpoint.prefix, module=module, meta=path)
 
     def plan(self, pattern: Optional[str]) -> Plan:
@@ -132,6 +133,9 @@ class _Planner:
                 self.result.dense.append(self._dense(name, info))
             else:
                 self.result.scalars.append(name)
+        for pattern, _ in self.rename:
+            if pattern not in self.renamed:
+                raise UsageError(f"--rename {pattern!r} names no table and no dense variable")
         mark_static(self.result, self.static)
         self._note_dims()
         return self.result
@@ -181,10 +185,14 @@ class _Planner:
         for name, info in self.checkpoint.items():
             if name in taken:
                 continue
-            if BY_NAME[info.dtype].torch is None:
-                dropped[name] = f"torch has no tensors of type {info.dtype}"
-            elif self.leave_out is not None and _search(self.leave_out, name, "--drop"):
+            if self.leave_out is not None and _search(self.leave_out, name, "--drop"):
                 dropped[name] = f"--drop {self.leave_out}"
+            elif BY_NAME[info.dtype].torch is None:
+                dropped[name] = f"torch has no tensors of type {info.dtype}"
+        if self.leave_out is not None and f"--drop {self.leave_out}" not in dropped.values():
+            raise UsageError(
+                f"--drop {self.leave_out!r} names none of the {len(self.checkpoint)} tensors"
+            )
         return set(dropped)
 
     def _tables(self, left: Mapping[str, TensorInfo], pattern: Optional[str]) -> Set[str]:
@@ -256,11 +264,13 @@ class _Planner:
     def _renamed(self, name: str) -> str:
         for pattern, replacement in self.rename:
             try:
-                name = re.sub(pattern, replacement, name)
+                name, times = re.subn(pattern, replacement, name)
             except (re.error, IndexError) as error:
                 raise UsageError(
                     f"--rename {pattern}={replacement} is no substitution: {error}"
                 ) from error
+            if times:
+                self.renamed.add(pattern)
         return name
 
     def _optimizer_of(self, slots: Optional[Slots]) -> Optional[str]:

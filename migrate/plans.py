@@ -12,10 +12,11 @@ it; `migrate.convert` checks it against the checkpoint before it writes anything
 
 from __future__ import annotations
 
-import typing
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Dict, List, Optional, Type, TypeVar, Union
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any, Dict, List, Optional, Union
 
+from migrate.typed import build
 from semisync.errors import BadInput
 
 SCHEMA = "semisync.plan/1"
@@ -24,8 +25,6 @@ CASTS = ("float16", "bfloat16", "float32")
 POOLINGS = ("sum", "mean", "sqrtn", "none")  # TorchRec has no sqrtn
 STATICS = {"fp16": "float16", "int8": "int8", "float32": "float32"}  # and torch's name of the type
 PLACEMENTS = ("device", "uvm", "cpu")
-
-T = TypeVar("T")
 
 
 @dataclass
@@ -159,52 +158,30 @@ class Plan:
 
     @classmethod
     def from_yaml(cls, text: str, where: str = "the plan") -> Plan:
-        """The plan in `text`. BadInput names what is missing, unknown or of the wrong type."""
+        """The plan in `text`. BadInput names what is missing, unknown, twice there or of the wrong
+        type."""
         import yaml
 
         try:
-            data = yaml.safe_load(text)
+            data = _load(text)
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise BadInput(f"{where} is not YAML: {' '.join(str(error).split())}") from error
         if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
             raise BadInput(f"{where} has no line 'schema: {SCHEMA}'; it is not a plan")
-        return _build(cls, data, where)
+        return build(cls, data, where)
 
 
-def _build(kind: Type[T], data: Any, where: str) -> T:
-    """`data` as the dataclass `kind`, with every field's type checked."""
-    if not isinstance(data, dict):
-        raise BadInput(f"{where}: expected the fields of a {kind.__name__}, found {data!r:.80}")
-    hints = typing.get_type_hints(kind)
-    unknown = sorted(map(str, set(data) - set(hints)))
-    if unknown:
-        raise BadInput(f"{where}: unknown field {unknown[0]!r}, known are {', '.join(hints)}")
-    values = {name: _value(hints[name], value, f"{where}: {name}") for name, value in data.items()}
-    required = list(fields(kind))  # type: ignore[arg-type]
-    try:
-        return kind(**values)
-    except TypeError as error:
-        absent = [one.name for one in required if one.name not in values]
-        raise BadInput(f"{where}: a {kind.__name__} lacks one of {', '.join(absent)}") from error
+def _load(text: str) -> Any:
+    """As yaml.safe_load, but a field that comes twice is an error: of these the last would win."""
+    import yaml
 
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: Any, deep: bool = False) -> Dict[Any, Any]:
+            names = Counter(key.value for key, _ in node.value if isinstance(key.value, str))
+            for name, count in names.items():
+                if count > 1:
+                    raise yaml.YAMLError(f"the field {name!r} comes twice{node.start_mark}")
+            found: Dict[Any, Any] = super().construct_mapping(node, deep)
+            return found
 
-def _value(hint: Any, value: Any, where: str) -> Any:
-    """`value` checked against the type `hint` of a dataclass's field."""
-    inner = typing.get_args(hint)
-    origin = typing.get_origin(hint)
-    if origin is list and isinstance(value, list):
-        return [_value(inner[0], one, f"{where}[{index}]") for index, one in enumerate(value)]
-    if origin is dict and isinstance(value, dict):
-        return {
-            _value(inner[0], key, where): _value(inner[1], one, f"{where}[{key!r}]")
-            for key, one in value.items()
-        }
-    if origin is typing.Union:
-        return None if value is None else _value(inner[0], value, where)
-    if isinstance(hint, type) and hint in (Table, HashedTable, Dense):
-        return _build(hint, value, where)
-    if hint is float and type(value) is int:
-        return float(value)
-    if origin is None and type(value) is hint:
-        return value
-    raise BadInput(f"{where}: expected {getattr(hint, '__name__', hint)}, found {value!r:.80}")
+    return yaml.load(text, Loader)

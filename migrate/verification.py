@@ -9,6 +9,8 @@
 4. The bytes of the target must have the manifest's SHA-256, unless only a sample is read.
 5. Hash tables are compared id by id (`migrate.ids.comparing`).
 6. Every tensor of the checkpoint must be accounted for: written, or dropped with a reason.
+7. The manifest must have its own SHA-256, and `model.json` the tables as they are; what else was
+   edited in that is a note.
 
 A sample of n rows that all agree says, with confidence c, that at most 1 - (1 - c)^(1/n) of the
 rows of the tensor differ (the exact binomial bound for no failure in n draws).
@@ -17,6 +19,7 @@ rows of the tensor differ (the exact binomial bound for no failure in n draws).
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import os
 import random
@@ -29,8 +32,9 @@ from typing import Iterator, List, NamedTuple, Optional, Set, Tuple
 import numpy
 import torch
 
+from migrate import models
 from migrate.ids.comparing import as_bytes, compare_table
-from migrate.manifest import Manifest, Written, read_manifest
+from migrate.manifest import Manifest, Written, is_intact, read_manifest
 from migrate.quantization import HEAD
 from migrate.sources.bundle import Checkpoint, open_checkpoint
 from migrate.sources.dtypes import BFLOAT16, BY_NAME
@@ -55,6 +59,7 @@ class Verification:
     hashes          pieces whose SHA-256 was checked
     bound           largest fraction of a tensor's rows that may still differ, at `confidence`
     differences     one sentence each, the first _MAX_NAMED
+    notes           what is no difference, but to be known
     """
 
     source: str
@@ -67,6 +72,7 @@ class Verification:
     bound: float = 0.0
     confidence: float = CONFIDENCE
     differences: List[str] = field(default_factory=list)
+    notes: List[str] = field(default_factory=list)
 
     @property
     def verified(self) -> bool:
@@ -124,6 +130,7 @@ def compare(
 ) -> Verification:
     """As `verify`, for an open checkpoint."""
     result = Verification(checkpoint.prefix, directory, sample)
+    _check_beside(directory, manifest, result)
     _check_accounts(checkpoint, manifest, result)
     try:
         reader = open_target(directory, manifest.target)
@@ -207,6 +214,21 @@ class _Sides:
 
     def __exit__(self, *_: object) -> None:
         self.checkpoint.close()
+
+
+def _check_beside(directory: str, manifest: Manifest, result: Verification) -> None:
+    """The files that stand beside the data."""
+    if not is_intact(directory):
+        result.differs("manifest.json is not as it was written: it has not its own SHA-256")
+    try:
+        config = models.read_model(directory)
+    except BadInput as error:
+        result.differs(str(error))
+        return
+    if models.contradicts(config, manifest):
+        result.differs(f"{models.FILE} has a table that is not so in the manifest")
+    elif json.dumps(config) != json.dumps(models.model_config(manifest)):
+        result.notes.append(f"{models.FILE} is not as it was written, but edited since")
 
 
 def _check_accounts(checkpoint: Checkpoint, manifest: Manifest, result: Verification) -> None:

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
 
 def as_text(result: Verification) -> str:
     """What was compared, and what differs."""
-    lines = list(result.differences)
+    lines = [*result.differences, *(f"note: {note}" for note in result.notes)]
     rows = f"{result.rows:,} rows of {result.tensors} tensors"
     if result.differing_rows:
         rows += f", {result.differing_rows:,} of which differ"

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import random
 import secrets
+from itertools import chain
 from typing import Callable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 import numpy
@@ -193,7 +194,10 @@ class _Sides:
         self.table, self.ids, self._source = table, ids, source
         written = {one.fqn: one for one in manifest.tensors}
         absent = [fqn for fqn in ids.columns if fqn not in written]
-        if absent or ["ids"] not in ids.columns.values():
+        slots = {f"slot {one}" for one in ids.fill if ids.slots.get(one) in source.slots}
+        known = {"ids", "values", "freqs", "versions"} | slots
+        absent += set(chain.from_iterable(ids.columns.values())) - known
+        if absent or ids.mode not in MODES or ["ids"] not in ids.columns.values():
             raise BadInput(f"the manifest does not tell where the ids of {table.name!r} are")
         fqn = next(fqn for fqn, columns in ids.columns.items() if columns == ["ids"])
         self._ids = written[fqn]

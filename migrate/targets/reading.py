@@ -10,18 +10,20 @@ import copy
 import glob
 import io
 import json
+import math
 import os
 from bisect import bisect
+from operator import index
 from typing import Any, Dict, List, NamedTuple, Protocol, Tuple
 
 import numpy
 import torch
 from torch.distributed.checkpoint import FileSystemReader
-from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
 
 from migrate.manifest import Written
 from migrate.sources.dtypes import BY_NAME
-from migrate.targets.safetensors import DTYPES
+from migrate.targets.safetensors import DTYPES, INDEX
 from semisync.errors import BadInput
 
 
@@ -30,6 +32,14 @@ class Stored(NamedTuple):
 
     shape: Tuple[int, ...]
     dtype: str
+
+
+class _Place(NamedTuple):
+    """A chunk of a DCP: its file, first byte and bytes."""
+
+    file: str
+    offset: int
+    length: int
 
 
 class Reader(Protocol):
@@ -56,28 +66,33 @@ class DcpReader:
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
+        self.tensors: Dict[str, Stored] = {}
+        self._chunks: Dict[str, List[Tuple[int, int, _Place]]] = {}  # first row, rows, where
+        self._kept: Tuple[str, int, torch.Tensor] = ("", -1, torch.empty(0))
         try:
-            metadata = FileSystemReader(directory).read_metadata()
-        except Exception as error:  # torch raises whatever its unpickler or file system does
+            self._take_in(FileSystemReader(directory).read_metadata())
+        except Exception as error:  # whatever an unpickler does, or what it made lacks
             raise BadInput(
                 f"{directory}/.metadata cannot be read: {' '.join(str(error).split())}"
             ) from error
-        self.tensors: Dict[str, Stored] = {}
-        self._chunks: Dict[str, List[Tuple[int, int, Any]]] = {}  # first row, rows, where
+
+    def _take_in(self, metadata: Metadata) -> None:
+        """Shapes, types and places; a ValueError or any other where something is missing."""
         places = {
-            (index.fqn, tuple(index.offset)): at for index, at in metadata.storage_data.items()
+            (one.fqn, tuple(one.offset)): _Place(at.relative_path, at.offset, at.length)
+            for one, at in metadata.storage_data.items()
         }
         for fqn, tensor in metadata.state_dict_metadata.items():
             if not isinstance(tensor, TensorStorageMetadata):
-                raise BadInput(f"{directory}/.metadata: {fqn!r} is no tensor")
-            dtype = str(tensor.properties.dtype).replace("torch.", "")
-            self.tensors[fqn] = Stored(tuple(tensor.size), dtype)
+                raise ValueError(f"{fqn!r} is no tensor")
+            if ".".join(map(str, metadata.planner_data[fqn])) != fqn:
+                raise ValueError(f"{fqn!r} has another path in the state dict")
+            self.tensors[fqn] = Stored(tuple(tensor.size), _name(tensor.properties.dtype))
             boxes = [(one.offsets[:1], one.sizes[:1], tuple(one.offsets)) for one in tensor.chunks]
             self._chunks[fqn] = [
                 (first[0] if first else 0, rows[0] if rows else 1, places[fqn, offsets])
                 for first, rows, offsets in sorted(boxes)
             ]
-        self._kept: Tuple[str, int, torch.Tensor] = ("", -1, torch.empty(0))
 
     def rows(self, fqn: str, first: int, count: int) -> torch.Tensor:
         """Rows first..first+count of a tensor."""
@@ -87,7 +102,7 @@ class DcpReader:
             begin, end = max(first, start), min(first + count, start + rows)
             if begin >= end:
                 break
-            found.append(self._chunk(fqn, start, where)[begin - start : end - start])
+            found.append(self._chunk(fqn, start, rows, where)[begin - start : end - start])
         rows = sum(map(len, found))
         if rows != count:
             raise BadInput(f"{fqn!r} has {rows} of the rows {first} to {first + count - 1}")
@@ -97,9 +112,9 @@ class DcpReader:
         """The same with a chunk of its own."""
         return copy.copy(self)
 
-    def _chunk(self, fqn: str, start: int, where: Any) -> torch.Tensor:
+    def _chunk(self, fqn: str, start: int, rows: int, where: _Place) -> torch.Tensor:
         if self._kept[:2] != (fqn, start):
-            path = os.path.join(self._directory, where.relative_path)
+            path = os.path.join(self._directory, where.file)
             try:
                 with open(path, "rb", buffering=0) as file:
                     view = io.BufferedReader(_View(file, where.offset, where.length))
@@ -108,6 +123,11 @@ class DcpReader:
                 raise BadInput(
                     f"{path}, chunk at byte {where.offset}: {' '.join(str(error).split())}"
                 ) from error
+            stored = self.tensors[fqn]
+            expected = Stored((rows, *stored.shape[1:]) if stored.shape else (), stored.dtype)
+            found = _stored(tensor) if isinstance(tensor, torch.Tensor) else None
+            if found != expected:
+                raise BadInput(f"{path}, chunk at byte {where.offset}: {found}, not {expected}")
             self._kept = (fqn, start, tensor if tensor.dim() else tensor.reshape(1))
         return self._kept[2]
 
@@ -152,15 +172,18 @@ class SafetensorsReader:
             header, start = _header(path)
             for fqn, one in header.items():
                 try:
-                    stored = Stored(tuple(one["shape"]), names[one["dtype"]])
-                    begin, end = one["data_offsets"]
+                    stored = Stored(tuple(map(index, one["shape"])), names[one["dtype"]])
+                    begin, end = map(index, one["data_offsets"])
                 except (KeyError, TypeError, ValueError) as error:
                     raise BadInput(f"{path}: the header's {fqn!r} is damaged") from error
-                size = int(numpy.prod(stored.shape)) * _array(stored).itemsize
+                size = math.prod(stored.shape) * _array(stored).itemsize
                 if not 0 <= begin <= end <= os.path.getsize(path) - start or end - begin != size:
                     raise BadInput(f"{path}: {fqn!r} does not fit the file; it is truncated")
                 self.tensors[fqn] = stored
                 self._where[fqn] = (path, start + begin)
+        found = {fqn: os.path.basename(path) for fqn, (path, _) in self._where.items()}
+        if _weight_map(os.path.join(directory, INDEX)) != found:
+            raise BadInput(f"{directory}/{INDEX} does not tell which file has which tensor")
 
     def rows(self, fqn: str, first: int, count: int) -> torch.Tensor:
         """Rows first..first+count of a tensor."""
@@ -211,10 +234,28 @@ class FileReader:
         return self
 
 
+def _stored(tensor: torch.Tensor) -> Stored:
+    return Stored(tuple(tensor.shape), _name(tensor.dtype))
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).replace("torch.", "")
+
+
 def _array(stored: Stored) -> numpy.dtype:
     array = BY_NAME[stored.dtype].array
     assert array is not None  # safetensors has numbers alone
     return array
+
+
+def _weight_map(path: str) -> Any:
+    """What the index says: name -> file; None where it says nothing."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadInput(f"{path} cannot be read: {error}") from error
+    return data.get("weight_map") if isinstance(data, dict) else None
 
 
 def _header(path: str) -> Tuple[Dict[str, Any], int]:
@@ -225,7 +266,7 @@ def _header(path: str) -> Tuple[Dict[str, Any], int]:
             raise BadInput(f"{path} is no safetensors file, or truncated")
         try:
             header = json.loads(file.read(length))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise BadInput(f"{path}: its header is not JSON: {error}") from error
     if not isinstance(header, dict):
         raise BadInput(f"{path}: its header is no JSON object")

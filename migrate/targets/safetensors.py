@@ -21,7 +21,7 @@ from migrate.items import Item
 from migrate.regions import Frame, Layout, Region
 from semisync.errors import BadInput
 
-_INDEX = "model.safetensors.index.json"
+INDEX = "model.safetensors.index.json"
 _ALIGNMENT = 64  # bytes; the header is padded with blanks so that the values begin aligned
 
 DTYPES = {
@@ -81,7 +81,7 @@ def finish(directory: str, items: Sequence[Item], layout: Layout) -> None:
         for index in members
     }
     total = sum(item.nbytes for item in items)
-    with open(os.path.join(directory, _INDEX), "w", encoding="utf-8") as file:
+    with open(os.path.join(directory, INDEX), "w", encoding="utf-8") as file:
         json.dump({"metadata": {"total_size": total}, "weight_map": where}, file, indent=1)
 
 

@@ -89,6 +89,8 @@ def test_without_a_graph_the_caller_must_name_tables_and_strategy(tf2_checkpoint
         ({"tables": "^first$"}, UsageError, r"float32 \[31\]; a table is"),
         ({"tables": "("}, UsageError, "not a regular expression"),
         ({"meta": "absent.meta"}, BadInput, "cannot be opened"),
+        ({"drop": "nothing"}, UsageError, "--drop 'nothing' names none of the 11 tensors"),
+        ({"rename": [("usr", "x")]}, UsageError, "--rename 'usr' names no table and no dense"),
     ],
 )
 def test_what_contradicts_or_lacks_meaning_is_refused(tf2_checkpoints, options, kind, sentence):
@@ -165,7 +167,10 @@ def test_the_graph_knows_where_each_part_is_stored(tf2_checkpoints):
     [
         ("[", "is not YAML"),
         ("a: 1", "it is not a plan"),
-        ("schema: semisync.plan/1", "lacks one of source"),
+        ("schema: semisync.plan/1", "a Plan lacks source"),
+        ("schema: semisync.plan/1\nsource: x\nsource: y", "the field 'source' comes twice"),
+        ('schema: semisync.plan/1\nsource: "a\\0b"', "source: .* has a character that no file"),
+        ('schema: semisync.plan/1\nsource: "\\ud800"', "source: .* has a character that no file"),
         ("schema: semisync.plan/1\nsource: 3", "source: expected str, found 3"),
         ("schema: semisync.plan/1\nsource: x\ncolour: red", "unknown field 'colour'"),
         (
@@ -192,6 +197,41 @@ def test_an_edited_strategy_that_contradicts_the_graph_is_refused(tf2_checkpoint
                 migrate.convert(plan, tmp_path / "out")
             one.partition_strategy = "mod"
     migrate.convert(plan, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda plan: setattr(plan, "module", "../out"), r"module is '../out'; expected names"),
+        (lambda plan: setattr(plan, "module", ""), "module is ''; expected names"),
+        (lambda plan: setattr(plan.dense[0], "name", ""), "'dense/kernel' an empty name"),
+        (lambda plan: setattr(plan.dense[0], "name", "\udc80"), "is not UTF-8"),
+        (
+            lambda plan: (
+                setattr(plan, "module", "dense"),
+                setattr(plan.dense[0], "name", "embedding_bags.user.weight"),
+            ),
+            "'user' and 'dense/kernel' would both become 'dense.embedding_bags.user.weight'",
+        ),
+        (
+            lambda plan: [one.clear() for one in (plan.tables, plan.dense, plan.scalars)],
+            "the plan writes nothing of",
+        ),
+    ],
+)
+def test_names_that_the_target_cannot_have_are_refused(tf2_checkpoints, tmp_path, change, sentence):
+    plan = plan_of(tf2_checkpoints, "sgd")
+    change(plan)
+    with pytest.raises(BadInput, match=sentence):
+        migrate.convert(plan, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_hash_table_is_written_once(tf2_checkpoints, tmp_path):
+    plan = plan_of(tf2_checkpoints, "deeprec")
+    plan.hash_tables *= 2
+    with pytest.raises(BadInput, match="the plan writes 'user' twice"):
+        migrate.convert(plan, tmp_path / "out")
 
 
 def test_names_are_changed_by_regular_expressions(tf2_checkpoints, tmp_path):

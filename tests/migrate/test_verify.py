@@ -1,7 +1,9 @@
 """`semisync verify`: what differs is found and named; what agrees is said with its confidence."""
 
+import contextlib
 import dataclasses
 import json
+import random
 
 import numpy as np
 import pytest
@@ -66,7 +68,7 @@ def test_a_hash_alone_that_differs_is_found(tf2_checkpoints, converted):
     manifest = json.loads(path.read_text())
     manifest["tensors"][0]["pieces"][0]["sha256"] = "0" * 64
     path.write_text(json.dumps(manifest))
-    (difference,) = verify(tf2_checkpoints / "adagrad_ref", converted).differences
+    _, difference = verify(tf2_checkpoints / "adagrad_ref", converted).differences
     assert "the manifest has 0000" in difference
 
 
@@ -145,3 +147,69 @@ def test_a_conversion_that_wrote_wrong_bytes_is_not_kept(
         migrate.convert(plan, tmp_path / "out", target=target)
     assert list(tmp_path.iterdir()) == []
     assert dataclasses.is_dataclass(conversion.convert(plan, tmp_path / "out", verify=False))
+
+
+def test_a_manifest_that_was_changed_in_any_field_is_noticed(tf2_checkpoints, converted):
+    path = converted / "manifest.json"
+    path.write_text(path.read_text().replace('"learning_rate": 0.1', '"learning_rate": 0.2'))
+    (difference,) = verify(tf2_checkpoints / "adagrad_ref", converted).differences
+    assert difference.startswith("manifest.json is not as it was written")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda data: data["tables"][0].update(rows="many"), "rows: expected int, found 'many'"),
+        (lambda data: data["tensors"][0]["pieces"][0].pop("sha256"), "a Piece lacks sha256"),
+        (lambda data: data["tensors"].append([]), "expected the fields of a Written"),
+        (lambda data: data.update(colour="red"), "unknown field 'colour'"),
+    ],
+)
+def test_a_damaged_manifest_is_refused_by_the_field(tf2_checkpoints, converted, change, sentence):
+    path = converted / "manifest.json"
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+    with pytest.raises(BadInput, match=sentence):
+        verify(tf2_checkpoints / "adagrad_ref", converted)
+
+
+def test_the_model_config_may_be_edited_where_it_does_not_speak_of_the_data(
+    tf2_checkpoints, converted, capsys
+):
+    prefix, path = tf2_checkpoints / "adagrad_ref", converted / "model.json"
+    written = path.read_text()
+    path.write_text(written.replace('"weighted": false', '"weighted": true'))
+    assert cli.main(["verify", str(prefix), str(converted)]) == 0
+    assert "note: model.json is not as it was written" in capsys.readouterr().out
+    path.write_text(written.replace('"rows": 31', '"rows": 32'))
+    assert "model.json has a table that" in verify(prefix, converted).differences[0]
+    path.unlink()
+    assert "model.json cannot be read" in verify(prefix, converted).differences[0]
+
+
+def test_an_index_of_safetensors_that_is_wrong_or_missing_is_noticed(tf2_checkpoints, tmp_path):
+    prefix = tf2_checkpoints / "sgd"
+    migrate.convert(make_plan(prefix), tmp_path / "out", target="safetensors", verify=False)
+    path = tmp_path / "out" / "model.safetensors.index.json"
+    path.write_text(path.read_text().replace("user.weight", "usher.weight"))
+    assert "does not tell which file" in verify(prefix, tmp_path / "out").differences[0]
+    path.unlink()
+    assert "index.json cannot be read" in verify(prefix, tmp_path / "out").differences[0]
+
+
+def test_no_flipped_bit_of_the_files_beside_the_data_ends_in_anything_but_a_sentence(
+    tf2_checkpoints, converted
+):
+    prefix, dice = tf2_checkpoints / "adagrad_ref", random.Random(5)
+    beside = [one for one in converted.iterdir() if one != data_file(converted)]
+    for path in beside:
+        data = path.read_bytes()
+        for at in dice.sample(range(len(data)), 40):
+            path.write_bytes(
+                data[:at] + bytes([data[at] ^ 1 << dice.randrange(8)]) + data[at + 1 :]
+            )
+            with contextlib.suppress(SemisyncError):
+                verify(prefix, converted, sample=1)
+        path.write_bytes(data)
+    assert verify(prefix, converted).verified
