@@ -99,7 +99,12 @@ def finished(directory: str) -> Dict[int, Record]:
         return {}
     with open(path, "rb") as file:
         lines = file.read().split(b"\n")
-    records = [record_from(line.decode()) for line in lines[:-1]]  # what follows the last newline
+    try:
+        records = [record_from(line.decode()) for line in lines[:-1]]  # without one cut short
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{path} is damaged; delete {directory} and convert without --resume"
+        ) from error
     return {record.part: record for record in records}
 
 

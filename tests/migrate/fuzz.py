@@ -33,6 +33,7 @@ from migrate.sources.table import read_table
 from semisync import cli
 from semisync.errors import SemisyncError
 from tests.migrate.big_endian import swap_bytes
+from tests.migrate.raw_tables import write_hugectr, write_several, write_sok
 from tests.migrate.table_writer import write_table
 from tests.support.require import SHARED
 
@@ -99,6 +100,15 @@ def sources(folder, work):
     yield source("in_bundle", "tables", tfra / "in_bundle", tfra.glob("in_bundle.*"))
     raw = (tfra / "TFRADynamicEmbedding").iterdir()
     yield source("TFRADynamicEmbedding", "raw", tfra / "TFRADynamicEmbedding", raw)
+    rows = np.arange(12).reshape(6, 2)
+    for made in (
+        write_hugectr(work / "hugectr", range(6), rows),
+        write_sok(work / "sok", "user", range(6), rows),
+    ):
+        yield source(made.name, "raw", made, made.iterdir())
+    entries = [(7 * at, row.tolist(), 5) for at, row in enumerate(rows)]
+    dump = write_several(work / "several", {"user": entries[:4], "item": entries[4:]})
+    yield source("several", "records", dump, work.glob("several*"))
     if MONOLITH.exists():
         name = "MonolithHashTable_0b9721ec6fc5396c38499b5be394b722_0"
         yield source(name, "records", MONOLITH / name, MONOLITH.glob(name + "-*"))

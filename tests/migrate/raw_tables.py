@@ -1,8 +1,9 @@
-"""Writes hash tables as TFRA's FileSystemSaver and Monolith do."""
+"""Writes hash tables as TFRA's FileSystemSaver, HugeCTR, SOK and Monolith do."""
 
 import struct
 
 import numpy as np
+import pyarrow
 
 from migrate.sources.crc32c import masked_value
 
@@ -16,6 +17,44 @@ def write_tfra(folder, name, parts, slots=()):
             stem.with_name(stem.name + "-keys").write_bytes(np.asarray(ids, "<i8").tobytes())
             stem.with_name(stem.name + "-values").write_bytes(np.asarray(rows, "<f4").tobytes())
     return folder
+
+
+def write_hugectr(folder, ids, rows):
+    folder.mkdir(exist_ok=True)
+    (folder / "key").write_bytes(np.asarray(ids, "<i8").tobytes())
+    (folder / "emb_vector").write_bytes(np.asarray(rows, "<f4").tobytes())
+    return folder
+
+
+def write_sok(folder, name, ids, rows):
+    """A table of two columns; its slot Adam_m has ten more than the rows."""
+    folder.mkdir(exist_ok=True)
+    named, rows = name.encode().rjust(256), np.asarray(rows, "<f4")
+
+    def head(kind, slot, dtype):
+        return named + struct.pack(">I", kind) + slot.rjust(32) + struct.pack(">I", dtype)
+
+    meta = struct.pack(">4IQ", 1, 1, 5, 2, len(ids)) + named + b"Adam".rjust(32)
+    (folder / "meta_info").write_bytes(meta)
+    (folder / f"{name}-key").write_bytes(head(0, b"", 1) + np.asarray(ids, "<i8").tobytes())
+    (folder / f"{name}-weight").write_bytes(head(1, b"", 5) + rows.tobytes())
+    (folder / f"{name}-Adam-m").write_bytes(head(2, b"m", 5) + (rows + 10).tobytes())
+    return folder
+
+
+def write_several(base, tables):
+    """A Monolith dump of several tables in one file. tables: name -> (id, row, seconds) each."""
+    entries = b"".join(_record(_entry(*one)) for of_table in tables.values() for one in of_table)
+    block = pyarrow.compress(entries, "snappy", asbytes=True)
+    metas = [
+        b"\x0a" + _varint(len(name)) + name.encode() + b"\x10" + _varint(len(of_table))
+        for name, of_table in tables.items()
+    ]
+    data = base.with_name(f"{base.name}-00000-of-00001")
+    data.write_bytes(struct.pack(">I", len(block)) + block)
+    meta = base.with_name(f"{base.name}.meta-00000-of-00001")
+    meta.write_bytes(b"".join(map(_record, metas)))
+    return base
 
 
 def write_monolith(base, parts):

@@ -134,6 +134,12 @@ def test_an_interrupted_conversion_is_neither_lost_nor_mixed_with_another(
         with pytest.raises(UsageError, match="was begun with another plan"):
             migrate.convert(other, tmp_path / "out", resume=True, **options)
     assert len(job.finished(str(tmp_path / ".out.partial"))) >= 4
+    journal = tmp_path / ".out.partial" / "journal"
+    lines = journal.read_bytes()
+    journal.write_bytes(b"{}\n" + lines)
+    with pytest.raises(UsageError, match="journal is damaged; delete"):
+        migrate.convert(plan, tmp_path / "out", resume=True)
+    journal.write_bytes(lines)
     migrate.convert(plan, tmp_path / "out", resume=True, workers=2)
     assert load_all(tmp_path / "out", tmp_path / "all.pt")["dense"]["global_step"].item() == 3
 

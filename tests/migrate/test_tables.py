@@ -11,6 +11,7 @@ import migrate
 from migrate import rowstats
 from migrate.sources.crc32c import masked_value
 from semisync.errors import BadInput, UsageError
+from tests.migrate.raw_tables import write_hugectr, write_sok
 from tests.migrate.table_writer import write_table
 from tests.support.require import shared
 
@@ -256,29 +257,16 @@ def test_a_monolith_entry_of_another_width_is_refused(tmp_path):
 
 
 def test_hugectr_files_are_keys_and_rows(tmp_path):
-    folder = tmp_path / "dcn0_sparse_100.model"
-    folder.mkdir()
-    (folder / "key").write_bytes(np.array([7, 3], "<i8").tobytes())
-    (folder / "emb_vector").write_bytes(np.arange(6, dtype="<f4").tobytes())
+    folder = write_hugectr(tmp_path / "dcn0_sparse_100.model", [7, 3], np.arange(6))
     assert by_id(migrate.hash_tables(folder)[folder.name]) == {7: [0, 1, 2], 3: [3, 4, 5]}
 
 
 def test_sok_files_are_read_by_their_meta_info(tmp_path):
-    def head(kind, slot, dtype):
-        return (
-            b"user".rjust(256) + struct.pack(">I", kind) + slot.rjust(32) + struct.pack(">I", dtype)
-        )
-
-    meta = struct.pack(">4IQ", 1, 1, 5, 2, 3) + b"user".rjust(256) + b"Adam".rjust(32)
-    (tmp_path / "meta_info").write_bytes(meta)
-    keys, rows = np.array([7, 3, 9], "<i8"), np.arange(6, dtype="<f4")
-    (tmp_path / "user-key").write_bytes(head(0, b"", 1) + keys.tobytes())
-    (tmp_path / "user-weight").write_bytes(head(1, b"", 5) + rows.tobytes())
-    (tmp_path / "user-Adam-m").write_bytes(head(2, b"m", 5) + (rows + 10).tobytes())
-    table = migrate.hash_tables(tmp_path)["user"]
+    table = migrate.hash_tables(write_sok(tmp_path, "user", [7, 3, 9], np.arange(6)))["user"]
     assert by_id(table) == {7: [0, 1], 3: [2, 3], 9: [4, 5]}
     assert by_id(table.slots["Adam_m"])[9] == [14, 15]
-    (tmp_path / "user-weight").write_bytes(head(1, b"", 5) + rows[:5].tobytes())
+    weight = tmp_path / "user-weight"
+    weight.write_bytes(weight.read_bytes()[:-4])
     with pytest.raises(BadInput, match="not the 3 rows"):
         migrate.hash_tables(tmp_path)
 
