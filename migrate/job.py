@@ -26,6 +26,7 @@ from migrate.parts import Record, Run
 from migrate.regions import Part, Region
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.files import version_of
+from migrate.targets.staging import write_whole
 from migrate.transforms import Loss
 from semisync.errors import UsageError
 
@@ -70,11 +71,7 @@ def begin(directory: str, job: Job) -> None:
                     "those, or delete it and convert without --resume"
                 )
         return
-    with open(path + ".new", "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(path + ".new", path)
+    write_whole(path, text)
 
 
 def read(directory: str) -> Job:

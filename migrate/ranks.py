@@ -29,7 +29,7 @@ from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 from migrate import job as jobs
 from migrate.parts import Record, write_parts
 from migrate.sources.bundle import open_checkpoint
-from migrate.targets.staging import Unfinished, refuse_existing, work_directory
+from migrate.targets.staging import Unfinished, refuse_existing, work_directory, write_whole
 from migrate.threads import default_count
 from semisync.errors import SemisyncError, UsageError
 
@@ -227,9 +227,4 @@ def _read(directory: str) -> Optional[_Said]:
 
 
 def _write(directory: str, said: _Said) -> None:
-    path = os.path.join(directory, _FILE)
-    with open(path + ".new", "w", encoding="utf-8") as file:
-        json.dump(said._asdict(), file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(path + ".new", path)
+    write_whole(os.path.join(directory, _FILE), json.dumps(said._asdict()))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import typing
+from functools import lru_cache
 from typing import Any, List, Type, TypeVar
 
 from semisync.errors import BadInput
 
 T = TypeVar("T")
+
+_hints = lru_cache(typing.get_type_hints)  # which parses the text of annotations each time
 
 
 def build(kind: Type[T], data: Any, where: str) -> T:
@@ -16,7 +19,7 @@ def build(kind: Type[T], data: Any, where: str) -> T:
     begins with `where` and names the field."""
     if not isinstance(data, dict):
         raise BadInput(f"{where}: expected the fields of a {kind.__name__}, found {data!r:.80}")
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     unknown = sorted(map(str, set(data) - set(hints)))
     if unknown:
         raise BadInput(f"{where}: unknown field {unknown[0]!r}, known are {', '.join(hints)}")

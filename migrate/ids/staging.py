@@ -26,6 +26,7 @@ from migrate.ids.modes import MODES
 from migrate.ids.runs import Places, write_runs
 from migrate.plans import HashedTable
 from migrate.sources.hashed import HashTable
+from migrate.targets.staging import write_whole
 from semisync.errors import BadInput, UsageError
 
 FOLDER = "ids"
@@ -99,9 +100,7 @@ def _begin(folder: str, tables: List[HashedTable], files: List[List[object]]) ->
                     "those, or delete it and convert without --resume"
                 )
         return
-    with open(path + ".new", "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(path + ".new", path)
+    write_whole(path, text)
 
 
 def _stage(folder: str, stem: str, table: HashedTable, source: HashTable) -> StagedTable:
@@ -132,10 +131,8 @@ def _stage(folder: str, stem: str, table: HashedTable, source: HashTable) -> Sta
     if table.ids == "mch":
         _write_segments(folder, stem, merged.rows)
     staged = StagedTable(stem, stems, merged, runs.columns, runs.newest)
-    with open(done + ".new", "w", encoding="utf-8") as file:
-        known = {"boot": _boot(), "columns": runs.columns, "newest": runs.newest}
-        json.dump({**dataclasses.asdict(merged), **known}, file)
-    os.replace(done + ".new", done)
+    known = {"boot": _boot(), "columns": runs.columns, "newest": runs.newest}
+    write_whole(done, json.dumps({**dataclasses.asdict(merged), **known}))
     return staged
 
 

@@ -82,6 +82,8 @@ def _take(lock: int, work: str) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         raise UsageError(f"another process is at work in {work}; wait for it to end") from error
+    if not os.fstat(lock).st_nlink:  # it was taken away by who held it
+        raise UsageError(f"another process has just ended its work in {work}; see what it has left")
 
 
 def _check_room(parent: str, needed: int) -> None:
@@ -96,6 +98,15 @@ def _check_room(parent: str, needed: int) -> None:
 def _written(work: str) -> int:
     """Bytes that the directory's files take on the disk."""
     return sum(os.stat(os.path.join(work, name)).st_blocks * 512 for name in os.listdir(work))
+
+
+def write_whole(path: str, text: str) -> None:
+    """A file that is there with all of `text`, even after a power cut, or not at all."""
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(path + ".new", path)
 
 
 def refuse_existing(out: str) -> None:

@@ -151,6 +151,13 @@ def test_two_processes_do_not_work_in_one_directory(tf2_checkpoints, tmp_path):
     assert (tmp_path / "out").is_dir()
 
 
+def test_a_lock_that_was_taken_away_meanwhile_is_none(tmp_path, monkeypatch):
+    work = tmp_path / ".out.partial"
+    monkeypatch.setattr(staging.fcntl, "flock", lambda *_: (work / "lock").unlink())
+    with pytest.raises(UsageError, match="has just ended"), staging.staged(tmp_path / "out", 0):
+        raise AssertionError("two would work in one directory")
+
+
 CONVERT = """
 import signal, sys, migrate
 from migrate import regions
