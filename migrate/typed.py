@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 import typing
 from functools import lru_cache
-from typing import Any, List, Type, TypeVar
+from typing import Any, Dict, List, Type, TypeVar
 
 from semisync.errors import BadInput
 
 T = TypeVar("T")
-
-_hints = lru_cache(typing.get_type_hints)  # which parses the text of annotations each time
 
 
 def build(kind: Type[T], data: Any, where: str) -> T:
@@ -19,7 +17,7 @@ def build(kind: Type[T], data: Any, where: str) -> T:
     begins with `where` and names the field."""
     if not isinstance(data, dict):
         raise BadInput(f"{where}: expected the fields of a {kind.__name__}, found {data!r:.80}")
-    hints = _hints(kind)
+    hints = _hints(kind)  # type: ignore[arg-type]
     unknown = sorted(map(str, set(data) - set(hints)))
     if unknown:
         raise BadInput(f"{where}: unknown field {unknown[0]!r}, known are {', '.join(hints)}")
@@ -28,6 +26,11 @@ def build(kind: Type[T], data: Any, where: str) -> T:
     if lacks:
         raise BadInput(f"{where}: a {kind.__name__} lacks {', '.join(lacks)}")
     return kind(**values)
+
+
+@lru_cache(maxsize=None)
+def _hints(kind: Any) -> Dict[str, Any]:
+    return typing.get_type_hints(kind)  # parses the text of annotations each time
 
 
 def _required(kind: Any) -> List[str]:
