@@ -8,6 +8,7 @@ with exactly one value. Sources: tensorflow/core/lib/io/record_writer.h, core/ex
 import gzip
 import itertools
 import struct
+import zlib
 from typing import Any, BinaryIO, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
@@ -87,8 +88,13 @@ def read_examples(path: str) -> Iterator[Tuple[int, Dict[str, List[Any]]]]:
     """
     opened: Any = gzip.open if path.lower().endswith(".gz") else open
     with opened(path, "rb") as file:
-        for row, data in enumerate(_records(path, file), 1):
-            yield row, _example(data, f"{path}: record {row}")
+        try:
+            for row, data in enumerate(_records(path, file), 1):
+                yield row, _example(data, f"{path}: record {row}")
+        except (EOFError, zlib.error) as error:  # of gzip; neither is an OSError
+            raise BadInput(
+                f"{path} cannot be read, its compression is cut short or corrupt: {error}"
+            ) from error
 
 
 def _records(path: str, file: BinaryIO) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ import pyarrow.orc
 import pyarrow.parquet
 
 from parity.streams import Batch
-from parity.tables import chosen, explained, files_of, header, kind_of
+from parity.tables import chosen, explained, files_of, header, kind_of, text_options
 from parity.tfrecord import read_examples
 from semisync.errors import BadInput
 
@@ -77,12 +77,7 @@ def _text(path: str, separator: str, columns: Columns) -> Iterator[pa.Table]:
         path,
         read_options=pyarrow.csv.ReadOptions(block_size=_BLOCK, use_threads=False),
         parse_options=pyarrow.csv.ParseOptions(delimiter=separator),
-        convert_options=pyarrow.csv.ConvertOptions(
-            include_columns=columns.names,
-            column_types=dict.fromkeys(known, pa.string()),
-            null_values=[""],
-            strings_can_be_null=True,
-        ),
+        convert_options=text_options(columns.names, dict.fromkeys(known, pa.string())),
     )
     for part in reader:
         table = pa.Table.from_batches([part])

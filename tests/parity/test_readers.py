@@ -1,5 +1,6 @@
 """Reading scores: every format gives the same rows, and every flaw is named with its place."""
 
+import gzip
 import random
 
 import numpy as np
@@ -274,6 +275,19 @@ def test_a_damaged_tfrecord_names_the_record(tmp_path, damage, sentence):
     (tmp_path / "a.tfrecord").write_bytes(damage(content))
     with pytest.raises(BadInput, match=sentence):
         read_one(path, ONE)
+
+
+def test_a_compressed_tfrecord_that_is_damaged_is_refused(tmp_path):
+    write(tmp_path / "a.tfrecord", table())
+    whole = gzip.compress((tmp_path / "a.tfrecord").read_bytes())
+    path = tmp_path / "a.tfrecord.gz"
+    path.write_bytes(whole)
+    assert read_one(str(path), ONE).baseline[1] == pytest.approx(0.1)
+    garbled = [whole[:i] + bytes([whole[i] ^ 0x5A]) + whole[i + 1 :] for i in range(10, 60, 7)]
+    for damaged in (whole[:-1], whole[:-9], whole[:40], whole[:5], *garbled):
+        path.write_bytes(damaged)
+        with pytest.raises(BadInput, match=f"^{path}.* cut short|^{path}.* corrupt"):
+            read_one(str(path), ONE)
 
 
 def test_a_feature_that_is_missing_is_named_with_its_record(tmp_path):
