@@ -197,7 +197,7 @@ def _report(
 def _report_summary(args: argparse.Namespace, names: Dict[str, Any], path: Optional[str]) -> int:
     """The comparison in bounded memory: of one data set, or of merged parts."""
     from parity import beyond_memory, counts, readers, spilled_join, streams
-    from parity.tables import files_of, identify
+    from parity.tables import files_of, identify, identify_all
 
     if args.ids:
         raise UsageError("--ids needs the rows in memory; leave it out or raise --memory")
@@ -210,7 +210,7 @@ def _report_summary(args: argparse.Namespace, names: Dict[str, Any], path: Optio
         return _report(args, _by_models(found, args), origin, dict(merged.source.columns))
 
     def identified(data: str) -> List[Dict[str, Any]]:
-        return [identify(file).to_json() for file in files_of(data)]
+        return [file.to_json() for file in identify_all((file, None) for file in files_of(data))]
 
     kind = counts.Kind(args.weight is not None, args.day, tuple(args.slice))
     columns = readers.ColumnNames(**names)

@@ -16,7 +16,7 @@ from parity.checks import Column, check_labels, check_scores, check_weights
 from parity.columns import to_codes, to_ids, to_names, to_numbers
 from parity.diagnosis.ids import Ids
 from parity.join import Match, match_keys, refuse_disagreement
-from parity.tables import FileIdentity, identify, parts_of, read_columns
+from parity.tables import FileIdentity, identify_all, parts_of, read_columns
 from semisync.errors import BadInput
 
 
@@ -155,7 +155,7 @@ def _column(path: str, table: pa.Table, name: str) -> Column:
 
 
 def _identities(table: pa.Table) -> Tuple[FileIdentity, ...]:
-    return tuple(identify(file, rows) for file, rows in parts_of(table))
+    return identify_all(parts_of(table))
 
 
 def _parts(path: str, table: pa.Table, names: ColumnNames) -> Dict[str, np.ndarray]:

@@ -92,13 +92,30 @@ def batches(
 
     Raises: BadInput as `parity.tables.read_columns`.
     """
+    first: Optional[Batch] = None
     for file in files_of(path):
         skipped = 0
         with explained(file):
             for table in _tables(file, numbers, names, size, optional):
                 if table.num_rows:
-                    yield Batch(file, skipped, table)
+                    batch = Batch(file, skipped, table)
+                    if not skipped:
+                        first = first or batch._replace(table=table.slice(0, 1))
+                        _check_types(batch, first, names)
+                    yield batch
                     skipped += table.num_rows
+
+
+def _check_types(batch: Batch, first: Batch, names: Sequence[str]) -> None:
+    """Refuses names of another type than the first file's: 1 is not "1"."""
+    start = batch._replace(table=batch.table.slice(0, 1))
+    for name in names:
+        kinds = [one.names(name).type for one in (start, first)]
+        if kinds[0] != kinds[1]:
+            raise BadInput(
+                f"{batch.column(name)} holds {kinds[0]}, but that of {first.file} {kinds[1]}; the "
+                "files must have the same types"
+            )
 
 
 def blocks(path: str, names: ColumnNames, progress: Optional[Progress] = None) -> Iterator[Block]:

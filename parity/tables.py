@@ -16,7 +16,7 @@ import json
 import os
 import pathlib
 import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import pyarrow as pa
 import pyarrow.csv
@@ -84,6 +84,24 @@ def identify(path: str, rows: Optional[int] = None) -> FileIdentity:
         for block in iter(lambda: file.read(1 << 20), b""):
             digest.update(block)
     return FileIdentity(path, digest.hexdigest(), os.path.getsize(path), rows)
+
+
+def identify_all(files: Iterable[Tuple[str, Optional[int]]]) -> Tuple[FileIdentity, ...]:
+    """`identify` of a data set's files, each with its rows if they are known.
+
+    Raises: BadInput for two files of the same bytes, whose rows would be counted twice.
+    """
+    known: Dict[str, str] = {}
+    found = []
+    for file, rows in files:
+        found.append(identify(file, rows))
+        earlier = known.setdefault(found[-1].sha256, file)
+        if earlier != file:
+            raise BadInput(
+                f"{file} is a copy of {earlier}; rows that are counted twice make the interval too "
+                "narrow, so leave one out"
+            )
+    return tuple(found)
 
 
 def read_columns(

@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from parity.readers import ColumnNames, read_one, read_two
+from semisync.cli import main
 from semisync.errors import BadInput
 
 ONE = ColumnNames("y", "old", "new")
@@ -275,6 +276,26 @@ def test_a_damaged_tfrecord_names_the_record(tmp_path, damage, sentence):
     (tmp_path / "a.tfrecord").write_bytes(damage(content))
     with pytest.raises(BadInput, match=sentence):
         read_one(path, ONE)
+
+
+def test_a_file_that_comes_twice_in_a_folder_is_refused(tmp_path):
+    for name in ("1.parquet", "2.parquet"):
+        write(tmp_path / name, table())
+    with pytest.raises(BadInput, match=r"2\.parquet is a copy of .*1\.parquet; rows that are"):
+        read_one(str(tmp_path), ONE)
+
+
+@pytest.mark.parametrize("memory", ["4", "0"])
+@pytest.mark.parametrize("option", ["--slice", "--group"])
+def test_names_of_several_types_are_refused(tmp_path, capsys, memory, option):
+    users = np.arange(200) % 7
+    for i, names in enumerate((users.astype(str), users)):
+        data = table(200, old=np.arange(200) + i, user=names)
+        pyarrow.parquet.write_table(data, tmp_path / f"{i}.parquet")
+    columns = ["--label", "y", "--baseline-score", "old", "--candidate-score", "new"]
+    more = [option, "user", "--memory", memory, "--out", str(tmp_path / "out")]
+    assert main(["parity", str(tmp_path), *columns, *more]) == 3
+    assert "same types" in capsys.readouterr().err
 
 
 def test_a_compressed_tfrecord_that_is_damaged_is_refused(tmp_path):
