@@ -115,6 +115,9 @@ def run(args: argparse.Namespace) -> int:
             verify=not args.no_verify,
             rank=rank,
         )
+    except KeyboardInterrupt:
+        print("\nsemisync convert: interrupted; go on with --resume", file=sys.stderr)
+        raise
     finally:
         progress.end()
     print(_written(manifest, chosen, args.out, verified=not args.no_verify))

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 import migrate
+from migrate.commands import convert
 from semisync import cli
 
 
@@ -51,6 +52,18 @@ def test_convert_prints_its_plan_and_what_it_wrote(tf2_checkpoints, tmp_path, ca
     assert "wrote 11 tensors" in out
     assert "eps=0" in out
     assert (tmp_path / "out" / ".metadata").exists()
+
+
+def test_ctrl_c_says_how_to_go_on(tf2_checkpoints, tmp_path, capsys, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    prefix = tf2_checkpoints / "sgd"
+    monkeypatch.setattr(convert._Progress, "__call__", interrupt)
+    code, _, err = run(capsys, "convert", prefix, tmp_path / "out")
+    assert (code, err.strip()) == (130, "semisync convert: interrupted; go on with --resume")
+    monkeypatch.undo()
+    assert run(capsys, "convert", prefix, tmp_path / "out", "--resume")[0] == 0
 
 
 def test_a_dry_run_prints_a_plan_that_plan_takes_back(tf2_checkpoints, tmp_path, capsys):
