@@ -83,7 +83,7 @@ def convert(
         raise UsageError(f"workers is {workers}, expected at least 1")
     out = os.fspath(out)
     refuse_existing(out)
-    with open_checkpoint(plan.source) as checkpoint:
+    with open_checkpoint(plan.source, newer=plan.newer) as checkpoint:
         sources = hash_tables(checkpoint, plan.meta) if plan.hash_tables else {}
         check_plan(plan, checkpoint, sources)
         todo = items(plan, checkpoint)
@@ -97,7 +97,14 @@ def convert(
             check_names(todo)
             todo.sort(key=lambda item: item.is_file)  # files come behind the format's tensors
             layout = _lay_out(format_, todo, checkpoint)
-            job = Job(checkpoint.prefix, source_files, target, todo, parts(layout.regions, todo))
+            job = Job(
+                checkpoint.prefix,
+                plan.newer,
+                source_files,
+                target,
+                todo,
+                parts(layout.regions, todo),
+            )
             jobs.begin(directory, job)
             ranks.take_in(directory)
             _prepare(directory, layout)
@@ -243,6 +250,7 @@ def _manifest(
         scalars={name: _plain(checkpoint.read(name).item()) for name in plan.scalars},
         notes=plan.notes + notes(plan, checkpoint),
         meta=plan.meta,
+        newer=plan.newer,
     )
 
 

@@ -17,7 +17,7 @@ import glob
 import json
 import os
 from dataclasses import asdict
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from migrate.ids.columns import Origin
 from migrate.items import Item
@@ -36,9 +36,11 @@ _JOURNAL = "journal"
 
 
 class Job(NamedTuple):
-    """source: prefix of the checkpoint; files: path, size and version of each of its files."""
+    """source: prefix of the checkpoint; newer: of the increment over it, or None; files: path, size
+    and version of each of their files."""
 
     source: str
+    newer: Optional[str]
     files: List[List[Any]]
     target: str
     items: List[Item]

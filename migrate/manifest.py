@@ -120,7 +120,7 @@ class TableSummary:
 class Manifest:
     """source: the checkpoint's prefix. target: the format. module: path of the
     EmbeddingBagCollection. scalars: value of each scalar by its name in the checkpoint. meta: the
-    plan's MetaGraph."""
+    plan's MetaGraph. newer: prefix of the increment that was laid over the source."""
 
     source: str
     target: str
@@ -131,6 +131,7 @@ class Manifest:
     dropped: Dict[str, str] = field(default_factory=dict)
     notes: List[str] = field(default_factory=list)
     meta: Optional[str] = None
+    newer: Optional[str] = None
 
     def sources(self) -> Set[str]:
         """Names of the checkpoint's tensors that something was made from."""

@@ -27,6 +27,7 @@ from migrate.slots import Slots, find_slots, optimizer_names, torch_names
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.hashed import HashTable
+from migrate.sources.increment import Overlaid
 from migrate.sources.info import TensorInfo, partitions, row_blocks
 from migrate.static import Marks, mark_static
 from migrate.tables import hash_tables
@@ -116,7 +117,8 @@ class _Planner:
         self.lazy = lazily_updated(self.graph, saved) if self.graph else set()
         path = self.graph.path if self.graph else None
         self.renamed: Set[str] = set()  # patterns of `rename` that some name has
-        self.result = Plan(source=checkpoint.prefix, module=module, meta=path)
+        newer = checkpoint.newer.prefix if isinstance(checkpoint, Overlaid) else None
+        self.result = Plan(source=checkpoint.prefix, module=module, meta=path, newer=newer)
 
     def plan(self, pattern: Optional[str]) -> Plan:
         """The whole plan; `pattern` names the tables."""

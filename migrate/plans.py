@@ -127,11 +127,13 @@ class Dense:
 class Plan:
     """source: the checkpoint's prefix. module: path of the EmbeddingBagCollection in the model.
     meta: path of the MetaGraph that the plan rests on; None: PREFIX.meta where that exists.
+    newer: prefix of a DeepRec incremental checkpoint that is laid over the source.
     notes: what a reader should know before converting."""
 
     source: str
     module: str = "ebc"
     meta: Optional[str] = None
+    newer: Optional[str] = None
     tables: List[Table] = field(default_factory=list)
     hash_tables: List[HashedTable] = field(default_factory=list)
     dense: List[Dense] = field(default_factory=list)

@@ -145,7 +145,7 @@ def assist(out: str, rank: Rank, workers: Optional[int] = None) -> int:
 def _join(directory: str, journal: str, mine: List[int], workers: Optional[int]) -> int:
     job = jobs.read(directory)
     parts = ((number, job.parts[number]) for number in mine)
-    with open_checkpoint(job.source) as checkpoint:
+    with open_checkpoint(job.source, newer=job.newer) as checkpoint:
         records = write_parts(checkpoint, job.items, parts, directory, workers or default_count())
         try:
             return sum(1 for _ in jobs.append(directory, records, journal))

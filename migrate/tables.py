@@ -10,6 +10,7 @@ from migrate.sentinels import find_sentinels
 from migrate.sources.bundle import Checkpoint, open_checkpoint
 from migrate.sources.files import size_of
 from migrate.sources.hashed import HashTable
+from migrate.sources.increment import Overlaid
 from migrate.sources.monolith import monolith_tables
 from migrate.sources.raw_tables import raw_tables
 from migrate.sources.tensor_tables import Sentinels, stored_tables, tensor_tables
@@ -32,7 +33,8 @@ def hash_tables(
     or what stands before `-00000-of-0000N`.
     meta: the MetaGraph, which has the sentinels of MutableDenseHashTables; PREFIX.meta where it
     exists. sentinels: the same by hand, by the table's name; they win. newer: a DeepRec
-    incremental checkpoint to put on top. key_dtype, dtype: of TFRA's raw files.
+    incremental checkpoint to put on top, where `source` was not opened with it. key_dtype, dtype:
+    of TFRA's raw files.
     Raises BadInput for damaged, incomplete or unknown files.
     """
     if not isinstance(source, Checkpoint) or not source:
@@ -44,6 +46,8 @@ def hash_tables(
         source = open_checkpoint(os.fspath(source))
     if newer is not None and not isinstance(newer, Checkpoint):
         newer = open_checkpoint(os.fspath(newer))
+    if newer is None and isinstance(source, Overlaid):
+        newer = source.newer
     beside = source.prefix + ".meta"
     known: Dict[str, Sentinels] = {}
     if meta is not None or size_of(beside) is not None:

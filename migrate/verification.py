@@ -117,8 +117,9 @@ def verify(
     if sample is not None and sample < 1:
         raise UsageError(f"sample is {sample}, expected at least one row")
     directory = os.fspath(directory)
-    with open_checkpoint(prefix) as checkpoint:
-        return compare(checkpoint, read_manifest(directory), directory, sample, workers)
+    manifest = read_manifest(directory)
+    with open_checkpoint(prefix, newer=manifest.newer) as checkpoint:
+        return compare(checkpoint, manifest, directory, sample, workers)
 
 
 def compare(

@@ -15,6 +15,7 @@ from migrate.manifest import Manifest
 from migrate.planning import plan
 from migrate.plans import CASTS, STATICS, STRATEGIES, Plan
 from migrate.sources.bundle import Checkpoint, open_checkpoint
+from migrate.sources.increment import Overlaid
 from migrate.static import savings
 from migrate.targets import TARGETS
 from migrate.targets.staging import refuse_existing
@@ -27,6 +28,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("prefix", metavar="PREFIX", help="path of the checkpoint, without .index")
     parser.add_argument("out", metavar="OUT", help="directory to write; a new or an empty one")
+    parser.add_argument(
+        "--newer", metavar="PREFIX", help="a DeepRec incremental checkpoint to lay over it"
+    )
     parser.add_argument("--meta", metavar="FILE", help="the MetaGraph; default PREFIX.meta")
     parser.add_argument(
         "--plan", metavar="FILE", help="a plan to carry out, as --dry-run prints it"
@@ -97,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if not args.dry_run:
         refuse_existing(args.out)  # before the reading, which may take long
-    with open_checkpoint(args.prefix) as checkpoint:
+    with open_checkpoint(args.prefix, newer=args.newer) as checkpoint:
         chosen = _plan(args, checkpoint)
     if args.dry_run:
         print(chosen.to_yaml(), end="")
@@ -150,7 +154,9 @@ def _plan(args: argparse.Namespace, checkpoint: Checkpoint) -> Plan:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{args.plan} cannot be read: {error}") from error
-    return dataclasses.replace(Plan.from_yaml(text, args.plan), source=checkpoint.prefix)
+    found = Plan.from_yaml(text, args.plan)
+    newer = checkpoint.newer.prefix if isinstance(checkpoint, Overlaid) else found.newer
+    return dataclasses.replace(found, source=checkpoint.prefix, newer=newer)
 
 
 def _substitution(text: str) -> Tuple[str, str]:

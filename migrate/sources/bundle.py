@@ -246,7 +246,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
         return self._store.stream(piece, dtype, self._where(piece, name), skip)
 
 
-def open_checkpoint(prefix: str, checksums: bool = True) -> Checkpoint:
+def open_checkpoint(prefix: str, checksums: bool = True, newer: Optional[str] = None) -> Checkpoint:
     """Opens the checkpoint whose files are `prefix`.index and `prefix`.data-*.
 
     Instead of these, `prefix` may be that of a V1 checkpoint, or the directory of a SavedModel; it
@@ -255,9 +255,16 @@ def open_checkpoint(prefix: str, checksums: bool = True) -> Checkpoint:
     `migrate.hash_tables` lists what is there.
     checksums: False reads data without checking its crc32c, for what was verified before; the
     index is checked always.
-    Raises BadInput where there is none, where it is damaged, or where its format is another.
+    newer: prefix of a DeepRec incremental checkpoint of a later step, to be laid over it.
+    Raises BadInput where there is none, where it is damaged, where its format is another, or where
+    `newer` is no increment of it.
     """
-    return Checkpoint(os.fspath(prefix), checksums)
+    found = Checkpoint(os.fspath(prefix), checksums)
+    if newer is None:
+        return found
+    from migrate.sources.increment import Overlaid  # which is a Checkpoint
+
+    return Overlaid(found, Checkpoint(os.fspath(newer), checksums))
 
 
 def _info(tensor: Tensor, kind: str) -> TensorInfo:
