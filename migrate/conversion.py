@@ -34,7 +34,7 @@ from migrate import models, ranks
 from migrate.agreement import check_plan
 from migrate.ids import staging as ids
 from migrate.ids.items import id_items
-from migrate.ids.summary import files_of, ids_notes, summaries
+from migrate.ids.summary import files_of, ids_notes, summaries, unwritten_slots
 from migrate.items import Item, check_names, items
 from migrate.job import Job
 from migrate.manifest import FILE, Manifest, Piece, TableSummary, Written
@@ -116,6 +116,7 @@ def convert(
             manifest.tables += summaries(plan, sources, tables, todo)
             manifest.notes += ids_notes(plan, tables)
             manifest.dropped = _dropped(plan, checkpoint, manifest)
+            manifest.dropped.update(unwritten_slots(plan, sources))
             _write_text(directory, FILE, manifest.to_json())
             _write_text(directory, models.FILE, models.to_json(manifest))
             if verify:

@@ -85,8 +85,8 @@ class HashedTable:
     rows             of the target; None: what the ids need (mpzch: a quarter more than are stored)
     buckets          mpzch: parts of the table that are shared out to ranks
     duplicates       an id in two partitions: "error", or "newest" version wins
-    optimizer, slots, hyperparameters, cast, features, pooling: as in Table; a slot's source is
-                     its name in the table
+    optimizer, slots, hyperparameters, cast, features, pooling, weighted, static, placement: as in
+                     Table; a slot's source is its name in the table
     fill             the optimizer's name of a slot -> value for ids without it and for free rows
     """
 
@@ -107,6 +107,19 @@ class HashedTable:
     cast: Optional[str] = None
     features: List[str] = field(default_factory=list)
     pooling: Optional[str] = None
+    weighted: bool = False
+    static: Optional[str] = None
+    placement: Optional[str] = None
+
+    @property
+    def target_dtype(self) -> str:
+        """As Table.target_dtype."""
+        return STATICS[self.static] if self.static else self.cast or self.dtype
+
+    @property
+    def written_slots(self) -> Dict[str, str]:
+        """Those of `slots` that are written: of a static table none."""
+        return {} if self.static else self.slots
 
 
 @dataclass

@@ -6,38 +6,47 @@ memory holds of a table in training: float32 with Adam takes 12 bytes a number, 
 
 from __future__ import annotations
 
+import math
 import re
-from typing import Sequence, Tuple
+from typing import Iterable, List, Sequence, Tuple, Union
 
 from migrate.manifest import TableSummary
-from migrate.plans import PLACEMENTS, STATICS, Plan, Table
+from migrate.plans import PLACEMENTS, STATICS, HashedTable, Plan, Table
 from migrate.quantization import GPU_ROW_ALIGNMENT, HEAD
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
+from migrate.sources.hashed import HashTable
 from semisync.errors import BadInput, UsageError
 
+AnyTable = Union[Table, HashedTable]
 Marks = Sequence[Tuple[str, str]]  # regular expression for variables, and a key of STATICS
 
 
 def mark_static(plan: Plan, marks: Marks) -> None:
     """Marks the tables of `plan`; UsageError for what is no pattern, or is that of no table."""
+    every: List[AnyTable] = [*plan.tables, *plan.hash_tables]
     for pattern, kind in reversed(marks):  # so that the first one wins
         if kind not in STATICS:
             raise UsageError(f"static {kind!r}: expected one of {list(STATICS)}")
         try:
-            found = [one for one in plan.tables if re.search(pattern, one.variable)]
+            found = [one for one in every if re.search(pattern, _source(one))]
         except re.error as error:
             raise UsageError(f"--static {pattern!r} is no regular expression: {error}") from error
         if not found:
             raise UsageError(
-                f"--static {pattern!r} names none of the {len(plan.tables)} tables; expected "
+                f"--static {pattern!r} names none of the {len(every)} tables; expected "
                 f"REGEX, or REGEX= and one of {', '.join(STATICS)}"
             )
         for table in found:
             table.static, table.cast = kind, None
 
 
-def check_static(table: Table) -> None:
+def _source(table: AnyTable) -> str:
+    """Its name in the checkpoint."""
+    return table.variable if isinstance(table, Table) else table.table
+
+
+def check_static(table: AnyTable) -> None:
     """Raises BadInput where `static` or `placement` of a plan's table cannot be carried out."""
     where = f"table {table.name!r}"
     if table.placement not in (None, *PLACEMENTS):
@@ -48,7 +57,7 @@ def check_static(table: Table) -> None:
         raise BadInput(f"{where}: static {table.static!r}, expected one of {', '.join(STATICS)}")
     if not BY_NAME[table.dtype].is_floating:
         raise BadInput(f"{where} is {table.dtype}; only tables of floats can be static")
-    if table.cast or table.row_wise:
+    if table.cast or (isinstance(table, Table) and table.row_wise):
         raise BadInput(
             f"{where} is static: that says its type, and it has no optimizer; leave cast and "
             "row_wise out"
@@ -57,6 +66,16 @@ def check_static(table: Table) -> None:
         raise BadInput(
             f"{where}: FBGEMM's int8 rows have an even dim, this one is {table.dim}; use fp16"
         )
+
+
+def trained_bytes_of_ids(source: HashTable, slots: Iterable[str], rows: int) -> int:
+    """Size of `rows` rows of a hash table with those of its `slots`, in the types of the source."""
+    total = 0
+    for one in (source, *(source.slots[name] for name in slots)):
+        array = BY_NAME[one.dtype].array
+        assert array is not None  # the plan was checked: these are numbers
+        total += rows * math.prod(one.value_shape) * array.itemsize
+    return total
 
 
 def trained_bytes(table: Table, checkpoint: Checkpoint) -> int:

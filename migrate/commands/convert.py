@@ -186,7 +186,9 @@ def _summary(chosen: Plan) -> str:
     for one in chosen.hash_tables:
         lines.append(
             f"  hash table {one.name}: {one.stored} x {one.dim} {one.dtype}, {one.kind}, "
-            f"ids by {one.ids}" + (f", {one.optimizer}" if one.optimizer else "")
+            f"ids by {one.ids}"
+            + (f", {one.optimizer}" if one.optimizer else "")
+            + (f", static {one.static}" if one.static else "")
         )
     lines += [f"  dropped {name}: {reason}" for name, reason in chosen.dropped.items()]
     lines += [f"  note: {note}" for note in chosen.notes]

@@ -8,6 +8,7 @@ from migrate.ids.modes import DUPLICATES, MODES
 from migrate.plans import CASTS, POOLINGS, HashedTable
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.hashed import HashTable
+from migrate.static import check_static
 from semisync.errors import BadInput
 
 _DYNAMICEMB = ("Adagrad", "Adam")  # optimizers whose state it keeps as TensorFlow does
@@ -42,18 +43,28 @@ def check_hashed(table: HashedTable, sources: Mapping[str, HashTable], where: st
             raise BadInput(f"the plan names slot {stored!r} of {name}, which {where} does not hold")
         if slot not in table.fill:
             raise BadInput(f"{name}: the plan's fill has no value for slot {slot!r}")
+    check_static(table)
+    if table.static == "int8" and table.ids in ("mch", "mpzch"):
+        raise BadInput(
+            f"{name}: the module of ids {table.ids} has a collection of floats below it, which "
+            "cannot hold int8 rows; use static fp16, or ids rows"
+        )
+    if table.weighted and table.pooling == "none":
+        raise BadInput(f"{name} has weights, but pooling none; weights are for pooled vectors")
     if table.ids == "dynamicemb":
         _check_dynamicemb(table, source, name)
 
 
 def _check_dynamicemb(table: HashedTable, source: HashTable, name: str) -> None:
     """What its files can hold: float32, and the state of some optimizers."""
-    if table.cast is not None or table.rows is not None:
+    if table.cast is not None or table.rows is not None or table.static not in (None, "float32"):
         raise BadInput(f"{name}: dynamicemb's files are float32 and have no free rows")
-    if table.slots and table.optimizer not in _DYNAMICEMB:
+    if table.placement is not None:
+        raise BadInput(f"{name}: TorchRec's planner does not place dynamicemb's tables")
+    if table.written_slots and table.optimizer not in _DYNAMICEMB:
         raise BadInput(
             f"{name}: dynamicemb keeps the state of {' and '.join(_DYNAMICEMB)} alone, these slots "
             f"are of {table.optimizer}; leave them out of the plan"
         )
-    if any(source.slots[slot].dtype != "float32" for slot in table.slots.values()):
+    if any(source.slots[slot].dtype != "float32" for slot in table.written_slots.values()):
         raise BadInput(f"{name}: dynamicemb's optimizer state is float32; leave the slots out")

@@ -26,9 +26,11 @@ from migrate.ids.columns import filler
 from migrate.ids.modes import MODES
 from migrate.ids.standing import Standing
 from migrate.manifest import Ids, Manifest, TableSummary, Written
+from migrate.quantization import HEAD, quantized
 from migrate.sources.dtypes import BFLOAT16, BY_NAME
 from migrate.sources.hashed import HashTable, Rows
 from migrate.targets.reading import Reader
+from migrate.transforms import cast
 from semisync.errors import BadInput
 
 _CLASSES = 1 << 16
@@ -264,6 +266,7 @@ class _Sides:
             array = BY_NAME[written.dtype].array
             assert array is not None
             width = int(numpy.prod(shape, dtype=numpy.int64))
+            width += HEAD if written.transform == "int8" else 0
             stop = start + width * array.itemsize
             fill = None
             if slot:
@@ -292,6 +295,8 @@ class _Sides:
 def _expected(rows: Rows, column: Column) -> numpy.ndarray:
     """The rows as the target should have them, as bytes [n, bytes a row]."""
     values = getattr(rows, column.column)
+    if column.written.transform == "int8":
+        return quantized(cast(values, "float32"))
     if values.dtype == BFLOAT16:
         tensor = torch.from_numpy(values.view(numpy.int16)).view(torch.bfloat16)
     else:

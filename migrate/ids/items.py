@@ -18,13 +18,14 @@ Source: torchrec/modules/mc_modules.py, hash_mc_modules.py; dynamicemb/dump_load
 
 from __future__ import annotations
 
-from typing import Iterator, Optional, Tuple
+from typing import Iterator, Tuple
 
 from migrate.ids.columns import Origin
 from migrate.ids.modes import LAST
 from migrate.ids.staging import StagedTable
 from migrate.items import Item, step_items
 from migrate.plans import HashedTable, Plan
+from migrate.quantization import HEAD
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.hashed import HashTable
 
@@ -39,14 +40,15 @@ def id_items(
     fqn = plan.fqn(table)
     rows = staged.merged.rows
     column = _values(staged.stem)
-    yield _item((fqn,), table, "hashed", table.dtype, (rows, table.dim), column, table.cast)
-    for name, slot in table.slots.items():
+    yield _weight(_item((fqn,), table, "hashed", table.dtype, (rows, table.dim), column), table)
+    for name, slot in table.written_slots.items():
         stored = source.slots[slot]
         path = ("optim", "state", fqn, f"{table.name}.{name}" if name == "momentum1" else name)
         column = _values(staged.slots[name], table.fill[name])
         shape = (rows, *stored.value_shape)
         yield _item(path, table, "hashed slot", stored.dtype, shape, column)
-    yield from step_items(plan, table, checkpoint)
+    if not table.static:
+        yield from step_items(plan, table, checkpoint)
     yield from _ID_ITEMS[table.ids](plan, table, staged)
 
 
@@ -110,9 +112,10 @@ def _dynamicemb(
     known = [name for name in ("freqs", "versions") if name in staged.columns]
     scores = item("emb_scores", "file state", "int64", (), _of(staged, known[0] if known else ""))
     yield scores if known else scores._replace(value=0, origins=())
-    if table.slots:
-        origins = [_values(staged.slots[name], table.fill[name]) for name in table.slots]
-        width = sum(source.slots[slot].value_shape[0] for slot in table.slots.values())
+    slots = table.written_slots
+    if slots:
+        origins = [_values(staged.slots[name], table.fill[name]) for name in slots]
+        width = sum(source.slots[slot].value_shape[0] for slot in slots.values())
         yield item("opt_values", "file slot", "float32", (width,), *origins)
 
 
@@ -138,14 +141,20 @@ def _item(
     dtype: str,
     shape: Tuple[int, ...],
     origin: Origin,
-    cast: Optional[str] = None,
 ) -> Item:
     """An item whose source is the hash table."""
-    transform = "cast" if cast else "copy"
     name = ".".join(path)
-    return Item(
-        name, path, table.table, role, False, transform, cast or dtype, shape, None, (origin,)
-    )
+    return Item(name, path, table.table, role, False, "copy", dtype, shape, None, (origin,))
+
+
+def _weight(item: Item, table: HashedTable) -> Item:
+    """`item`, the rows of the table, in the type that the target has them in."""
+    if table.static == "int8":
+        shape = (item.rows, HEAD + table.dim)
+        return item._replace(transform="int8", dtype="uint8", shape=shape)
+    if table.target_dtype != item.dtype:
+        return item._replace(transform="cast", dtype=table.target_dtype)
+    return item
 
 
 def _of(staged: StagedTable, column: str, fill: float = 0) -> Origin:

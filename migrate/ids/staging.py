@@ -105,7 +105,7 @@ def _begin(folder: str, tables: List[HashedTable], files: List[List[object]]) ->
 
 def _stage(folder: str, stem: str, table: HashedTable, source: HashTable) -> StagedTable:
     done = os.path.join(folder, stem + ".done")
-    stems = {name: f"{stem}-{number}" for number, name in enumerate(table.slots)}
+    stems = {name: f"{stem}-{number}" for number, name in enumerate(table.written_slots)}
     if os.path.exists(done):
         with open(done, encoding="utf-8") as file:
             found = json.load(file)

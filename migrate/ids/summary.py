@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Set
+import dataclasses
+from typing import Dict, List, Optional, Set
 
 from migrate.ids.staging import StagedTable
 from migrate.items import Item
 from migrate.manifest import Ids, TableSummary
-from migrate.plans import Plan
+from migrate.plans import HashedTable, Plan
 from migrate.sources.hashed import HashTable
 from migrate.sources.tensor_tables import TensorPart
+from migrate.static import trained_bytes_of_ids
 
 _COLUMNS = ("keys", "values", "freqs", "versions")
 _DEEPREC = ("partition_offset", "keys_filtered", "versions_filtered", "freqs_filtered")
@@ -25,29 +27,54 @@ def summaries(
             plan.fqn(table),
             one.merged.rows,
             table.dim,
-            table.cast or table.dtype,
-            table.optimizer,
-            table.hyperparameters,
+            table.target_dtype,
+            None if table.static else table.optimizer,
+            {} if table.static else table.hyperparameters,
             False,
             table.features or [table.name],
             table.pooling,
+            table.weighted,
+            table.static,
+            table.placement,
+            _trained_bytes(table, sources[table.table], one.merged.rows),
             ids=Ids(
                 table.ids,
                 table.table,
                 table.kind,
                 one.merged.ids,
-                table.slots,
+                table.written_slots,
                 table.fill,
                 one.merged.duplicates,
                 table.buckets if table.ids == "mpzch" else 0,
                 one.merged.max_probe if table.ids == "mpzch" else 0,
                 one.merged.without,
                 _columns(one, items),
-                sorted(tensors_of(sources[table.table])),
+                sorted(tensors_of(_written(table, sources[table.table]))),
             ),
         )
         for table, one in zip(plan.hash_tables, staged)
     ]
+
+
+def _trained_bytes(table: HashedTable, source: HashTable, rows: int) -> Optional[int]:
+    """Of a static table, what its rows take where it is trained; else None."""
+    return trained_bytes_of_ids(source, table.slots.values(), rows) if table.static else None
+
+
+def _written(table: HashedTable, source: HashTable) -> HashTable:
+    """`source` without the slots that are not written as the table is static."""
+    return dataclasses.replace(source, slots={}) if table.static else source
+
+
+def unwritten_slots(plan: Plan, sources: Dict[str, HashTable]) -> Dict[str, str]:
+    """Names of the checkpoint's tensors that static tables leave out, and why."""
+    found = {}
+    for table in plan.hash_tables:
+        source = sources[table.table]
+        left = tensors_of(source) - tensors_of(_written(table, source))
+        reason = f"table {table.name} is static: it needs no optimizer state"
+        found.update(dict.fromkeys(sorted(left), reason))
+    return found
 
 
 def _columns(staged: StagedTable, items: List[Item]) -> Dict[str, List[str]]:

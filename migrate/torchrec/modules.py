@@ -64,7 +64,8 @@ def managed_collision_collection(
 
     As embedding_bag_collection. eviction_interval: batches after which MCHManagedCollisionModule,
     with its DistanceLFU policy, takes new ids in; by default it never does. mpzch takes new ids in
-    at once while it trains, on a GPU alone; here without eviction.
+    at once while it trains, on a GPU alone; here without eviction. Static tables are frozen, and
+    where the tables have weighted ids so has the collection.
     """
     manifest = _manifest(converted)
     device = device or torch.device("cpu")
@@ -92,10 +93,16 @@ def managed_collision_collection(
                 f"table {name!r} has no raw ids; convert it with --ids mch or mpzch, or use "
                 "embedding_bag_collection"
             )
-    return ManagedCollisionEmbeddingBagCollection(
-        EmbeddingBagCollection(tables=configs, device=device),
-        ManagedCollisionCollection(modules, configs),
-    )
+    weighted = {tables[name].weighted for name in features}
+    if len(weighted) > 1:
+        raise UsageError(
+            "some of these tables have weighted ids and some have not; make a collection of each"
+        )
+    ebc = EmbeddingBagCollection(tables=configs, device=device, is_weighted=weighted == {True})
+    for name in features:
+        if tables[name].static:
+            ebc.embedding_bags[name].weight.requires_grad_(False)
+    return ManagedCollisionEmbeddingBagCollection(ebc, ManagedCollisionCollection(modules, configs))
 
 
 def _manifest(converted: Union[Manifest, str]) -> Manifest:
