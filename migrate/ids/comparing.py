@@ -9,7 +9,9 @@ compared in three steps that sort nothing and so share nothing with the conversi
    value of their slot count for nothing, for an id without the state begins with it.
 2. The ids of classes that differ are read from both sides and compared one by one: that names the
    id, and settles what is meant to differ, duplicates that lost and state without an id.
-3. Every id must stand where the target will look for it (`migrate.ids.standing`).
+3. Every id must stand where the target will look for it (`migrate.ids.standing`), and every row
+   without an id must be zero, or what a state begins with: it is what an id that is not there gets,
+   and what a new one begins from.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ class Column(NamedTuple):
     name         for messages
     table        the source's, or one of its slots; column: "values", "freqs" or "versions" of it
     fill         bytes of the row of an id that the source lacks; None where it has all ids
+    free         bytes of a row of the target that has no id
     start, stop  its bytes in a row of the tensor
     """
 
@@ -57,6 +60,7 @@ class Column(NamedTuple):
     table: HashTable
     column: str
     fill: Optional[numpy.ndarray]
+    free: numpy.ndarray
     start: int
     stop: int
 
@@ -101,15 +105,17 @@ def compare_table(
         wanted = sides.draw(sample)
         differing = _one_by_one(sides, differs, lambda ids: numpy.isin(ids, wanted))
         return Compared(len(wanted) * len(sides.columns), len(sides.columns), differing)
-    standing = Standing(table, differs)
+    standing, free = Standing(table, differs), _FreeRows(sides, differs)
     sums = [_Sums(column) for column in sides.columns]
     count = numpy.zeros(_CLASSES, numpy.int64)
     for first, ids, there, rows in sides.target():
         standing.check(first, ids, there)
+        free.check(first, there, rows)
         count += numpy.bincount(_classes(ids[there]), minlength=_CLASSES)
         for of_column, values in zip(sums, rows):
             of_column.add(ids[there], values[there], +1)
     standing.end()
+    free.check_behind()
     for of_column in sums:
         for ids, values in sides.source(of_column.column):
             of_column.add(ids, values, -1)
@@ -121,7 +127,36 @@ def compare_table(
         differing += _one_by_one(sides, differs, _in_classes(group))
         if differing:
             break  # one group of wrong ids names enough of them
-    return Compared(int(count.sum()) * len(sums), len(sums), differing)
+    return Compared(int(count.sum()) * len(sums), len(sums), differing + free.differing)
+
+
+class _FreeRows:
+    """Goes over the rows of the target that have no id, block by block; names the first of each
+    column that is not as it must be. differing: how many there are."""
+
+    def __init__(self, sides: _Sides, differs: Differs) -> None:
+        self._sides, self._differs = sides, differs
+        self._named: Set[str] = set()
+        self.differing = 0
+
+    def check(self, first: int, there: numpy.ndarray, rows: List[numpy.ndarray]) -> None:
+        """rows: of each column, from row `first` on; there: which of them have an id."""
+        found = numpy.zeros(len(there), bool)
+        for column, values in zip(self._sides.columns, rows):
+            wrong = ~there & (values != column.free).any(axis=1)
+            found |= wrong
+            if wrong.any() and column.name not in self._named:
+                self._named.add(column.name)
+                self._differs(
+                    f"table {self._sides.table.name!r}: row {first + int(wrong.argmax())} has no "
+                    f"id, but {column.name} that a free row does not have"
+                )
+        self.differing += int(found.sum())
+
+    def check_behind(self) -> None:
+        """The rows behind the last id, where the target has a list of the ids alone."""
+        for first, rows in self._sides.behind():
+            self.check(first, numpy.zeros(len(rows[0]), bool), rows)
 
 
 class _Sums:
@@ -216,6 +251,15 @@ class _Sides:
             rows = [self._rows(column, first, count) for column in self.columns]
             yield first, ids, self._there(ids), rows
 
+    def behind(self) -> Iterator[Tuple[int, List[numpy.ndarray]]]:
+        """(first row, rows of each column as bytes) of the rows behind those that `target` has."""
+        if self.ids.mode != "rows":
+            return
+        step = max(_BLOCK_BYTES // max(column.stop for column in self.columns), 1)
+        for first in range(self._ids.shape[0], self.table.rows, step):
+            count = min(step, self.table.rows - first)
+            yield first, [self._rows(column, first, count) for column in self.columns]
+
     def source(self, column: Column) -> Iterator[Tuple[numpy.ndarray, numpy.ndarray]]:
         """(ids, rows as the target should have them, as bytes), in the order of the source."""
         for _, rows in self._numbered(column):
@@ -272,7 +316,8 @@ class _Sides:
             if slot:
                 one = numpy.broadcast_to(filler(self.ids.fill[slot], array), (width,))
                 fill = numpy.ascontiguousarray(one).view(numpy.uint8)
-            yield Column(slot or name, written, table, column, fill, start, stop)
+            free = _free(written, stop - start) if fill is None else fill
+            yield Column(slot or name, written, table, column, fill, free, start, stop)
             start = stop
 
     def _ids_of(self, first: int, count: int) -> numpy.ndarray:
@@ -290,6 +335,14 @@ class _Sides:
         fqn = column.written.fqn
         rows = as_bytes(self._readers[fqn].rows(fqn, first, count))
         return numpy.ascontiguousarray(rows[:, column.start : column.stop])
+
+
+def _free(written: Written, size: int) -> numpy.ndarray:
+    """Bytes [size] of a row that has no id, of what is no state of the optimizer."""
+    if written.transform == "int8":
+        return quantized(numpy.zeros((1, size - HEAD), numpy.float32))[0]
+    # Times of Monolith have a mark for none; counts, steps and numbers are zero.
+    return numpy.full(size, 0xFF if written.transform == "hours" else 0, numpy.uint8)
 
 
 def _expected(rows: Rows, column: Column) -> numpy.ndarray:
