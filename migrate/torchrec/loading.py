@@ -50,6 +50,7 @@ def load(module: torch.nn.Module, directory: str) -> List[str]:
     wanted = {fqn: _unpadded(weights[key], entries[fqn]) for fqn, key in keys.items()}
     wanted.update(_id_tensors(manifest, weights))
     _check_probes(manifest, module)
+    _check_lists(wanted)
     optimizer = getattr(module, "fused_optimizer", None)
     state = optimizer.state_dict() if optimizer is not None else {}
     for key, name, fqn in _slot_keys(keys, state, entries):
@@ -138,6 +139,19 @@ def _check_probes(manifest: Manifest, module: torch.nn.Module) -> None:
                 f"{path} has max_probe={one._max_probe}; build it with max_probe={needed[table]}, "
                 f"or it will not find some ids of table {table!r}"
             )
+
+
+def _check_lists(wanted: Dict[str, Any]) -> None:
+    """That no MCHManagedCollisionModule is shared out: each rank of one sends its ids by ranges of
+    them, and would need a sorted list of its own."""
+    for fqn, tensor in wanted.items():
+        if fqn.endswith("._mch_sorted_raw_ids") and hasattr(tensor, "local_shards"):
+            parts = len(tensor.metadata().shards_metadata)
+            if parts > 1:
+                raise UsageError(
+                    f"{fqn!r} is one list of ids, but the module shares it out to {parts} ranks; "
+                    f"convert with --ids mpzch and buckets that are a multiple of {parts}"
+                )
 
 
 def _slot_keys(

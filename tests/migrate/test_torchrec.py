@@ -15,6 +15,7 @@ from torchrec.modules.embedding_modules import EmbeddingCollection
 import migrate
 from migrate.torchrec import dense_variables, embedding_bag_collection, load
 from semisync.errors import BadInput, UsageError
+from tests.migrate.managed_collisions import RAW_IDS, RAW_ROWS, convert_raw
 
 TABLES = {"user": "user", "item": "item", "plain_city": "plain/city"}
 ROWS = {"user": 31, "item": 20, "plain_city": 10}
@@ -146,12 +147,14 @@ def trained(converted, tf2_checkpoints, tmp_path_factory):
     for table in plan.tables:
         table.pooling = "sum"
     migrate.convert(plan, folder / "static_item")
-    script = pathlib.Path(__file__).parent / "train_sharded.py"
+    script = ["-m", "tests.migrate.train_sharded"]
     rest = [str(folder / "rendezvous"), converted, safetensors]
-    rest += [str(folder / "static_item"), str(folder / "batches.npz"), str(folder)]
+    rest += [str(folder / "static_item"), str(convert_raw(folder / "raw"))]
+    rest += [str(folder / "batches.npz"), str(folder)]
     ranks = [
         subprocess.Popen(
-            [sys.executable, "-X", "faulthandler", "-W", "ignore", str(script), str(rank), *rest],
+            [sys.executable, "-X", "faulthandler", "-W", "ignore", *script, str(rank), *rest],
+            cwd=pathlib.Path(__file__).parents[2],
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -164,6 +167,14 @@ def trained(converted, tf2_checkpoints, tmp_path_factory):
             rank.kill()
     assert [rank.returncode for rank in ranks] == [0, 0], errors[0][-3000:] + errors[1][-3000:]
     return folder
+
+
+def test_two_processes_find_raw_ids_in_a_shared_hash_table(trained):
+    for rank in range(2):
+        found = np.load(trained / f"raw.{rank}.npz")
+        assert found["ids"].tolist() == RAW_IDS[rank::2].tolist()
+        assert np.array_equal(found["rows"], RAW_ROWS[rank::2])
+        assert "one list of ids, but the module shares it out to 2 ranks" in str(found["refused"])
 
 
 def joined(folder, how):

@@ -1,11 +1,14 @@
-"""Two gloo processes load a converted checkpoint under DMP and train on; run as a script.
+"""Two gloo processes load a converted checkpoint under DMP and train on; run as a module.
 
-    python train_sharded.py RANK RENDEZVOUS_FILE CONVERTED SAFETENSORS STATIC BATCHES.npz OUT
+    python -m tests.migrate.train_sharded
+        RANK RENDEZVOUS_FILE CONVERTED SAFETENSORS STATIC RAW BATCHES.npz OUT
 
 For each way of sharding: load, three steps; before and after them each rank writes the shards that
 it owns to OUT/<sharding>.<rank>.npz, those after the steps with the prefix "later ". SAFETENSORS is
 the same conversion in that format, or "" where its package is not installed. STATIC is one with a
 static table: its model is built from model.json and trained table-wise, as <OUT>/static.<rank>.npz.
+RAW has MODE/ with a table "raw" by ids, for the modes mch and mpzch: what a rank finds of it stands
+in OUT/raw.<rank>.npz, and in "refused" the sentence for the mode that cannot be shared out.
 """
 
 import os
@@ -30,6 +33,8 @@ from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backwa
 
 import migrate
 from migrate.torchrec import build, embedding_bag_collection, load, load_optimizer, read_model
+from semisync.errors import UsageError
+from tests.migrate.managed_collisions import RAW_IDS, managed_collisions, vectors
 
 TABLES = ["user", "item", "plain_city"]
 SHARDINGS = {
@@ -132,8 +137,21 @@ def train(model, batches, rank, optimizer=None):
             optimizer.step()
 
 
+def by_raw_ids(raw, rank):
+    """Vectors of this rank's ids; and why mch cannot be shared out."""
+    try:
+        load(managed_collisions(raw + "/mch", 2), raw + "/mch")
+        refused = ""
+    except UsageError as error:
+        refused = str(error)
+    model = managed_collisions(raw + "/mpzch", 2)
+    load(model, raw + "/mpzch")
+    ids = RAW_IDS[rank::2]
+    return {"ids": ids, "rows": vectors(model, ids), "refused": refused}
+
+
 def main():
-    rank, rendezvous, converted, safetensors, static, batches, out = sys.argv[1:]
+    rank, rendezvous, converted, safetensors, static, raw, batches, out = sys.argv[1:]
     dist.init_process_group(
         "gloo",
         init_method="file://" + rendezvous,
@@ -163,6 +181,7 @@ def main():
     train(model, np.load(batches), int(rank))
     found.update(snapshot(model, "later ", int(rank)))
     np.savez(f"{out}/static.{rank}.npz", **found)
+    np.savez(f"{out}/raw.{rank}.npz", **by_raw_ids(raw, int(rank)))
     dist.barrier()  # nobody tears its connections down while the other still uses them
     dist.destroy_process_group()
     os._exit(0)  # all is on the disk; torch's own threads now and then abort Python's teardown

@@ -1,0 +1,73 @@
+"""A table by raw ids under DistributedModelParallel, in one process or several."""
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torchrec import KeyedJaggedTensor
+from torchrec.distributed import DistributedModelParallel
+from torchrec.distributed.mc_embeddingbag import ManagedCollisionEmbeddingBagCollectionSharder
+from torchrec.distributed.sharding_plan import construct_module_sharding_plan, row_wise
+from torchrec.distributed.types import ShardingEnv, ShardingPlan
+from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
+
+import migrate
+from migrate.torchrec import managed_collision_collection
+from tests.migrate.raw_tables import write_tfra
+
+RAW_IDS = np.array([4, -8, 6, 2**40, 0, -(2**62), 17, 5])
+RAW_ROWS = np.arange(32, dtype=np.float32).reshape(8, 4) + 1
+MODES = ("mch", "mpzch")
+
+
+def convert_raw(folder):
+    """FOLDER/mch and FOLDER/mpzch: the table "raw" with Adagrad's state, 10 times its rows."""
+    folder.mkdir()
+    slots = [("Adagrad_accumulator", [(RAW_IDS, 10 * RAW_ROWS)])]
+    source = write_tfra(folder / "source", "raw", [(RAW_IDS, RAW_ROWS)], slots)
+    for mode in MODES:
+        with migrate.open_checkpoint(source) as checkpoint:
+            plan = migrate.plan(checkpoint, ids=mode)
+        plan.hash_tables[0].rows, plan.hash_tables[0].buckets = 24, 2
+        migrate.convert(plan, folder / mode)
+    return folder
+
+
+class Model(torch.nn.Module):
+    """The collection, as "ebc"."""
+
+    def __init__(self, ebc):
+        super().__init__()
+        self.ebc = ebc
+
+    def forward(self, features):
+        return self.ebc(features)
+
+
+def managed_collisions(converted, ranks):
+    """The module of the table "raw" under DistributedModelParallel, with fused Adagrad; empty."""
+    module = managed_collision_collection(converted, {"raw": ["f"]})
+    adagrad = {"lr": 0.1, "eps": 0.0}
+    apply_optimizer_in_backward(torch.optim.Adagrad, module._embedding_module.parameters(), adagrad)
+    sharder = ManagedCollisionEmbeddingBagCollectionSharder()
+    plan = construct_module_sharding_plan(
+        module,
+        {"raw": row_wise()},
+        sharder=sharder,
+        local_size=ranks,
+        world_size=ranks,
+        device_type="cpu",
+    )
+    return DistributedModelParallel(
+        Model(module),
+        env=ShardingEnv.from_process_group(dist.group.WORLD),
+        device=torch.device("cpu"),
+        plan=ShardingPlan({"ebc": plan}),
+        sharders=[sharder],
+    )
+
+
+def vectors(model, ids):
+    """What the model finds of `ids`, one a bag."""
+    lengths = torch.ones(len(ids), dtype=torch.int64)
+    found, _ = model.eval()(KeyedJaggedTensor(["f"], torch.from_numpy(ids), lengths=lengths))
+    return found["f"].detach().numpy()
