@@ -117,8 +117,11 @@ def _made(
         return ((one, 0, numpy.full((one.rows, *shape), item.value, array)) for one in regions)
     if not item.origins:
         return None
-    rows = ((one, staged.rows(item.origins, one.first, one.rows)) for one in regions)
-    return ((one, 0, apply(item.transform, row, item.dtype, run.loss)) for one, row in rows)
+    return (
+        (one, start, apply(item.transform, rows, item.dtype, run.loss))
+        for one in regions
+        for start, rows in staged.blocks(item.origins, one.first, one.rows)
+    )
 
 
 def _values(

@@ -13,8 +13,9 @@ Every other rank
   3. waits until rank 0 says that all is done. Where it reads of another run meanwhile, it had met
      what an interrupted one has left, and joins the new one.
 
-Both give up when nobody has written a line for `deadline` seconds, and name whom they miss; what is
-there can be resumed, by as many ranks as one likes. No process group is needed.
+Both give up when nobody has written anything for `deadline` seconds, a line or what rank 0 sorts of
+a hash table, and name whom they miss; what is there can be resumed, by as many ranks as one likes.
+No process group is needed.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import uuid
 from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 from migrate import job as jobs
+from migrate.ids.staging import FOLDER
 from migrate.parts import Record, write_parts
 from migrate.sources.bundle import open_checkpoint
 from migrate.targets.staging import Unfinished, refuse_existing, work_directory, write_whole
@@ -204,13 +206,22 @@ class _Watch:
         self._since = time.monotonic()
 
     def over(self) -> bool:
-        """Waits a moment; whether no journal has grown for too long."""
+        """Waits a moment; whether no journal and no staged table has grown for too long."""
         time.sleep(_PAUSE)
-        paths = glob.glob(os.path.join(glob.escape(self._directory), "journal*"))
-        sizes = tuple(os.path.getsize(path) for path in sorted(paths) if os.path.exists(path))
+        of = glob.escape(self._directory)
+        paths = glob.glob(os.path.join(of, "journal*")) + glob.glob(os.path.join(of, FOLDER, "*"))
+        sizes = tuple(_size(path) for path in sorted(paths))
         if sizes != self._seen:
             self._seen, self._since = sizes, time.monotonic()
         return time.monotonic() - self._since > self._deadline
+
+
+def _size(path: str) -> int:
+    """In bytes; -1 where the file has just gone."""
+    try:
+        return os.path.getsize(path)
+    except FileNotFoundError:
+        return -1
 
 
 def _named(ranks: List[int], count: int) -> str:

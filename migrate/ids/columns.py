@@ -3,20 +3,23 @@
 A column is a file of rows of one size, run after run (`migrate.ids.runs`). A map is a file of
 int64: for each row of the target the row of the column that goes there, or -1 where none does. The
 rows that a range of the target wants lie close together in each run, since runs are sorted as the
-target is: one read a run fetches them.
+target is: about one read a run fetches them. They are put in order a block at a time, which stays
+in the processor's cache until it is written.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
 from migrate.sources.dtypes import BY_NAME
 
 FREE = -1  # in a map: no row of the source comes here
+BLOCK_BYTES = 1 << 20  # put in order at a time
+_GAP_BYTES = 4 << 10  # read through: another call costs more
 
 
 class Origin(NamedTuple):
@@ -33,14 +36,13 @@ class Origin(NamedTuple):
 
 
 class Column:
-    """One column of a table in runs. starts: first row of each run, and the end [runs + 1]."""
+    """One column of a table in runs."""
 
-    def __init__(self, path: str, starts: Sequence[int], dtype: str, shape: Sequence[int]) -> None:
+    def __init__(self, path: str, dtype: str, shape: Sequence[int]) -> None:
         array = BY_NAME[dtype].array
         assert array is not None  # numbers alone are staged
         self.dtype, self.shape = array, tuple(shape)
         self.row_bytes = int(numpy.prod(self.shape, dtype=numpy.int64)) * array.itemsize
-        self._starts = numpy.asarray(starts, numpy.int64)
         self._file = os.open(path, os.O_RDONLY)
 
     def close(self) -> None:
@@ -55,22 +57,25 @@ class Column:
 
     def take(self, wanted: numpy.ndarray) -> numpy.ndarray:
         """The rows with the numbers `wanted` [n] int64, in that order."""
-        if not len(wanted):
-            return self.rows(0, 0)
-        run = numpy.searchsorted(self._starts, wanted, side="right")
-        small = numpy.uint16 if len(self._starts) < 1 << 16 else numpy.int64  # is sorted faster
-        grouped = numpy.argsort(run.astype(small), kind="stable")
-        runs, heads = numpy.unique(run[grouped], return_index=True)
-        lows = numpy.minimum.reduceat(wanted[grouped], heads)
-        spans = numpy.maximum.reduceat(wanted[grouped], heads) + 1 - lows
-        buffer = numpy.empty((int(spans.sum()), *self.shape), self.dtype)
-        begins = numpy.cumsum(spans) - spans
-        for low, span, begin in zip(lows.tolist(), spans.tolist(), begins.tolist()):
-            self._read(buffer[begin : begin + span], low)
-        shift = numpy.empty(int(runs[-1]) + 1, numpy.int64)
-        shift[runs] = begins - lows
-        found: numpy.ndarray = buffer.take(wanted + shift[run], axis=0)
+        fetched, places = self.fetch(wanted)
+        found: numpy.ndarray = fetched.take(places, axis=0)
         return found
+
+    def fetch(self, wanted: numpy.ndarray, fill: float = 0) -> Tuple[numpy.ndarray, numpy.ndarray]:
+        """Rows that have those with the numbers `wanted` [n] int64 among them, and the place [n] of
+        each; where FREE is wanted, that of a row of `fill`."""
+        gap = max(_GAP_BYTES // self.row_bytes, 1)
+        ordered = numpy.sort(wanted, kind="stable")
+        ordered = ordered[numpy.searchsorted(ordered, 0) :]  # FREE is -1
+        lows = ordered[numpy.diff(ordered, prepend=ordered[:1] - gap - 1) > gap]
+        ends = ordered[numpy.diff(ordered, append=ordered[-1:] + gap + 1) > gap] + 1
+        begins = 1 + numpy.cumsum(ends - lows) - (ends - lows)  # row 0 is the filler
+        buffer = numpy.empty((1 + int((ends - lows).sum()), *self.shape), self.dtype)
+        buffer[0] = filler(fill, self.dtype)
+        for low, end, begin in zip(lows.tolist(), ends.tolist(), begins.tolist()):
+            self._read(buffer[begin : begin + end - low], low)
+        shift = numpy.append(-FREE, begins - lows)
+        return buffer, wanted + shift[numpy.searchsorted(lows, wanted, side="right")]
 
     def _read(self, out: numpy.ndarray, first: int) -> None:
         left = out.reshape(-1).view(numpy.uint8).data
@@ -94,25 +99,31 @@ class Staged:
         while self._columns:
             self._columns.popitem()[1].close()
 
-    def rows(self, origins: Sequence[Origin], first: int, count: int) -> numpy.ndarray:
-        """Rows first..first+count of the target; several origins stand side by side."""
-        found = [self._rows(origin, first, count) for origin in origins]
-        return found[0] if len(found) == 1 else numpy.hstack(found)
+    def blocks(
+        self, origins: Sequence[Origin], first: int, count: int
+    ) -> Iterator[Tuple[int, numpy.ndarray]]:
+        """Rows first..first+count of the target, a block at a time: (first row from `first` on,
+        rows). Several origins stand side by side."""
+        fetched = [self._fetched(origin, first, count) for origin in origins]
+        step = max(BLOCK_BYTES // (sum(rows[:1].nbytes for rows, _ in fetched) or 1), 1)
+        for start in range(0, count, step):
+            block = slice(start, min(start + step, count))
+            found = [
+                rows[block] if places is None else rows.take(places[block], axis=0)
+                for rows, places in fetched
+            ]
+            yield start, found[0] if len(found) == 1 else numpy.hstack(found)
 
-    def _rows(self, origin: Origin, first: int, count: int) -> numpy.ndarray:
+    def _fetched(
+        self, origin: Origin, first: int, count: int
+    ) -> Tuple[numpy.ndarray, Optional[numpy.ndarray]]:
+        """Rows, and the places in them of rows first..first+count; None where they are those."""
         if not origin.column:
-            return numpy.arange(first, first + count)
+            return numpy.arange(first, first + count), None
         column = self._column(origin.column)
         if not origin.map:
-            return column.rows(first, count)
-        wanted = self._column(origin.map).rows(first, count)
-        there = wanted != FREE
-        if there.all():
-            return column.take(wanted)
-        out = numpy.empty((count, *column.shape), column.dtype)
-        out[~there] = filler(origin.fill, column.dtype)
-        out[there] = column.take(wanted[there])
-        return out
+            return column.rows(first, count), None
+        return column.fetch(self._column(origin.map).rows(first, count), origin.fill)
 
     def _column(self, name: str) -> Column:
         if name not in self._columns:
@@ -134,13 +145,11 @@ def open_column(directory: str, name: str) -> Column:
     with open(os.path.join(directory, stem + ".json"), encoding="utf-8") as file:
         described = json.load(file)
     dtype, shape = described["columns"][leaf]
-    return Column(os.path.join(directory, name), described["starts"], dtype, shape)
+    return Column(os.path.join(directory, name), dtype, shape)
 
 
-def describe(
-    directory: str, stem: str, starts: Sequence[int], columns: Dict[str, Tuple[str, List[int]]]
-) -> None:
-    """Writes STEM.json: the runs, and the data type and sizes of a row of each column."""
-    data: Dict[str, Any] = {"starts": list(starts), "columns": columns}
+def describe(directory: str, stem: str, columns: Dict[str, Tuple[str, List[int]]]) -> None:
+    """Writes STEM.json: the data type and the sizes of a row of each column."""
+    data: Dict[str, Any] = {"columns": columns}
     with open(os.path.join(directory, stem + ".json"), "w", encoding="utf-8") as file:
         json.dump(data, file)

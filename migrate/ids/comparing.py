@@ -173,21 +173,14 @@ class _Sums:
         if self.column.fill is not None:
             kept = (rows != self.column.fill).any(axis=1)
             ids, rows = ids[kept], rows[kept]
-        words = rows.view(numpy.uint32 if rows.shape[1] % 4 == 0 else numpy.uint8)
+        words: numpy.ndarray = rows.view(numpy.uint32 if rows.shape[1] % 4 == 0 else numpy.uint8)
         if self._weights is None:
             drawn = [secrets.randbits(64) | 1 for _ in range(words.shape[1])]
             self._weights = numpy.array(drawn, numpy.uint64)
         with numpy.errstate(over="ignore"):
-            hashes = words @ self._weights + _mixed(ids.view(numpy.uint64) ^ self._seed)
-            hashes = _mixed(hashes)
-            classes = _classes(ids)
-            order = numpy.argsort(classes, kind="stable")
-            present, heads = numpy.unique(classes[order], return_index=True)
-            if len(present):
-                added = numpy.add.reduceat(hashes[order], heads)
-                self.sums[present] += (
-                    added if sign > 0 else -added.view(numpy.int64).view(numpy.uint64)
-                )
+            hashes = numpy.einsum("ij,j->i", words, self._weights)  # twice as fast as @
+            hashes = _mixed(hashes + _mixed(ids.view(numpy.uint64) ^ self._seed))
+            (numpy.add if sign > 0 else numpy.subtract).at(self.sums, _classes(ids), hashes)
 
 
 def _mixed(values: numpy.ndarray) -> numpy.ndarray:

@@ -98,7 +98,7 @@ def merge(
         merged.rows = placing.end(maps, merged.ids, target)
         merged.max_probe = placing.max_probe
     for one in everyone:
-        describe(one.directory, one.stem + "-map", [0, merged.rows], {"rows": ("int64", [])})
+        describe(one.directory, one.stem + "-map", {"rows": ("int64", [])})
     return merged
 
 

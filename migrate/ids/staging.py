@@ -156,7 +156,7 @@ def _write_segments(folder: str, stem: str, rows: int) -> None:
     segments = numpy.full(1025, -1)
     segments[:2] = 0, rows
     segments.tofile(os.path.join(folder, f"{stem}-segments.ends"))
-    describe(folder, f"{stem}-segments", [0, 1025], {"ends": ("int64", [])})
+    describe(folder, f"{stem}-segments", {"ends": ("int64", [])})
 
 
 def _boot() -> str:

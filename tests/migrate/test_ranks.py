@@ -9,6 +9,7 @@ import pytest
 
 import migrate
 from migrate import job, ranks
+from migrate.ids.staging import FOLDER
 from semisync.errors import SemisyncError, UsageError
 from tests.migrate.test_convert import make_plan
 from tests.migrate.test_streaming import contents
@@ -133,3 +134,23 @@ def test_a_rank_does_not_wait_for_ever_and_ranks_must_agree(tf2_checkpoints, tmp
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(UsageError, match="expected 0 <= RANK < WORLD_SIZE"):
         ranks.from_environment()
+
+
+def test_a_rank_waits_while_rank_0_sorts_a_hash_table(tmp_path, monkeypatch):
+    class Clock:
+        now = 0
+
+        def sleep(self, _):
+            self.now += 400
+
+        def monotonic(self):
+            return self.now
+
+    monkeypatch.setattr(ranks, "time", Clock())
+    (tmp_path / FOLDER).mkdir()
+    watch = ranks._Watch(str(tmp_path), deadline=600)
+    for _ in range(5):
+        with open(tmp_path / FOLDER / "0.values", "ab") as staged:
+            staged.write(b"more")
+        assert not watch.over()
+    assert [watch.over(), watch.over()] == [False, True]
