@@ -45,12 +45,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("candidate", metavar="CANDIDATE", nargs="?", help="the candidate's file, if another one")
     add(
-        "--baseline-runs",
+        "--baseline",
+        dest="baseline_runs",
         metavar="FILE",
         nargs="+",
         help="instead of BASELINE: a file for each training run, joined by --key",
     )
-    add("--candidate-runs", metavar="FILE", nargs="+", help="the same for the candidate")
+    add(
+        "--candidate",
+        dest="candidate_runs",
+        metavar="FILE",
+        nargs="+",
+        help="the same for the candidate",
+    )
     add("--partial", metavar="FILE", help="write this part's counts there, to --merge; no verdict")
     add("--merge", metavar="FILE", nargs="+", help="compare the parts that --partial wrote")
     add(
@@ -333,8 +340,7 @@ def _choose_files(args: argparse.Namespace) -> None:
     runs = (args.baseline_runs, args.candidate_runs)
     if args.baseline is None and None in runs:
         raise UsageError(
-            "no scores are given: name BASELINE [CANDIDATE], or --baseline-runs and "
-            "--candidate-runs"
+            "no scores are given: name BASELINE [CANDIDATE], or --baseline and --candidate"
         )
     if args.baseline is not None:
         if runs != (None, None):

@@ -108,9 +108,9 @@ def test_the_command_takes_a_file_a_run(tmp_path, capsys, monkeypatch):
         names.append(f"{name}.parquet")
     monkeypatch.chdir(tmp_path)
     columns = ["--label", "y", "--baseline-score", "p", "--key", "id", "--out", "out"]
-    runs = ["--baseline-runs", *names[:2], "--candidate-runs", *names[2:]]
+    runs = ["--baseline", *names[:2], "--candidate", *names[2:]]
     assert main(["parity", *runs, *columns, "--margin", "0.05"]) == 0
     assert "Control: of 1 pairs of the baseline's own runs, 0 differ" in capsys.readouterr().out
     assert main(["parity", "a.parquet", *runs, *columns]) == 3
-    assert main(["parity", "--baseline-runs", "a.parquet", *columns]) == 3
+    assert main(["parity", "--baseline", "a.parquet", *columns]) == 3
     assert "no scores are given" in capsys.readouterr().err

@@ -29,7 +29,7 @@ def suspect(case: Case) -> Optional[Suspect]:
             f"If the AUC of a pipeline's runs has a standard deviation of {SEED_SD:g}, two runs "
             f"differ by {abs(found.delta):.2g} or more in {often:.0%} of all pairs on such rows.",
         ),
-        "Train a second run of each model with another seed and compare with --baseline-runs and "
-        "--candidate-runs.",
+        "Train a second run of each model with another seed; --baseline and --candidate compare "
+        "several.",
         CHANCE,
     )
