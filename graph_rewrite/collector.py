@@ -1,7 +1,7 @@
 """Python's collector of cycles, out of the way while a large graph is read and built.
 
 It walks what is there each time that much has been made. Of a graph of 50,000 nodes nearly all that
-is made stays, and a third of the time would go to finding so.
+is made stays, and a fifth of the time would go to finding so.
 """
 
 import contextlib
