@@ -116,6 +116,10 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         """Draws a ticket; for the first one the chief may still have to come.
 
         Never with a deadline: a draw that is cut off may take a ticket with it.
+
+        Raises:
+          tf.errors.OutOfRangeError: the training is over, as MonitoredSession is told that input is.
+          SemisyncError: no chief came.
         """
         beats, deadline = None, time.monotonic() + self._patience
         draw = Question(functools.partial(session.run, self._worker.first_draw))
@@ -124,18 +128,22 @@ class GlobalBatchHook(tf.train.SessionRunHook):
             if beats != before:
                 deadline = time.monotonic() + self._patience
             elif time.monotonic() > deadline:
-                raise SemisyncError(self._no_ticket(beats))
+                self._give_up(beats)
             tf.logging.info("semisync: waiting for the chief to hand out tickets")
         if draw.error:
             raise draw.error
 
-    def _no_ticket(self, beats):
-        chief = "the chief, the process with make_session_run_hook(is_chief=True), "
+    def _give_up(self, beats):
+        chief = "the chief, the process with make_session_run_hook(is_chief=True),"
         if beats == ENDED:
-            why = chief + "has ended, and no other has come: the training is over"
-        else:
-            why = chief + "is not running, or its GlobalBatchOptimizer has another name"
-        return "no ticket for {} in {:.0f} s: {}".format(self._worker.member, self._patience, why)
+            sentence = "semisync: the training is over: {} has ended, and in {:.0f} s no other came"
+            sentence = sentence.format(chief, self._patience)
+            tf.logging.warning("%s", sentence)
+            raise tf.errors.OutOfRangeError(None, None, sentence)
+        raise SemisyncError(
+            "no ticket for {} in {:.0f} s: {} is not running, or its GlobalBatchOptimizer has "
+            "another name".format(self._worker.member, self._patience, chief)
+        )
 
     def _beats(self, session):
         """The chief's signs of life so far; None before any chief."""
