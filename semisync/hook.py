@@ -118,7 +118,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         Never with a deadline: a draw that is cut off may take a ticket with it.
 
         Raises:
-          tf.errors.OutOfRangeError: the training is over, as MonitoredSession is told that input is.
+          tf.errors.OutOfRangeError: the training is over; MonitoredSession ends in peace.
           SemisyncError: no chief came.
         """
         beats, deadline = None, time.monotonic() + self._patience
