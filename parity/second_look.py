@@ -20,7 +20,7 @@ from parity.estimate import Estimate, Pulls
 from parity.grouped import grouped_auc
 from parity.rows import Rows
 from parity.spill import Buckets
-from parity.worst import WorstRow
+from parity.worst import WorstRow, picked
 from semisync.errors import BadInput
 
 _PART_BITS = 4  # bins of a day or slice are looked up by sixteens: there may be hundreds of tables
@@ -191,17 +191,7 @@ class Worst:
             share *= rows.weights
         towards = share * self._sign
         chosen = np.lexsort((numbers, -towards))[: self._count]
-        self._held += [
-            WorstRow(
-                int(numbers[i]),
-                int(label[i]),
-                float(rows.baseline[i]),
-                float(rows.candidate[i]),
-                float(share[i]),
-            )
-            for i in chosen
-            if towards[i] > 0
-        ]
+        self._held += picked(chosen[towards[chosen] > 0], rows, numbers, share)
         self._held.sort(key=lambda row: (-row.share * self._sign, row.row))
         del self._held[self._count :]
 

@@ -5,12 +5,12 @@ between the classes, a row's share of it is w d / (2 x weight of its class): the
 the difference.
 """
 
-from typing import Any, NamedTuple, Tuple
+from typing import Any, List, NamedTuple, Tuple
 
 import numpy as np
 
 from parity.ranking import rank
-from parity.rows import checked_rows
+from parity.rows import Rows, checked_rows
 from semisync.errors import UsageError
 
 
@@ -47,14 +47,20 @@ def worst_rows(
     towards = share if share.sum() >= 0 else -share
     order = np.argsort(-towards, kind="stable")[:count]
     given = np.arange(len(share)) if rows.kept is None else np.flatnonzero(rows.kept)
-    return tuple(
+    return tuple(picked(order[towards[order] > 0], rows, given, share))
+
+
+def picked(
+    chosen: np.ndarray, rows: Rows, numbers: np.ndarray, share: np.ndarray
+) -> List[WorstRow]:
+    """The rows at the indices `chosen`; numbers and share are of all of `rows`, each (n,)."""
+    return [
         WorstRow(
-            int(given[i]),
-            int(positive[i]),
+            int(numbers[i]),
+            int(rows.positive[i]),
             float(rows.baseline[i]),
             float(rows.candidate[i]),
             float(share[i]),
         )
-        for i in order
-        if towards[i] > 0
-    )
+        for i in chosen
+    ]
