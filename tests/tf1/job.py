@@ -155,7 +155,8 @@ def write_variables(session, path):
     np.savez(path, **{name.split("/", 1)[1]: value for name, value in values.items()})
 
 
-def main():
+def main(train):
+    """The process that its spec asks for; a worker calls train(case, spec, server) of each case."""
     spec = json.loads(sys.argv[1])
     end_with_parent(spec["parent"])
     server = tf.train.Server(
@@ -168,4 +169,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(train)

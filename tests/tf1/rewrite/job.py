@@ -16,13 +16,11 @@ chief writes CASE.audit (JSON lines), and CASE.before.npz and CASE.after.npz wit
 
 import json
 import os
-import sys
 
 import semisync
 from semisync.compat import tf
 from semisync.demo.barrier import Barrier
-from semisync.demo.orphan import end_with_parent
-from tests.tf1.job import After, Before
+from tests.tf1.job import After, Before, main
 from tests.tf1.rewrite import models
 from tests.tf1.rewrite.training import fed
 
@@ -63,17 +61,5 @@ def train(case, spec, server):
         json.dump(log, file)
 
 
-def main():
-    spec = json.loads(sys.argv[1])
-    end_with_parent(spec["parent"])
-    server = tf.train.Server(
-        tf.train.ClusterSpec(spec["cluster"]), job_name=spec["job"], task_index=spec["task"]
-    )
-    if spec["job"] == "ps":
-        server.join()
-    for case in spec["cases"]:
-        train(case, spec, server)
-
-
 if __name__ == "__main__":
-    main()
+    main(train)
