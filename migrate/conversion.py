@@ -47,6 +47,7 @@ from migrate.sources.bundle import Checkpoint, open_checkpoint
 from migrate.static import trained_bytes
 from migrate.tables import hash_tables
 from migrate.targets import TARGETS
+from migrate.targets.reserving import reserve
 from migrate.targets.staging import refuse_existing, staged
 from migrate.threads import default_count
 from migrate.transforms import LOSSY, Loss
@@ -164,6 +165,7 @@ def _prepare(directory: str, layout: Layout) -> None:
     for name, size in layout.files.items():
         os.makedirs(os.path.dirname(os.path.join(directory, name)), exist_ok=True)
         with open(os.path.join(directory, name), "ab") as file:
+            reserve(file, size)
             file.truncate(size)
     for name, frames in itertools.groupby(layout.frames, key=lambda frame: frame.file):
         with open(os.path.join(directory, name), "rb+", buffering=0) as file:

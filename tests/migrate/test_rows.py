@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from migrate.sources.dtypes import BFLOAT16
 from migrate.sources.entries import Piece
 from migrate.sources.rows import RowReader, skipped
 
@@ -53,3 +54,14 @@ def test_any_range_is_read_in_order(partitions, columns, dealt):
                 out = np.zeros_like(TABLE[start : start + step])
                 reader.fill(out)
                 assert np.array_equal(out, TABLE[start : start + step])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, BFLOAT16, object])
+def test_values_of_every_type_are_dealt_out(dtype):
+    table = TABLE.astype(np.uint16).view(BFLOAT16) if dtype is BFLOAT16 else TABLE.astype(dtype)
+    pieces, _, blocks = stored(7, 1, True)
+    reader = RowReader(pieces, [Values(table[part::7]) for part in range(7)], 0, blocks)
+    for start in (0, 30, 44):  # fewer turns each time
+        out = np.zeros_like(table[start : {0: 30, 30: 44}.get(start)])
+        reader.fill(out)
+        assert np.array_equal(out, table[start : start + len(out)])
