@@ -3,7 +3,7 @@
     {"schema": "semisync.model/1", "module": "ebc", "tables": [
       {"name": "user", "rows": 31, "dim": 8, "dtype": "float32",
        "features": ["user"], "pooling": "sum", "weighted": false,
-       "static": null, "placement": null,
+       "static": null, "placement": null, "ids": null,
        "optimizer": {"tensorflow": "Adagrad", "class": "torch.optim.Adagrad",
                      "arguments": {"lr": 0.1, "eps": 0.0}, "fused": true}}]}
 
@@ -13,6 +13,9 @@ pooling    null where the plan does not say it; weighted: whether each id has a 
 static     null, or the type of a table that is trained no more: dtype is that type ("int8" for the
            rows of migrate.quantization), optimizer is null
 placement  "device", "uvm" or "cpu", see migrate.torchrec.placement; null: as the planner chooses
+ids        null where an id is the number of its row; else {"mode": one of migrate.ids.modes.MODES}
+           with, for "mch", eviction_interval: batches after which new ids are taken in, null for
+           never; for "mpzch", buckets and max_probe, as HashZchManagedCollisionModule takes them
 class      a torch optimizer with the arguments that make it compute what TensorFlow's did, null
            where there is none; lr is left out where the MetaGraph has it not as a constant
 fused      whether TorchRec's fused kernels compute the same, given to apply_optimizer_in_backward
@@ -22,15 +25,16 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
-from migrate.manifest import Manifest, TableSummary
+from migrate.manifest import Ids, Manifest, TableSummary
 from semisync.errors import BadInput
 
 SCHEMA = "semisync.model/1"
 FILE = "model.json"
 _OF_DATA = ("name", "rows", "dim", "dtype", "static")
 
+_MAX_PROBE = 128  # which HashZchManagedCollisionModule has by default
 _OWN = "migrate.torchrec.optimizers."
 
 # TensorFlow's word for a hyperparameter -> the argument of the torch optimizer.
@@ -77,6 +81,7 @@ def model_config(manifest: Manifest) -> Dict[str, Any]:
                 "weighted": table.weighted,
                 "static": table.static,
                 "placement": table.placement,
+                "ids": ids_config(table.ids),
                 "optimizer": _optimizer(table, names),
             }
             for table in manifest.tables
@@ -109,10 +114,27 @@ def contradicts(config: Dict[str, Any], manifest: Manifest) -> bool:
     tables = config.get("tables")
     if not isinstance(tables, list):
         return True
-    known = [[one[key] for key in _OF_DATA] for one in model_config(manifest)["tables"]]
-    return not all(
-        isinstance(one, dict) and [one.get(key) for key in _OF_DATA] in known for one in tables
-    )
+    known = [_of_data(one) for one in model_config(manifest)["tables"]]
+    return not all(isinstance(one, dict) and _of_data(one) in known for one in tables)
+
+
+def _of_data(table: Dict[str, Any]) -> List[Any]:
+    """What a config says of a table that follows from the data."""
+    ids = table.get("ids")
+    of_ids = [ids.get("mode"), ids.get("buckets")] if isinstance(ids, dict) else ids
+    return [*(table.get(key) for key in _OF_DATA), of_ids]
+
+
+def ids_config(ids: Optional[Ids]) -> Optional[Dict[str, Any]]:
+    """What the config says of a table's raw ids."""
+    if ids is None:
+        return None
+    found: Dict[str, Any] = {"mode": ids.mode}
+    if ids.mode == "mch":
+        found["eviction_interval"] = None
+    if ids.mode == "mpzch":
+        found.update(buckets=ids.buckets, max_probe=max(ids.max_probe, _MAX_PROBE))
+    return found
 
 
 def _optimizer(table: TableSummary, names: Set[str]) -> Optional[Dict[str, Any]]:

@@ -6,7 +6,7 @@ ebc = build(read_model("converted"))                  # or by the config that co
 load(model, "converted")                              # after wrapping: it resets weights
 EmbeddingShardingPlanner(..., constraints=constraints(config))    # device, UVM, CPU
 dense = dense_variables("converted")                  # {TensorFlow's name: tensor}
-mc = managed_collision_collection("converted", {"user": ["user"]})   # --ids mch or mpzch
+mc = managed_collision_collection("converted", {"user": ["user"]})   # --ids mch or mpzch, by hand
 maps = {"user": id_map("converted", "user")}          # --ids rows
 load_optimizer(optimizers.Ftrl(ebc.parameters(), lr=0.1), dict(ebc.named_parameters()), "converted")
 """

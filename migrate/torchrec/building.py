@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Union
 import torch
 from torchrec.modules.embedding_configs import EmbeddingBagConfig, EmbeddingConfig, PoolingType
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
+from torchrec.modules.mc_embedding_modules import ManagedCollisionEmbeddingBagCollection
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
 from migrate.pooling import without_kernel
@@ -18,19 +19,24 @@ from migrate.torchrec.embeddings import (
     collection_name,
     table_weights,
 )
+from migrate.torchrec.managed import MODES
 from migrate.torchrec.modules import data_type
 from semisync.errors import UsageError
+
+Built = Union[EmbeddingBagCollection, ManagedCollisionEmbeddingBagCollection, Embeddings]
 
 _POOLINGS = {"sum": PoolingType.SUM, "mean": PoolingType.MEAN}
 
 
 def build(
     config: Mapping[str, Any], device: Optional[torch.device] = None, fused: bool = False
-) -> Union[EmbeddingBagCollection, Embeddings]:
+) -> Built:
     """The tables that `config` describes, still to be filled with `load`.
 
-    An EmbeddingBagCollection; or where it cannot hold them all (8-bit rows, tables that are not
-    pooled, tables for the CPU) an `Embeddings` of several collections. Static tables are frozen.
+    An EmbeddingBagCollection, or of tables with --ids mch or mpzch, whose ids are raw, a
+    ManagedCollisionEmbeddingBagCollection; or where neither can hold them all (some by raw ids,
+    8-bit rows, tables that are not pooled, tables for the CPU) an `Embeddings` of several
+    collections. Static tables are frozen.
 
     config: as `read_model` gives it, edited or not. fused: give each table's optimizer to
     apply_optimizer_in_backward, for DistributedModelParallel's fused kernels; without it,
@@ -38,6 +44,7 @@ def build(
     Raises UsageError where the config leaves something open or has no fused optimizer.
     """
     where = torch.device("cpu") if device is None else device
+    ids = _raw_ids(config)
     members: Dict[str, List[Config]] = {}
     for table in config["tables"]:
         one = _config(table)
@@ -45,11 +52,13 @@ def build(
             one,
             int8=table["dtype"] == "int8",
             weighted=table.get("weighted", False),
+            managed=table["name"] in ids,
             on_cpu=table.get("placement") == "cpu",
         )
         members.setdefault(name, []).append(one)
-    collections = {name: collection(name, tables, where) for name, tables in members.items()}
-    module = collections["ebc"] if list(collections) == ["ebc"] else Embeddings(collections)
+    collections = {name: collection(name, tables, ids, where) for name, tables in members.items()}
+    alone = list(collections) in (["ebc"], ["mc_ebc"])
+    module = next(iter(collections.values())) if alone else Embeddings(collections)
     weights = table_weights(module)
     for table in config["tables"]:
         if fused and table["dtype"] != "int8":
@@ -57,6 +66,26 @@ def build(
         if table.get("static") and table["name"] in weights:
             weights[table["name"]].requires_grad_(False)
     return module
+
+
+def _raw_ids(config: Mapping[str, Any]) -> Dict[str, Any]:
+    """What the config says of ids, by table, for those whose module looks raw ids up."""
+    found = {}
+    for table in config["tables"]:
+        ids = table.get("ids") or {"mode": "rows"}
+        if ids["mode"] == "dynamicemb":
+            raise UsageError(
+                f"table {table['name']!r} stands in files for NVIDIA's dynamicemb, which builds it "
+                "and loads them; take it out of the config"
+            )
+        if ids["mode"] not in ("rows", *MODES):
+            raise UsageError(
+                f"table {table['name']!r} has ids {ids['mode']!r}, expected one of rows, "
+                f"{', '.join(MODES)}"
+            )
+        if ids["mode"] in MODES:
+            found[table["name"]] = ids
+    return found
 
 
 def _config(table: Mapping[str, Any]) -> Config:

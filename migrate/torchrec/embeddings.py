@@ -5,6 +5,8 @@
     int8_ebc        pooled 8-bit rows: the EmbeddingBagCollection of torchrec.quant
     int8_ec_<dim>   8-bit rows, not pooled
     weighted_...    pooled with a weight an id
+    mc_...          floats, looked up by raw ids: ManagedCollisionEmbeddingBagCollection, and
+                    ManagedCollisionEmbeddingCollection
     cpu_...         any of these, of tables whose placement is the CPU
 
 Features with weights are for the weighted collections; the others look at the ids alone.
@@ -22,8 +24,9 @@ from torchrec.modules.embedding_modules import EmbeddingBagCollection, Embedding
 from torchrec.quant import embedding_modules as quant
 
 from migrate.quantization import GPU_ROW_ALIGNMENT
+from migrate.torchrec.managed import with_raw_ids
 
-CPU, WEIGHTED, INT8 = "cpu_", "weighted_", "int8_"
+CPU, MANAGED, WEIGHTED, INT8 = "cpu_", "mc_", "weighted_", "int8_"
 
 Config = Union[EmbeddingBagConfig, EmbeddingConfig]
 Vectors = Union[torch.Tensor, JaggedTensor]
@@ -47,22 +50,30 @@ class Embeddings(torch.nn.Module):
         for name, collection in self.collections.items():
             there = features.to(torch.device("cpu")) if name.startswith(CPU) else features
             vectors = collection(there)
+            if isinstance(vectors, tuple):
+                vectors, _ = vectors  # raw ids; the other is None
             vectors = vectors.to_dict() if isinstance(vectors, KeyedTensor) else vectors
             found.update({feature: one.to(device) for feature, one in vectors.items()})
         return found
 
 
-def collection_name(config: Config, int8: bool, weighted: bool, on_cpu: bool) -> str:
+def collection_name(config: Config, int8: bool, weighted: bool, managed: bool, on_cpu: bool) -> str:
     """Which collection a table belongs to."""
     pooled = isinstance(config, EmbeddingBagConfig)
     kind = "ebc" if pooled else f"ec_{config.embedding_dim}"
-    return CPU * on_cpu + WEIGHTED * (weighted and pooled) + INT8 * int8 + kind
+    plain = WEIGHTED * (weighted and pooled) + INT8 * int8 + kind
+    return CPU * on_cpu + MANAGED * managed + plain
 
 
-def collection(name: str, tables: List[Any], device: torch.device) -> torch.nn.Module:
-    """The collection `name` of `tables`; on the CPU where its name says so."""
+def collection(
+    name: str, tables: List[Any], ids: Mapping[str, Any], device: torch.device
+) -> torch.nn.Module:
+    """The collection `name` of `tables`; on the CPU where its name says so. ids: of each of the
+    tables, as the model config has them."""
     if name.startswith(CPU):
-        return collection(name[len(CPU) :], tables, torch.device("cpu"))
+        return collection(name[len(CPU) :], tables, ids, torch.device("cpu"))
+    if name.startswith(MANAGED):
+        return with_raw_ids(collection(name[len(MANAGED) :], tables, ids, device), ids, device)
     weighted = {"is_weighted": name.startswith(WEIGHTED)} if name.endswith("ebc") else {}
     if INT8 not in name:
         kind = EmbeddingBagCollection if weighted else EmbeddingCollection

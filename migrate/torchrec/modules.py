@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, Iterator, Mapping, Optional, Sequence, Union
+from typing import Iterator, Mapping, Optional, Sequence, Union
 
 import torch
 from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig, PoolingType
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
-from torchrec.modules.hash_mc_modules import HashZchManagedCollisionModule
 from torchrec.modules.mc_embedding_modules import ManagedCollisionEmbeddingBagCollection
-from torchrec.modules.mc_modules import (
-    DistanceLFU_EvictionPolicy,
-    ManagedCollisionCollection,
-    ManagedCollisionModule,
-    MCHManagedCollisionModule,
-)
 
 from migrate.manifest import Manifest, read_manifest
+from migrate.models import ids_config
+from migrate.torchrec.managed import MODES, with_raw_ids
 from semisync.errors import UsageError
 
 DATA_TYPES = {
@@ -58,7 +53,7 @@ def managed_collision_collection(
     features: Mapping[str, Sequence[str]],
     pooling: PoolingType = PoolingType.SUM,
     device: Optional[torch.device] = None,
-    eviction_interval: int = 1 << 30,
+    eviction_interval: Optional[int] = None,
 ) -> ManagedCollisionEmbeddingBagCollection:
     """The tables that `features` names, converted with --ids mch or mpzch, looked up by raw ids.
 
@@ -71,28 +66,15 @@ def managed_collision_collection(
     device = device or torch.device("cpu")
     configs = list(_configs(manifest, features, pooling))
     tables = {table.name: table for table in manifest.tables}
-    modules: Dict[str, ManagedCollisionModule] = {}
+    every = {}
     for name in features:
-        ids = tables[name].ids
-        if ids is not None and ids.mode == "mch":
-            modules[name] = MCHManagedCollisionModule(
-                zch_size=tables[name].rows,
-                device=device,
-                eviction_policy=DistanceLFU_EvictionPolicy(),
-                eviction_interval=eviction_interval,
-            )
-        elif ids is not None and ids.mode == "mpzch":
-            modules[name] = HashZchManagedCollisionModule(
-                zch_size=tables[name].rows,
-                device=device,
-                total_num_buckets=ids.buckets,
-                max_probe=max(ids.max_probe, 128),
-            )
-        else:
+        ids = ids_config(tables[name].ids)
+        if ids is None or ids["mode"] not in MODES:
             raise UsageError(
                 f"table {name!r} has no raw ids; convert it with --ids mch or mpzch, or use "
                 "embedding_bag_collection"
             )
+        every[name] = {**ids, "eviction_interval": eviction_interval}
     weighted = {tables[name].weighted for name in features}
     if len(weighted) > 1:
         raise UsageError(
@@ -102,7 +84,7 @@ def managed_collision_collection(
     for name in features:
         if tables[name].static:
             ebc.embedding_bags[name].weight.requires_grad_(False)
-    return ManagedCollisionEmbeddingBagCollection(ebc, ManagedCollisionCollection(modules, configs))
+    return with_raw_ids(ebc, every, device)
 
 
 def _manifest(converted: Union[Manifest, str]) -> Manifest:

@@ -8,10 +8,9 @@ from torchrec.distributed import DistributedModelParallel
 from torchrec.distributed.mc_embeddingbag import ManagedCollisionEmbeddingBagCollectionSharder
 from torchrec.distributed.sharding_plan import construct_module_sharding_plan, row_wise
 from torchrec.distributed.types import ShardingEnv, ShardingPlan
-from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
 import migrate
-from migrate.torchrec import managed_collision_collection
+from migrate.torchrec import build, read_model
 from tests.migrate.raw_tables import write_tfra
 
 RAW_IDS = np.array([4, -8, 6, 2**40, 0, -(2**62), 17, 5])
@@ -45,9 +44,11 @@ class Model(torch.nn.Module):
 
 def managed_collisions(converted, ranks):
     """The module of the table "raw" under DistributedModelParallel, with fused Adagrad; empty."""
-    module = managed_collision_collection(converted, {"raw": ["f"]})
-    adagrad = {"lr": 0.1, "eps": 0.0}
-    apply_optimizer_in_backward(torch.optim.Adagrad, module._embedding_module.parameters(), adagrad)
+    config = read_model(converted)
+    (table,) = config["tables"]
+    table["features"], table["pooling"] = ["f"], "sum"
+    table["optimizer"]["arguments"]["lr"] = 0.1
+    module = build(config, fused=True)
     sharder = ManagedCollisionEmbeddingBagCollectionSharder()
     plan = construct_module_sharding_plan(
         module,

@@ -66,6 +66,7 @@ def test_the_config_says_what_each_table_is(tf2_checkpoints, tmp_path):
         "weighted": False,
         "static": None,
         "placement": None,
+        "ids": None,
     }
     assert optimizer["class"] == "torchrec.optim.RowWiseAdagrad"
     assert optimizer["arguments"] == pytest.approx({"lr": 0.1, "eps": 0.0})

@@ -1,0 +1,58 @@
+"""Raw ids in TorchRec: the modules that find their rows, and the collections that have them.
+
+What they are built from is what the model config says of a table's `ids` (migrate.models).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, Union
+
+import torch
+from torchrec.modules.embedding_modules import EmbeddingBagCollection, EmbeddingCollection
+from torchrec.modules.hash_mc_modules import HashZchManagedCollisionModule
+from torchrec.modules.mc_embedding_modules import (
+    ManagedCollisionEmbeddingBagCollection,
+    ManagedCollisionEmbeddingCollection,
+)
+from torchrec.modules.mc_modules import (
+    DistanceLFU_EvictionPolicy,
+    ManagedCollisionCollection,
+    ManagedCollisionModule,
+    MCHManagedCollisionModule,
+)
+
+MODES = ("mch", "mpzch")
+_NEVER = 1 << 30  # batches
+
+
+def with_raw_ids(
+    collection: Union[EmbeddingBagCollection, EmbeddingCollection],
+    ids: Mapping[str, Mapping[str, Any]],
+    device: torch.device,
+) -> Union[ManagedCollisionEmbeddingBagCollection, ManagedCollisionEmbeddingCollection]:
+    """`collection`, looked up by raw ids. ids: of each of its tables, mode one of MODES."""
+    pooled = isinstance(collection, EmbeddingBagCollection)
+    configs = collection.embedding_bag_configs() if pooled else collection.embedding_configs()
+    modules: Dict[str, ManagedCollisionModule] = {
+        config.name: _module(ids[config.name], config.num_embeddings, device) for config in configs
+    }
+    kind = ManagedCollisionEmbeddingBagCollection if pooled else ManagedCollisionEmbeddingCollection
+    return kind(collection, ManagedCollisionCollection(modules, configs))
+
+
+def _module(ids: Mapping[str, Any], rows: int, device: torch.device) -> ManagedCollisionModule:
+    """What finds the row of an id among `rows`."""
+    if ids["mode"] == "mch":
+        interval = ids["eviction_interval"]
+        return MCHManagedCollisionModule(
+            zch_size=rows,
+            device=device,
+            eviction_policy=DistanceLFU_EvictionPolicy(),
+            eviction_interval=_NEVER if interval is None else interval,
+        )
+    return HashZchManagedCollisionModule(
+        zch_size=rows,
+        device=device,
+        total_num_buckets=ids["buckets"],
+        max_probe=ids["max_probe"],
+    )
