@@ -16,6 +16,10 @@ Every other rank
 Both give up when nobody has written anything for `deadline` seconds, a line or what rank 0 sorts of
 a hash table, and name whom they miss; what is there can be resumed, by as many ranks as one likes.
 No process group is needed.
+
+Ranks are those of a launcher as torchrun, which tells them where rank 0 is, or its own run id: RANK
+and WORLD_SIZE alone may be there for any other reason, and a process that believed in them would
+wait for ranks that nobody has started.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ from semisync.errors import SemisyncError, UsageError
 
 DEADLINE = 600.0
 _FILE = "ranks.json"
+_LAUNCHERS = (("TORCHELASTIC_RUN_ID",), ("MASTER_ADDR", "MASTER_PORT"))  # torchrun sets all
 _PAUSE = 0.05  # seconds between two looks
 
 
@@ -52,10 +57,17 @@ ALONE = Rank()
 
 
 def from_environment(deadline: float = DEADLINE) -> Rank:
-    """RANK of WORLD_SIZE, as torchrun sets them; UsageError where they make no sense."""
+    """RANK of WORLD_SIZE, as torchrun sets them; UsageError where they make no sense, or where
+    they say that there are other ranks and nothing else does."""
     rank, count = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
     if rank is None or count is None:
         return ALONE
+    if count != "1" and not any(set(names) <= set(os.environ) for names in _LAUNCHERS):
+        raise UsageError(
+            f"RANK is {rank!r} and WORLD_SIZE {count!r}, but no launcher has set "
+            f"{' or '.join(' and '.join(names) for names in _LAUNCHERS)}; unset both to convert "
+            "with this process alone, or start the ranks with torchrun"
+        )
     if not (rank.isdecimal() and count.isdecimal() and int(rank) < int(count)):
         raise UsageError(
             f"RANK is {rank!r} and WORLD_SIZE {count!r}, expected 0 <= RANK < WORLD_SIZE; unset "

@@ -86,7 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar="SECONDS",
         default=ranks.DEADLINE,
-        help="with several ranks (RANK, WORLD_SIZE): how long to wait for a sign of the others; "
+        help="with several ranks (torchrun): how long to wait for a sign of the others; "
         "default %(default)g",
     )
     parser.add_argument("--dry-run", action="store_true", help="print the plan, write nothing")

@@ -3,6 +3,7 @@
 The listing comes from the index alone; norms and suspicious rows from reading all the data once, in
 a stream and verified, unless --index asks for the listing only or a data file is not there. Of a
 directory that `semisync convert` wrote the tables are listed (migrate.commands.converted).
+With --newer a DeepRec incremental checkpoint is laid over the full one (migrate.sources.increment).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from migrate.sources.bundle import Checkpoint, open_checkpoint
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.files import size_of
 from migrate.sources.hashed import HashTable
+from migrate.sources.increment import Overlaid
 from migrate.tables import hash_tables, other_tables
 from semisync.errors import BadInput
 
@@ -34,6 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a checkpoint without .index, or the directory of a SavedModel, of hash tables or of "
         "a conversion",
     )
+    parser.add_argument(
+        "--newer", metavar="PREFIX", help="a DeepRec incremental checkpoint to lay over it"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument(
         "--index", action="store_true", help="read the index alone: no norms, no suspicious rows"
@@ -42,14 +47,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the listing; returns 0."""
-    if converted.is_converted(args.prefix):
+    if args.newer is None and converted.is_converted(args.prefix):
         return _converted(args.prefix, args.json)
-    tables = other_tables(args.prefix)
+    tables = other_tables(args.prefix) if args.newer is None else None
     if tables is not None:
         report = _empty(os.path.abspath(args.prefix))
         report["hash_tables"] = _tables(tables, not args.index)
     else:
-        with open_checkpoint(args.prefix) as checkpoint:
+        with open_checkpoint(args.prefix, newer=args.newer) as checkpoint:
             report = describe(checkpoint, not args.index)
     print(json.dumps(report, indent=1, ensure_ascii=False) if args.json else _as_text(report))
     return 0
@@ -71,6 +76,8 @@ def describe(checkpoint: Checkpoint, values: bool = True) -> Dict[str, Any]:
     values: read the data too. "variables" and "hash_tables" are None where it was not.
     """
     report = _empty(checkpoint.prefix)
+    if isinstance(checkpoint, Overlaid):
+        report["newer"] = checkpoint.newer.prefix
     report["tensors"] = [
         {
             "name": name,
@@ -98,6 +105,7 @@ def _empty(prefix: str) -> Dict[str, Any]:
     return {
         "schema": SCHEMA,
         "prefix": prefix,
+        "newer": None,
         "tensors": [],
         "bytes": 0,
         "shards": [],

@@ -394,6 +394,8 @@ def test_a_plan_that_does_not_fit_the_table_is_refused(tmp_path):
         ({"ids": "modulo"}, "'modulo', expected one of rows, mch, mpzch, dynamicemb"),
         ({"slots": {"momentum1": "m"}}, "names slot 'm'"),
         ({"fill": {}}, "fill has no value for slot 'momentum1'"),
+        ({"fill": {"momentum1": 1e300}}, "fill has 1e.300 for slot 'momentum1'; .* float32 holds"),
+        ({"fill": {"momentum1": float("nan")}}, "fill has nan for slot 'momentum1'"),
         ({"ids": "dynamicemb", "optimizer": "Ftrl"}, "keeps the state of Adagrad and Adam alone"),
         ({"ids": "dynamicemb", "cast": "float16"}, "dynamicemb's files are float32"),
     ]:

@@ -1,5 +1,6 @@
 """DeepRec's increments: whole variables and changed rows, laid over the full checkpoint."""
 
+import json
 import pathlib
 import tempfile
 
@@ -14,6 +15,7 @@ from migrate.torchrec.loading import read
 from migrate.verification import verify
 from semisync.cli import main
 from semisync.errors import BadInput
+from tests.migrate.raw_tables import write_tfra
 
 
 def write(prefix, tensors):
@@ -129,6 +131,36 @@ def test_the_command_converts_and_verifies_both_together(prefixes, tmp_path, cap
     (plain / "manifest.json").write_text((out / "manifest.json").read_text())
     assert main(["verify", str(full), str(plain)]) == 1
     capsys.readouterr()
+
+
+def test_both_are_inspected_together(prefixes, checkpoints, capsys):
+    full, newer, _ = prefixes
+    assert main(["inspect", str(full), "--newer", str(newer), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["prefix"], found["newer"]) == (str(full), str(newer))
+    rows = np.arange(20).reshape(5, 4)
+    rows[[0, 2]] = -1
+    means = {one["name"]: one["norm_mean"] for one in found["variables"]}
+    assert means["user"] == pytest.approx(np.linalg.norm(rows, axis=1).mean())
+    assert means["kernel"] == pytest.approx(7 * 3**0.5)
+    deeprec, counts = str(checkpoints / "deeprec"), []
+    for more in ([], ["--newer", deeprec + "_incr"]):
+        assert main(["inspect", deeprec, "--json", *more]) == 0
+        (table,) = json.loads(capsys.readouterr().out)["hash_tables"]
+        counts.append(table["rows"])
+    assert counts == [7, 8]
+
+
+def test_what_no_increment_goes_with_is_not_inspected(prefixes, tmp_path, capsys):
+    full, newer, _ = prefixes
+    raw = write_tfra(tmp_path / "raw", "t", [([4], [[1.0]])])
+    chosen = ["--tables", "^user$", "--partition-strategy", "mod"]
+    assert main(["convert", str(full), str(tmp_path / "out"), *chosen]) == 0
+    capsys.readouterr()
+    for path, sentence in [(raw, "it is no increment"), (tmp_path / "out", "is a directory")]:
+        assert main(["inspect", str(path), "--newer", str(newer)]) == 3
+        said = capsys.readouterr().err
+        assert sentence in said and said.count("\n") == 1
 
 
 def test_rows_by_ids_come_along(checkpoints, tmp_path):

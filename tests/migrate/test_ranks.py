@@ -57,7 +57,7 @@ def start(rank, count, *arguments, code=None):
     command = [sys.executable, *(["-c", code] if code else ["-m", "semisync"]), "convert"]
     return subprocess.Popen(
         [*command, *map(str, arguments)],
-        env=environment(RANK=str(rank), WORLD_SIZE=str(count)),
+        env=environment(RANK=str(rank), WORLD_SIZE=str(count), TORCHELASTIC_RUN_ID="one"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -119,7 +119,7 @@ def test_what_another_rank_cannot_read_ends_all(tf2_checkpoints, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_rank_does_not_wait_for_ever_and_ranks_must_agree(tf2_checkpoints, tmp_path, monkeypatch):
+def test_a_rank_does_not_wait_for_ever_and_ranks_must_agree(tf2_checkpoints, tmp_path):
     out = str(tmp_path / "out")
     with pytest.raises(SemisyncError, match="nothing was heard for 0 s of rank 0, which begins it"):
         ranks.assist(out, ranks.Rank(1, 2, 0))
@@ -130,10 +130,36 @@ def test_a_rank_does_not_wait_for_ever_and_ranks_must_agree(tf2_checkpoints, tmp
         ranks.assist(out, ranks.Rank(1, 3, 0))
     migrate.convert(plan, out, resume=True)  # one process goes on with what several had begun
     assert not [name for name in os.listdir(out) if name.startswith(("j", "r"))]
-    monkeypatch.setenv("RANK", "2")
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(UsageError, match="expected 0 <= RANK < WORLD_SIZE"):
-        ranks.from_environment()
+
+
+RANKS = {"RANK": "1", "WORLD_SIZE": "2"}
+MASTER = {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({**RANKS, **MASTER}, (1, 2)),
+        ({**RANKS, "TORCHELASTIC_RUN_ID": "none"}, (1, 2)),
+        ({}, (0, 1)),
+        ({"WORLD_SIZE": "2"}, (0, 1)),
+        ({"WORLD_SIZE": "2", **MASTER}, (0, 1)),
+        ({"RANK": "0", "WORLD_SIZE": "1"}, (0, 1)),
+        (RANKS, "no launcher has set TORCHELASTIC_RUN_ID or MASTER_ADDR and MASTER_PORT; unset"),
+        ({**RANKS, "MASTER_ADDR": "localhost"}, "no launcher has set"),
+        ({**RANKS, "RANK": "2", **MASTER}, "expected 0 <= RANK < WORLD_SIZE"),
+    ],
+)
+def test_a_process_is_one_of_several_only_under_a_launcher(monkeypatch, variables, expected):
+    for name in (*RANKS, *MASTER, "TORCHELASTIC_RUN_ID"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    if isinstance(expected, tuple):
+        assert ranks.from_environment()[:2] == expected
+    else:
+        with pytest.raises(UsageError, match=expected):
+            ranks.from_environment()
 
 
 def test_a_rank_waits_while_rank_0_sorts_a_hash_table(tmp_path, monkeypatch):
