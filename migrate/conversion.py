@@ -92,7 +92,8 @@ def convert(
         format_ = importlib.import_module(f"migrate.targets.{target}")
         with staged(out, needed, resume) as directory:
             source_files = jobs.source_files(checkpoint, files_of(plan, sources))
-            tables = ids.stage(directory, plan.hash_tables, sources, source_files)
+            threads = workers or default_count()
+            tables = ids.stage(directory, plan.hash_tables, sources, source_files, threads)
             for table, one in zip(plan.hash_tables, tables):
                 todo += id_items(plan, table, sources[table.table], one, checkpoint)
             check_names(todo)

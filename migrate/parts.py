@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -23,6 +24,7 @@ from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequenc
 import numpy
 
 from migrate.ids.columns import Staged
+from migrate.ids.sorting import one_thread_a_sort
 from migrate.ids.staging import FOLDER
 from migrate.items import Item
 from migrate.manifest import Piece
@@ -65,7 +67,8 @@ def write_parts(
 ) -> Iterator[Record]:
     """Writes `parts` (number, regions) into the files of `directory` in `workers` threads; yields
     each when it is synced, in any order."""
-    with PerThread(lambda: _Files(checkpoint, directory)) as files:
+    sorting = one_thread_a_sort() if any(item.origins for item in items) else nullcontext()
+    with sorting, PerThread(lambda: _Files(checkpoint, directory)) as files:
         write = partial(_write_part, files, items)
         for written in in_threads(write, parts, workers):
             _sync(directory, {name for _, names in written for name in names})

@@ -11,12 +11,12 @@ import threading
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from itertools import islice
-from typing import Callable, ContextManager, Generic, Iterable, Iterator, List, TypeVar
+from typing import Callable, ContextManager, Generic, Iterable, Iterator, List, Optional, TypeVar
 
 A = TypeVar("A")
 R = TypeVar("R")
 
-_AHEAD = 4  # calls a thread that are begun, waiting, or done and not taken yet
+_AHEAD = 4  # calls a thread, unless the caller says how many
 
 
 def default_count() -> int:
@@ -24,15 +24,18 @@ def default_count() -> int:
     return min(os.cpu_count() or 1, 4)
 
 
-def in_threads(function: Callable[[A], R], arguments: Iterable[A], count: int) -> Iterator[List[R]]:
+def in_threads(
+    function: Callable[[A], R], arguments: Iterable[A], count: int, at_once: Optional[int] = None
+) -> Iterator[List[R]]:
     """Calls `function` for each of `arguments` in `count` threads; yields the results as they
     come, in any order, all together that are there.
 
+    at_once: calls that are begun, waiting, or done and not taken yet.
     An exception of a call is raised here; calls that have begun then come to their ends first.
     """
     left = iter(arguments)
     with ThreadPoolExecutor(count) as pool:
-        pending = {pool.submit(function, one) for one in islice(left, count * _AHEAD)}
+        pending = {pool.submit(function, one) for one in islice(left, at_once or count * _AHEAD)}
         try:
             while pending:
                 done, pending = wait(pending, return_when=FIRST_COMPLETED)

@@ -2,9 +2,11 @@
 
     modes      the four ways in which the target finds the row of an id
     hashing    where TorchRec's HashZchManagedCollisionModule looks for an id
+    sorting    the order of many numbers
     runs       a table sorted piecewise on the disk
-    merging    from sorted pieces to one order: which row of the pieces each row of the target is
-    staging    both of the above for every table of a plan, in the directory of the conversion
+    merging    from sorted pieces to one order of the ids
+    placing    from that order to the rows of the target: which row of the pieces each one is
+    staging    all of this for every table of a plan, in the directory of the conversion
     columns    reading the rows that a target wants from there
     items      the tensors and files of the target
     comparing  does the target hold every id, row and slot of the source?

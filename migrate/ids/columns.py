@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy
 
+from migrate.ids.sorting import sort
 from migrate.sources.dtypes import BY_NAME
 
 FREE = -1  # in a map: no row of the source comes here
@@ -65,17 +66,20 @@ class Column:
         """Rows that have those with the numbers `wanted` [n] int64 among them, and the place [n] of
         each; where FREE is wanted, that of a row of `fill`."""
         gap = max(_GAP_BYTES // self.row_bytes, 1)
-        ordered = numpy.sort(wanted, kind="stable")
-        ordered = ordered[numpy.searchsorted(ordered, 0) :]  # FREE is -1
-        lows = ordered[numpy.diff(ordered, prepend=ordered[:1] - gap - 1) > gap]
-        ends = ordered[numpy.diff(ordered, append=ordered[-1:] + gap + 1) > gap] + 1
+        ordered, order = sort(wanted)
+        free = int(numpy.searchsorted(ordered, 0))  # FREE is -1
+        ordered, order = ordered[free:], order[free:]
+        (firsts,) = numpy.nonzero(numpy.diff(ordered, prepend=ordered[:1] - gap - 1) > gap)
+        counts = numpy.diff(firsts, append=len(ordered))  # wanted ones of each read
+        lows, ends = ordered[firsts], ordered[firsts + counts - 1] + 1
         begins = 1 + numpy.cumsum(ends - lows) - (ends - lows)  # row 0 is the filler
         buffer = numpy.empty((1 + int((ends - lows).sum()), *self.shape), self.dtype)
         buffer[0] = filler(fill, self.dtype)
         for low, end, begin in zip(lows.tolist(), ends.tolist(), begins.tolist()):
             self._read(buffer[begin : begin + end - low], low)
-        shift = numpy.append(-FREE, begins - lows)
-        return buffer, wanted + shift[numpy.searchsorted(lows, wanted, side="right")]
+        places = numpy.zeros(len(wanted), numpy.int64)
+        places[order] = ordered + numpy.repeat(begins - lows, counts)
+        return buffer, places
 
     def _read(self, out: numpy.ndarray, first: int) -> None:
         left = out.reshape(-1).view(numpy.uint8).data
@@ -103,14 +107,17 @@ class Staged:
         self, origins: Sequence[Origin], first: int, count: int
     ) -> Iterator[Tuple[int, numpy.ndarray]]:
         """Rows first..first+count of the target, a block at a time: (first row from `first` on,
-        rows). Several origins stand side by side."""
+        rows). Several origins stand side by side. An array is good until the next one."""
         fetched = [self._fetched(origin, first, count) for origin in origins]
         step = max(BLOCK_BYTES // (sum(rows[:1].nbytes for rows, _ in fetched) or 1), 1)
+        blocks = [
+            numpy.empty((min(step, count), *rows.shape[1:]), rows.dtype) for rows, _ in fetched
+        ]
         for start in range(0, count, step):
             block = slice(start, min(start + step, count))
             found = [
-                rows[block] if places is None else rows.take(places[block], axis=0)
-                for rows, places in fetched
+                rows[block] if places is None else taken(rows, places[block], out)
+                for (rows, places), out in zip(fetched, blocks)
             ]
             yield start, found[0] if len(found) == 1 else numpy.hstack(found)
 
@@ -129,6 +136,15 @@ class Staged:
         if name not in self._columns:
             self._columns[name] = open_column(self._directory, name)
         return self._columns[name]
+
+
+def taken(rows: numpy.ndarray, order: numpy.ndarray, out: numpy.ndarray) -> numpy.ndarray:
+    """The rows with the numbers `order` [n], in that order, in the first rows of `out`.
+
+    An array that is used again: the kernel clears each page of a new one. mode: as the numbers are
+    right, nothing is clipped; by the default numpy would make a copy first.
+    """
+    return rows.take(order, axis=0, out=out[: len(order)], mode="clip")
 
 
 def filler(value: float, dtype: numpy.dtype) -> numpy.ndarray:

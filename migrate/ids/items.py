@@ -21,7 +21,6 @@ from __future__ import annotations
 from typing import Iterator, Tuple
 
 from migrate.ids.columns import Origin
-from migrate.ids.modes import LAST
 from migrate.ids.staging import StagedTable
 from migrate.items import Item, step_items
 from migrate.plans import HashedTable, Plan
@@ -53,7 +52,7 @@ def id_items(
 
 
 def _rows(plan: Plan, table: HashedTable, staged: StagedTable) -> Iterator[Item]:
-    ids = _of(staged, "ids")
+    ids = _placed_ids(staged)
     yield _item(("ids", table.name), table, "hashed ids", "int64", (staged.merged.ids,), ids)
 
 
@@ -64,7 +63,7 @@ def _mch(plan: Plan, table: HashedTable, staged: StagedTable) -> Iterator[Item]:
     def item(name: str, shape: Tuple[int, ...], origin: Origin) -> Item:
         return _state(plan, table, name, "int64", shape, origin)
 
-    ids = item("_mch_sorted_raw_ids", rows, _of(staged, "ids", LAST))
+    ids = item("_mch_sorted_raw_ids", rows, _placed_ids(staged))
     yield ids._replace(role="hashed ids")
     yield item("_mch_remapped_ids_mapping", rows, Origin("", ""))
     for name, column, there in (
@@ -81,7 +80,7 @@ def _mch(plan: Plan, table: HashedTable, staged: StagedTable) -> Iterator[Item]:
 
 def _mpzch(plan: Plan, table: HashedTable, staged: StagedTable) -> Iterator[Item]:
     rows = (staged.merged.rows, 1)
-    ids = _of(staged, "ids", -1)
+    ids = _placed_ids(staged)
     found = _state(plan, table, "_hash_zch_identities", "int64", rows, ids)
     yield found._replace(role="hashed ids")
     found = _state(plan, table, "_hash_zch_bucket", "int64", (1, 1), ids)
@@ -105,7 +104,7 @@ def _dynamicemb(
         found = _item((fqn,), table, role, dtype, (count, *width), Origin("", ""))
         return found._replace(origins=origins)
 
-    yield item("emb_keys", "file ids", "int64", (), _of(staged, "ids"))
+    yield item("emb_keys", "file ids", "int64", (), _placed_ids(staged))
     cast = {"transform": "cast", "dtype": "float32"} if table.dtype != "float32" else {}
     values = item("emb_values", "file", table.dtype, (table.dim,), _values(staged.stem))
     yield values._replace(**cast)  # type: ignore[arg-type]
@@ -155,6 +154,11 @@ def _weight(item: Item, table: HashedTable) -> Item:
     if table.target_dtype != item.dtype:
         return item._replace(transform="cast", dtype=table.target_dtype)
     return item
+
+
+def _placed_ids(staged: StagedTable) -> Origin:
+    """In the order of the target, with its mark where a row is free."""
+    return Origin("", f"{staged.stem}-map.ids")
 
 
 def _of(staged: StagedTable, column: str, fill: float = 0) -> Origin:

@@ -1,13 +1,15 @@
 """A hash table on the disk, sorted piece by piece: the first pass over it.
 
-1. The rows of a partition are read in pieces of RUN_BYTES, sorted by the place that the target
-   gives their ids, and appended to one file a column: ids, values, and where the source has them
-   freqs and versions. Such a piece is a run; none has rows of two partitions.
-2. `Runs.until` then goes through all runs together, from the first place to the last: it is what a
-   merge reads. Of every STEP-th row its place is kept in memory, 8 bytes each, so that no run is
-   read further than asked for.
+1. The rows of a partition are read in pieces of RUN_BYTES, small enough that most of what is put
+   in order lies in the processor's cache. Threads sort each piece by the place that the target
+   gives its ids, and write it, one file a column: ids, values, and where the source has them freqs
+   and versions. Such a piece is a run; none has rows of two partitions. Rows have the numbers that
+   they would have if they had been written as they came.
+2. `Reader.until` then goes through all runs together, from the first place to the last: it is what
+   a merge reads. Of every STEP-th row its place is kept in memory, 8 bytes each, so that little is
+   read of a run before its turn.
 
-Memory: some pieces of RUN_BYTES, and 8 bytes for STEP rows.
+Memory: two pieces of RUN_BYTES more than threads, 8 bytes for STEP rows, and STEP ids a run.
 """
 
 from __future__ import annotations
@@ -15,62 +17,76 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import dataclass
-from typing import BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from functools import partial
+from itertools import chain
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy
 
-from migrate.ids.ahead import one_ahead
-from migrate.ids.columns import BLOCK_BYTES, Column, describe, open_column
+from migrate.ids.columns import BLOCK_BYTES, Column, describe, open_column, taken
+from migrate.ids.sorting import argsort
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.hashed import HashTable, Rows
+from migrate.threads import in_threads
 from semisync.errors import BadInput
 
-RUN_BYTES = 96 << 20
-STEP = 4096
+RUN_BYTES = 32 << 20
+STEP = 256
 
 Places = Callable[[numpy.ndarray], numpy.ndarray]  # ids [n] int64 -> places in the target [n]
+_Piece = Tuple[int, int, Rows]  # number of its first row, number of its partition, rows
+
+
+class Run(NamedTuple):
+    """Rows first..end of the columns, all of one partition `part` and sorted by their places.
+
+    marks: the places of every STEP-th row. newest: the largest version, 0 where there are none.
+    """
+
+    first: int
+    end: int
+    part: int
+    marks: numpy.ndarray
+    newest: int
 
 
 class Batch(NamedTuple):
-    """Some rows of all runs: their ids, row numbers in the columns, and partitions, [n] each."""
+    """Some rows of all runs: their places, ids, and numbers in the columns, [n] int64 each."""
 
+    places: numpy.ndarray
     ids: numpy.ndarray
     rows: numpy.ndarray
-    parts: numpy.ndarray
+
+    def only(self, chosen: numpy.ndarray) -> Batch:
+        """Those of the rows that a mask or an order chooses."""
+        return Batch(*(one[chosen] for one in self))
 
 
 @dataclass
 class Runs:
-    """The runs of one table.
-
-    starts    first row of each run, and the end
-    parts     the partition that each run is of
-    marks     the place of every STEP-th row of each run
-    columns   names of the columns
-    newest    the largest version, where the source has versions
-    """
+    """One table: its runs, in the order of their rows, and the names of its columns."""
 
     directory: str
     stem: str
     places: Places
-    starts: List[int]
-    parts: List[int]
-    marks: List[numpy.ndarray]
+    runs: List[Run]
     columns: Tuple[str, ...]
-    newest: int = 0
 
     @property
-    def stored(self) -> int:
-        """Number of rows."""
-        return self.starts[-1]
+    def newest(self) -> int:
+        """The largest version, 0 where the source has none."""
+        return max((run.newest for run in self.runs), default=0)
 
     def column(self, name: str) -> Column:
         """One of its columns."""
         return open_column(self.directory, f"{self.stem}.{name}")
 
-    def reader(self) -> Reader:
-        """Goes through the runs from their beginning."""
-        return Reader(self)
+    def parts(self, rows: numpy.ndarray) -> numpy.ndarray:
+        """The partition [n] of each of `rows` [n]."""
+        firsts = [run.first for run in self.runs]
+        of_runs = numpy.array([run.part for run in self.runs])
+        found: numpy.ndarray = of_runs[numpy.searchsorted(firsts, rows, side="right") - 1]
+        return found
 
 
 class Reader:
@@ -79,103 +95,99 @@ class Reader:
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
         self._ids = runs.column("ids")
-        self._next = list(runs.starts[:-1])
+        self._next = [run.first for run in runs.runs]
+        empty = numpy.empty(0, numpy.int64)
+        self._early = Batch(empty, empty, empty)  # read before their turn
 
     def close(self) -> None:
         """Closes the file."""
         self._ids.close()
 
     def until(self, place: Optional[int]) -> Batch:
-        """The rows before `place` that were not given yet, run after run; None: all that remain."""
-        found: List[Tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]] = []
-        for run, begin in enumerate(self._next):
-            end = self._runs.starts[run + 1] if place is None else self._end(run, place)
+        """The rows before `place` that were not given yet, in no order; None: all that remain."""
+        found = [self._early]
+        for number, run in enumerate(self._runs.runs):
+            begin, end = self._next[number], run.end
+            if place is not None:
+                marks = int(numpy.searchsorted(run.marks, place))
+                end = min(run.first + marks * STEP, end)
             if end > begin:
-                rows = numpy.arange(begin, end)
-                part = numpy.full(end - begin, self._runs.parts[run], numpy.int32)
-                found.append((self._ids.rows(begin, end - begin), rows, part))
-                self._next[run] = end
-        if not found:
-            empty = numpy.empty(0, numpy.int64)
-            return Batch(empty, empty, empty.astype(numpy.int32))
-        return Batch(*(numpy.concatenate(one) for one in zip(*found)))
-
-    def _end(self, run: int, place: int) -> int:
-        """The first row of `run` that is not before `place`."""
-        start, end = self._runs.starts[run], self._runs.starts[run + 1]
-        mark = int(numpy.searchsorted(self._runs.marks[run], place))
-        if not mark:
-            return start
-        first = start + (mark - 1) * STEP  # the last marked row before the place
-        count = min(STEP, end - first)
-        places = self._runs.places(self._ids.rows(first, count))
-        return first + int(numpy.searchsorted(places, place))
+                ids = self._ids.rows(begin, end - begin)
+                found.append(Batch(self._runs.places(ids), ids, numpy.arange(begin, end)))
+                self._next[number] = end
+        batch = Batch(*map(numpy.concatenate, zip(*found)))
+        if place is None:
+            return batch
+        due = batch.places < place
+        self._early = batch.only(~due)
+        return batch.only(due)
 
 
-def write_runs(table: HashTable, places: Places, directory: str, stem: str) -> Runs:
+def write_runs(table: HashTable, places: Places, directory: str, stem: str, workers: int) -> Runs:
     """Reads all of `table` once and writes its runs; BadInput where it is damaged."""
     columns = _columns(table)
     row_bytes = sum(_row_bytes(*one) for one in columns.values())
-    runs = Runs(directory, stem, places, [0], [], [], tuple(columns))
     with contextlib.ExitStack() as stack:
         files = {
-            name: stack.enter_context(open(os.path.join(directory, f"{stem}.{name}"), "wb"))
+            name: stack.enter_context(
+                open(os.path.join(directory, f"{stem}.{name}"), "wb", buffering=0)
+            ).fileno()
             for name in columns
         }
-        for part, rows, order in one_ahead(_sorted(table, places, max(RUN_BYTES // row_bytes, 1))):
-            for name, values in _arrays(rows).items():
-                if name in files:
-                    _write(files[name], values, order)
-            runs.starts.append(runs.starts[-1] + len(order))
-            runs.parts.append(part)
-            runs.marks.append(places(rows.keys[order[::STEP]]))
-            if rows.versions is not None:
-                runs.newest = max(runs.newest, int(rows.versions.max()))
+        pieces = _pieces(table, max(RUN_BYTES // row_bytes, 1))
+        written = in_threads(partial(_write_run, files, places), pieces, workers, workers + 1)
+        runs = sorted(chain.from_iterable(written), key=lambda run: run.first)
     describe(directory, stem, columns)
-    return runs
+    return Runs(directory, stem, places, runs, tuple(columns))
 
 
-def _write(file: BinaryIO, values: numpy.ndarray, order: numpy.ndarray) -> None:
-    """Appends `values` [n, ...] in `order` [n], in blocks that stay in the processor's cache."""
-    values = numpy.ascontiguousarray(values)  # once, else each `take` would copy all of it
-    step = max(BLOCK_BYTES // values[:1].nbytes, 1)
-    for start in range(0, len(order), step):
-        file.write(values.take(order[start : start + step], axis=0).data)
-
-
-def _sorted(
-    table: HashTable, places: Places, rows_per_run: int
-) -> Iterator[Tuple[int, Rows, numpy.ndarray]]:
-    """(partition, rows, the order [n] of their places), one run after the other."""
+def _pieces(table: HashTable, rows_per_run: int) -> Iterator[_Piece]:
+    """What each run is made of."""
+    first = 0
     for number, part in enumerate(table.parts):
-        for rows in one_ahead(part.chunks(rows_per_run)):
-            ids = rows.keys.astype(numpy.int64, copy=False)
+        for rows in part.chunks(rows_per_run):
             if rows.values is None or rows.values.shape[1:] != table.value_shape:
                 raise BadInput(f"hash table {table.name!r} has rows of different sizes")
-            rows = Rows(
-                ids,
-                rows.values,
-                None if rows.freqs is None else rows.freqs.astype(numpy.int64, copy=False),
-                None if rows.versions is None else rows.versions.astype(numpy.int64, copy=False),
-            )
-            yield number, rows, argsort(places(ids))
+            yield first, number, rows
+            first += len(rows.keys)
 
 
-def argsort(keys: numpy.ndarray) -> numpy.ndarray:
-    """The order [n] that sorts `keys` [n] int64, equal ones as they stand.
+def _write_run(files: Dict[str, int], places: Places, piece: _Piece) -> Run:
+    """Sorts a piece and writes those of its columns that have one of the `files`."""
+    first, part, rows = piece
+    ids = rows.keys.astype(numpy.int64, copy=False)
+    found = places(ids)
+    order = argsort(found)
+    columns = {"ids": ids, "values": rows.values, "freqs": rows.freqs, "versions": rows.versions}
+    newest = 0
+    for name, values in columns.items():
+        if name in files:
+            assert values is not None  # every partition has the column
+            if name in ("freqs", "versions"):
+                values = values.astype(numpy.int64, copy=False)
+            _write(files[name], first, values, order)
+    if rows.versions is not None:
+        newest = int(rows.versions.max())
+    return Run(first, first + len(order), part, found[order[::STEP]], newest)
 
-    torch sorts them three times as fast as numpy, and with one thread faster than with two that
-    wait for each other. For one caller at a time: torch has one number of threads for all.
-    """
-    import torch
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        order: numpy.ndarray = torch.sort(torch.from_numpy(keys), stable=True).indices.numpy()
-    finally:
-        torch.set_num_threads(threads)
-    return order
+def _write(file: int, first: int, values: numpy.ndarray, order: numpy.ndarray) -> None:
+    """Writes `values` [n, ...] in `order` [n] as the rows from `first` on of the open `file`, in
+    blocks that stay in the processor's cache."""
+    rows = numpy.ascontiguousarray(values).reshape(len(values), -1).view(numpy.uint8)
+    step = max(BLOCK_BYTES // rows.shape[1], 1)
+    block = numpy.empty((min(step, len(order)), rows.shape[1]), numpy.uint8)
+    for start in range(0, len(order), step):
+        some = order[start : start + step]
+        _write_at(file, (first + start) * rows.shape[1], taken(rows, some, block))
+
+
+def _write_at(file: int, offset: int, values: numpy.ndarray) -> None:
+    """Writes all bytes of `values`, contiguous, from byte `offset` of the open `file` on."""
+    left = values.reshape(-1).view(numpy.uint8).data
+    while len(left):
+        done = os.pwrite(file, left, offset)
+        left, offset = left[done:], offset + done
 
 
 def _columns(table: HashTable) -> Dict[str, Tuple[str, List[int]]]:
@@ -188,12 +200,6 @@ def _columns(table: HashTable) -> Dict[str, Tuple[str, List[int]]]:
         if table.parts and all(part.has(name) for part in table.parts):
             found[name] = ("int64", [])
     return found
-
-
-def _arrays(rows: Rows) -> Dict[str, numpy.ndarray]:
-    found = {"ids": rows.keys, "values": rows.values}
-    found.update(freqs=rows.freqs, versions=rows.versions)
-    return {name: values for name, values in found.items() if values is not None}
 
 
 def _row_bytes(dtype: str, shape: List[int]) -> int:

@@ -1,12 +1,13 @@
 """The hash tables of a plan, sorted and merged in the directory of the conversion.
 
     DIRECTORY/ids/plan.json       what is staged: written first
-    DIRECTORY/ids/0.ids, ...      columns and maps of the tables, see migrate.ids.runs and .merging
+    DIRECTORY/ids/0.ids, ...      columns of the tables, see migrate.ids.runs
+    DIRECTORY/ids/0-map.rows, ... maps, see migrate.ids.merging
     DIRECTORY/ids/0.done          a table that is staged as a whole, and what became of it
 
 A conversion that resumes takes a table that is there as a whole, if the machine has not been
 started anew since: these files are never synced, so that they are only as good as its memory.
-The bytes that they take are twice those of the tables and 16 for each id.
+The bytes that they take are those of the tables and 16 for each row of the target.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 import numpy
 
 from migrate.ids.columns import describe
-from migrate.ids.hashing import home_rows
-from migrate.ids.merging import Merged, Target, merge
+from migrate.ids.hashing import places
+from migrate.ids.merging import Merged, merge
 from migrate.ids.modes import MODES
+from migrate.ids.placing import Target
 from migrate.ids.runs import Places, write_runs
+from migrate.ids.sorting import one_thread_a_sort
 from migrate.plans import HashedTable
 from migrate.sources.hashed import HashTable
 from migrate.targets.staging import write_whole
@@ -31,6 +34,7 @@ from semisync.errors import BadInput, UsageError
 
 FOLDER = "ids"
 _PLAN = "plan.json"
+_LAYOUT = 2  # of the files: another version of the program does not take them for its own
 _MORE = 1.25  # rows of a table by hash, times its ids, unless the plan says otherwise
 
 
@@ -50,8 +54,10 @@ def stage(
     tables: List[HashedTable],
     sources: Dict[str, HashTable],
     files: List[List[object]],
+    workers: int,
 ) -> List[StagedTable]:
     """Stages `tables` in `directory`. files: what tells whether the source is still the same.
+    workers: threads that sort.
 
     Raises BadInput where a table is damaged or has an id twice, UsageError where another plan or
     source was staged here before.
@@ -60,7 +66,7 @@ def stage(
     os.makedirs(folder, exist_ok=True)
     _begin(folder, tables, files)
     return [
-        _stage(folder, str(number), table, sources[table.table])
+        _stage(folder, str(number), table, sources[table.table], workers)
         for number, table in enumerate(tables)
     ]
 
@@ -71,7 +77,7 @@ def room(tables: List[HashedTable], sources: Dict[str, HashTable]) -> int:
     for table in tables:
         for one in (sources[table.table], *sources[table.table].slots.values()):
             row = int(numpy.prod(one.value_shape, dtype=numpy.int64)) * 4 + 8
-            total += one.stored * (row + 8) + max(one.stored, target_rows(table) or 0) * (row + 8)
+            total += one.stored * row + max(one.stored, target_rows(table) or 0) * (row + 16)
     return total
 
 
@@ -90,7 +96,11 @@ def target_rows(table: HashedTable) -> Optional[int]:
 
 def _begin(folder: str, tables: List[HashedTable], files: List[List[object]]) -> None:
     path = os.path.join(folder, _PLAN)
-    described = {"tables": [dataclasses.asdict(table) for table in tables], "files": files}
+    described = {
+        "layout": _LAYOUT,
+        "tables": [dataclasses.asdict(table) for table in tables],
+        "files": files,
+    }
     text = json.dumps(described, ensure_ascii=False)
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
@@ -103,7 +113,9 @@ def _begin(folder: str, tables: List[HashedTable], files: List[List[object]]) ->
     write_whole(path, text)
 
 
-def _stage(folder: str, stem: str, table: HashedTable, source: HashTable) -> StagedTable:
+def _stage(
+    folder: str, stem: str, table: HashedTable, source: HashTable, workers: int
+) -> StagedTable:
     done = os.path.join(folder, stem + ".done")
     stems = {name: f"{stem}-{number}" for number, name in enumerate(table.written_slots)}
     if os.path.exists(done):
@@ -114,15 +126,16 @@ def _stage(folder: str, stem: str, table: HashedTable, source: HashTable) -> Sta
             newest = found.pop("newest")
             return StagedTable(stem, stems, Merged(**found), columns, newest)
     target = _target(table)
-    places = _places(target)
-    runs = write_runs(source, places, folder, stem)
-    slots = {
-        name: write_runs(source.slots[table.slots[name]], places, folder, slot)
-        for name, slot in stems.items()
-    }
+    places_of = _places(target)
     where = f"hash table {table.table!r}"
     partitions = [part.place for part in source.parts]
-    merged = merge(runs, slots, target, table.duplicates == "newest", where, partitions)
+    with one_thread_a_sort():
+        runs = write_runs(source, places_of, folder, stem, workers)
+        slots = {
+            name: write_runs(source.slots[table.slots[name]], places_of, folder, slot, workers)
+            for name, slot in stems.items()
+        }
+        merged = merge(runs, slots, target, table.duplicates == "newest", where, partitions)
     if merged.rows < merged.ids + target.spare:
         raise BadInput(
             f"{where} has {merged.ids} ids, more than the plan's {merged.rows} rows "
@@ -148,7 +161,7 @@ def _places(target: Target) -> Places:
         return lambda ids: ids
     rows, buckets = target.rows, target.buckets
     assert rows is not None
-    return lambda ids: home_rows(ids, rows, buckets)
+    return lambda ids: places(ids, rows, buckets)
 
 
 def _write_segments(folder: str, stem: str, rows: int) -> None:

@@ -79,13 +79,13 @@ def unwritten_slots(plan: Plan, sources: Dict[str, HashTable]) -> Dict[str, str]
 
 def _columns(staged: StagedTable, items: List[Item]) -> Dict[str, List[str]]:
     """What of the table stands in which item."""
-    names = {staged.stem: ""}
+    names = {staged.stem: "", f"{staged.stem}-map": ""}
     names.update({stem: f"slot {name}" for name, stem in staged.slots.items()})
     found: Dict[str, List[str]] = {}
     for item in items:
         for origin in item.origins:
             stem, _, column = origin.column.rpartition(".")
-            if origin.map and stem in names:
+            if stem in names:
                 found.setdefault(item.fqn, []).append(names[stem] or column)
     return found
 

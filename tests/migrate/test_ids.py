@@ -1,6 +1,10 @@
 """Raw ids: every id of a hash table finds its own row, and its slots, in the real modules."""
 
+import os
 import pathlib
+import signal
+import subprocess
+import sys
 import tempfile
 
 import numpy as np
@@ -11,7 +15,7 @@ from hypothesis import strategies as st
 from torchrec import KeyedJaggedTensor
 
 import migrate
-from migrate.ids import merging, runs, staging
+from migrate.ids import hashing, merging, placing, runs, staging
 from migrate.torchrec import (
     embedding_bag_collection,
     id_map,
@@ -24,7 +28,8 @@ from migrate.verification import verify
 from semisync.cli import main
 from semisync.errors import BadInput, UsageError
 from tests.migrate.raw_tables import write_monolith, write_tfra
-from tests.support.require import shared
+from tests.migrate.test_streaming import contents
+from tests.support.require import environment, shared
 
 TFRA = pathlib.Path(__file__).parent / "data" / "tfra"
 LARGEST = 2**63 - 1
@@ -171,6 +176,7 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr(runs, "STEP", 2)
     monkeypatch.setattr(merging, "STEP", 2)
     monkeypatch.setattr(merging, "BLOCK_ROWS", 8)
+    monkeypatch.setattr(placing, "_BLOCK_ROWS", 3)
 
 
 @settings(
@@ -216,6 +222,21 @@ def test_many_ids_are_found_within_the_probes_that_are_reported(tmp_path, monkey
     managed._max_probe = table.ids.max_probe - 1
     with pytest.raises(UsageError, match=f"build it with max_probe={table.ids.max_probe}"):
         load(module, str(tmp_path / "out"))
+
+
+def test_ids_whose_hashes_agree_are_told_apart(small_pieces, tmp_path, monkeypatch):
+    monkeypatch.setattr(hashing, "_bits_below", lambda rows: 0)  # of the hash the home row remains
+    ids = np.random.default_rng(0).permutation(400)
+    rows = np.arange(800, dtype=np.float32).reshape(400, 2)
+    state = [(ids[:250][::-1], rows[:250][::-1]), (ids[250:-1], rows[250:-1])]  # all but the last
+    parts = [(ids[:250], rows[:250]), (ids[250:], rows[250:])]
+    source = write_tfra(tmp_path / "in", "t", parts, [("Adagrad_accumulator", state)])
+    convert(source, tmp_path / "out", "mpzch")  # verified
+    assert look_up(tmp_path / "out", "t", ids).tobytes() == rows.tobytes()
+    one, other = np.flatnonzero(hashing.home_rows(np.arange(100), 3, 1) == 0)[:2]
+    source = write_tfra(tmp_path / "twice", "t", [([one, other], rows[:2]), ([one], rows[:1])])
+    with pytest.raises(BadInput, match=f"has id {one} twice, in .*1of2"):
+        convert(source, tmp_path / "refused", "mpzch")
 
 
 def test_a_bucket_with_too_many_ids_is_refused(tmp_path):
@@ -315,12 +336,12 @@ def test_verification_names_the_id_whose_row_or_state_differs(tmp_path, mode):
 def test_verification_finds_ids_in_rows_where_the_module_does_not_look(tmp_path, monkeypatch):
     ids = list(range(1, 2000))
     source = write_tfra(tmp_path / "in", "t", [(ids, np.ones((len(ids), 1)))])
-    original = merging._Placing._put
+    original = placing.ByHash._put
 
-    def shifted(self, homes, columns, maps):
-        original(self, np.minimum(homes + 3, self._size - 1), columns, maps)
+    def shifted(self, homes, columns):
+        original(self, np.minimum(homes + 3, self._size - 1), columns)
 
-    monkeypatch.setattr(merging._Placing, "_put", shifted)
+    monkeypatch.setattr(placing.ByHash, "_put", shifted)
     convert(source, tmp_path / "out", "mpzch", verify=False)
     found = verify(str(source), str(tmp_path / "out"))
     assert "where its module does not find it" in found.differences[0]
@@ -383,6 +404,47 @@ def test_an_interrupted_conversion_goes_on_with_the_tables_it_sorted(tmp_path, m
     monkeypatch.setattr(staging, "_boot", lambda: "another")
     convert(source, tmp_path / "again", "mch", resume=True)
     assert verify(str(source), str(tmp_path / "again")).verified
+
+
+# Stands still in the third call of a function, for ever.
+STOPPING = """
+import signal, sys, migrate
+from migrate.ids import merging, placing, runs
+runs.RUN_BYTES, runs.STEP, merging.STEP, merging.BLOCK_ROWS = 160, 2, 2, 8
+owner, name = {"sorting": (runs, "_write_run"), "merging": (placing.ByHash, "put")}[sys.argv[3]]
+original, seen = getattr(owner, name), []
+def stopping(*arguments):
+    seen.append(1)
+    if len(seen) == 3:
+        print("now", flush=True)
+        signal.pause()
+    return original(*arguments)
+setattr(owner, name, stopping)
+with migrate.open_checkpoint(sys.argv[1]) as checkpoint:
+    plan = migrate.plan(checkpoint, ids="mpzch")
+migrate.convert(plan, sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("during", ["sorting", "merging"])
+def test_what_kill_9_leaves_of_a_hash_table_is_finished_bit_for_bit(tmp_path, during):
+    ids, rows = np.arange(60) ** 3, np.random.default_rng(0).random((60, 3), np.float32)
+    parts = [(ids[:25], rows[:25]), (ids[25:], rows[25:])]
+    slots = [("Adagrad_accumulator", [(part[::-1], 2 * of_part[::-1]) for part, of_part in parts])]
+    source = write_tfra(tmp_path / "in", "t", parts, slots)
+    command = [sys.executable, "-c", STOPPING, str(source), str(tmp_path / "out"), during]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) as process:
+        assert process.stdout.readline() == b"now\n"
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(timeout=30)
+    left = {path.name for path in (tmp_path / ".out.partial" / "ids").iterdir()}
+    assert "0.done" not in left and ("0-map.rows" in left) == (during == "merging")
+    with pytest.raises(UsageError, match="go on with it with --resume"):
+        convert(source, tmp_path / "out", "mpzch")
+    resumed = convert(source, tmp_path / "out", "mpzch", resume=True)
+    whole = convert(source, tmp_path / "whole", "mpzch")
+    assert resumed == whole
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
 def test_a_plan_that_does_not_fit_the_table_is_refused(tmp_path):
