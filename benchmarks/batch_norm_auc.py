@@ -1,11 +1,17 @@
 """What BatchNorm's moving statistics are worth when every worker moves them, by seeds.
 
-    python -m benchmarks.batch_norm_auc [--seeds N] [--modes MODE ...] [--rate constant|falling]
-        [--momentum M] [--python PATH] [--data PATH] [--set NAME=VALUE ...] [--json FILE]
+    python -m benchmarks.batch_norm_auc [--scenario slow|hang] [--seeds N] [--first-seed N]
+        [--modes MODE ...] [--rate constant|falling] [--momentum M] [--python PATH] [--data PATH]
+        [--set NAME=VALUE ...] [--json FILE]
 
 The model and the cluster of `auc_evidence`, with a BatchNorm in each hidden layer; each worker
-reads a part of the rows cut by skill, and one is slower still (CHOSEN). Scored with the moving
-statistics, as a served model is.
+reads a part of the rows cut by skill. Scored with the moving statistics, as a served model is.
+
+    slow    one worker is always five times as slow; momentum 0.99
+    hang    one worker stands still from the middle of the run on, in a batch that it delivers when
+            the others have ended; momentum 0.9
+
+The modes, of which "hang" has those that do not wait for the worker:
 
     semi-sync         GlobalBatchOptimizer(batch_norm="aggregate"): shared statistics
     semi-sync, async  the same with batch_norm="async": every worker moves them, late ones too
@@ -25,6 +31,7 @@ import os
 import platform
 import sys
 import tempfile
+from collections import namedtuple
 
 import numpy as np
 
@@ -38,29 +45,43 @@ MODES = {  # how each trains, and GlobalBatchOptimizer's batch_norm
     "sync": ("sync", "aggregate"),
     "async": ("async", None),
 }
-# One worker always five times as slow. 250 global steps are two thirds of an epoch.
-CHOSEN = plan.CHOSEN._replace(epochs=1, most_steps=250, slow_worker=5)
+# settings; momentum of the moving statistics; hangs: whether the last worker does.
+Scenario = namedtuple("Scenario", "settings momentum hangs")
+_CHOSEN = plan.CHOSEN._replace(epochs=1, most_steps=250)  # steps: two thirds of an epoch
+SCENARIOS = {
+    "slow": Scenario(_CHOSEN._replace(slow_worker=5), momentum=0.99, hangs=False),
+    "hang": Scenario(_CHOSEN._replace(slow_worker=1), momentum=0.9, hangs=True),
+}
 STATISTICS = ("own", "layers", "keras", "by-hand", "recomputed", "batch")
 
 
 def arguments():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--scenario", choices=list(SCENARIOS), default="slow")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--modes", nargs="*", choices=list(MODES), default=list(MODES))
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--modes", nargs="*", choices=list(MODES))
     parser.add_argument("--rate", choices=("constant", "falling"), default="constant")
-    parser.add_argument("--momentum", type=float, default=0.99, help="of the moving statistics")
+    parser.add_argument("--momentum", type=float, help="another than the scenario's")
     parser.add_argument("--python", default=sys.executable, help="interpreter of the cluster")
     parser.add_argument("--data", default=data.DEFAULT, help="interactions.parquet")
     parser.add_argument("--json", help="where to write all figures")
     parser.add_argument(
-        "--set", nargs="*", default=[], metavar="NAME=VALUE", help="another value in CHOSEN"
+        "--set", nargs="*", default=[], metavar="NAME=VALUE", help="another value in its settings"
     )
     args = parser.parse_args()
     if not os.path.isfile(args.data):
         parser.error("{} is not there: pass --data interactions.parquet".format(args.data))
+    scenario = SCENARIOS[args.scenario]
+    possible = [mode for mode in MODES if not (scenario.hangs and mode == "sync")]
+    args.modes = args.modes or possible
+    if not set(args.modes) <= set(possible):
+        parser.error("sync waits for the worker that hangs, which waits for the others to end")
+    if args.momentum is None:
+        args.momentum = scenario.momentum
     try:
-        args.settings = plan.changed(args.set, CHOSEN)
+        args.settings = plan.changed(args.set, scenario.settings)
     except ValueError as error:
         parser.error(str(error))
     return args
@@ -71,7 +92,7 @@ def carry_out(experiment, args, found):
     answers = data.load(experiment.data)
     labels = answers.labels[data.rows_of(answers, plan.SPLITS[experiment.split][1])]
     results = found["results"]
-    for seed in range(1, args.seeds + 1):
+    for seed in range(args.first_seed, args.first_seed + args.seeds):
         at = seed % len(args.modes)  # a seed begins with another mode than the last
         done = {each["mode"] for each in results if each["seed"] == seed}
         modes = [mode for mode in args.modes[at:] + args.modes[:at] if mode not in done]
@@ -96,9 +117,9 @@ def carried_out(path, found):
     with open(path) as file:
         before = json.load(file)
     same = json.loads(json.dumps(found))
-    for name in ("tensorflow", "settings", "rate", "momentum"):
-        if before[name] != same[name]:
-            sys.exit("{} has runs of another {}: {}".format(path, name, before[name]))
+    for name in ("tensorflow", "scenario", "settings", "rate", "momentum"):
+        if before.get(name) != same[name]:
+            sys.exit("{} has runs of another {}: {}".format(path, name, before.get(name)))
     return before["results"]
 
 
@@ -113,6 +134,7 @@ def specification(experiment, args, mode, seed):
         "rate": args.rate,
         "momentum": args.momentum,
         "batch_norm": batch_norm,
+        "hangs": SCENARIOS[args.scenario].hangs,
     }
 
 
@@ -132,7 +154,7 @@ def collected(experiment, name, labels):
 def print_report(found):
     """The Markdown."""
     print("{platform}, {processors} processors, Python {python}, TF {tensorflow}\n".format(**found))
-    for name in ("settings", "rate", "momentum"):
+    for name in ("scenario", "settings", "rate", "momentum"):
         print("{}: {}".format(name, found[name]))
     results = found["results"]
     print("\nModes, each with its own statistics:\n\n" + norm_report.modes_table(results))
@@ -154,6 +176,7 @@ def main():
             "platform": platform.platform(),
             "processors": os.cpu_count(),
             **runs.tensorflow_version(python),
+            "scenario": args.scenario,
             "settings": args.settings._asdict(),
             "rate": args.rate,
             "momentum": args.momentum,

@@ -42,18 +42,13 @@ class Inputs:
         return dict(zip((self.fields, self.bags, self.labels), found))
 
 
-def delayed(pairs, pause, also):
-    """The same (gradient, variable) pairs, `pause` seconds after the gradients and `also` exist."""
+def delayed(pairs, pause, also, wait):
+    """The same (gradient, variable) pairs, after `wait(pause)`, once they and `also` exist."""
     computed = [part for gradient, _ in pairs for part in gradient_parts(gradient)]
     with tf.control_dependencies(computed + also):
-        slept = tf.py_func(_sleep, [pause], tf.float32)
-    with tf.control_dependencies([slept]):
+        waited = tf.py_func(wait, [pause], tf.float32)
+    with tf.control_dependencies([waited]):
         return [(_copy(gradient), variable) for gradient, variable in pairs]
-
-
-def _sleep(seconds):
-    time.sleep(float(seconds))
-    return seconds
 
 
 def gradient_parts(gradient):
@@ -102,7 +97,7 @@ class Training:
         self._hooks = [self._work, barrier] + self._aggregation + [ending]
 
     # What another experiment may have otherwise: the model, the optimizer and its wrapper, what
-    # else a batch updates, the rows of a batch, and the variables of the checkpoint.
+    # else a batch updates, its pause, the rows of a batch, and the variables of the checkpoint.
 
     def _logit(self, inputs, answers, seed):
         return model.logits(inputs.fields, inputs.bags, answers.about, seed)
@@ -122,6 +117,11 @@ class Training:
         """The ops that a batch runs once its pause is over, before its gradients are sent."""
         return []
 
+    def _wait(self, seconds):
+        """A batch's pause; returns `seconds`, float32."""
+        time.sleep(float(seconds))
+        return seconds
+
     def _rows(self, number):
         return self._batches[number]
 
@@ -139,7 +139,7 @@ class Training:
             self._optimizer = self._wrapped(self._optimizer, settings, paced=paced)
         pairs = self._optimizer.compute_gradients(model.loss(logit, inputs.labels))
         self._read_at = self._step_now()
-        pairs = delayed(pairs, self._pause, [self._read_at])
+        pairs = delayed(pairs, self._pause, [self._read_at], self._wait)
         with tf.control_dependencies([part for pair in pairs for part in gradient_parts(pair[0])]):
             self._applied_at = self._step_now()
             updates = self._updates()

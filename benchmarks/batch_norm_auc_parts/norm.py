@@ -7,10 +7,11 @@ A layer normalises by the batch in training, by moving statistics at inference:
 Every worker does so with each of its batches, unless `GlobalBatchOptimizer` does it instead. The
 forms differ in when the old value is read, which matters when others move it meanwhile:
 
-    layers    `tf.layers`, slim: the parameter server reads, subtracts and writes at the batch's end
-    keras     Keras, resource variables: read at the batch's start, what is to be taken off it is
-              subtracted at its end; twice in a row takes off too much, at a small momentum more
-              than a variance has
+    layers    `tf.layers`: the parameter server reads, subtracts and writes at the batch's end
+    keras     Keras, `tf.layers` with resource variables, contrib and slim (which subtract on the
+              worker, where they use the fused kernel, as they do by default): read at the batch's
+              start, what is to be taken off it is subtracted at its end; twice in a row takes off
+              too much, at a small momentum more than a variance has
     by-hand   `tf.assign(moving, moving * m + statistic * (1 - m))`: read at the batch's start by
               the worker, and at its end the sum assigned, over what others have done meanwhile
 """

@@ -5,12 +5,16 @@
 3. The BatchNorms' updates wait for the batch's pause as its gradients do: a late batch's statistics
    come late. Mode "semi-sync" or "sync" with `batch_norm` "aggregate" takes them out of the graph,
    and the chief moves the statistics.
-4. Beside the BatchNorms' own statistics every worker keeps others, from the same batches, in each
+4. Where the run "hangs", the last worker stands still in its first batch of the second half, and
+   goes on when the others have trained the rest: what it computed comes last.
+5. Beside the BatchNorms' own statistics every worker keeps others, from the same batches, in each
    form of `norm.FORMS`: what the same model would have without semisync's. Nothing reads them, so
    one run has both, for one and the same weights.
 """
 
 import itertools
+import os
+import time
 
 import numpy as np
 
@@ -22,16 +26,23 @@ from semisync.compat import tf
 from semisync.errors import SemisyncError
 
 SKILL = "skill"  # the field by which the rows are cut into parts
+HANG = np.inf  # seconds, as the pause of a batch
+TIMEOUT = 600.0  # seconds that a worker hangs at most
 
 
 class NormTraining(Training):
-    """As Training; `run` has also "batch_norm", "momentum" and "rate", "constant" or "falling"."""
+    """As Training; `run` has also "batch_norm", "momentum", "hangs", and "rate".
+
+    The rate is "constant" or "falling"; "hangs" is True or False.
+    """
 
     def __init__(self, run, settings, answers, rows, task, out):
         self._run, self._norms = run, norm.Norms(training=True)
         self._beside = []  # moving variables that are no BatchNorm's own
         self._own_batches = part_batches(answers, rows, settings, run["seed"], task)
         super().__init__(run, settings, answers, rows, task, out)
+        if run["hangs"] and task == settings.workers - 1:
+            self._pauses[len(self._pauses) // 2 :] = HANG
 
     def _logit(self, inputs, answers, seed):
         return model.logits(inputs.fields, inputs.bags, answers.about, seed, self._norms)
@@ -62,6 +73,13 @@ class NormTraining(Training):
                 updates += moves
         return updates
 
+    def _wait(self, seconds):
+        if seconds != HANG:
+            return super()._wait(seconds)
+        # Not for the chief: it ends after all others.
+        wait_for([os.path.join(self._out, "worker-%d.json" % k) for k in range(1, self._task)])
+        return seconds
+
     def _rows(self, number):
         return next(self._own_batches)
 
@@ -79,6 +97,21 @@ def part_batches(answers, rows, settings, seed, task):
     part = np.random.RandomState([seed, task]).permutation(part)
     for start in itertools.count(0, settings.local_batch):
         yield part.take(np.arange(start, start + settings.local_batch), mode="wrap")
+
+
+def wait_for(paths):
+    """Returns when all files are there.
+
+    Raises: SemisyncError after TIMEOUT, naming those that are not.
+    """
+    deadline = time.monotonic() + TIMEOUT
+    while True:
+        missing = [path for path in paths if not os.path.exists(path)]
+        if not missing:
+            return
+        if time.monotonic() > deadline:
+            raise SemisyncError("not there after {:.0f} s: {}".format(TIMEOUT, missing))
+        time.sleep(0.05)
 
 
 def _check(found, count):

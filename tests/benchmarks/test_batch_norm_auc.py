@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
-from benchmarks.batch_norm_auc_parts import norm, report
+from benchmarks.batch_norm_auc_parts import norm, report, training
 from semisync.compat import tf
+from semisync.errors import SemisyncError
 from tests.support.require import TF1_PYTHON, environment
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -33,17 +34,13 @@ def interactions(path):
     pq.write_table(pa.table({name: values[order] for name, values in columns.items()}), path)
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("batch_norm")
+def experiment(folder, *more):
+    """One seed of semi-sync; returns the JSON and the Markdown."""
     interactions(folder / "log.parquet")
     cluster = str(TF1_PYTHON) if TF1_PYTHON.exists() else sys.executable  # 1.15 starts faster
     command = [sys.executable, "-m", "benchmarks.batch_norm_auc", "--python", cluster]
     command += ["--seeds", "1", "--modes", "semi-sync", "--data", str(folder / "log.parquet")]
-    # Moving statistics of the last batch, or of the last global batch, as the weights hardly move.
-    # One worker: of several, one may push Keras' form of a variance below zero at this momentum.
-    command += ["--momentum", "0.1", "--json", str(folder / "found.json"), "--set", "workers=1"]
-    command += ["local_batch=32", "batches_per_step=16", "most_steps=3", "learning_rate=1e-5"]
+    command += ["--json", str(folder / "found.json"), *more]
     done = subprocess.run(
         command,
         cwd=str(ROOT),
@@ -54,6 +51,15 @@ def found(tmp_path_factory):
     )
     assert done.returncode == 0, done.stderr
     return json.loads((folder / "found.json").read_text()), done.stdout
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    # Moving statistics of the last batch, or of the last global batch, as the weights hardly move.
+    # One worker: of several, one may push Keras' form of a variance below zero at this momentum.
+    more = ["--momentum", "0.1", "--set", "workers=1", "learning_rate=1e-5"]
+    more += ["local_batch=32", "batches_per_step=16", "most_steps=3"]
+    return experiment(tmp_path_factory.mktemp("batch_norm"), *more)
 
 
 def test_one_model_is_scored_with_each_statistics(found):
@@ -69,6 +75,23 @@ def test_its_own_statistics_are_the_global_batchs_and_the_others_of_a_few_batche
     for form in ("layers", "keras", "by-hand"):
         assert own < 0.8 * distances[form]["mean"]  # of 512 rows, not of about 32
         assert distances[form]["variance"] < 1  # no longer the initial ones
+
+
+def test_the_batch_of_a_worker_that_hangs_comes_when_all_others_are_done(tmp_path):
+    sizes = ["workers=3", "ps=1", "local_batch=8", "batches_per_step=2", "most_steps=60"]
+    found, _ = experiment(tmp_path, "--scenario", "hang", "--set", *sizes)
+    (run,) = found["results"]
+    assert sum(run["trained"]) == 120
+    assert max(map(int, run["staleness"])) > 10  # of the 30 global steps that it does not see
+    assert run["fates"]["stale"] >= 1
+
+
+def test_a_worker_that_hangs_names_those_that_do_not_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "TIMEOUT", 0.0)
+    (tmp_path / "worker-1.json").touch()
+    training.wait_for([str(tmp_path / "worker-1.json")])
+    with pytest.raises(SemisyncError, match="worker-2.json"):
+        training.wait_for([str(tmp_path / name) for name in ("worker-1.json", "worker-2.json")])
 
 
 @pytest.mark.parametrize("form", norm.FORMS)
