@@ -42,10 +42,7 @@ def find_batch_norms(graph):
     """
     view = View(graph)
     found = _own(view, all_updates(view))
-    sharing = defaultdict(list)
-    for owned in found:
-        for variable in owned.variables:
-            sharing[variable].append(owned.layer.main.op)
+    sharing = _sharing(view, found)
     return [_batch_norm(view, owned, sharing) for owned in found]
 
 
@@ -63,6 +60,27 @@ def find_updates(graph):
     updates = all_updates(view)
     taken = {variable for owned in _own(view, updates) for variable in owned.variables}
     return [update for update in updates if update.variable not in taken]
+
+
+def _sharing(view, found):
+    """{variable: the ops of the layers that move it}.
+
+    Of several layers those count alone whose updates an exported graph runs: the first of several
+    towers, the one of a Keras model's two calls, the original of what is computed again.
+    """
+    owners, sharing = defaultdict(list), defaultdict(list)
+    for owned in found:
+        for variable in owned.variables:
+            owners[variable].append(owned)
+    for variable, several in owners.items():
+        running = [each for each in several if len(several) == 1 or _runs(view, each)]
+        sharing[variable] = [each.layer.main.op for each in running or several]
+    return sharing
+
+
+def _runs(view, owned):
+    kept = owned.mean + owned.variance
+    return view.whole and any(view.needed(update.op) for update, _ in kept)
 
 
 def _own(view, updates):
@@ -141,6 +159,7 @@ def _batch_norm(view, owned, sharing):
     updates = [update for update, _ in kept]
     names = [_moving(owned, kind, by_kind) for kind in (MEAN, VARIANCE)]
     in_collection = bool(updates) and all(_collected(view, each) for each in updates)
+    idle = any(main.op not in sharing[update.variable] for update in updates)
     statistic = by_kind.get(VARIANCE, (None, _first(main.statistics, VARIANCE)))[1]
     return BatchNorm(
         name=_scope(main, names),
@@ -167,11 +186,11 @@ def _batch_norm(view, owned, sharing):
             [by_kind.get(kind, (None,))[0] for kind in (MEAN, VARIANCE)],
             set(sharing),
             in_collection,
-            any(view.needed(update.op) for update in updates),
+            idle or any(view.needed(update.op) for update in updates),
             view.trains,
         ),
         left_alone=findings.reason(owned, kept, sharing)
-        or _hidden(view, updates, [_top(view, main, kind, by_kind) for kind in by_kind]),
+        or _hidden(view, owned, updates, [_top(view, main, kind, by_kind) for kind in by_kind]),
     )
 
 
@@ -192,16 +211,21 @@ def _read(owned, kind):
     return (other.moving[number] if other else set()) or main.moving[number]
 
 
-def _hidden(view, updates, statistics):
-    """Why nothing outside of a branch can do what the updates do, or ""."""
+def _hidden(view, owned, updates, statistics):
+    """Why nothing outside of a branch or a function can do what the updates do, or ""."""
     for update in updates:
         if not can_do_without(view.nodes, update.op):
             return "its update '{}' lies inside a function that is an op itself".format(update.op)
         if home(str(update.rate)):
             return "the rate of its update '{}' is made inside a function".format(update.op)
-    for tensor in statistics:
+    needed = [("statistic", each) for each in statistics] + [("input", owned.layer.main.x)]
+    if isinstance(owned.layer.training, str):
+        needed.append(("predicate", owned.layer.training))
+    for what, tensor in needed if updates else ():
         if view.guards.of(tensor):
-            return "its statistic '{}' is there in one branch only".format(tensor)
+            return "its {} '{}' is there in one branch only".format(what, tensor)
+        if view.guards.inside(tensor):
+            return "its {} '{}' is made inside a function".format(what, tensor)
     return ""
 
 

@@ -55,6 +55,10 @@ class Guards:
         """The guards of a node."""
         return self._of.get(name, _NONE)
 
+    def inside(self, tensor):
+        """Whether a tensor is made in a branch, a loop or a function."""
+        return bool(self.of(tensor) or home(split(tensor)[0]))
+
     def looped(self, name):
         """Whether a node lies in a loop."""
         return any(guard.value == LOOP for guard in self.of_node(name))
@@ -72,12 +76,12 @@ class Guards:
             tensor = behind[0]
 
     def lift(self, tensor):
-        """The same value outside of all branches: the nearest tensor upstream that has no guard.
+        """The same value outside of all branches and functions: the nearest tensor upstream.
 
-        Where it is made inside, what its branch hands to the outside; where nothing does, itself.
+        Where it is made inside, what that hands to the outside; where nothing does, itself.
         """
         up = tensor
-        while self.of(up):
+        while self.inside(up):
             behind = back(self._nodes, up, CARRY)
             if not behind:
                 return self._out(tensor)
@@ -85,7 +89,7 @@ class Guards:
         return up
 
     def _out(self, tensor):
-        """The tensor outside of all branches that a condition makes of this one, or itself."""
+        """The tensor outside of all branches and functions that is made of this one, or itself."""
         inside: Dict[str, List[str]] = {}
         for result, ends in self._nodes.results.items():
             for end in ends:
@@ -93,7 +97,7 @@ class Guards:
         seen, waiting = {tensor}, deque([tensor])
         while waiting:
             each = waiting.popleft()
-            if not self.of(each):
+            if not self.inside(each):
                 return each
             name, output = split(each)
             handed = [

@@ -1,7 +1,7 @@
 """A batch normalisation as its author wrote it: when it trains, and which two of them are one.
 
 1. A normalisation that takes statistics of a batch trains. Where a condition gives it these or the
-   moving ones, the predicate is its `training`.
+   moving ones, the predicate is its `training`; where either branch gives some, it always trains.
 2. Where there are two of the same x, gamma and beta, each in a branch of one condition, the one
    that trains stands for both, and the predicate of the condition is its `training`.
 3. Where only its own branch trains, its predicate is; outside of all branches, it always trains.
@@ -42,6 +42,8 @@ def _layer(view, main, other, guard):
     if not guards:
         return Layer(main, other, True, None, "")
     names = sorted({each.predicate for each in guards})
+    if len(names) == 1 and all(opposite(each) in guards for each in guards):
+        return Layer(main, other, True, None, "")
     guard = sorted(guards, key=str)[0]
     reason = ""
     if len(guards) > 1:

@@ -165,7 +165,11 @@ def _edit(meta, found, built, report):
 
 def _collect(meta, found, built):
     """Adds to the collections what the library added to the graph's, and what the hook needs."""
-    worker = built.optimizer.worker
+    worker, step = built.optimizer.worker, found.global_step
+    if tf.GraphKeys.GLOBAL_STEP not in meta.collection_def and hasattr(step, "to_proto"):
+        # The session's hooks look for it there; a resource they do not find by its name.
+        step = step.to_proto().SerializeToString()
+        editing.add_to_collection(meta, tf.GraphKeys.GLOBAL_STEP, [step])
     hand = worker.hand.to_proto().SerializeToString()
     editing.add_to_collection(meta, tf.GraphKeys.LOCAL_VARIABLES, [hand])
     editing.add_to_collection(meta, tf.GraphKeys.SUMMARIES, built.summaries)

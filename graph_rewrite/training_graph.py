@@ -15,6 +15,7 @@ from graph_rewrite.training_ops import TrainingOps
 from semisync.compat import tf
 from semisync.errors import BadInput
 
+_STEP = "global_step:0"
 # Where a MetaGraph has no saver, import_meta_graph would build one in the graph.
 _NO_SAVER = tf.train.SaverDef(
     filename_tensor_name="none", save_tensor_name="none", restore_op_name="none"
@@ -36,6 +37,17 @@ def _imported(meta):
                 )
             ) from error
     return graph
+
+
+def _global_step(graph):
+    """The variable, or None; also a resource of that name that stands in no collection.
+
+    Of those get_global_step says that a handle is no integer.
+    """
+    named = [v for v in graph.get_collection(tf.GraphKeys.GLOBAL_VARIABLES) if v.name == _STEP]
+    if named and not graph.get_collection(tf.GraphKeys.GLOBAL_STEP):
+        return named[0]
+    return tf.train.get_global_step(graph)
 
 
 class TrainingGraph:
@@ -162,7 +174,7 @@ class TrainingGraph:
 
     def _counted(self):
         """The global step, which the chief's ops must count."""
-        step = tf.train.get_global_step(self.graph)
+        step = _global_step(self.graph)
         if step is None:
             raise BadInput(
                 "the graph has no global step: pass global_step=tf.train.get_or_create_global_step"

@@ -30,6 +30,7 @@ Place = collections.namedtuple("Place", "node number what")
 
 TRAINING_OP = re.compile("(Resource)?(Sparse)?Apply[A-Z]")
 _STEPS = re.compile("(Resource)?Scatter(Add|Sub)$|Assign(Add|Sub)(VariableOp)?$")
+_SCATTERS = re.compile("(Resource)?Scatter(Add|Sub)$")
 _REPLACING = re.compile("(Resource)?ScatterUpdate$|Assign(VariableOp)?$")
 _UNIQUE = ("Unique", "UniqueV2")
 
@@ -78,9 +79,43 @@ class TrainingOps:
             )
         values, indices = ([node.input[place.number] for place in places] + [None])[:2]
         summed = self._summed(values)
-        if summed and indices == summed.unique:
-            values, indices = summed.values, summed.indices
-        return Update(variable, [node.name], values, indices, places)
+        if not summed or indices != summed.unique:
+            return Update(variable, [node.name], values, indices, places)
+        beside, between = self._beside(summed, variable.name)
+        places += [
+            Place(use.node.name, use.input, "indices")
+            for use in self._rows(summed)
+            if use.node.name in between
+        ]
+        return Update(variable, [node.name] + beside, summed.values, summed.indices, places)
+
+    def _rows(self, summed):
+        """Every `Use` of the ids, each of them once, that a sum by id has rows for."""
+        uses = self._nodes.uses(summed.unique)
+        return [use for use in uses if use.output == 0 and use.node.op != "Shape"]
+
+    def _beside(self, summed, variable):
+        """What else writes to the rows of a variable, and needs no more of the batch than the ids.
+
+        Such as a decay of the rows that a batch touches (contrib.opt's "W" optimizers).
+
+        Returns: the names of these ops, and of all that lies between the ids and them.
+        """
+        found, between = [], set()
+        for use in self._rows(summed):
+            name = use.node.name
+            if self._written.get(name) != variable or not _SCATTERS.match(use.node.op):
+                continue
+            above = self._nodes.reachable([name], lambda node: self._fed_makers(node, summed))
+            if not any(self._kinds.brings_batch(self._nodes[each]) for each in above):
+                found.append(name)
+                between |= above
+        return found, between
+
+    def _fed_makers(self, node, summed):
+        """The names of those that make of a batch what a node takes, but for the ids."""
+        makers = [maker for maker in self._makers(node) if maker in self._fed]
+        return [maker for maker in makers if maker != summed.unique]
 
     def _summed(self, tensor):
         """The `_Summed` that a tensor is, or None."""
@@ -106,11 +141,8 @@ class TrainingOps:
                 continue
             places = [
                 Place(use.node.name, use.input, "values") for use in self._nodes.uses(summed.sum)
-            ] + [
-                Place(use.node.name, use.input, "indices")
-                for use in self._nodes.uses(summed.unique)
-                if use.output == 0 and use.node.op != "Shape"
-            ]
+            ] + [Place(use.node.name, use.input, "indices") for use in self._rows(summed)]
+            written += self._beside(summed, trained[0])[0]
             # The variable's own op first, then those of its slots.
             written.sort(key=lambda name: (self._written[name] != trained[0], self._order[name]))
             variable = self._nodes[trained[0]]

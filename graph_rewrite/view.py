@@ -24,6 +24,7 @@ class View:
       guards: `Guards` of these.
       update_ops: the names of the ops in UPDATE_OPS, a set; None for a GraphDef, which cannot tell.
       trains: whether an optimizer applies gradients in it.
+      whole: whether it trains and has been exported, so that nothing is built on it any more.
     """
 
     def __init__(self, graph):
@@ -33,6 +34,7 @@ class View:
         self._inside = {node.name for node in self.nodes if home(node.name)}
         self._passing = {node.name for node in self.nodes if node.op in _PASSING} - self._inside
         self.trains = any(node.op.startswith(_TRAINING) for node in self.nodes)
+        self.whole = self.trains and not hasattr(graph, "as_graph_def")
 
     def users(self, name):
         """The names of the nodes at the top level that take or wait for a node, a list.

@@ -4,7 +4,7 @@ Every form binds "variable", "source" and "rate", all tensors, but for the two t
 """
 
 from graph_rewrite.constants import number
-from graph_rewrite.hops import CARRY, CAST, READ
+from graph_rewrite.hops import CARRY, CAST, READ, ends
 from graph_rewrite.matching import attribute
 from graph_rewrite.nodes import split
 from graph_rewrite.pattern import either, given, op, via
@@ -42,7 +42,12 @@ def _is_complement(nodes, whole, rest):
     if name not in nodes or nodes[name].op != "Sub":
         return False
     one, taken = nodes[name].input[:2]
-    return taken == rest and number(nodes, one) == 1
+    return number(nodes, one) == 1 and _origin(nodes, taken) == _origin(nodes, rest)
+
+
+def _origin(nodes, tensor):
+    """Of a variable each use may have its own read."""
+    return ends(nodes, tensor, CARRY | READ | CAST)
 
 
 # v = v x kept + s x rate, kept + rate = 1: by hand, and Keras 3.

@@ -88,6 +88,24 @@ def test_exponential_moving_average_inside_a_condition(control_flow):
         assert "kept 2 times" in bn.left_alone
 
 
+@pytest.mark.parametrize("control_flow", [1, 2])
+def test_a_momentum_for_each_branch_is_left_alone(control_flow):
+    with zoo.graph(control_flow) as graph:
+        x, moving = zoo.rows(), zoo.moving()
+        mean, variance = tf.nn.moments(x, [0])
+
+        def update(rate):
+            done = [tf.assign_sub(v, (v - s) * rate) for v, s in zip(moving, (mean, variance))]
+            with tf.control_dependencies(done):
+                return tf.identity(mean), tf.identity(variance)
+
+        warm = tf.less(tf.train.get_or_create_global_step(), 100)
+        zoo.normalise(x, *tf.cond(warm, lambda: update(0.5), lambda: update(0.01)))
+    (bn,) = find_batch_norms(graph)
+    assert bn.training is True
+    assert bn.left_alone == "its mean is kept 2 times, in 'bn/moving_mean'"
+
+
 def test_everything_inside_one_branch_is_told_as_such():
     with zoo.graph() as graph:
         x, training = zoo.rows(), zoo.predicate()
@@ -148,6 +166,19 @@ def test_a_dynamic_momentum_is_told_by_its_tensor():
     (bn,) = find_batch_norms(graph)
     assert bn.momentum == "momentum"
     assert graph.get_operation_by_name(bn.updates[0].rate).type == "Sub"
+
+
+def test_a_momentum_that_is_a_variable_is_told_though_each_use_reads_it_anew():
+    with zoo.graph(resource=True) as graph:
+        x = zoo.rows()
+        momentum = tf.get_variable("decay", initializer=0.9, trainable=False)
+        statistics = tf.nn.moments(x, [0])
+        for moving, now in zip(zoo.moving(), statistics):
+            tf.assign(moving, moving * momentum + now * (1 - momentum))
+        zoo.normalise(x, *statistics)
+    (bn,) = find_batch_norms(graph)
+    assert graph.get_operation_by_name(bn.momentum).inputs[0].op.name == "decay"
+    assert bn.left_alone == bn.finding == ""
 
 
 def test_an_average_with_num_updates_has_a_dynamic_momentum():

@@ -107,3 +107,27 @@ def test_an_update_of_a_function_in_a_function_is_taken_out_of_that_call_alone(l
         found = {v.op.name: session.run(v) for v in tf.global_variables()}
     np.testing.assert_array_equal(found["seen"], np.zeros(WIDTH))
     np.testing.assert_array_equal(found["others"], np.ones(WIDTH))
+
+
+def test_a_batch_norm_inside_a_function_that_is_called_is_left_alone():
+    """As tf.function makes it, without a condition."""
+    with zoo.graph(control_flow=2) as graph:
+        x, moving = zoo.rows(WIDTH), zoo.moving()
+
+        def norm(x):
+            mean, variance = tf.nn.moments(x, [0])
+            for variable, now in zip(moving, (mean, variance)):
+                variable.assign_sub((variable - now) * 0.1)
+            return tf.nn.batch_normalization(x, mean, variance, None, None, 1e-3)
+
+        call = tf.wrap_function(norm, [tf.TensorSpec([None, WIDTH])])
+        kernel = tf.get_variable("kernel", [WIDTH, 1])
+        loss = tf.reduce_mean(tf.matmul(call(x), kernel))
+        step = tf.train.get_or_create_global_step()
+        tf.train.GradientDescentOptimizer(0.1).minimize(loss, step, [kernel])
+        meta = tf.train.export_meta_graph()
+    (bn,) = graph_rewrite.find_batch_norms(graph)
+    assert (bn.input, len(bn.updates)) == ("x", 2)
+    assert bn.left_alone == "its statistic '{}' is made inside a function".format(bn.mean)
+    _, report = graph_rewrite.semi_synchronize(meta, 2)
+    assert any("is made inside a function" in sentence for sentence in report.left)

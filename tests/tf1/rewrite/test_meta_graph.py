@@ -131,6 +131,20 @@ def test_the_loss_behind_the_training_stays_each_workers():
     assert_close(after, on_unions(build, before))
 
 
+@pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
+def test_a_global_step_that_is_known_by_its_name_alone(resource):
+    """As code that makes its own variable has it; TensorFlow's hooks must find it afterwards."""
+    with tf.Graph().as_default():
+        step = tf.Variable(0, name="global_step", trainable=False, use_resource=resource)
+        loss = tf.square(tf.get_variable("v", initializer=1.0))
+        tf.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        meta = tf.train.export_meta_graph()
+    meta, _ = graph_rewrite.semi_synchronize(meta, M)
+    with tf.Graph().as_default():
+        tf.train.import_meta_graph(meta)
+        assert tf.train.get_global_step().op.name == "global_step"
+
+
 def test_a_rate_that_decays_with_the_global_step_is_the_chiefs():
     def build(model, wrap):
         rate = tf.train.exponential_decay(0.5, model.step, 1, 0.5)
