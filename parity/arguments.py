@@ -1,0 +1,182 @@
+"""The arguments of `semisync parity`: what they are, and which of them go together."""
+
+import argparse
+import os
+from typing import Any, Dict, Optional, Tuple
+
+from parity.junit import INCONCLUSIVE
+from semisync.errors import UsageError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.epilog = (
+        "exit codes: 0 equivalent, 1 not equivalent, 2 inconclusive (0 with --inconclusive warn), "
+        "3 bad input"
+    )
+    add = parser.add_argument
+    add(
+        "baseline",
+        metavar="BASELINE",
+        nargs="?",
+        help="file with the scores to match",
+    )
+    add("candidate", metavar="CANDIDATE", nargs="?", help="the candidate's file, if another one")
+    add(
+        "--baseline",
+        dest="baseline_runs",
+        metavar="FILE",
+        nargs="+",
+        help="instead of BASELINE: a file for each training run, joined by --key",
+    )
+    add(
+        "--candidate",
+        dest="candidate_runs",
+        metavar="FILE",
+        nargs="+",
+        help="the same for the candidate",
+    )
+    add("--partial", metavar="FILE", help="write this part's counts there, to --merge; no verdict")
+    add("--merge", metavar="FILE", nargs="+", help="compare the parts that --partial wrote")
+    add(
+        "--memory",
+        metavar="GB",
+        type=float,
+        default=4.0,
+        help="above it, count in histograms with a certified bound (default: %(default)g)",
+    )
+    add("--label", metavar="COL", help="column of labels, 0 or 1")
+    add("--baseline-score", metavar="COL", help="column of the baseline's scores")
+    add(
+        "--candidate-score",
+        metavar="COL",
+        help="column of the candidate's scores; with two files the baseline's name by default",
+    )
+    add("--key", metavar="COL", help="column that names a row, the same in both files")
+    add(
+        "--allow-misses",
+        action="store_true",
+        help="leave out rows whose key is in one file only, instead of refusing them",
+    )
+    add("--group", metavar="COL", help="what rows share that vary together, such as the user")
+    add("--weight", metavar="COL", help="column of sample weights")
+    add("--day", metavar="COL", help="compare day by day as well, and test for drift")
+    add("--slice", metavar="COL", nargs="+", default=[], help="compare within each value as well")
+    add(
+        "--ids",
+        metavar="COL[=TABLE]",
+        nargs="+",
+        default=[],
+        help="columns that embedding tables are looked up with, to diagnose a difference",
+    )
+    add(
+        "--baseline-model",
+        metavar="PATH",
+        help="to diagnose a difference: a checkpoint, a converted directory or a .yaml of settings",
+    )
+    add("--candidate-model", metavar="PATH", help="the same for the candidate")
+    add("--worst", metavar="N", type=int, default=0, help="list the rows that differ most")
+    add(
+        "--margin",
+        metavar="AUC",
+        type=float,
+        default=5e-4,
+        help="the largest difference that does not matter (default: %(default)s)",
+    )
+    add("--title", default="AUC parity", help="heading of the report")
+    add(
+        "--inconclusive",
+        choices=INCONCLUSIVE,
+        default="fail",
+        help="fail: exit code 2; warn: exit code 0 and a warning on stderr (default: %(default)s)",
+    )
+    add("--out", metavar="DIR", help="where report.html, .json, .xml (JUnit) and .md go")
+    add("--print-schema", action="store_true", help="print the JSON Schema of report.json and end")
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuses numbers without meaning, and what is missing to compare rows, or parts."""
+    if args.worst < 0:
+        raise UsageError(f"--worst is {args.worst}; a number of rows, 0 or more, is expected")
+    if not args.memory >= 0:
+        raise UsageError(f"--memory is {args.memory:g}; gigabytes, 0 or more, are expected")
+    for option, value in (("--group", args.group), ("--worst", args.worst)):
+        if value and (args.partial or args.merge):
+            raise UsageError(
+                f"{option} needs a second look at the rows, which parts do not keep; leave it out, "
+                "or compare all rows at once"
+            )
+    if args.partial and args.baseline_runs:
+        raise UsageError("--partial counts one comparison; runs are compared in memory")
+    needed = {"--label": args.label, "--baseline-score": args.baseline_score, "--out": args.out}
+    if args.merge:
+        if args.baseline or args.partial or args.baseline_runs:
+            raise UsageError("--merge takes the parts alone, without files of scores or --partial")
+        kept = {"--weight": args.weight, "--day": args.day, "--slice": args.slice}
+        for option, value in kept.items():
+            if value:
+                raise UsageError(f"{option} is for --partial; the parts know what they hold")
+        needed = {"--out": args.out}
+    elif args.partial:
+        needed.pop("--out")
+    missing = [option for option, value in needed.items() if value is None]
+    if missing:
+        raise UsageError(f"the following arguments are required: {', '.join(missing)}")
+
+
+def choose_files(args: argparse.Namespace) -> None:
+    """Either BASELINE [CANDIDATE] or both lists of runs, whose first files then stand for them."""
+    runs = (args.baseline_runs, args.candidate_runs)
+    if args.baseline is None and None in runs:
+        raise UsageError(
+            "no scores are given: name BASELINE [CANDIDATE], or --baseline and --candidate"
+        )
+    if args.baseline is not None:
+        if runs != (None, None):
+            raise UsageError("name either BASELINE [CANDIDATE] or the files of the runs, not both")
+        return
+    if args.allow_misses:
+        raise UsageError("--allow-misses joins two files; runs must all have the same rows")
+    args.baseline, args.candidate = args.baseline_runs[0], args.candidate_runs[0]
+
+
+def column_names(args: argparse.Namespace) -> Dict[str, Any]:
+    """The columns' names by role; refuses options that contradict the number of files."""
+    score = args.candidate_score
+    if args.candidate is None:
+        for option, value in (("--key", args.key), ("--allow-misses", args.allow_misses)):
+            if value:
+                raise UsageError(f"{option} joins two files, but only {args.baseline} is given")
+        if score is None or score == args.baseline_score:
+            raise UsageError(
+                f"with one file, --candidate-score must name a second column of {args.baseline}"
+            )
+    elif args.key is None:
+        raise UsageError(
+            "two files need --key, a column whose value names the same row in both files"
+        )
+    elif (
+        args.baseline_runs is None
+        and score in (None, args.baseline_score)
+        and os.path.realpath(args.baseline) == os.path.realpath(args.candidate)
+    ):
+        raise UsageError(
+            f"both models' scores would be column {args.baseline_score!r} of {args.baseline}, "
+            "which equals itself; name the candidate's file or --candidate-score"
+        )
+    return {
+        "label": args.label,
+        "baseline_score": args.baseline_score,
+        "candidate_score": args.baseline_score if score is None else score,
+        "key": args.key,
+        "group": args.group,
+        "weight": args.weight,
+        "ids": tuple(dict.fromkeys(column_and_table(item)[0] for item in args.ids)),
+        "parts": tuple(dict.fromkeys([*args.slice, *([args.day] if args.day else [])])),
+    }
+
+
+def column_and_table(item: str) -> Tuple[str, Optional[str]]:
+    """Both sides of an --ids COL[=TABLE]."""
+    column, _, table = item.partition("=")
+    return column, table or None

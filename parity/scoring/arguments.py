@@ -1,0 +1,186 @@
+"""The arguments of `semisync score`: what they are, which go together, and what is in each."""
+
+import argparse
+import json
+import os
+import sys
+from typing import Any, List, Sequence, Tuple
+
+from parity.scoring.model import TYPES
+from semisync.errors import UsageError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.epilog = (
+        "COL in --type and --fill may be a pattern such as 'C*'. Exit codes: 0 done, 3 bad input"
+    )
+    _add_data(parser)
+    _add_model(parser.add_argument_group("the model, one of"))
+    _add_inputs(parser.add_argument_group("its inputs and its output"))
+    _add_more(parser.add_argument_group("more of the model"))
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("data", metavar="DATA", help="a Parquet, ORC, CSV, TSV or TFRecord file, a folder, a glob")
+    add("--out", metavar="FILE", required=True, help="the Parquet file to write")
+    add("--key", metavar="COL", help="column that names a row; without it the rows are numbered")
+    add("--label", metavar="COL", help="column of labels, 0 or 1")
+    add("--keep", metavar="COL", nargs="+", default=[], help="columns to copy, such as the user")
+
+
+def _add_model(group: Any) -> None:
+    add = group.add_argument
+    add("--saved-model", metavar="DIR", help="a TensorFlow SavedModel")
+    add("--checkpoint", metavar="PREFIX", help="a TensorFlow checkpoint")
+    add(
+        "--torch-model",
+        metavar="CODE:NAME",
+        help="a module, or a .py file, and its function that makes a torch model of --converted",
+    )
+
+
+def _add_inputs(group: Any) -> None:
+    add = group.add_argument
+    add(
+        "--input",
+        metavar="COL[=NAME]",
+        action="append",
+        default=[],
+        help="feeds a column to the input or tensor NAME; without any, a SavedModel takes each of "
+        "its inputs from the column of that name",
+    )
+    add(
+        "--sparse",
+        metavar="COL[=NAME]",
+        action="append",
+        default=[],
+        help="the same for any number of values a row: a sparse input or tf.sparse_placeholder, a "
+        "key of the KeyedJaggedTensor",
+    )
+    add("--examples", metavar="NAME", help="feed it the inputs as serialized tf.train.Examples")
+    add("--output", metavar="NAME", help="the signature's output or the tensor that scores")
+    add("--column", metavar="N", type=int, help="of an output with several a row, from 0")
+    add("--sigmoid", action="store_true", help="the output is a logit; write its probability")
+    add(
+        "--feed",
+        metavar="TENSOR=VALUE",
+        action="append",
+        default=[],
+        help="a constant in JSON, such as is_training=false",
+    )
+    add(
+        "--type",
+        metavar="COL=TYPE",
+        action="append",
+        default=[],
+        help=f"what a column is first turned into: {', '.join(TYPES)}",
+    )
+    add(
+        "--fill",
+        metavar="COL=VALUE",
+        action="append",
+        default=[],
+        help="stands for a missing value; without it one ends the run, or is no value if --sparse",
+    )
+    add(
+        "--list-separator",
+        metavar="TEXT",
+        default="|",
+        help="between the values of a --sparse field in CSV or TSV (default: %(default)s)",
+    )
+
+
+def _add_more(group: Any) -> None:
+    add = group.add_argument
+    add("--signature", default="serving_default", help="of the SavedModel (default: %(default)s)")
+    add("--tags", default="serve", help="of the SavedModel, with commas (default: %(default)s)")
+    add("--meta", metavar="FILE", help="the checkpoint's MetaGraph (default: PREFIX.meta)")
+    add("--converted", metavar="DIR", help="what `semisync convert` wrote, for --torch-model")
+    add(
+        "--tf-python",
+        metavar="PYTHON",
+        default=sys.executable,
+        help="an interpreter with TensorFlow 1.15 or 2.x (default: this one)",
+    )
+    add(
+        "--tf-import",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="import it before the model is opened, for its ops",
+    )
+    add(
+        "--timeout",
+        metavar="S",
+        type=float,
+        default=600.0,
+        help="seconds for TensorFlow to open the model, or to score a batch (default: %(default)g)",
+    )
+    add(
+        "--batch-size",
+        metavar="N",
+        type=int,
+        default=4096,
+        help="rows at a time (default: %(default)s)",
+    )
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuses what has no meaning before anything is opened."""
+    chosen = [args.saved_model, args.checkpoint, args.torch_model]
+    if sum(one is not None for one in chosen) != 1:
+        raise UsageError("give one model: --saved-model, --checkpoint or --torch-model")
+    if (args.torch_model is None) != (args.converted is None):
+        raise UsageError("--torch-model and --converted go together")
+    if args.torch_model and (args.output or args.examples or args.feed):
+        raise UsageError("--output, --examples and --feed are TensorFlow's; the code says it here")
+    if args.checkpoint and not args.output:
+        raise UsageError("--checkpoint needs --output, the tensor that scores")
+    names = [name for _, name, _ in inputs(args)]
+    if not names and (args.examples or not args.saved_model):
+        raise UsageError("name the model's inputs with --input and --sparse")
+    written = [args.key or "row", *filter(None, [args.label]), *args.keep, "score"]
+    for what, several in (("inputs", names), ("columns to write", written)):
+        twice = sorted({name for name in several if several.count(name) > 1})
+        if twice:
+            raise UsageError(f"two of the {what} are called {twice[0]!r}")
+    if args.torch_model and "sparse" in names:
+        raise UsageError("an input cannot be called 'sparse', the sparse ones together are")
+    if args.batch_size < 1 or not args.timeout > 0:
+        raise UsageError("--batch-size is 1 or more, --timeout more than 0")
+    if os.path.isdir(args.out):
+        raise UsageError(f"{args.out} is a folder; --out names the file to write")
+
+
+def inputs(args: argparse.Namespace) -> List[Tuple[str, str, bool]]:
+    """(column, the model's name for it, whether it is sparse) of each --input and --sparse."""
+    named = [(*text.partition("=")[::2], False) for text in args.input]
+    named += [(*text.partition("=")[::2], True) for text in args.sparse]
+    return [(column, name or column, sparse) for column, name, sparse in named]
+
+
+def pairs(texts: Sequence[str], option: str) -> List[Tuple[str, str]]:
+    """The two sides of each "A=B"."""
+    for text in texts:
+        if "=" not in text:
+            raise UsageError(f"{option} takes NAME=VALUE, not {text!r}")
+    return [text.partition("=")[::2] for text in texts]
+
+
+def typed(pair: Tuple[str, str]) -> Tuple[str, str]:
+    """A column's pattern and the type that --type gives it."""
+    if pair[1] not in TYPES:
+        raise UsageError(f"--type knows {', '.join(TYPES)}, not {pair[1]!r}")
+    return pair
+
+
+def constant(pair: Tuple[str, str]) -> Tuple[str, Any]:
+    """A tensor's name and the value that --feed gives it."""
+    try:
+        return pair[0], json.loads(pair[1])
+    except ValueError as error:
+        raise UsageError(
+            f"--feed {pair[0]} takes JSON, such as false, 0.5 or [1, 2], not {pair[1]!r}"
+        ) from error
