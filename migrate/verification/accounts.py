@@ -1,0 +1,72 @@
+"""Is everything there, and nothing else, as the manifest says? Asked before values are read."""
+
+from __future__ import annotations
+
+import json
+
+from migrate import models
+from migrate.manifest import Manifest, Written, is_intact
+from migrate.quantization import HEAD
+from migrate.sources.bundle import Checkpoint
+from migrate.targets.reading import Reader
+from migrate.verification.findings import Verification
+from semisync.errors import BadInput
+
+
+def check_beside(directory: str, manifest: Manifest, result: Verification) -> None:
+    """The files that stand beside the data."""
+    if not is_intact(directory):
+        result.differs("manifest.json is not as it was written: it has not its own SHA-256")
+    try:
+        config = models.read_model(directory)
+    except BadInput as error:
+        result.differs(str(error))
+        return
+    if models.contradicts(config, manifest):
+        result.differs(f"{models.FILE} has a table that is not so in the manifest")
+    elif json.dumps(config) != json.dumps(models.model_config(manifest)):
+        result.notes.append(f"{models.FILE} is not as it was written, but edited since")
+
+
+def check_accounts(checkpoint: Checkpoint, manifest: Manifest, result: Verification) -> None:
+    """Every tensor of the checkpoint: written, or dropped with a reason."""
+    written = manifest.sources()
+    for name in checkpoint:
+        if name not in written and name not in manifest.dropped:
+            result.differs(f"{name!r} was neither written nor dropped with a reason")
+
+
+def check_kind(
+    checkpoint: Checkpoint, written: Written, reader: Reader, result: Verification
+) -> bool:
+    """Whether source and target have the tensor as the manifest says."""
+    if not check_stored(written, reader, result):
+        return False
+    info = checkpoint.get(written.source)
+    if info is None:
+        result.differs(f"{written.fqn!r} is made from {written.source!r}, which is not there")
+        return False
+    shape = list(info.shape)
+    if written.transform == "row_mean":
+        shape = shape[:1]
+    elif written.transform == "int8":
+        shape = [shape[0], HEAD + shape[1]]
+    if shape != written.shape:
+        result.differs(f"{written.fqn!r} is {written.shape}, but {written.source!r} {shape}")
+        return False
+    return True
+
+
+def check_stored(written: Written, reader: Reader, result: Verification) -> bool:
+    """Whether the target has the tensor as the manifest says."""
+    stored = reader.tensors.get(written.fqn)
+    if stored is None:
+        result.differs(f"{written.fqn!r} is in the manifest, but not in the target")
+        return False
+    if (list(stored.shape), stored.dtype) != (written.shape, written.dtype):
+        result.differs(
+            f"{written.fqn!r} is {written.dtype} {written.shape} in the manifest, "
+            f"{stored.dtype} {list(stored.shape)} in the target"
+        )
+        return False
+    return True

@@ -1,0 +1,110 @@
+"""All of a converted directory against the checkpoint: tensors by shares, hash tables by ids."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from itertools import chain
+from operator import itemgetter
+from typing import List, Optional, Set
+
+from migrate.ids.comparing import compare_table
+from migrate.manifest import Manifest, read_manifest
+from migrate.sources.bundle import Checkpoint, open_checkpoint
+from migrate.tables import hash_tables
+from migrate.targets.reading import Reader, open_target
+from migrate.threads import PerThread, default_count, in_threads
+from migrate.verification.accounts import check_accounts, check_beside, check_kind, check_stored
+from migrate.verification.findings import Verification
+from migrate.verification.shares import OF_IDS, Share, Sides, compare_share, reader_of, shares_of
+from semisync.errors import BadInput, UsageError
+
+
+def verify(
+    prefix: str, directory: str, sample: Optional[int] = None, workers: Optional[int] = None
+) -> Verification:
+    """Compares the converted `directory` with the checkpoint `prefix`, row by row, slot by slot.
+
+    sample: rows of each tensor to draw at random; all without it. workers: threads; without it
+    one a processor, at most four. Raises BadInput where the manifest or the checkpoint cannot be
+    read; whatever else is wrong is a difference.
+    """
+    if sample is not None and sample < 1:
+        raise UsageError(f"sample is {sample}, expected at least one row")
+    directory = os.fspath(directory)
+    manifest = read_manifest(directory)
+    with open_checkpoint(prefix, newer=manifest.newer) as checkpoint:
+        return compare(checkpoint, manifest, directory, sample, workers)
+
+
+def compare(
+    checkpoint: Checkpoint,
+    manifest: Manifest,
+    directory: str,
+    sample: Optional[int] = None,
+    workers: Optional[int] = None,
+) -> Verification:
+    """As `verify`, for an open checkpoint."""
+    result = Verification(checkpoint.prefix, directory, sample)
+    check_beside(directory, manifest, result)
+    check_accounts(checkpoint, manifest, result)
+    try:
+        reader = open_target(directory, manifest.target)
+    except BadInput as error:
+        result.differs(str(error))
+        return result
+    for extra in sorted(set(reader.tensors) - {written.fqn for written in manifest.tensors}):
+        result.differs(f"{extra!r} is in the target, but not in the manifest")
+    shares: List[Share] = []
+    broken: Set[str] = set()
+    for written in manifest.tensors:
+        if written.role.startswith(OF_IDS):
+            if not check_stored(written, reader_of(written, reader, result), result):
+                broken.add(written.fqn)
+            elif sample is None:
+                shares += shares_of(written, result)
+        elif check_kind(checkpoint, written, reader, result):
+            result.tensors += 1
+            shares += shares_of(written, result)
+    with PerThread(lambda: Sides(checkpoint, reader)) as sides:
+        compare_one = partial(compare_share, sides, result)
+        found = in_threads(compare_one, enumerate(shares), workers or default_count())
+        for _, one in sorted(chain.from_iterable(found), key=itemgetter(0)):
+            result.add(one)
+    if any(table.ids is not None for table in manifest.tables):
+        _compare_hashed(checkpoint, manifest, reader, broken, result)
+    return result
+
+
+def _compare_hashed(
+    checkpoint: Checkpoint,
+    manifest: Manifest,
+    reader: Reader,
+    broken: Set[str],
+    result: Verification,
+) -> None:
+    """The hash tables, id by id, but for those of which something is `broken`: that is noted."""
+    sources = hash_tables(checkpoint, manifest.meta)
+    for table in manifest.tables:
+        if table.ids is None or not broken.isdisjoint(table.ids.columns):
+            continue
+        if table.ids.table not in sources:
+            result.differs(f"the source has no hash table {table.ids.table!r}")
+            continue
+        try:
+            found = compare_table(
+                sources[table.ids.table],
+                table,
+                manifest,
+                lambda written: reader_of(written, reader, result).reopened(),
+                result.differs,
+                result.sample,
+            )
+        except BadInput as error:
+            result.differs(f"table {table.name!r}: {error}")
+            continue
+        result.rows += found.rows
+        result.tensors += found.tensors
+        result.differing_rows += found.differing
+        if result.sample is not None and found.rows:
+            result.drew(found.rows // found.tensors)

@@ -1,0 +1,55 @@
+"""What was compared, and what differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import List, Optional
+
+_MAX_NAMED = 20  # differences that are named one by one
+
+
+@dataclass
+class Verification:
+    """What was compared, and what differs.
+
+    tensors, rows   how many were compared; differing_rows: how many of the rows differ
+    sample          rows of each tensor that were drawn, None for all
+    hashes          pieces whose SHA-256 was checked
+    bound           largest fraction of a tensor's rows that may still differ, at `confidence`
+    differences     one sentence each, the first _MAX_NAMED
+    notes           what is no difference, but to be known
+    """
+
+    source: str
+    directory: str
+    sample: Optional[int] = None
+    tensors: int = 0
+    rows: int = 0
+    hashes: int = 0
+    differing_rows: int = 0
+    bound: float = 0.0
+    confidence: float = 0.95
+    differences: List[str] = field(default_factory=list)
+    notes: List[str] = field(default_factory=list)
+
+    @property
+    def verified(self) -> bool:
+        """Whether nothing differs."""
+        return not self.differences
+
+    def add(self, other: Verification) -> None:
+        """Takes in what was found in further rows."""
+        self.rows += other.rows
+        self.hashes += other.hashes
+        self.differing_rows += other.differing_rows
+        for sentence in other.differences:
+            self.differs(sentence)
+
+    def differs(self, sentence: str) -> None:
+        """Notes a difference."""
+        if len(self.differences) < _MAX_NAMED:
+            self.differences.append(sentence)
+
+    def drew(self, rows: int) -> None:
+        """Takes in that of some tensor `rows` rows were drawn at random."""
+        self.bound = max(self.bound, 1 - (1 - self.confidence) ** (1 / rows))

@@ -1,0 +1,151 @@
+"""The share of a tensor that one thread compares at a time, and how it does."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+from typing import Iterator, NamedTuple, Optional, Tuple
+
+import numpy
+
+from migrate.ids.comparing import as_bytes
+from migrate.manifest import Written
+from migrate.sources.bundle import Checkpoint
+from migrate.targets.reading import FileReader, Reader
+from migrate.threads import PerThread
+from migrate.verification.expected import expected_rows
+from migrate.verification.findings import Verification
+from semisync.errors import BadInput
+
+OF_IDS = ("hashed", "file")  # how the roles begin of what is written of hash tables
+_BLOCK = 16 << 20  # bytes of the source read at a time
+
+
+class Share(NamedTuple):
+    """What one thread compares at a time: rows first..first+rows of a tensor.
+
+    sha256: of their bytes in the target, as the manifest has it; None where rows are drawn.
+    """
+
+    written: Written
+    first: int
+    rows: int
+    sha256: Optional[str]
+
+
+class Sides:
+    """What one thread has open."""
+
+    def __init__(self, checkpoint: Checkpoint, reader: Reader) -> None:
+        self.checkpoint = checkpoint.reopened()
+        self.reader = reader.reopened()
+
+    def __enter__(self) -> Sides:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.checkpoint.close()
+
+
+def shares_of(written: Written, result: Verification) -> Iterator[Share]:
+    """What is to be compared of a tensor: the pieces that the manifest has hashes of, or, for a
+    sample, some rows."""
+    rows = written.shape[0] if written.shape else 1
+    if result.sample is not None and result.sample < rows:
+        result.drew(result.sample)
+        yield Share(written, 0, rows, None)
+        return
+    expected = 0
+    for piece in written.pieces:
+        if piece.first != expected:
+            break
+        expected += piece.rows
+        yield Share(written, piece.first, piece.rows, piece.sha256)
+    if expected != rows and all(written.shape):
+        result.differs(f"{written.fqn!r}: the manifest has hashes of {expected} of {rows} rows")
+
+
+def reader_of(written: Written, reader: Reader, result: Verification) -> Reader:
+    """What reads it, which may be a file of its own."""
+    if written.role.startswith("file"):
+        return FileReader(result.directory, written)
+    return reader
+
+
+def compare_share(
+    sides: PerThread[Sides], whole: Verification, numbered: Tuple[int, Share]
+) -> Tuple[int, Verification]:
+    """(number of the share, what was found in it)"""
+    number, share = numbered
+    found = Verification(whole.source, whole.directory, whole.sample)
+    try:
+        if share.sha256 is None:
+            assert whole.sample is not None
+            drawn = random.SystemRandom().sample(range(share.rows), whole.sample)
+            for row in sorted(drawn):
+                _compare_rows(sides.get(), share.written, row, 1, found)
+        else:
+            _compare_all(sides.get(), share, found)
+    except BadInput as error:
+        found.differs(f"{share.written.fqn!r}: {error}")
+    return number, found
+
+
+def _compare_all(sides: Sides, share: Share, result: Verification) -> None:
+    written, digest = share.written, hashlib.sha256()
+    rows = written.shape[0] if written.shape else 1
+    if written.role.startswith(OF_IDS):  # here the SHA-256 alone
+        reader = reader_of(written, sides.reader, result)
+        row_bytes = max(math.prod(written.shape[1:]) * 8, 1)
+        for first, count in _blocks(share.first, share.rows, row_bytes):
+            digest.update(as_bytes(reader.rows(written.fqn, first, count)).data)
+    else:
+        row_bytes = max(sides.checkpoint[written.source].nbytes // max(rows, 1), 1)
+        for first, count in _blocks(share.first, share.rows, row_bytes):
+            found = _compare_rows(sides, written, first, count, result)
+            digest.update(found.data)
+    result.hashes += 1
+    if digest.hexdigest() != share.sha256:
+        result.differs(
+            f"{written.fqn!r}, rows {share.first} to {share.first + share.rows - 1}: SHA-256 "
+            f"{digest.hexdigest()}, the manifest has {share.sha256}"
+        )
+
+
+def _blocks(first: int, rows: int, row_bytes: int) -> Iterator[Tuple[int, int]]:
+    step = max(_BLOCK // row_bytes, 1)
+    for start in range(first, first + rows, step):
+        yield start, min(step, first + rows - start)
+
+
+def _compare_rows(
+    sides: Sides, written: Written, first: int, count: int, result: Verification
+) -> numpy.ndarray:
+    """Compares these rows; returns the target's bytes, [rows, bytes a row]."""
+    found = as_bytes(sides.reader.rows(written.fqn, first, count))
+    expected = expected_rows(sides.checkpoint, written, first, count)
+    result.rows += count
+    if written.transform == "row_mean":
+        values, means = (one.view(numpy.float32)[:, 0] for one in (found, as_bytes(expected)))
+        different = ~numpy.isclose(values, means, rtol=2.0**-22, atol=0.0, equal_nan=True)
+    else:
+        wanted = as_bytes(expected)
+        if _equal(found, wanted):
+            return found
+        different = (found != wanted).any(axis=1)
+    if different.any():
+        result.differing_rows += int(different.sum())
+        row = first + int(different.argmax())
+        result.differs(
+            f"{written.fqn!r}: {int(different.sum())} of the rows {first} to {first + count - 1} "
+            f"differ from {written.source!r}, the first is row {row}"
+        )
+    return found
+
+
+def _equal(found: numpy.ndarray, wanted: numpy.ndarray) -> bool:
+    """Whether the bytes are the same, compared eight at a time where they are many."""
+    if found.nbytes % 8 == 0 and found.shape == wanted.shape:
+        found, wanted = (one.reshape(-1).view(numpy.uint64) for one in (found, wanted))
+    return numpy.array_equal(found, wanted)
