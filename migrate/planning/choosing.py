@@ -1,0 +1,85 @@
+"""Which tensors of the checkpoint are dropped, and which variables are tables."""
+
+from __future__ import annotations
+
+from typing import Mapping, Optional, Set
+
+from migrate.evidence import Evidence
+from migrate.planning.options import Options, search
+from migrate.plans import Plan
+from migrate.sources.bundle import Checkpoint
+from migrate.sources.dtypes import BY_NAME
+from migrate.sources.info import TensorInfo
+from semisync.errors import UsageError
+
+
+def drop_tensors(
+    checkpoint: Checkpoint, taken: Set[str], options: Options, result: Plan
+) -> Set[str]:
+    """Drops what has no place in a torch checkpoint; returns its names. taken: elsewhere."""
+    for name, info in checkpoint.items():
+        if name in taken:
+            continue
+        if options.drops(name):
+            result.dropped[name] = options.reason
+        elif BY_NAME[info.dtype].torch is None:
+            result.dropped[name] = f"torch has no tensors of type {info.dtype}"
+    if options.drop is not None and options.reason not in result.dropped.values():
+        raise UsageError(f"--drop {options.drop!r} names none of the {len(checkpoint)} tensors")
+    return set(result.dropped)
+
+
+def choose_tables(
+    left: Mapping[str, TensorInfo],
+    pattern: Optional[str],
+    evidence: Optional[Evidence],
+    beside_hashed: bool,
+    result: Plan,
+) -> Set[str]:
+    """The variables among `left` that are tables: those that `pattern` names, else those that the
+    graph looks up. beside_hashed: whether there are hash tables too."""
+    if pattern is not None:
+        return _matching(left, pattern)
+    if evidence is None:
+        if beside_hashed and not any(map(_may_be_table, left.values())):
+            return set()
+        raise UsageError(
+            f"{result.source}.meta does not exist, so that nothing tells which "
+            "variables are embedding tables; give --meta FILE or --tables REGEX"
+        )
+    unseen = [name for name in evidence.hidden if name in left and _may_be_table(left[name])]
+    if unseen:
+        result.notes.append(
+            f"functions of the graph use {', '.join(unseen)}; look-ups inside of functions "
+            "are not seen: name the tables with --tables REGEX if these are some"
+        )
+    chosen = set()
+    for name in evidence.lookups:
+        if name not in left:
+            continue
+        if not _may_be_table(left[name]):
+            result.notes.append(
+                f"{name} is looked up, but is {left[name].dtype} {list(left[name].shape)} and "
+                "no [rows, dim] of floats: it stays among the dense variables"
+            )
+        else:
+            chosen.add(name)
+    return chosen
+
+
+def _may_be_table(info: TensorInfo) -> bool:
+    return len(info.shape) == 2 and BY_NAME[info.dtype].is_floating
+
+
+def _matching(left: Mapping[str, TensorInfo], pattern: str) -> Set[str]:
+    """The variables that `pattern` names; each must have a table's shape."""
+    found = {name for name in left if search(pattern, name, "--tables")}
+    if not found:
+        raise UsageError(f"--tables {pattern!r} names none of the {len(left)} variables")
+    for name in sorted(found):
+        if not _may_be_table(left[name]):
+            raise UsageError(
+                f"--tables {pattern!r} names {name!r}, {left[name].dtype} "
+                f"{list(left[name].shape)}; a table is [rows, dim] of floats"
+            )
+    return found

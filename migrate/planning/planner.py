@@ -1,0 +1,91 @@
+"""What each tensor of a checkpoint becomes, decided one after the other."""
+
+from __future__ import annotations
+
+import os
+from typing import List, Optional, Sequence, Tuple, Union
+
+from migrate.evidence import find_evidence, meta_path
+from migrate.ids.summary import tensors_of
+from migrate.planning.choosing import choose_tables, drop_tensors
+from migrate.planning.hashed import plan_hash_tables
+from migrate.planning.options import Options
+from migrate.planning.variables import Variables
+from migrate.plans import HashedTable, Plan, Table
+from migrate.sources.bundle import Checkpoint
+from migrate.sources.increment import Overlaid
+from migrate.static import Marks, mark_static
+from migrate.tables import hash_tables
+
+
+def plan(
+    checkpoint: Checkpoint,
+    meta: Optional[str] = None,
+    tables: Optional[str] = None,
+    partition_strategy: Optional[str] = None,
+    module: str = "ebc",
+    rename: Sequence[Tuple[str, str]] = (),
+    cast: Optional[str] = None,
+    drop: Optional[str] = None,
+    static: Marks = (),
+    ids: str = "rows",
+    duplicates: str = "error",
+) -> Plan:
+    """Decides what each tensor of `checkpoint` becomes.
+
+    meta                path of the MetaGraph; `PREFIX.meta` is taken where it exists
+    tables              regular expression (re.search) for the variables that are tables; without
+                        it they are those that the graph looks up
+    partition_strategy  "div" or "mod", for partitioned tables whose strategy the graph lacks
+    module              path of the EmbeddingBagCollection in the model
+    rename              (regular expression, replacement) pairs; each is applied in turn to the
+                        names of tables and dense variables (re.sub)
+    cast                "float16" or "bfloat16": data type of the tables in the target
+    drop                regular expression (re.search) for tensors to leave out
+    static              (regular expression, "fp16", "int8" or "float32") pairs (re.search): tables
+                        that are trained no more, and their type in the target; the first one wins
+    ids                 how the target finds the row of a hash table's id, see migrate.ids.modes
+    duplicates          "error" or "newest": an id that two partitions of a hash table hold
+
+    Raises UsageError where the caller has to say more, BadInput where graph and checkpoint do not
+    fit each other or contradict the caller.
+    """
+    options = Options(partition_strategy, rename, cast, drop, ids, duplicates)
+    hashed = hash_tables(checkpoint, meta)
+    # A MetaGraph is asked of variables; hash tables it saves another way
+    of_tables = {name for table in hashed.values() for name in tensors_of(table)}
+    path = meta_path(checkpoint, meta) if set(checkpoint) - of_tables else None
+    evidence = find_evidence(checkpoint, path)
+    given = None if meta is None else os.path.abspath(meta)
+    result = Plan(
+        source=checkpoint.prefix,
+        module=module,
+        meta=evidence.graph.path if evidence else given,
+        newer=checkpoint.newer.prefix if isinstance(checkpoint, Overlaid) else None,
+    )
+    variables = Variables(checkpoint, evidence, options, result)
+    taken = plan_hash_tables(hashed, options, result)
+    taken |= drop_tensors(checkpoint, taken, options, result)
+    taken |= variables.slot_tensors
+    left = {name: info for name, info in checkpoint.items() if name not in taken}
+    chosen = choose_tables(left, tables, evidence, bool(hashed), result)
+    for name, info in left.items():
+        if name in chosen:
+            result.tables.append(variables.table(name, info))
+        elif info.shape:
+            result.dense.append(variables.dense(name, info))
+        else:
+            result.scalars.append(name)
+    options.check_renamed()
+    mark_static(result, static)
+    _note_dims(result)
+    return result
+
+
+def _note_dims(result: Plan) -> None:
+    tables: List[Union[Table, HashedTable]] = [*result.tables, *result.hash_tables]
+    odd = [f"{table.name} ({table.dim})" for table in tables if table.dim % 4]
+    if odd:
+        result.notes.append(
+            "FBGEMM's fused kernels want a dim that is a multiple of 4; not so: " + ", ".join(odd)
+        )

@@ -1,0 +1,140 @@
+"""What a variable becomes, as a table or a dense one, with its slots."""
+
+from __future__ import annotations
+
+from typing import Dict, Optional, Set, Tuple
+
+from migrate.evidence import Evidence
+from migrate.hyperparameters import find_hyperparameters, lazily_updated
+from migrate.lookups import Lookup
+from migrate.planning.options import Options
+from migrate.plans import POOLINGS, Dense, Plan, Table
+from migrate.slots import Slots, find_slots, optimizer_names, torch_names
+from migrate.sources.bundle import Checkpoint
+from migrate.sources.info import TensorInfo, partitions, row_blocks
+from semisync.errors import BadInput, UsageError
+
+
+class Variables:
+    """The facts that decisions on variables rest on; what is to be said of them goes to `result`.
+
+    slot_tensors: names of all tensors that are slots of variables
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        evidence: Optional[Evidence],
+        options: Options,
+        result: Plan,
+    ) -> None:
+        self._options, self._result = options, result
+        graph = evidence.graph if evidence else None
+        saved = evidence.saved if evidence else {}
+        self._lookups = evidence.lookups if evidence else {}
+        self._poolings = evidence.poolings if evidence else {}
+        self._slots = find_slots(checkpoint, optimizer_names(graph, saved))
+        self._hyperparameters = find_hyperparameters(graph, saved) if graph else {}
+        self._lazy: Set[str] = lazily_updated(graph, saved) if graph else set()
+        self.slot_tensors = {
+            source for slots in self._slots.values() for source in slots.sources.values()
+        }
+
+    def table(self, name: str, info: TensorInfo) -> Table:
+        """What the variable `name` becomes as a table."""
+        if name in self._lookups and self._lookups[name].shared:
+            raise BadInput(
+                f"{name!r} is one of several variables that a look-up treats as partitions of one "
+                "table, which is not supported yet; name the other tables with --tables REGEX to "
+                "convert these as dense variables"
+            )
+        slots = self._slots.get(name)
+        pooling, weighted = self._pooling_of(name)
+        return Table(
+            name=self._options.table_name_of(name),
+            variable=name,
+            rows=info.shape[0],
+            dim=info.shape[1],
+            dtype=info.dtype,
+            partitions=partitions(info),
+            partition_strategy=self._strategy_of(name, info, required=True),
+            optimizer=self._optimizer_of(slots),
+            slots=self._slots_of(slots, fused=True),
+            hyperparameters=self._hyperparameters_of(slots),
+            cast=self._options.cast_of(info.dtype),
+            pooling=pooling,
+            weighted=weighted,
+        )
+
+    def dense(self, name: str, info: TensorInfo) -> Dense:
+        """What it becomes as a dense one."""
+        slots = self._slots.get(name)
+        renamed = self._options.name_of(name)
+        return Dense(
+            variable=name,
+            name=None if renamed == name else renamed,
+            shape=list(info.shape),
+            dtype=info.dtype,
+            partition_strategy=self._strategy_of(name, info, required=name in self._lookups),
+            optimizer=slots.optimizer if slots else None,
+            slots=self._slots_of(slots, fused=False),
+        )
+
+    def _pooling_of(self, name: str) -> Tuple[Optional[str], bool]:
+        """The combiner of all look-ups, and whether they are weighted; None where none is sure."""
+        uses = self._poolings.get(name, [])
+        if len(uses) == 1 and uses[0].combiner in POOLINGS:
+            return uses[0].combiner, uses[0].weighted
+        if uses:
+            self._result.notes.append(
+                f"{name} is looked up as {', '.join(map(str, uses))}, which is not one pooling "
+                "that the graph tells: set it in the plan or in the model config"
+            )
+        return None, False
+
+    def _optimizer_of(self, slots: Optional[Slots]) -> Optional[str]:
+        if slots is None:
+            return None
+        if slots.optimizer == "Adam" and self._lazy & set(slots.sources.values()):
+            return "LazyAdam"
+        return slots.optimizer
+
+    def _hyperparameters_of(self, slots: Optional[Slots]) -> Dict[str, float]:
+        if slots is None or 0 not in slots.sources:
+            return {}
+        return dict(self._hyperparameters.get(slots.sources[0].rpartition("/")[2], {}))
+
+    def _strategy_of(self, name: str, info: TensorInfo, required: bool) -> Optional[str]:
+        """The graph's word, else the caller's; a contradiction between them is refused."""
+        if partitions(info) == 1:
+            return None
+        if not required:
+            return None  # a variable that is not looked up is its parts, one after the other
+        lookup = self._lookups.get(name, Lookup("unknown", False))
+        found = None if lookup.strategy == "unknown" else lookup.strategy
+        if found and self._options.strategy and found != self._options.strategy:
+            raise BadInput(
+                f"{name!r}: its look-up uses partition strategy {found!r}, but "
+                f"--partition-strategy says {self._options.strategy!r}; leave the option out"
+            )
+        strategy = found or self._options.strategy
+        if strategy is None:
+            raise UsageError(
+                f"{name!r} has {partitions(info)} partitions, and nothing tells how ids were "
+                "dealt to them; give --meta FILE or --partition-strategy div|mod"
+            )
+        row_blocks(info, name)
+        return strategy
+
+    def _slots_of(self, slots: Optional[Slots], fused: bool) -> Dict[str, str]:
+        found: Dict[str, str] = {}
+        if slots is None:
+            return found
+        for (_, source), name in zip(sorted(slots.sources.items()), torch_names(slots, fused)):
+            if source in self._result.dropped:
+                continue
+            if name is None:
+                self._result.dropped[source] = f"{slots.optimizer} has no such slot"
+            else:
+                found[name] = source
+        return found
