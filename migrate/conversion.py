@@ -70,13 +70,15 @@ def convert(
 
     out: absent or an empty directory; it appears when it is complete. target: "dcp" or
     "safetensors". progress: called with (bytes done, bytes in all) as the work goes on. workers:
-    threads that read, write and compare; without it one a processor, at most four. resume: go on
-    with a conversion of the same plan that was interrupted, where there is one. verify: read both
+    threads that read, write and compare; without it one a processor, at most four, and eight for a
+    URL. resume: go on with a conversion of the same plan that was interrupted, where there is one.
+    verify: read both
     sides again and compare them. rank: rank 0 of several processes that share the work; the others
     call `migrate.ranks.assist`.
     Raises UsageError for a target that is not known, an `out` that holds something or an
     interrupted conversion that is not to be resumed, BadInput where plan and checkpoint do not fit
-    or the checkpoint is damaged, SemisyncError where what was written does not verify.
+    or the checkpoint is damaged, SemisyncError where what was written does not verify, Unfinished,
+    to be resumed, where a server does not answer any more.
     """
     if target not in TARGETS:
         raise UsageError(f"target {target!r} is not supported, expected one of {list(TARGETS)}")
@@ -92,7 +94,7 @@ def convert(
         format_ = importlib.import_module(f"migrate.targets.{target}")
         with staged(out, needed, resume) as directory:
             source_files = jobs.source_files(checkpoint, files_of(plan, sources))
-            threads = workers or default_count()
+            threads = workers or default_count(checkpoint.prefix)
             tables = ids.stage(directory, plan.hash_tables, sources, source_files, threads)
             for table, one in zip(plan.hash_tables, tables):
                 todo += id_items(plan, table, sources[table.table], one, checkpoint)
@@ -110,7 +112,7 @@ def convert(
             jobs.begin(directory, job)
             ranks.take_in(directory)
             _prepare(directory, layout)
-            runs = _carry_out(checkpoint, job, directory, workers, rank, progress)
+            runs = _carry_out(checkpoint, job, directory, threads, rank, progress)
             check_source(checkpoint, todo, runs)
             tensors = [item for item in todo if not item.is_file]
             format_.finish(directory, tensors, only_tensors(layout, len(tensors)))
@@ -122,7 +124,7 @@ def convert(
             _write_text(directory, FILE, manifest.to_json())
             _write_text(directory, models.FILE, models.to_json(manifest))
             if verify:
-                _verify(checkpoint, manifest, directory, workers)
+                _verify(checkpoint, manifest, directory, threads)
             ids.remove(directory)
             jobs.remove(directory)
             return manifest
@@ -133,12 +135,10 @@ def _write_text(directory: str, name: str, text: str) -> None:
         file.write(text)
 
 
-def _verify(
-    checkpoint: Checkpoint, manifest: Manifest, directory: str, workers: Optional[int]
-) -> None:
+def _verify(checkpoint: Checkpoint, manifest: Manifest, directory: str, threads: int) -> None:
     from migrate.verification import compare
 
-    result = compare(checkpoint, manifest, directory, workers=workers)
+    result = compare(checkpoint, manifest, directory, workers=threads)
     if not result.verified:
         raise SemisyncError(
             f"what was written is not what {checkpoint.prefix} holds: {result.differences[0]}; "
@@ -178,7 +178,7 @@ def _carry_out(
     checkpoint: Checkpoint,
     job: Job,
     directory: str,
-    workers: Optional[int],
+    threads: int,
     rank: Rank,
     progress: Optional[Progress],
 ) -> List[Run]:
@@ -188,7 +188,7 @@ def _carry_out(
 
     def write(numbers: List[int]) -> Iterator[Record]:
         numbered = ((number, job.parts[number]) for number in numbers)
-        return write_parts(checkpoint, job.items, numbered, directory, workers or default_count())
+        return write_parts(checkpoint, job.items, numbered, directory, threads)
 
     records = write(todo) if rank.size == 1 else ranks.shared(directory, rank, todo, write)
     total = sum(item.nbytes for item in job.items)

@@ -160,7 +160,8 @@ def _join(directory: str, journal: str, mine: List[int], workers: Optional[int])
     job = jobs.read(directory)
     parts = ((number, job.parts[number]) for number in mine)
     with open_checkpoint(job.source, newer=job.newer) as checkpoint:
-        records = write_parts(checkpoint, job.items, parts, directory, workers or default_count())
+        count = workers or default_count(job.source)
+        records = write_parts(checkpoint, job.items, parts, directory, count)
         try:
             return sum(1 for _ in jobs.append(directory, records, journal))
         except (OSError, SemisyncError) as error:

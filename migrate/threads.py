@@ -13,15 +13,20 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import Callable, ContextManager, Generic, Iterable, Iterator, List, Optional, TypeVar
 
+from migrate.sources.remote import is_remote
+
 A = TypeVar("A")
 R = TypeVar("R")
 
+_OF_DISK = 4  # threads at most
+_OF_SERVER = 8  # which answers each the slower, the farther it is
 _AHEAD = 4  # calls a thread, unless the caller says how many
 
 
-def default_count() -> int:
-    """Threads that a disk is worth: one a processor, at most four."""
-    return min(os.cpu_count() or 1, 4)
+def default_count(source: str) -> int:
+    """Threads that reading from `source`, a path or URL, is worth: from a disk one a processor, at
+    most four; from a server eight."""
+    return _OF_SERVER if is_remote(source) else min(os.cpu_count() or 1, _OF_DISK)
 
 
 def in_threads(

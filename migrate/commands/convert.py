@@ -73,7 +73,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--workers",
         type=int,
         metavar="N",
-        help="threads that read, write and compare; default one a processor, at most four",
+        help="threads that read, write and compare; default one a processor, at most four, and "
+        "eight for a URL",
     )
     parser.add_argument(
         "--resume", action="store_true", help="go on with a conversion that was interrupted"

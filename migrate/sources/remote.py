@@ -14,6 +14,7 @@ import numpy
 from semisync.errors import BadInput, MissingExtra
 
 _AHEAD = 8 << 20  # bytes
+_LONGEST = 300  # characters of a file system's own message; libhdfs names every path it tried
 _VERSIONS = (
     "ETag",
     "etag",
@@ -22,6 +23,10 @@ _VERSIONS = (
     "last_modified",
     "created",
 )  # of fsspec's kinds
+
+
+class Unreachable(BadInput):
+    """A server that did not answer, or refused: what was asked may well be there."""
 
 
 def is_remote(path: str) -> bool:
@@ -67,10 +72,10 @@ def _info(url: str) -> Optional[Dict[str, Any]]:
         reason = error.__cause__  # HTTP's says so of a server that is not there, too
         absent = isinstance(reason, (type(None), FileNotFoundError))
         if reason is not None and not absent and getattr(reason, "status", None) not in (404, 410):
-            raise BadInput(f"{url} cannot be reached: {_line(reason)}") from error
+            raise Unreachable(f"{url} cannot be reached: {_line(reason)}") from error
         return None
     except Exception as error:
-        raise BadInput(f"{url} cannot be reached: {_line(error)}") from error
+        raise Unreachable(f"{url} cannot be reached: {_line(error)}") from error
     if info["type"] != "file":
         return None
     if info["size"] is None:
@@ -87,7 +92,7 @@ def starting_with(prefix: str) -> List[str]:
     except FileNotFoundError:
         return []
     except Exception as error:
-        raise BadInput(f"{prefix} cannot be listed: {_line(error)}") from error
+        raise Unreachable(f"{prefix} cannot be listed: {_line(error)}") from error
     return [name for name in names if name.rpartition("/")[2].startswith(start)]
 
 
@@ -115,11 +120,12 @@ class Ranges:
         try:
             found = self._fs.cat_file(self._path, start=start, end=end)
         except Exception as error:
-            raise BadInput(f"{where}: {self._url} cannot be read: {_line(error)}") from error
+            raise Unreachable(f"{where}: {self._url} cannot be read: {_line(error)}") from error
         if len(found) != end - start:
             raise BadInput(f"{where}: {self._url} changed while it was read")
         self._start, self._window = start, found
 
 
 def _line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + " ..."

@@ -6,7 +6,8 @@
 3. One rename puts it into place; after it, the parent directory is synced.
 
 An error removes the hidden directory, except `Unfinished`. An interruption (Ctrl-C, kill -9, a
-power cut) leaves it: who comes next resumes it, or is told that it is there.
+power cut, a server that does not answer) leaves it: who comes next resumes it, or is told that it
+is there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import shutil
 from contextlib import contextmanager
 from typing import Iterator
 
+from migrate.sources.remote import Unreachable, is_remote
 from semisync.errors import SemisyncError, UsageError
 
 _LOCK = "lock"
@@ -69,6 +71,8 @@ def staged(out: str, needed: int, resume: bool = False) -> Iterator[str]:
         except OSError as error:
             shutil.rmtree(work, ignore_errors=True)
             raise SemisyncError(f"cannot write {out}: {error.strerror or error}") from error
+        except Unreachable as error:
+            raise Unfinished(f"{error}; what was done is kept, go on with --resume") from error
         except Exception as error:
             if not (isinstance(error, Unfinished) or (found and isinstance(error, UsageError))):
                 shutil.rmtree(work, ignore_errors=True)
@@ -111,6 +115,8 @@ def write_whole(path: str, text: str) -> None:
 
 def refuse_existing(out: str) -> None:
     """UsageError where `out` is anything but absent or an empty directory."""
+    if is_remote(out):
+        raise UsageError(f"{out} is a URL; give a directory on a disk, and copy that when whole")
     if os.path.isdir(out):
         if os.listdir(out):
             raise UsageError(f"{out} already exists and is not empty; give a new directory")

@@ -11,6 +11,7 @@ from typing import List, Optional, Set
 from migrate.ids.comparing import compare_table
 from migrate.manifest import Manifest, read_manifest
 from migrate.sources.bundle import Checkpoint, open_checkpoint
+from migrate.sources.remote import Unreachable
 from migrate.tables import hash_tables
 from migrate.targets.reading import Reader, open_target
 from migrate.threads import PerThread, default_count, in_threads
@@ -26,8 +27,8 @@ def verify(
     """Compares the converted `directory` with the checkpoint `prefix`, row by row, slot by slot.
 
     sample: rows of each tensor to draw at random; all without it. workers: threads; without it
-    one a processor, at most four. Raises BadInput where the manifest or the checkpoint cannot be
-    read; whatever else is wrong is a difference.
+    one a processor, at most four, and eight for a URL. Raises BadInput where the manifest or the
+    checkpoint cannot be read; whatever else is wrong is a difference.
     """
     if sample is not None and sample < 1:
         raise UsageError(f"sample is {sample}, expected at least one row")
@@ -68,7 +69,8 @@ def compare(
             shares += shares_of(written, result)
     with PerThread(lambda: Sides(checkpoint, reader)) as sides:
         compare_one = partial(compare_share, sides, result)
-        found = in_threads(compare_one, enumerate(shares), workers or default_count())
+        count = workers or default_count(checkpoint.prefix)
+        found = in_threads(compare_one, enumerate(shares), count)
         for _, one in sorted(chain.from_iterable(found), key=itemgetter(0)):
             result.add(one)
     if any(table.ids is not None for table in manifest.tables):
@@ -100,6 +102,8 @@ def _compare_hashed(
                 result.differs,
                 result.sample,
             )
+        except Unreachable:
+            raise
         except BadInput as error:
             result.differs(f"table {table.name!r}: {error}")
             continue

@@ -12,6 +12,7 @@ import numpy
 from migrate.ids.comparing import as_bytes
 from migrate.manifest import Written
 from migrate.sources.bundle import Checkpoint
+from migrate.sources.remote import Unreachable
 from migrate.targets.reading import FileReader, Reader
 from migrate.threads import PerThread
 from migrate.verification.expected import expected_rows
@@ -87,6 +88,8 @@ def compare_share(
                 _compare_rows(sides.get(), share.written, row, 1, found)
         else:
             _compare_all(sides.get(), share, found)
+    except Unreachable:
+        raise
     except BadInput as error:
         found.differs(f"{share.written.fqn!r}: {error}")
     return number, found

@@ -6,15 +6,18 @@ import pytest
 
 import migrate
 from migrate.sources import remote
+from migrate.targets.staging import Unfinished
 from semisync import cli
-from semisync.errors import BadInput, MissingExtra
+from semisync.errors import BadInput, MissingExtra, UsageError
+from tests.migrate.test_convert import make_plan
+from tests.migrate.test_streaming import contents
 
 
 @pytest.fixture
 def in_memory(tf2_checkpoints):
     fs = fsspec.filesystem("memory")
     for file in tf2_checkpoints.iterdir():
-        if file.name.startswith(("dtypes.", "slices.", "lookup_tables.", "deeprec.")):
+        if file.name.startswith(("dtypes.", "slices.", "lookup_tables.", "deeprec.", "sgd.")):
             fs.pipe_file("/bucket/" + file.name, file.read_bytes())
     yield fs
     fs.rm("/bucket", recursive=True)
@@ -81,3 +84,49 @@ def test_what_cannot_be_reached_is_named(in_memory):
         BadInput, match="there is no such file"
     ):
         checkpoint.read("rows")
+
+
+@pytest.fixture
+def failing(in_memory, monkeypatch):
+    """A list of one number: requests for data that are answered before the server is gone."""
+    left = [10**9]
+    original = type(in_memory).cat_file
+
+    def cat_file(self, path, **more):
+        left[0] -= ".data-" in path
+        if left[0] < 0:
+            raise ConnectionResetError("Connection reset by peer")
+        return original(self, path, **more)
+
+    monkeypatch.setattr(type(in_memory), "cat_file", cat_file)
+    return left
+
+
+def test_what_was_read_before_a_server_went_is_not_lost(failing, tmp_path, small_parts):
+    plan = make_plan("memory://bucket/sgd")
+    whole = migrate.convert(plan, tmp_path / "whole")
+    parts = []
+    failing[0] = 5
+    with pytest.raises(Unfinished, match="Connection reset by peer; .* go on with --resume"):
+        migrate.convert(plan, tmp_path / "out", workers=1)
+    failing[0] = 10**9
+    resumed = migrate.convert(
+        plan, tmp_path / "out", resume=True, progress=lambda *_: parts.append(1)
+    )
+    assert resumed == whole
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+    assert 0 < len(parts) < sum(len(one.pieces) for one in whole.tensors)
+
+
+def test_a_server_that_is_gone_is_no_difference(failing, tmp_path, capsys, small_parts):
+    migrate.convert(make_plan("memory://bucket/sgd"), tmp_path / "out")
+    failing[0] = 3
+    assert cli.main(["verify", "memory://bucket/sgd", str(tmp_path / "out")]) == 3
+    assert "Connection reset by peer" in capsys.readouterr().err
+
+
+def test_a_target_is_no_url(tf2_checkpoints, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="s3://bucket/out is a URL; give a directory"):
+        migrate.convert(make_plan(tf2_checkpoints / "sgd"), "s3://bucket/out")
+    assert not list(tmp_path.iterdir())
