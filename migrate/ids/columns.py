@@ -20,6 +20,7 @@ from migrate.sources.dtypes import BY_NAME
 
 FREE = -1  # in a map: no row of the source comes here
 BLOCK_BYTES = 1 << 20  # put in order at a time
+FETCH_ROWS = 1 << 19  # fetched together at most: sorting takes some times their 8 bytes each
 _GAP_BYTES = 4 << 10  # read through: another call costs more
 
 
@@ -108,6 +109,15 @@ class Staged:
     ) -> Iterator[Tuple[int, numpy.ndarray]]:
         """Rows first..first+count of the target, a block at a time: (first row from `first` on,
         rows). Several origins stand side by side. An array is good until the next one."""
+        for begin in range(0, count, FETCH_ROWS):
+            some = min(FETCH_ROWS, count - begin)
+            for start, rows in self._blocks(origins, first + begin, some):
+                yield begin + start, rows
+
+    def _blocks(
+        self, origins: Sequence[Origin], first: int, count: int
+    ) -> Iterator[Tuple[int, numpy.ndarray]]:
+        """As `blocks`, of rows that are fetched together."""
         fetched = [self._fetched(origin, first, count) for origin in origins]
         step = max(BLOCK_BYTES // (sum(rows[:1].nbytes for rows, _ in fetched) or 1), 1)
         blocks = [

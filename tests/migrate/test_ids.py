@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torchrec import KeyedJaggedTensor
 
 import migrate
-from migrate.ids import hashing, merging, placing, runs, staging
+from migrate.ids import columns, hashing, merging, placing, runs, staging
 from migrate.torchrec import (
     embedding_bag_collection,
     id_map,
@@ -177,6 +177,9 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr(merging, "STEP", 2)
     monkeypatch.setattr(merging, "BLOCK_ROWS", 8)
     monkeypatch.setattr(placing, "_BLOCK_ROWS", 3)
+    monkeypatch.setattr(columns, "FETCH_ROWS", 7)
+    monkeypatch.setattr(columns, "BLOCK_BYTES", 16)
+    monkeypatch.setattr(runs, "BLOCK_BYTES", 16)
 
 
 @settings(
