@@ -1,10 +1,10 @@
 """A hash table on the disk, sorted piece by piece: the first pass over it.
 
-1. The rows of a partition are read in pieces of RUN_BYTES, small enough that most of what is put
-   in order lies in the processor's cache. Threads sort each piece by the place that the target
-   gives its ids, and write it, one file a column: ids, values, and where the source has them freqs
-   and versions. Such a piece is a run; none has rows of two partitions. Rows have the numbers that
-   they would have if they had been written as they came.
+1. The rows of a partition are read in pieces of RUN_BYTES at most, small enough that most of what
+   is put in order lies in the processor's cache. Threads sort each piece by the place that the
+   target gives its ids, and write it, one file a column: ids, values, and where the source has them
+   freqs and versions. Such a piece is a run; none has rows of two partitions. Rows have the numbers
+   that they would have if they had been written as they came.
 2. `Reader.until` then goes through all runs together, from the first place to the last: it is what
    a merge reads. Of every STEP-th row its place is kept in memory, 8 bytes each, so that little is
    read of a run before its turn.
@@ -31,6 +31,7 @@ from migrate.threads import in_threads
 from semisync.errors import BadInput
 
 RUN_BYTES = 32 << 20
+_RUN_ROWS = 1 << 19  # at most: sorting takes some times their 8 bytes each
 STEP = 256
 
 Places = Callable[[numpy.ndarray], numpy.ndarray]  # ids [n] int64 -> places in the target [n]
@@ -134,7 +135,7 @@ def write_runs(table: HashTable, places: Places, directory: str, stem: str, work
             ).fileno()
             for name in columns
         }
-        pieces = _pieces(table, max(RUN_BYTES // row_bytes, 1))
+        pieces = _pieces(table, min(max(RUN_BYTES // row_bytes, 1), _RUN_ROWS))
         written = in_threads(partial(_write_run, files, places), pieces, workers, workers + 1)
         runs = sorted(chain.from_iterable(written), key=lambda run: run.first)
     describe(directory, stem, columns)
