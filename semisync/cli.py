@@ -82,6 +82,8 @@ def _top_parser() -> argparse.ArgumentParser:
 def main(argv: Optional[List[str]] = None) -> int:
     """Runs one subcommand; returns its exit code. `argv` defaults to the process's own."""
     argv = sys.argv[1:] if argv is None else argv
+    if sys.stdout is None:  # it was closed by who started us
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     name = _top_parser().parse_args(argv[:1]).command
     subcommand = SUBCOMMANDS[name]
     if sys.version_info < subcommand.python:
@@ -96,7 +98,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     except SemisyncError as error:
         return _fail(name, error)
     except BrokenPipeError:  # the reader of our output has gone, such as `head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return BROKEN_PIPE
     except OSError as error:  # no room, no permission, no such folder
         return _fail(name, SemisyncError(f"{error.filename or 'the system'}: {error.strerror}"))
@@ -119,8 +121,16 @@ def _too_old(oldest: Tuple[int, int]) -> str:
     return f"needs Python {wanted} or later, and this is Python {found}; run it with a later one"
 
 
+def _drop_output() -> None:
+    """What is left of the output, and would be written when Python ends, goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _fail(name: str, error: SemisyncError) -> int:
-    sys.stdout.flush()
+    try:
+        sys.stdout.flush()
+    except OSError:  # its reader has gone, or its disk is full
+        _drop_output()
     print(f"semisync {name}: {error}", file=sys.stderr)
     return BAD_INPUT
 

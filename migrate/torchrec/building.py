@@ -100,6 +100,11 @@ def _config(table: Mapping[str, Any]) -> Config:
             f"{sorted([*_POOLINGS, 'none'])}; TensorFlow's default combiner is the mean, a look-up "
             "without one is summed or not pooled; set it in the plan or in the model config"
         )
+    if not (table["rows"] and table["dim"]):
+        raise UsageError(
+            f"table {table['name']!r} is {table['rows']} x {table['dim']}, and TorchRec has no "
+            "empty tables; leave it out of the model config"
+        )
     known: Dict[str, Any] = {
         "name": table["name"],
         "num_embeddings": table["rows"],

@@ -109,3 +109,11 @@ def test_a_directory_without_a_config_is_refused(tmp_path):
     (tmp_path / "model.json").write_text(json.dumps({"schema": "other"}))
     with pytest.raises(BadInput, match="is not a model config"):
         read_model(tmp_path)
+
+
+def test_a_table_without_rows_cannot_be_built(tf2_checkpoints, tmp_path):
+    config = read_model(converted(tf2_checkpoints / "sgd", tmp_path / "out"))
+    config["tables"][0]["rows"] = 0
+    name = config["tables"][0]["name"]
+    with pytest.raises(UsageError, match=f"'{name}' is 0 x 8, and TorchRec has no empty tables"):
+        build(config)

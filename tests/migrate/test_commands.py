@@ -109,6 +109,24 @@ def test_an_unknown_checkpoint_ends_with_3_and_a_sentence(tmp_path, capsys):
         assert "there is no checkpoint" in err
 
 
+@pytest.mark.parametrize(
+    "redirection, code, said",
+    [
+        ("> /dev/full", 3, "semisync inspect: the system: No space left on device\n"),
+        (">&-", 0, ""),  # closed
+    ],
+)
+def test_output_that_goes_nowhere_is_no_traceback(tf2_checkpoints, redirection, code, said):
+    inspect = f"{sys.executable} -m semisync inspect {tf2_checkpoints / 'sgd'} --index"
+    done = subprocess.run(
+        ["bash", "-c", f"unset PYTHONUNBUFFERED; {inspect} {redirection}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (code, said)
+
+
 @pytest.mark.parametrize("work", ["import migrate", "inspect", "dry run"])
 def test_neither_tensorflow_nor_torch_is_imported(tf2_checkpoints, work):
     prefix = str(tf2_checkpoints / "adagrad_ref")
