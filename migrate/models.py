@@ -28,6 +28,7 @@ import os
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 from migrate.manifest import Ids, Manifest, TableSummary
+from migrate.semantics import ADAMS
 from semisync.errors import BadInput
 
 SCHEMA = "semisync.model/1"
@@ -144,7 +145,8 @@ def _optimizer(table: TableSummary, names: Set[str]) -> Optional[Dict[str, Any]]
     found: Dict[str, Any] = {"tensorflow": table.optimizer, "class": None}
     values = table.hyperparameters
     other = values.get("learning_rate_power", -0.5) != -0.5 or "sparse_rmsprop" in values
-    if table.optimizer not in _KEPT or other:
+    nadam = table.optimizer in ADAMS and "nesterov" in values
+    if table.optimizer not in _KEPT or other or nadam:
         return {**found, "arguments": dict(values), "fused": False}
     class_, takes, always, fused = _KEPT[table.optimizer]
     arguments: Dict[str, Any] = dict(always)

@@ -57,6 +57,11 @@ NOTES: Dict[str, str] = {
     "so that its slots are written and nothing loads them",
 }
 
+NADAM = (
+    "{}: its Adam takes Nesterov's step (NadamOptimizer), w -= lr_t (beta1 m + (1 - beta1) g) / "
+    "(sqrt(v) + epsilon); nothing here continues that"
+)
+
 ROW_WISE = (
     "row-wise Adagrad of {}: an approximation: FBGEMM's keeps one accumulator a row and adds the "
     "mean of the squared gradient; the mean of the row's accumulators is written, which is the "
@@ -89,6 +94,8 @@ def notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:
         if lacking:
             found.append(f"pooling of {one.name}: {lacking}")
     for table in trained:
+        if table.optimizer in ADAMS and "nesterov" in table.hyperparameters:
+            found.append(NADAM.format(table.name))
         if table.optimizer in ADAMS:
             step = adam_step(plan, table, checkpoint)
             found.append(

@@ -73,7 +73,7 @@ def plan(
         if name in chosen:
             result.tables.append(variables.table(name, info))
         elif info.shape:
-            result.dense.append(variables.dense(name, info))
+            result.dense.append(variables.dense(name, info, chosen))
         else:
             result.scalars.append(name)
     options.check_renamed()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Optional, Set, Tuple
+from typing import Collection, Dict, Optional, Set, Tuple
 
 from migrate.evidence import Evidence
 from migrate.hyperparameters import find_hyperparameters, lazily_updated
@@ -12,6 +12,7 @@ from migrate.plans import POOLINGS, Dense, Plan, Table
 from migrate.slots import Slots, find_slots, optimizer_names, torch_names
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.info import TensorInfo, partitions, row_blocks
+from migrate.sources.kinds import OPTIMIZERS
 from semisync.errors import BadInput, UsageError
 
 
@@ -35,6 +36,7 @@ class Variables:
         self._poolings = evidence.poolings if evidence else {}
         self._slots = find_slots(checkpoint, optimizer_names(graph, saved))
         self._hyperparameters = find_hyperparameters(graph, saved) if graph else {}
+        self._tensors = checkpoint
         self._lazy: Set[str] = lazily_updated(graph, saved) if graph else set()
         self.slot_tensors = {
             source for slots in self._slots.values() for source in slots.sources.values()
@@ -49,6 +51,7 @@ class Variables:
                 "convert these as dense variables"
             )
         slots = self._slots.get(name)
+        self._note_optimizer(slots)
         pooling, weighted = self._pooling_of(name)
         return Table(
             name=self._options.table_name_of(name),
@@ -66,8 +69,8 @@ class Variables:
             weighted=weighted,
         )
 
-    def dense(self, name: str, info: TensorInfo) -> Dense:
-        """What it becomes as a dense one."""
+    def dense(self, name: str, info: TensorInfo, tables: Collection[str]) -> Dense:
+        """What it becomes as a dense one. tables: names of the variables that become tables."""
         slots = self._slots.get(name)
         renamed = self._options.name_of(name)
         return Dense(
@@ -75,7 +78,7 @@ class Variables:
             name=None if renamed == name else renamed,
             shape=list(info.shape),
             dtype=info.dtype,
-            partition_strategy=self._strategy_of(name, info, required=name in self._lookups),
+            partition_strategy=self._dense_strategy_of(name, info, tables),
             optimizer=slots.optimizer if slots else None,
             slots=self._slots_of(slots, fused=False),
         )
@@ -103,6 +106,33 @@ class Variables:
         if slots is None or 0 not in slots.sources:
             return {}
         return dict(self._hyperparameters.get(slots.sources[0].rpartition("/")[2], {}))
+
+    def _note_optimizer(self, slots: Optional[Slots]) -> None:
+        """That an optimizer is known by its training op alone, and may do more beside it."""
+        leaf = "" if slots is None else slots.sources.get(0, "").rpartition("/")[2]
+        if slots is None or not leaf or leaf in OPTIMIZERS:
+            return
+        note = (
+            f"slots named {leaf} are {slots.optimizer}'s by the op that updates them; what else "
+            "their optimizer does, such as a weight decay of its own, is not carried over"
+        )
+        if note not in self._result.notes:
+            self._result.notes.append(note)
+
+    def _dense_strategy_of(
+        self, name: str, info: TensorInfo, tables: Collection[str]
+    ) -> Optional[str]:
+        """A moving average T/x of a table T has its rows where T has them."""
+        owner = name.rpartition("/")[0]
+        if owner not in tables or self._tensors[owner].slices != info.slices:
+            return self._strategy_of(name, info, required=name in self._lookups)
+        strategy = self._strategy_of(owner, info, required=True)
+        if strategy == "mod":
+            self._result.notes.append(
+                f"{name} has the partitions of table {owner}: its rows, too, are put in the order "
+                "of the ids"
+            )
+        return strategy
 
     def _strategy_of(self, name: str, info: TensorInfo, required: bool) -> Optional[str]:
         """The graph's word, else the caller's; a contradiction between them is refused."""

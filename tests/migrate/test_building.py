@@ -117,3 +117,12 @@ def test_a_table_without_rows_cannot_be_built(tf2_checkpoints, tmp_path):
     name = config["tables"][0]["name"]
     with pytest.raises(UsageError, match=f"'{name}' is 0 x 8, and TorchRec has no empty tables"):
         build(config)
+
+
+def test_nadam_is_not_continued_as_adam(tf2_checkpoints, tmp_path):
+    parameters = {"learning_rate": 0.1, "beta1": 0.9, "beta2": 0.999, "nesterov": 1.0}
+    out = converted(tf2_checkpoints / "adam_ref", tmp_path / "out", hyperparameters=parameters)
+    assert any("NadamOptimizer" in note for note in migrate.read_manifest(out).notes)
+    config = read_model(out)
+    with pytest.raises(UsageError, match="no optimizer of torch computes what Adam did"):
+        build_optimizer(config, build(config))

@@ -11,6 +11,7 @@ from migrate.targets.reading import open_target
 from migrate.transforms import Loss, apply, cast
 from semisync.errors import BadInput, UsageError
 from tests.migrate.table_writer import write_table
+from tests.migrate.test_convert import load_all
 from tests.support.require import shared
 
 STRATEGIES = {"user": "mod", "item": "div", "plain/city": None}
@@ -56,6 +57,8 @@ def test_an_optimizer_of_another_name_is_known_from_its_training_ops(checkpoints
     user = tables(plan_of(checkpoints, "adam_ref"))["user"]
     assert user.optimizer == "Adam"
     assert user.slots == {"exp_avg": "user/Mine", "exp_avg_sq": "user/Mine_1"}
+    notes = [note for note in plan_of(checkpoints, "adam_ref").notes if "slots named Mine" in note]
+    assert len(notes) == 1 and "weight decay" in notes[0]
 
 
 def test_a_looked_up_vector_is_dense_but_keeps_its_strategy(checkpoints):
@@ -63,6 +66,23 @@ def test_a_looked_up_vector_is_dense_but_keeps_its_strategy(checkpoints):
     first = next(one for one in plan.dense if one.variable == "first")
     assert first.partition_strategy == "mod"
     assert any(note.startswith("first is looked up, but") for note in plan.notes)
+
+
+@pytest.mark.parametrize("graph", [True, False])
+def test_a_moving_average_of_a_table_has_its_rows_where_the_table_has_them(
+    checkpoints, tmp_path, graph
+):
+    by_hand = {"tables": "user$", "partition_strategy": "mod"}
+    for file in checkpoints.glob("averaged.*"):
+        if graph or file.suffix != ".meta":
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    plan = plan_of(tmp_path, "averaged", **({} if graph else by_hand))
+    assert any("user/ExponentialMovingAverage has the partitions of" in one for one in plan.notes)
+    migrate.convert(plan, tmp_path / "out")
+    average = load_all(tmp_path / "out", tmp_path / "all.pt")["dense"][
+        "user/ExponentialMovingAverage"
+    ]
+    assert average[:, 0].tolist() == list(range(31))
 
 
 def test_without_a_graph_the_caller_must_name_tables_and_strategy(tf2_checkpoints, tmp_path):

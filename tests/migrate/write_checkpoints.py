@@ -244,6 +244,21 @@ def slices(out):
                 )
 
 
+def averaged(out):
+    """A table of three partitions dealt by mod, and its moving average: each row holds its id."""
+    with tf.Graph().as_default():
+        ids = np.repeat(np.arange(31, dtype=np.float32)[:, None], 2, axis=1)
+        user = tf.get_variable("user", [31, 2], partitioner=tf.fixed_size_partitioner(3))
+        lookup(user, tf.placeholder(tf.int64, [None]), "mod")
+        average = tf.train.ExponentialMovingAverage(0.5)
+        average.apply(list(user))
+        with session() as sess:
+            sess.run(tf.global_variables_initializer())
+            for number, part in enumerate(user):
+                sess.run([tf.assign(one, ids[number::3]) for one in (part, average.average(part))])
+            tf.train.Saver().save(sess, os.path.join(out, "averaged"))
+
+
 def every_dtype(out):
     """One tensor of each data type that this TensorFlow can save, whether or not a variable may."""
     random = np.random.RandomState(4)
@@ -411,6 +426,7 @@ def main(out):
     poolings(out)
     conditional(out, "cond_ops", False)
     conditional(out, "cond_functions", True)
+    averaged(out)
     slices(out)
     every_dtype(out)
     long_strings(out)
