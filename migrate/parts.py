@@ -36,6 +36,7 @@ from migrate.sources.remote import is_remote
 from migrate.sources.rows import Span
 from migrate.threads import PerThread, in_threads
 from migrate.transforms import Loss, apply
+from migrate.writing import write_at
 
 BLOCK_BYTES = 1 << 20
 _READ_BYTES = 64 << 10  # of a partition at a time, where rows are dealt out from many
@@ -197,6 +198,4 @@ class _Files:
         """Writes `data` into the file from byte `offset` on."""
         if name not in self._open:
             self._open[name] = os.open(os.path.join(self._directory, name), os.O_WRONLY)
-        done = 0
-        while done < len(data):
-            done += os.pwrite(self._open[name], data[done:], offset + done)
+        write_at(self._open[name], offset, data)

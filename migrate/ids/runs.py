@@ -28,6 +28,7 @@ from migrate.ids.sorting import argsort
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.hashed import HashTable, Rows
 from migrate.threads import in_threads
+from migrate.writing import write_at
 from semisync.errors import BadInput
 
 RUN_BYTES = 32 << 20
@@ -180,15 +181,8 @@ def _write(file: int, first: int, values: numpy.ndarray, order: numpy.ndarray) -
     block = numpy.empty((min(step, len(order)), rows.shape[1]), numpy.uint8)
     for start in range(0, len(order), step):
         some = order[start : start + step]
-        _write_at(file, (first + start) * rows.shape[1], taken(rows, some, block))
-
-
-def _write_at(file: int, offset: int, values: numpy.ndarray) -> None:
-    """Writes all bytes of `values`, contiguous, from byte `offset` of the open `file` on."""
-    left = values.reshape(-1).view(numpy.uint8).data
-    while len(left):
-        done = os.pwrite(file, left, offset)
-        left, offset = left[done:], offset + done
+        data = taken(rows, some, block).reshape(-1).data
+        write_at(file, (first + start) * rows.shape[1], data)
 
 
 def _columns(table: HashTable) -> Dict[str, Tuple[str, List[int]]]:
