@@ -22,6 +22,7 @@ from graph_rewrite.momentum import momentum, rate
 from graph_rewrite.nodes import split
 from graph_rewrite.normalisations import normalisations
 from graph_rewrite.opened import home
+from graph_rewrite.partitions import whole
 from graph_rewrite.patterns.fused import FUSED
 from graph_rewrite.statistics import MEAN, OTHER, VARIANCE, readings
 from graph_rewrite.updates import all_updates, deviation, partners
@@ -63,14 +64,14 @@ def find_updates(graph):
 
 
 def _sharing(view, found):
-    """{variable: the ops of the layers that move it}.
+    """{variable: the ops of the layers that move it}, a partitioned one by what its parts share.
 
     Of several layers those count alone whose updates an exported graph runs: the first of several
     towers, the one of a Keras model's two calls, the original of what is computed again.
     """
     owners, sharing = defaultdict(list), defaultdict(list)
     for owned in found:
-        for variable in owned.variables:
+        for variable in {whole(view.nodes, each) for each in owned.variables}:
             owners[variable].append(owned)
     for variable, several in owners.items():
         running = [each for each in several if len(several) == 1 or _runs(view, each)]
@@ -128,7 +129,7 @@ class Traced:
             for rank, statistic in enumerate(readings(view, update.source)):
                 entry = (place, rank), update, statistic
                 self._by_key[statistic.key].append(entry)
-                self._by_variable[update.variable].append(entry)
+                self._by_variable[whole(view.nodes, update.variable)].append(entry)
 
     def of(self, normalisation, known):
         """[(Update, Statistic)] of those that are a Normalisation's own, in the graph's order.
@@ -153,13 +154,13 @@ def _batch_norm(view, owned, sharing):
     layer, main = owned.layer, owned.layer.main
     kept = [
         (update._replace(rate=rate(view, update, layer.guard)), statistic)
-        for update, statistic in _chosen(owned, MEAN) + _chosen(owned, VARIANCE)
+        for update, statistic in _chosen(view, owned, MEAN) + _chosen(view, owned, VARIANCE)
     ]
     by_kind = {statistic.kind: (update, statistic) for update, statistic in kept}
     updates = [update for update, _ in kept]
-    names = [_moving(owned, kind, by_kind) for kind in (MEAN, VARIANCE)]
+    names = [_moving(view, owned, kind, by_kind) for kind in (MEAN, VARIANCE)]
     in_collection = bool(updates) and all(_collected(view, each) for each in updates)
-    idle = any(main.op not in sharing[update.variable] for update in updates)
+    idle = any(main.op not in sharing[name] for name in names if name in sharing)
     statistic = by_kind.get(VARIANCE, (None, _first(main.statistics, VARIANCE)))[1]
     return BatchNorm(
         name=_scope(main, names),
@@ -189,20 +190,21 @@ def _batch_norm(view, owned, sharing):
             idle or any(view.needed(update.op) for update in updates),
             view.trains,
         ),
-        left_alone=findings.reason(owned, kept, sharing)
+        left_alone=findings.reason(view, owned, kept, sharing)
         or _hidden(view, owned, updates, [_top(view, main, kind, by_kind) for kind in by_kind]),
     )
 
 
-def _chosen(owned, kind):
-    """[(Update, Statistic)], at most one: of several those that the layer reads, then the last.
+def _chosen(view, owned, kind):
+    """[(Update, Statistic)] of one variable: of several one that the layer reads, then the last.
 
-    Where there are several the layer is left alone. The last, since batch renormalisation keeps
-    its own before the moving average.
+    There is one of each part of a partitioned variable. Where there are several variables the layer
+    is left alone. The last, since batch renormalisation keeps its own before the moving average.
     """
     kept = owned.mean if kind == MEAN else owned.variance
-    read = _read(owned, kind)
-    return sorted(kept, key=lambda pair: pair[0].variable in read)[-1:]
+    names = [whole(view.nodes, update.variable) for update, _ in kept]
+    best = sorted(names, key=lambda name: name in _read(owned, kind))[-1:]
+    return [pair for pair, name in zip(kept, names) if name in best]
 
 
 def _read(owned, kind):
@@ -229,10 +231,10 @@ def _hidden(view, owned, updates, statistics):
     return ""
 
 
-def _moving(owned, kind, by_kind):
+def _moving(view, owned, kind, by_kind):
     """The variable that keeps the mean or the variance, or None."""
     if kind in by_kind:
-        return by_kind[kind][0].variable
+        return whole(view.nodes, by_kind[kind][0].variable)
     names = sorted(_read(owned, kind))
     return names[0] if names else owned.derived if kind == VARIANCE else None
 

@@ -1,5 +1,9 @@
 """What is wrong with a batch normalisation, and why one must be left alone: a sentence each."""
 
+from typing import Any, Dict, List
+
+from graph_rewrite.partitions import parts, whole
+
 
 def finding(layer, names, updates, updated, in_collection, depended, trains):
     """What the author should know, or "".
@@ -33,10 +37,11 @@ def finding(layer, names, updates, updated, in_collection, depended, trains):
     return ""
 
 
-def reason(owned, kept, sharing):
+def reason(view, owned, kept, sharing):
     """Why nothing of an `Owned` may be rewritten, or "".
 
     Args:
+      view: the `View`.
       owned: see `graph_rewrite.batch_norms`.
       kept: [(Update, Statistic)] of its mean and of its variance, with their rates in training.
       sharing: {variable: the ops of the layers that update it}.
@@ -48,19 +53,40 @@ def reason(owned, kept, sharing):
     reasons += [statistic.reason for _, statistic in kept]
     reasons.append(layer.reason)
     for what, updates in (("mean", owned.mean), ("variance", owned.variance)):
-        if len(updates) > 1:
-            names = _list(sorted({update.variable for update, _ in updates}))
-            reasons.append("its {} is kept {} times, in {}".format(what, len(updates), names))
-    for update, _ in kept:
-        others = [op for op in sharing[update.variable] if op != layer.main.op]
+        variables = [update.variable for update, _ in updates]
+        names = sorted({whole(view.nodes, name) for name in variables})
+        expected = [part for name in names for part in parts(view.nodes, name)]
+        if len(names) > 1 or len(variables) > len(expected):
+            sentence = "its {} is kept {} times, in {}"
+            reasons.append(sentence.format(what, len(variables), _list(names)))
+        elif sorted(variables) != sorted(expected):
+            reasons.append("only {} is updated of {}".format(_list(variables), _list(expected)))
+    reasons.append(_partition(view, [update.variable for update, _ in kept]))
+    for name in [whole(view.nodes, update.variable) for update, _ in kept]:
+        others = [op for op in sharing[name] if op != layer.main.op]
         if others:
-            reasons.append("'{}' updates '{}' too".format(others[0], update.variable))
+            reasons.append("'{}' updates '{}' too".format(others[0], name))
     rates = {str(update.rate) for update, _ in kept}
     if len(rates) > 1 and all(isinstance(update.rate, float) for update, _ in kept):
         reasons.append("mean and variance move at different rates, {}".format(_list(sorted(rates))))
     if not layer.main.over_batch:
         reasons.append("its statistics are not those of a whole batch")
     return next((each for each in reasons if each), "")
+
+
+def _partition(view, names):
+    """Why the variables of one layer cannot be cut out of its statistics, or ""."""
+    shapes: Dict[str, List[Any]] = {}
+    for name in names:
+        if whole(view.nodes, name) != name:
+            shape = [dim.size for dim in view.nodes[name].attr["shape"].shape.dim]
+            shapes.setdefault(whole(view.nodes, name), []).append(shape)
+    for name, cut in shapes.items():
+        if any(sum(size != 1 for size in shape) > 1 for shape in cut):
+            return "'{}' is partitioned, and has several axes".format(name)
+        if cut != list(shapes.values())[0]:
+            return "{} are partitioned in different ways".format(_list(shapes))
+    return ""
 
 
 def _list(names):

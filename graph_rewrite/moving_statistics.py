@@ -24,11 +24,13 @@ from typing import Any
 
 import numpy as np
 
+from graph_rewrite.partitions import parts
 from semisync.compat import tf
 from semisync.flat import flat, shaped
 
-# What one BatchNorm leaves on one PS: its variables there, either of them None.
-_Part = collections.namedtuple("_Part", "batch_norm mean variance")
+# What one BatchNorm leaves on one PS: its variables there, either of them None. Of partitioned ones
+# it is a part, which begins at the element `start` of `whole` many.
+_Part = collections.namedtuple("_Part", "batch_norm start whole mean variance")
 
 # graph -> names of the BatchNorms whose statistics one of its optimizers carries
 _carried: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
@@ -59,16 +61,20 @@ def share(batch_norms, carry, once=False):
 
 def _share(batch_norms, carry, once):
     variables = {variable.op.name: variable for variable in tf.global_variables()}
-    places: Any = collections.OrderedDict()  # (device, dtype) -> {op: _Part}
+    places: Any = collections.OrderedDict()  # (device, dtype) -> {(op, start): _Part}
     for batch_norm in batch_norms:
         for role in ("mean", "variance"):
-            variable = variables.get(getattr(batch_norm, "moving_" + role))
-            if variable is not None:
+            name = getattr(batch_norm, "moving_" + role)
+            found = [variables[each] for each in parts(variables, name) if each in variables]
+            sizes = [variable.shape.num_elements() for variable in found]
+            for number, variable in enumerate(found):
+                start, whole = sum(sizes[:number]), sum(sizes)
                 place = places.setdefault((variable.device, variable.dtype.base_dtype), {})
-                part = place.get(batch_norm.op, _Part(batch_norm, None, None))
-                place[batch_norm.op] = part._replace(**{role: variable})
-    for (device, dtype), parts in places.items():
-        _carry_together(list(parts.values()), device, dtype, carry, once)
+                key = batch_norm.op, start
+                part = place.get(key, _Part(batch_norm, start, whole, None, None))
+                place[key] = part._replace(**{role: variable})
+    for (device, dtype), on_device in places.items():
+        _carry_together(list(on_device.values()), device, dtype, carry, once)
 
 
 def _carry_together(parts, device, dtype, carry, once):
@@ -121,18 +127,21 @@ def _vector(layout, dtype):
     """What a batch sends, see `_Layout`."""
     graph = tf.get_default_graph()
 
-    def values_of(name):
-        return flat(tf.cast(_tensor(graph, name), dtype))
+    def values_of(number, name):
+        values = flat(tf.cast(_tensor(graph, name), dtype))
+        start, size = layout.parts[number].start, layout.sizes[number]
+        return values if size == layout.parts[number].whole else values[start : start + size]
 
     batch_norms = [part.batch_norm for part in layout.parts]
     sizes = tf.stack([tf.size(_tensor(graph, each.input)) for each in batch_norms])
-    count = tf.cast(sizes, dtype) / tf.constant(layout.sizes, dtype)
+    count = tf.cast(sizes, dtype) / tf.constant([part.whole for part in layout.parts], dtype)
     rates = [_rate(graph, each, dtype) for each in batch_norms]
     rates = tf.stack(rates) if any(map(tf.is_tensor, rates)) else tf.constant(rates, dtype)
-    vector = [count, rates] + [values_of(each.mean) for each in batch_norms]
+    vector = [count, rates]
+    vector += [values_of(number, each.mean) for number, each in enumerate(batch_norms)]
     if layout.kept:
         variances = tf.concat(
-            [values_of(batch_norms[number].variance) for number in layout.kept], 0
+            [values_of(number, batch_norms[number].variance) for number in layout.kept], 0
         )
         plain = tf.maximum(count - 1, 1) / count
         vector.append(variances * _correction(layout, plain))

@@ -7,7 +7,7 @@ one that takes its statistics from a condition when it is not.
 from collections import namedtuple
 
 from graph_rewrite.constants import array, number
-from graph_rewrite.hops import CARRY, CAST, READ, SHAPE, VARIABLES, ends, trace
+from graph_rewrite.hops import CARRY, CAST, READ, SHAPE, VARIABLES, trace
 from graph_rewrite.matching import attribute
 from graph_rewrite.nodes import join, split
 from graph_rewrite.pattern import ways
@@ -102,18 +102,9 @@ def _largest(nodes, root):
 
 
 def _variable(view, tensor):
-    """The one variable whose value a tensor is, or the name that the parts of one share."""
+    """The one variable whose value a tensor is, or None."""
     found = {name for name, _ in variables(view, tensor)}
-    if len(found) == 1:
-        return found.pop()
-    for end in ends(view.nodes, tensor, CARRY | CAST | SHAPE | READ):
-        node = view.nodes.maker(end)
-        if node.op == "ConcatV2":
-            parts = {n for part in node.input[:-1] for n, _ in variables(view, part)}
-            whole = {name.rpartition("/part_")[0] for name in parts}
-            if len(whole) == 1:
-                return whole.pop() or None
-    return None
+    return found.pop() if len(found) == 1 else None
 
 
 def _epsilon(value):

@@ -9,6 +9,7 @@ from collections import namedtuple
 from graph_rewrite.constants import array
 from graph_rewrite.hops import CARRY, CAST, JOIN, READ, SHAPE, VARIABLES
 from graph_rewrite.nodes import join, split
+from graph_rewrite.partitions import joined
 from graph_rewrite.pattern import first
 from graph_rewrite.patterns import fused, moments
 
@@ -66,12 +67,16 @@ def statistics(view, tensor):
 
 
 def variables(view, tensor):
-    """(variable, guards) for each variable whose value a tensor may be, a list."""
-    return [
-        (split(end)[0], guards)
-        for end, guards in view.routes(tensor, HOPS | READ)
-        if view.nodes.maker(end).op in VARIABLES
-    ]
+    """(variable, guards) for each variable whose value a tensor may be, a list.
+
+    A partitioned variable by what its parts share.
+    """
+    found = []
+    for end, guards in view.routes(tensor, HOPS | READ):
+        name = split(end)[0]
+        name = name if view.nodes[name].op in VARIABLES else joined(view.nodes, end)
+        found += [(name, guards)] if name else []
+    return found
 
 
 def _at(nodes, tensor):

@@ -8,7 +8,8 @@ class Update(namedtuple("Update", "variable source rate op in_branch dependents 
 
     Attributes:
       variable: the name of the variable's op.
-      source: the tensor that the variable moves towards, or that is added or assigned.
+      source: the tensor that the variable moves towards, or that is added or assigned. Of a part
+        of a partitioned variable that moves: the tensor that the whole one moves towards.
       rate: of a moving average, variable += rate x (source - variable): a float, or the name of a
         tensor where that varies; None of any other.
       op: the name of the op that assigns.

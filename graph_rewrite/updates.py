@@ -7,12 +7,15 @@ Saver restores, and the Apply ops of optimizers.
 from graph_rewrite.constants import number
 from graph_rewrite.hops import CARRY, CAST, SHAPE, ends
 from graph_rewrite.nodes import split
+from graph_rewrite.partitions import number as part_number
+from graph_rewrite.partitions import unsplit
 from graph_rewrite.pattern import first, via
 from graph_rewrite.patterns.moments import FROM_DEVIATION
 from graph_rewrite.patterns.moving_average import (
     CHANGED,
     FUSED_AVERAGE,
     MOVING_AVERAGE,
+    MOVING_PART,
     ZERO_DEBIASED,
 )
 from graph_rewrite.patterns.variables import ADD, ASSIGN, CHANGE, SCATTER, SCATTERED, SUBTRACT
@@ -63,7 +66,7 @@ def _update(view, node):
     variable = split(found["variable"])[0]
     if node.op in ASSIGN and is_no_update(nodes, node, variable, found["source"]):
         return None
-    kind, source, rate, reason = _read(nodes, node, found["source"])
+    kind, source, rate, reason = _read(nodes, node, variable, found["source"])
     return Update(
         variable=variable,
         source=source,
@@ -76,12 +79,17 @@ def _update(view, node):
     )
 
 
-def _read(nodes, node, source):
-    """(kind, source, rate, reason) of an update."""
+def _read(nodes, node, variable, source):
+    """(kind, source, rate, reason) of an update; of a part the source is that of the whole."""
+    part = part_number(variable)
     average = first(MOVING_AVERAGE, nodes, node.name)
+    if part is not None and not average:
+        average = first(MOVING_PART, nodes, node.name)
     if average:
         rate = number(nodes, average["rate"])
-        return "average", average["source"], average["rate"] if rate is None else rate, ""
+        source = average["source"]
+        source = source if part is None else unsplit(nodes, source, part)
+        return "average", source, average["rate"] if rate is None else rate, ""
     if first(ZERO_DEBIASED, nodes, node.name):
         return "debiased", source, None, "it is corrected for its start at zero"
     fused = first(FUSED_AVERAGE, nodes, node.name)

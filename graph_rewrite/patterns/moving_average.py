@@ -7,26 +7,12 @@ from graph_rewrite.constants import number
 from graph_rewrite.hops import CARRY, CAST, READ, ends
 from graph_rewrite.matching import attribute
 from graph_rewrite.nodes import split
+from graph_rewrite.partitions import CONCATS, joined, whole
+from graph_rewrite.partitions import number as number_of
 from graph_rewrite.pattern import either, given, op, via
 from graph_rewrite.patterns.arithmetic import DIVIDE, plus, same_value, times
 from graph_rewrite.patterns.fused import FUSED
 from graph_rewrite.patterns.variables import ADD, ASSIGN, SUBTRACT, read, variable
-
-# v -= (v - s) x rate: assign_moving_average, tf.layers, contrib, ExponentialMovingAverage.
-SUBTRACTED = op(SUBTRACT, variable(), same_value(times(op("Sub", read(), "source"), "rate")))
-
-# v += (s - v) x rate
-ADDED = op(ADD, variable(), same_value(times(op("Sub", "source", read()), "rate")))
-
-# v = v - (v - s) x rate
-LESS = op(
-    ASSIGN,
-    variable(),
-    same_value(op("Sub", read(), times(op("Sub", read(), "source"), "rate"))),
-)
-
-# v = v + (s - v) x rate
-MORE = op(ASSIGN, variable(), same_value(plus(read(), times(op("Sub", "source", read()), "rate"))))
 
 
 def _adds_to_one(nodes, bound):
@@ -50,17 +36,56 @@ def _origin(nodes, tensor):
     return ends(nodes, tensor, CARRY | READ | CAST)
 
 
-# v = v x kept + s x rate, kept + rate = 1: by hand, and Keras 3.
-WEIGHED = op(
-    ASSIGN,
-    variable(),
-    same_value(
-        given(
-            plus(times(read(), "kept"), times("source", "rate")),
-            _adds_to_one,
-            "two weights that add to 1",
-        )
-    ),
+def _forms(old, again, change):
+    """The forms of a moving average.
+
+    Args:
+      old, again: patterns for the variable's value, of which a form may read two.
+      change: pattern for the value that the op takes -> pattern for its input.
+    """
+    apart, towards = op("Sub", old, "source"), op("Sub", "source", old)
+    weights = given(
+        plus(times(old, "kept"), times("source", "rate")),
+        _adds_to_one,
+        "two weights that add to 1",
+    )
+    return [
+        # v -= (v - s) x rate: assign_moving_average, tf.layers, contrib, ExponentialMovingAverage.
+        op(SUBTRACT, variable(), change(times(apart, "rate"))),
+        # v += (s - v) x rate
+        op(ADD, variable(), change(times(towards, "rate"))),
+        # v = v - (v - s) x rate
+        op(ASSIGN, variable(), change(op("Sub", again, times(apart, "rate")))),
+        # v = v + (s - v) x rate
+        op(ASSIGN, variable(), change(plus(again, times(towards, "rate")))),
+        # v = v x kept + s x rate, kept + rate = 1: by hand, and Keras 3.
+        op(ASSIGN, variable(), change(weights)),
+    ]
+
+
+_FORMS = _forms(read(), read(), same_value)
+SUBTRACTED = _FORMS[0]
+MOVING_AVERAGE = either(*_FORMS)
+
+
+def _joined(name):
+    return either(via(CARRY | CAST, op(CONCATS, name=name)), read())
+
+
+def _part_of(value):
+    cut = op("Split", "axis", value, name="part"), op("SplitV", value, name="part")
+    return same_value(either(*cut))
+
+
+def _is_the_part(nodes, bound):
+    own = split(bound["variable"])[0]
+    values = [joined(nodes, bound[name]) for name in ("old", "again") if name in bound]
+    return split(bound["part"])[1] == number_of(own) and set(values) <= {whole(nodes, own)}
+
+
+# The whole of a partitioned variable moves, and each of its parts takes its part of the change.
+MOVING_PART = given(
+    either(*_forms(_joined("old"), _joined("again"), _part_of)), _is_the_part, "that part of it"
 )
 
 # The average divided by what its start at zero keeps from it. Binds "variable", "debiased" (what
@@ -87,5 +112,3 @@ FUSED_AVERAGE = given(
     _averages_itself,
     "a FusedBatchNorm that averages",
 )
-
-MOVING_AVERAGE = either(SUBTRACTED, ADDED, LESS, MORE, WEIGHED)
