@@ -17,6 +17,7 @@ from graph_rewrite import findings
 from graph_rewrite.batch_norm import BatchNorm
 from graph_rewrite.bodies import can_do_without
 from graph_rewrite.collector import uncollected
+from graph_rewrite.hops import READ, trace
 from graph_rewrite.layers import layers
 from graph_rewrite.momentum import momentum, rate
 from graph_rewrite.nodes import split
@@ -24,7 +25,7 @@ from graph_rewrite.normalisations import normalisations
 from graph_rewrite.opened import home
 from graph_rewrite.partitions import whole
 from graph_rewrite.patterns.fused import FUSED
-from graph_rewrite.statistics import MEAN, OTHER, VARIANCE, readings
+from graph_rewrite.statistics import HOPS, MEAN, OTHER, VARIANCE, readings
 from graph_rewrite.updates import all_updates, deviation, partners
 from graph_rewrite.view import View
 
@@ -191,6 +192,7 @@ def _batch_norm(view, owned, sharing):
             view.trains,
         ),
         left_alone=findings.reason(view, owned, kept, sharing)
+        or _read_late(view, owned, updates)
         or _hidden(view, owned, updates, [_top(view, main, kind, by_kind) for kind in by_kind]),
     )
 
@@ -228,6 +230,21 @@ def _hidden(view, owned, updates, statistics):
             return "its {} '{}' is there in one branch only".format(what, tensor)
         if view.guards.inside(tensor):
             return "its {} '{}' is made inside a function".format(what, tensor)
+    return ""
+
+
+def _read_late(view, owned, updates):
+    """Why its updates must come before the layer itself, or ""."""
+    main = owned.layer.main
+    ops = {update.op for update in updates if not main.statistics}
+    for tensor in (main.mean, main.variance) if ops else ():
+        for each in trace(view.nodes, tensor, HOPS | READ):
+            node = view.nodes.maker(each)
+            above = set(view.nodes.control_inputs(node))
+            for name in [name for name in above if view.nodes[name].op == "NoOp"]:
+                above.update(view.nodes.control_inputs(view.nodes[name]))
+            if ops & (above | {node.name}):
+                return "it normalises with its moving statistics after the batch has moved them"
     return ""
 
 

@@ -5,10 +5,15 @@ collection UPDATE_OPS loses them. They run only where they are fetched by name. 
 function, named as in `graph_rewrite.opened`, the call runs a copy of the function without them.
 """
 
+import re
+from typing import Dict, Set
+
 from graph_rewrite.bodies import run_without
 from graph_rewrite.nodes import CONTROL, join, split
 from graph_rewrite.opened import home
 from semisync.compat import tf
+
+_TRAINS = re.compile("(Resource)?(Sparse)?Apply[A-Z]|(Resource)?Scatter|.*AccumulatorApplyGradient")
 
 
 def disconnect(graph, names):
@@ -61,7 +66,11 @@ def _take_the_variable(user, output, variable):
 
 
 def detach(meta, names):
-    """`disconnect` for a MetaGraphDef."""
+    """`disconnect` for a MetaGraphDef.
+
+    What comes after the training by such an op alone, such as a group of updates that wait for the
+    train op, waits for the training itself from now on: people fetch it to train.
+    """
     nodes = {node.name: node for node in meta.graph_def.node}
     library = {function.signature.name: function for function in meta.graph_def.library.function}
     before = set(library)
@@ -69,14 +78,33 @@ def detach(meta, names):
     run_without(nodes, library, [name for name in names if home(name)])
     meta.graph_def.library.function.extend(library[n] for n in sorted(set(library) - before))
     edges = {join(name, CONTROL) for name in names}
+    after = _ends_of_training(meta, set(names))
     variables = {tensor: nodes[n].input[0] for n in at_the_top for tensor in (n, n + ":0")}
     touched = edges.union(variables)
     for node in meta.graph_def.node:
         inputs = list(node.input)
         if not touched.isdisjoint(inputs) and node.name not in names:
+            kept = [variables.get(each, each) for each in inputs if each not in edges]
+            ends = {end for each in inputs for end in after.get(split(each)[0], ())}
+            kept += sorted({join(end, CONTROL) for end in ends}.difference(kept))
             del node.input[:]
-            node.input.extend(variables.get(each, each) for each in inputs if each not in edges)
+            node.input.extend(kept)
     updates = meta.collection_def[tf.GraphKeys.UPDATE_OPS].node_list.value
     updates[:] = [update for update in updates if split(update)[0] not in names]
     if not updates:
         del meta.collection_def[tf.GraphKeys.UPDATE_OPS]
+
+
+def _ends_of_training(meta, dead):
+    """{op of `dead`: names of what it waits for of the training, a set}, for those that do."""
+    found: Dict[str, Set[str]] = {}
+    for node in meta.graph_def.node:  # what a node takes comes before it, but for loops
+        ends: Set[str] = set()
+        for tensor in node.input:
+            name, output = split(tensor)
+            if name in found:
+                # An op with control edges ends what is before it; data goes on.
+                ends |= {name} if output == CONTROL and name not in dead else found[name]
+        if ends or _TRAINS.match(node.op):
+            found[node.name] = ends or {node.name}
+    return {name: found[name] for name in dead & found.keys()}

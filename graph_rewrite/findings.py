@@ -24,7 +24,10 @@ def finding(layer, names, updates, updated, in_collection, depended, trains):
                 return ""  # an inference copy of a layer that trains elsewhere in this graph
             return "nothing updates {}: training is False".format(moving)
         if not moving:
-            return "it keeps no moving statistics: it has nothing to normalise with at inference"
+            return (
+                "no moving average of its mean and variance is found: it may have nothing to "
+                "normalise with at inference"
+            )
         return "nothing updates {}: inference would use what they were initialised to".format(
             moving
         )

@@ -65,7 +65,8 @@ def _share(batch_norms, carry, once):
     for batch_norm in batch_norms:
         for role in ("mean", "variance"):
             name = getattr(batch_norm, "moving_" + role)
-            found = [variables[each] for each in parts(variables, name) if each in variables]
+            names = parts(variables, name) if name else []
+            found = [variables[each] for each in names if each in variables]
             sizes = [variable.shape.num_elements() for variable in found]
             for number, variable in enumerate(found):
                 start, whole = sum(sizes[:number]), sum(sizes)

@@ -23,7 +23,7 @@ MEAN, VARIANCE, OTHER = "mean", "variance", "other"
 Statistic = namedtuple("Statistic", "kind key tensor x axes guards reason")
 
 _GROUPS = "its statistics are those of groups of rows (virtual batches)"
-_RENORM = "batch renormalisation keeps a standard deviation"
+_RENORM = "it keeps a standard deviation, as batch renormalisation does"
 _SCALED = "its variance is multiplied before it is kept"
 _WEIGHTED = "its rows are weighted"
 

@@ -86,10 +86,9 @@ def _read(nodes, node, variable, source):
     if part is not None and not average:
         average = first(MOVING_PART, nodes, node.name)
     if average:
-        rate = number(nodes, average["rate"])
         source = average["source"]
         source = source if part is None else unsplit(nodes, source, part)
-        return "average", source, average["rate"] if rate is None else rate, ""
+        return "average", source, _rate(nodes, average), ""
     if first(ZERO_DEBIASED, nodes, node.name):
         return "debiased", source, None, "it is corrected for its start at zero"
     fused = first(FUSED_AVERAGE, nodes, node.name)
@@ -99,6 +98,13 @@ def _read(nodes, node, variable, source):
         reason = "{} '{}' averages by itself".format(maker.op, maker.name)
         return "average", fused["source"], factor, reason
     return _KINDS[node.op], source, None, ""
+
+
+def _rate(nodes, average):
+    if "divisor" in average.bindings:
+        return 1 / number(nodes, average["divisor"])
+    rate = number(nodes, average["rate"])
+    return average["rate"] if rate is None else rate
 
 
 def is_no_update(nodes, node, variable, source):

@@ -3,7 +3,7 @@
 All bind "x", "axes" and "mean"; that of a variance is the mean that it is taken around.
 """
 
-from graph_rewrite.constants import array
+from graph_rewrite.constants import array, number
 from graph_rewrite.hops import CARRY, CAST, JOIN, SHAPE
 from graph_rewrite.pattern import either, given, op, via
 from graph_rewrite.patterns.arithmetic import handed, over, plus, square, times
@@ -14,6 +14,16 @@ def _around(mean):
     """(x - mean) squared."""
     centre = handed(mean)
     return either(op("SquaredDifference", "x", centre, swap=True), square(op("Sub", "x", centre)))
+
+
+def _is_zero(nodes, bound):
+    return number(nodes, bound["least"]) == 0
+
+
+def _positive(variance):
+    """A difference, also where its noise below 0 is cut off."""
+    largest = given(op("Maximum", variance, "least", swap=True), _is_zero, "0 or more")
+    return either(variance, op("Relu", variance), largest)
 
 
 def _same_axes(nodes, bound):
@@ -32,7 +42,7 @@ MEAN = op("Mean", "x", "axes", name="mean")
 VARIANCE = _over_its_axes(
     either(
         op("Mean", _around(MEAN), "spread"),
-        op("Sub", op("Mean", square("x"), "spread"), square(handed(MEAN))),
+        _positive(op("Sub", op("Mean", square("x"), "spread"), square(handed(MEAN)))),
     )
 )
 
@@ -41,7 +51,9 @@ SUM_MEAN = over(op("Sum", "x", "axes"), "count", name="mean")
 SUM_VARIANCE = _over_its_axes(
     either(
         over(op("Sum", _around(SUM_MEAN), "spread"), "count"),
-        op("Sub", over(op("Sum", square("x"), "spread"), "count"), square(handed(SUM_MEAN))),
+        _positive(
+            op("Sub", over(op("Sum", square("x"), "spread"), "count"), square(handed(SUM_MEAN)))
+        ),
     )
 )
 

@@ -1,6 +1,7 @@
 """A variable that moves towards a tensor: v <- v + rate x (source - v), in the forms that occur.
 
 Every form binds "variable", "source" and "rate", all tensors, but for the two that say otherwise.
+What is divided has a "divisor", a constant, instead of a rate.
 """
 
 from graph_rewrite.constants import number
@@ -36,6 +37,15 @@ def _origin(nodes, tensor):
     return ends(nodes, tensor, CARRY | READ | CAST)
 
 
+def _is_number(nodes, bound):
+    return bool(number(nodes, bound["divisor"]))
+
+
+def _some_of(way):
+    divided = op(DIVIDE, way, "divisor")
+    return either(times(way, "rate"), given(divided, _is_number, "a quotient by a constant"))
+
+
 def _forms(old, again, change):
     """The forms of a moving average.
 
@@ -43,7 +53,7 @@ def _forms(old, again, change):
       old, again: patterns for the variable's value, of which a form may read two.
       change: pattern for the value that the op takes -> pattern for its input.
     """
-    apart, towards = op("Sub", old, "source"), op("Sub", "source", old)
+    apart, towards = _some_of(op("Sub", old, "source")), _some_of(op("Sub", "source", old))
     weights = given(
         plus(times(old, "kept"), times("source", "rate")),
         _adds_to_one,
@@ -51,13 +61,13 @@ def _forms(old, again, change):
     )
     return [
         # v -= (v - s) x rate: assign_moving_average, tf.layers, contrib, ExponentialMovingAverage.
-        op(SUBTRACT, variable(), change(times(apart, "rate"))),
+        op(SUBTRACT, variable(), change(apart)),
         # v += (s - v) x rate
-        op(ADD, variable(), change(times(towards, "rate"))),
+        op(ADD, variable(), change(towards)),
         # v = v - (v - s) x rate
-        op(ASSIGN, variable(), change(op("Sub", again, times(apart, "rate")))),
+        op(ASSIGN, variable(), change(op("Sub", again, apart))),
         # v = v + (s - v) x rate
-        op(ASSIGN, variable(), change(plus(again, times(towards, "rate")))),
+        op(ASSIGN, variable(), change(plus(again, towards))),
         # v = v x kept + s x rate, kept + rate = 1: by hand, and Keras 3.
         op(ASSIGN, variable(), change(weights)),
     ]

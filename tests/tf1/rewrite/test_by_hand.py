@@ -16,6 +16,7 @@ FORMS = {
     "v += (s - v) r": lambda v, s: tf.assign_add(v, (s - v) * RATE),
     "v = v - (v - s) r": lambda v, s: tf.assign(v, v - (v - s) * RATE),
     "v = v + r (s - v)": lambda v, s: tf.assign(v, v + RATE * (s - v)),
+    "v = v + (s - v) / c": lambda v, s: tf.assign(v, v + (s - v) / 10),
     "v = v m + s (1 - m)": lambda v, s: tf.assign(v, v * (1 - RATE) + s * RATE),
     "v = (1 - m) s + m v": lambda v, s: tf.assign(v, RATE * s + (1 - RATE) * v),
 }
@@ -265,6 +266,41 @@ def test_every_form_of_a_normalisation_is_one(normalisation, moments):
     assert bn.left_alone == bn.finding == ""
 
 
+@pytest.mark.parametrize(
+    "cut", [tf.nn.relu, lambda v: tf.maximum(v, 0), lambda v: tf.maximum(0.0, v)]
+)
+def test_the_noise_below_zero_of_a_difference_of_squares_may_be_cut_off(cut):
+    with zoo.graph() as graph:
+        x = zoo.rows()
+        mean, square = tf.reduce_mean(x, 0), tf.reduce_mean(x * x, 0)
+        variance = cut(square - tf.square(mean))
+        for v, s in zip(zoo.moving(), (mean, variance)):
+            tf.assign_sub(v, (v - s) * RATE)
+        zoo.normalise(x, mean, variance)
+    (bn,) = find_batch_norms(graph)
+    assert bn.variance == variance.op.name
+    assert len(bn.updates) == 2 and bn.left_alone == ""
+
+
+@pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
+@pytest.mark.parametrize("late", [False, True])
+def test_who_normalises_by_what_the_batch_has_just_moved_is_left_alone(late, resource):
+    """As code that scales observations does; it may also read first."""
+    with zoo.graph(resource=resource) as graph:
+        x, moving = zoo.rows(), zoo.moving()
+        read = [] if late else [v.read_value() for v in moving]
+        with tf.control_dependencies(read):
+            pairs = zip(moving, tf.nn.moments(x, [0]))
+            updates = [tf.assign(v, v * (1 - RATE) + s * RATE) for v, s in pairs]
+        with tf.control_dependencies(updates):
+            read = read or [v.read_value() for v in moving]
+            zoo.normalise(x, *read)
+    (bn,) = find_batch_norms(graph)
+    assert len(bn.updates) == 2
+    reason = "it normalises with its moving statistics after the batch has moved them"
+    assert bn.left_alone == (reason if late else "")
+
+
 def test_a_residual_connection_is_no_beta():
     with zoo.graph() as graph:
         x = zoo.rows()
@@ -273,7 +309,8 @@ def test_a_residual_connection_is_no_beta():
     (bn,) = find_batch_norms(graph)
     assert (bn.gamma, bn.beta) == (None, None)
     assert bn.finding == (
-        "it keeps no moving statistics: it has nothing to normalise with at inference"
+        "no moving average of its mean and variance is found: it may have nothing to normalise "
+        "with at inference"
     )
 
 

@@ -104,6 +104,24 @@ def test_update_ops_run_with_every_batch_and_averages_with_every_step():
     assert_close(after, expected)
 
 
+def test_what_is_fetched_for_the_updates_behind_the_training_still_trains():
+    """The updates are the chief's from now on; what they waited for is not lost with them."""
+
+    def build(model, wrap):
+        applied = wrap(OPTIMIZERS["Adagrad"]()).minimize(model.loss(), global_step=model.step)
+        x = tf.stack([model.targets, 2 * model.targets], 1)
+        statistics = tf.nn.moments(x, [0])
+        tf.nn.batch_normalization(x, *statistics, None, None, 1e-3)
+        with tf.control_dependencies([applied]):
+            moving = [tf.get_variable(n, [2], trainable=False) for n in ("mean", "variance")]
+            moved = [tf.assign(v, v * 0.9 + s * 0.1) for v, s in zip(moving, statistics)]
+            return tf.group(*moved, name="moved")
+
+    exported = rewrite(export(build), paced=True, batch_norm="aggregate-once")
+    before, after, _ = train(exported)
+    assert_close(after, on_unions(build, before))
+
+
 def test_a_counter_before_the_gradients_counts_every_batch_once():
     def build(model, wrap):
         seen = tf.get_variable("seen", initializer=0.0, trainable=False)

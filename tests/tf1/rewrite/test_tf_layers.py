@@ -213,8 +213,8 @@ def test_an_inference_copy_of_a_layer_that_trains_is_nothing_to_complain_of():
 @pytest.mark.parametrize(
     "training, options, reason",
     [
-        (True, {"renorm": True}, "batch renormalisation keeps a standard deviation"),
-        ("training", {"renorm": True}, "batch renormalisation keeps a standard deviation"),
+        (True, {"renorm": True}, "it keeps a standard deviation"),
+        ("training", {"renorm": True}, "it keeps a standard deviation"),
         (True, {"virtual_batch_size": 4}, "its statistics are those of groups of rows"),
         ("training", {"virtual_batch_size": 4}, "its statistics are those of groups of rows"),
     ],
