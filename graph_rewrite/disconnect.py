@@ -13,7 +13,10 @@ from graph_rewrite.nodes import CONTROL, join, split
 from graph_rewrite.opened import home
 from semisync.compat import tf
 
-_TRAINS = re.compile("(Resource)?(Sparse)?Apply[A-Z]|(Resource)?Scatter|.*AccumulatorApplyGradient")
+# What applies a gradient, or pushes it to where a SyncReplicasOptimizer collects them.
+_TRAINS = re.compile(
+    "(Resource)?(Sparse)?Apply[A-Z]|(Resource)?Scatter(Add|Sub)$|.*AccumulatorApplyGradient$"
+)
 
 
 def disconnect(graph, names):

@@ -33,7 +33,7 @@ def finding(layer, names, updates, updated, in_collection, depended, trains):
         )
     if mean is None or variance is None:
         one = "variance" if mean is None else "mean"
-        return "only the {}'s moving average is updated".format(one)
+        return "only the {}'s moving average is found".format(one)
     if trains and not depended:
         where = "they stand in UPDATE_OPS" if in_collection else "they are not in UPDATE_OPS"
         return "nothing runs the updates of {}: {}, and no op depends on them".format(moving, where)

@@ -99,11 +99,16 @@ def share(found, carry):
 def _share_one(op, variable, how, carry):
     value = _all_rows(op, variable) if op.type in ADD_ROWS else op.inputs[1]
     sign = ADD.get(op.type) or ADD_ROWS.get(op.type)
-    if not value.shape.is_fully_defined():
+    known = value.shape.is_fully_defined() or variable.shape.is_fully_defined()
+    if not known or not value.shape.is_compatible_with(variable.shape):
         raise UsageError(
-            "the update {!r} of {!r} has no static shape, and cannot share the fate of its "
-            "batch".format(op.name, variable.op.name)
+            "the update {!r} of {!r} has the shape {} and the variable {}: one must be known, and "
+            "the other the same, to share the fate of a batch".format(
+                op.name, variable.op.name, value.shape, variable.shape
+            )
         )
+    if not value.shape.is_fully_defined():
+        value = tf.ensure_shape(value, variable.shape)
 
     def update(weights, stacked):
         with tf.device(variable.device):

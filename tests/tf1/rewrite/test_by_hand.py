@@ -366,7 +366,7 @@ def test_an_update_of_one_half_is_found(half):
         zoo.normalise(x, *statistics)
     (bn,) = find_batch_norms(graph)
     one = ("mean", "variance")[half]
-    assert bn.finding == "only the {}'s moving average is updated".format(one)
+    assert bn.finding == "only the {}'s moving average is found".format(one)
 
 
 def test_what_lies_in_a_loop_is_left_alone():

@@ -111,7 +111,7 @@ def test_contrib_unfused(training, in_place, layout, axis):
     "options, reason",
     [
         ({"zero_debias_moving_mean": True}, "it is corrected for its start at zero"),
-        ({"renorm": True}, "it keeps a standard deviation"),
+        ({"renorm": True}, "it keeps a standard deviation, as batch renormalisation does"),
         ("batch_weights", "its rows are weighted"),
     ],
 )

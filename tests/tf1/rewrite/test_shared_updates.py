@@ -112,6 +112,27 @@ def test_a_stale_batch_updates_nothing(kind, how):
     np.testing.assert_allclose(job.train(1, 50, stale=[1]), before)
 
 
+@pytest.mark.parametrize("resource", [False, True])
+@pytest.mark.parametrize("kind", ["assign", "assign_add"])
+def test_the_variable_knows_the_shape_that_an_update_does_not(kind, resource):
+    def build(x):
+        variable = tf.get_variable("moved", initializer=[0.0, 0.0], trainable=False)
+        return getattr(tf, kind)(variable, tf.placeholder_with_default(tf.stack([x, 2 * x]), None))
+
+    job = Job(build, resource=resource, shared_updates=[("moved", "sum")])
+    np.testing.assert_allclose(job.train(1, 2, 3), [6, 12])
+
+
+def test_an_update_of_another_shape_is_one_sentence():
+    def build(x):
+        variable = tf.get_variable("moved", initializer=[0.0, 0.0], trainable=False)
+        return tf.assign(variable, tf.stack([x, x, x]), validate_shape=False)
+
+    says = "has the shape (3,) and the variable (2,)"
+    with pytest.raises(UsageError, match=re.escape(says)):
+        Job(build, shared_updates=[("moved", "last")])
+
+
 def test_the_shadows_of_a_moving_average_share_the_fate_too():
     def build(x):
         average = tf.train.ExponentialMovingAverage(0.5)
