@@ -34,6 +34,7 @@ from semisync.errors import BadInput
 RUN_BYTES = 32 << 20
 _RUN_ROWS = 1 << 19  # at most: sorting takes some times their 8 bytes each
 STEP = 256
+_THREADS = 4  # at most: more would wait for the one that reads
 
 Places = Callable[[numpy.ndarray], numpy.ndarray]  # ids [n] int64 -> places in the target [n]
 _Piece = Tuple[int, int, Rows]  # number of its first row, number of its partition, rows
@@ -126,7 +127,10 @@ class Reader:
 
 
 def write_runs(table: HashTable, places: Places, directory: str, stem: str, workers: int) -> Runs:
-    """Reads all of `table` once and writes its runs; BadInput where it is damaged."""
+    """Reads all of `table` once and writes its runs; BadInput where it is damaged.
+
+    workers: threads that sort and write, _THREADS at most.
+    """
     columns = _columns(table)
     row_bytes = sum(_row_bytes(*one) for one in columns.values())
     with contextlib.ExitStack() as stack:
@@ -137,7 +141,8 @@ def write_runs(table: HashTable, places: Places, directory: str, stem: str, work
             for name in columns
         }
         pieces = _pieces(table, min(max(RUN_BYTES // row_bytes, 1), _RUN_ROWS))
-        written = in_threads(partial(_write_run, files, places), pieces, workers, workers + 1)
+        threads = min(workers, _THREADS)
+        written = in_threads(partial(_write_run, files, places), pieces, threads, threads + 1)
         runs = sorted(chain.from_iterable(written), key=lambda run: run.first)
     describe(directory, stem, columns)
     return Runs(directory, stem, places, runs, tuple(columns))
