@@ -26,7 +26,7 @@ from migrate.parts import Record, Run
 from migrate.regions import Part, Region
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.files import version_of
-from migrate.targets.staging import write_whole
+from migrate.targets import staging
 from migrate.transforms import Loss
 from semisync.errors import UsageError
 
@@ -63,17 +63,7 @@ def source_files(checkpoint: Checkpoint, others: Sequence[str] = ()) -> List[Lis
 
 def begin(directory: str, job: Job) -> None:
     """Writes the job; where one is there already, UsageError unless it is the same."""
-    path = os.path.join(directory, _JOB)
-    text = job.to_json()
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            if file.read() != text:
-                raise UsageError(
-                    f"{directory} was begun with another plan, target or checkpoint; go on with "
-                    "those, or delete it and convert without --resume"
-                )
-        return
-    write_whole(path, text)
+    staging.begin(os.path.join(directory, _JOB), job.to_json(), directory)
 
 
 def read(directory: str) -> Job:

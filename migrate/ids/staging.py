@@ -29,8 +29,8 @@ from migrate.ids.runs import Places, write_runs
 from migrate.ids.sorting import one_thread_a_sort
 from migrate.plans import HashedTable
 from migrate.sources.hashed import HashTable
-from migrate.targets.staging import write_whole
-from semisync.errors import BadInput, UsageError
+from migrate.targets.staging import begin, write_whole
+from semisync.errors import BadInput
 
 FOLDER = "ids"
 _PLAN = "plan.json"
@@ -64,7 +64,12 @@ def stage(
     """
     folder = os.path.join(directory, FOLDER)
     os.makedirs(folder, exist_ok=True)
-    _begin(folder, tables, files)
+    described = {
+        "layout": _LAYOUT,
+        "tables": [dataclasses.asdict(table) for table in tables],
+        "files": files,
+    }
+    begin(os.path.join(folder, _PLAN), json.dumps(described, ensure_ascii=False), directory)
     return [
         _stage(folder, str(number), table, sources[table.table], workers)
         for number, table in enumerate(tables)
@@ -92,25 +97,6 @@ def target_rows(table: HashedTable) -> Optional[int]:
         return table.rows
     size = -(-int(table.stored * _MORE) // table.buckets)
     return max(size, 1) * table.buckets
-
-
-def _begin(folder: str, tables: List[HashedTable], files: List[List[object]]) -> None:
-    path = os.path.join(folder, _PLAN)
-    described = {
-        "layout": _LAYOUT,
-        "tables": [dataclasses.asdict(table) for table in tables],
-        "files": files,
-    }
-    text = json.dumps(described, ensure_ascii=False)
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            if file.read() != text:
-                raise UsageError(
-                    f"{os.path.dirname(folder)} was begun with another plan or source; go on with "
-                    "those, or delete it and convert without --resume"
-                )
-        return
-    write_whole(path, text)
 
 
 def _stage(

@@ -113,6 +113,22 @@ def write_whole(path: str, text: str) -> None:
     os.replace(path + ".new", path)
 
 
+def begin(path: str, description: str, work: str) -> None:
+    """Writes down what is done in `work`, or sees that it is what was begun there.
+
+    Raises UsageError where `path` has another description.
+    """
+    if not os.path.exists(path):
+        write_whole(path, description)
+        return
+    with open(path, encoding="utf-8") as file:
+        if file.read() != description:
+            raise UsageError(
+                f"{work} was begun with another plan, target or source; go on with those, or "
+                "delete it and convert without --resume"
+            )
+
+
 def refuse_existing(out: str) -> None:
     """UsageError where `out` is anything but absent or an empty directory."""
     if is_remote(out):
