@@ -116,8 +116,7 @@ class _Split:
     def above(self, node):
         """The names of what a node of the chief's needs, as it will be."""
         controls = self._nodes.control_inputs(node)
-        makers = [split(tensor)[0] for tensor in self._nodes.inputs(node)]
-        return makers + self.edges.get(node.name, controls)
+        return self._nodes.makers(node) + self.edges.get(node.name, controls)
 
     def _needs(self, starts, moved):
         """The names of all that `starts` need without a batch; fills `edges` and `moved`."""

@@ -7,12 +7,12 @@ wanted, the variable's value read after it.
 
 from typing import Dict
 
+from graph_rewrite.excerpt import SHAPES
 from graph_rewrite.nodes import join, split
 from semisync.compat import op_def, tf
 from semisync.errors import BadInput
 
 APPLIED = "semisync/applied/"
-_SHAPES = "_output_shapes"
 # What TensorFlow 2.x sets and 1.15 does not know: a name for error messages, and a check that the
 # shape that is assigned is the variable's.
 _NEW = (("VarHandleOp", "debug_name"), ("AssignVariableOp", "validate_shape"))
@@ -68,7 +68,8 @@ class Editor:
         self._stand_ins[name] = stand_in
 
     def finish(self, graph):
-        """Renames what stand-ins replace, and appends what `graph` has beyond the MetaGraph.
+        """Puts the stand-ins in their places; appends what they replace, by its new name, and what
+        `graph` has beyond the MetaGraph.
 
         Returns: how many ops were appended.
         """
@@ -84,17 +85,15 @@ class Editor:
                 name, output = split(tensor)
                 if name in renamed:
                     node.input[number] = join(APPLIED + name, output)
-        whole = []
-        for node in self._nodes:
-            if node.name in self._stand_ins:
-                whole.append(self._stand_ins[node.name])
-            if node.name in renamed:
-                node.name = APPLIED + node.name
-            if node.name not in self._stand_ins:
-                whole.append(node)
-        ordered = tf.GraphDef(node=whole + new)
-        del self._meta.graph_def.node[:]
-        self._meta.graph_def.node.MergeFrom(ordered.node)
+        applied = []
+        for name, stand_in in self._stand_ins.items():
+            node = self._nodes[name]
+            if name in renamed:
+                applied.append(tf.NodeDef())
+                applied[-1].CopyFrom(node)
+                applied[-1].name = APPLIED + name
+            node.CopyFrom(stand_in)
+        self._meta.graph_def.node.extend(applied + new)
         self._meta.graph_def.library.function.extend(bodies)
         self._list_ops({node.op for node in new})
         return len(new)
@@ -129,10 +128,10 @@ def forget_shapes(meta):
     noted = [
         node
         for node in meta.graph_def.node
-        if node.op.startswith("FusedBatchNormGrad") and _SHAPES in node.attr
+        if node.op.startswith("FusedBatchNormGrad") and SHAPES in node.attr
     ]
     for node in noted:
-        del node.attr[_SHAPES]
+        del node.attr[SHAPES]
     return len(noted)
 
 

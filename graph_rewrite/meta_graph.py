@@ -1,9 +1,10 @@
 """A MetaGraph of an asynchronous or synchronous job becomes one that trains semi-synchronously.
 
-1. The graph is imported, and the places are found where gradients go into its training ops.
+1. The places are found where gradients go into the graph's training ops.
 2. Downstream of these, what depends on no batch is split off for the chief (`chief_part`).
 3. `semisync.GlobalBatchOptimizer` builds its ops around them (`existing`), as in a job that wraps
    its optimizer: the workers send the gradients, the chief puts the aggregated ones in their place.
+   It does so in a tf.Graph that holds no more than it asks for (`excerpt`).
 4. The MetaGraph is edited (`editing`): new inputs in those places, stand-ins for what people fetch,
    the new ops at the end, and what the hook has to know in a collection (`semisync.restore`).
 
@@ -12,11 +13,12 @@ Variables, slots, hyperparameters and the saver are those that were there.
 
 from google.protobuf.message import DecodeError
 
-from graph_rewrite import devices, editing
+from graph_rewrite import devices, editing, moving_statistics
 from graph_rewrite import shared_updates as shared
 from graph_rewrite.batch_norms import find_batch_norms
 from graph_rewrite.collector import uncollected
 from graph_rewrite.disconnect import detach
+from graph_rewrite.excerpt import wait_for
 from graph_rewrite.existing import ExistingOptimizer, ExistingStep, TrainedVariable
 from graph_rewrite.nodes import split
 from graph_rewrite.report import report_on
@@ -94,9 +96,10 @@ def semi_synchronize(
     replaced.update(each.op for each in shares)
     if replaced:
         detach(meta, replaced)
-    forgotten = editing.forget_shapes(meta)
     mode_of = arguments.variable_policy(policy)
-    found = TrainingGraph(meta, train_op, keep_devices, mode_of)
+    wanted = [moving_statistics.wanted(batch_norms), shared.wanted(shares)]
+    found = TrainingGraph(meta, wanted, train_op, keep_devices, mode_of)
+    forgotten = editing.forget_shapes(meta)
     options.update(batches_per_step=batches_per_step, staleness=staleness, batch_norm=batch_norm)
     with found.graph.as_default():
         built = _Built(found, batch_norms, shares, options)
@@ -123,22 +126,18 @@ class _Built:
 
     def __init__(self, found, batch_norms, shares, options):
         graph = found.graph
-        step = ExistingStep([graph.get_operation_by_name(name) for name in found.part.last])
-        before = set(_summaries(graph))
+        step = ExistingStep(wait_for(graph, found.nodes, found.part.last))
         self.optimizer = ExistingOptimizer(step, batch_norms, shares, **options)
         variables = [TrainedVariable(graph, update) for update in found.updates]
         with tf.device(found.worker.device):
             pairs = [(variable.gradient(), variable) for variable in variables]
             self.sent = self.optimizer.apply_gradients(pairs, found.global_step)
-            waited_for = [graph.get_operation_by_name(name) for name in found.waited_for]
+            waited_for = wait_for(graph, found.nodes, found.waited_for)
             with tf.control_dependencies([self.sent] + waited_for):
                 tf.no_op(name=TRAINED)
         self.put = step.put
-        self.summaries = [name for name in _summaries(graph) if name not in before]
-
-
-def _summaries(graph):
-    return [tensor.name for tensor in graph.get_collection(tf.GraphKeys.SUMMARIES)]
+        # An excerpt has those of the library alone.
+        self.summaries = [each.name for each in graph.get_collection(tf.GraphKeys.SUMMARIES)]
 
 
 def _edit(meta, found, built, report):

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from graph_rewrite.excerpt import Wanted
 from graph_rewrite.partitions import parts
 from semisync.compat import tf
 from semisync.flat import flat, shaped
@@ -34,6 +35,19 @@ _Part = collections.namedtuple("_Part", "batch_norm start whole mean variance")
 
 # graph -> names of the BatchNorms whose statistics one of its optimizers carries
 _carried: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
+
+
+def wanted(batch_norms):
+    """What `share` asks a graph for, a `Wanted`."""
+    found = [each for each in batch_norms if each.updates and not each.left_alone]
+    tensors = [
+        name
+        for each in found
+        for name in (each.input, each.mean, each.variance, each.updates[0].rate, each.training)
+        if isinstance(name, str)  # a rate may be a float, training a bool
+    ]
+    moving = [name for each in found for name in (each.moving_mean, each.moving_variance)]
+    return Wanted(tensors, [], moving)
 
 
 def share(batch_norms, carry, once=False):

@@ -81,6 +81,10 @@ class Nodes:
         """The names of the tensors that a NodeDef takes, without control edges."""
         return [name for name in node.input if not name.startswith("^")]
 
+    def makers(self, node):
+        """The names of the nodes that make what a NodeDef takes, a list."""
+        return [split(tensor)[0] for tensor in self.inputs(node)]
+
     def control_inputs(self, node):
         """The names of the nodes that a NodeDef waits for."""
         return [name[1:] for name in node.input if name.startswith("^")]
@@ -98,6 +102,11 @@ class Nodes:
     def users(self, name):
         """The names of the nodes that take what a node makes, or wait for it, a set."""
         return {use.node.name for use in self.uses(name)}.union(self.waiting(name))
+
+    def missing(self):
+        """The names of the nodes that others take or wait for, and that are not there, sorted."""
+        self._index()
+        return sorted((self._uses.keys() | self._waiting.keys()) - self.by_name.keys())
 
     def _index(self):
         if self._uses is not None:

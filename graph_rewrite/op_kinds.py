@@ -11,7 +11,8 @@ A call of a function is what any op of the function's body is.
 import re
 
 from graph_rewrite.nodes import CONTROL, split
-from semisync.compat import op_def
+from semisync.compat import op_def, tf
+from semisync.errors import BadInput
 
 VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
@@ -41,11 +42,44 @@ class OpKinds:
         self._writing = {}  # op -> whether it writes by itself
 
     def definition(self, node):
-        """The OpDef of a NodeDef."""
-        function = self._functions.get(node.op)
+        """The OpDef of a NodeDef.
+
+        Raises:
+          BadInput: TensorFlow has none.
+        """
         if node.op not in self._known:
-            self._known[node.op] = function.signature if function else op_def(node.op)
+            function = self._functions.get(node.op)
+            found = function.signature if function else op_def(node.op)
+            if found is None:
+                raise BadInput(
+                    "TensorFlow {} does not know {}, the type of the op {}: rewrite with the job's "
+                    "TensorFlow, by graph_rewrite.semi_synchronize where its libraries are "
+                    "loaded".format(tf.__version__, node.op, node.name)
+                )
+            self._known[node.op] = found
         return self._known[node.op]
+
+    def output_types(self, node):
+        """The types of the tensors that a node gives, a list of DataType."""
+        types = []
+        for arg in self.definition(node).output_arg:
+            if arg.type_list_attr:
+                types += self._attr(node, arg.type_list_attr).list.type
+            else:
+                kind = arg.type or self._attr(node, arg.type_attr).type
+                count = self._attr(node, arg.number_attr).i if arg.number_attr else 1
+                types += [kind] * count
+        return types
+
+    def gives_reference(self, node):
+        """True when a node gives a variable itself, not its value."""
+        return any(arg.is_ref for arg in self.definition(node).output_arg)
+
+    def _attr(self, node, name):
+        """The AttrValue of a NodeDef, or its default."""
+        if name in node.attr:
+            return node.attr[name]
+        return next(a.default_value for a in self.definition(node).attr if a.name == name)
 
     def position(self, node, *names):
         """The number of the input that the definition calls one of `names`, or None."""

@@ -14,9 +14,10 @@ the whole variable, zeros elsewhere.
 
 from collections import namedtuple
 
+from graph_rewrite.excerpt import Wanted, variables
 from graph_rewrite.nodes import Nodes, split
 from graph_rewrite.updates import is_no_update
-from semisync.compat import VariableDef, tf
+from semisync.compat import tf
 from semisync.errors import UsageError
 
 HOW = ("sum", "mean", "last")
@@ -71,10 +72,12 @@ def _variables(graph, key):
     """The names of the variables in a collection, a set."""
     if hasattr(graph, "get_collection"):
         return {variable.op.name for variable in graph.get_collection(key)}
-    if key not in graph.collection_def:  # asking for it would add it
-        return set()
-    protos = graph.collection_def[key].bytes_list.value
-    return {split(VariableDef.FromString(each).variable_name)[0] for each in protos}
+    return set(variables(graph, key))
+
+
+def wanted(found):
+    """What `share` asks a graph for, a `Wanted`."""
+    return Wanted([], [each.op for each in found], [each.variable for each in found])
 
 
 def share(found, carry):

@@ -3,10 +3,12 @@
 A graph that cannot be rewritten is refused here, in one sentence that says why.
 """
 
+import collections
 from typing import Any, List
 
 from graph_rewrite import devices, editing
 from graph_rewrite.chief_part import split_off
+from graph_rewrite.excerpt import Wanted, excerpt, variables
 from graph_rewrite.existing import TrainedVariable
 from graph_rewrite.nodes import Nodes, split
 from graph_rewrite.op_kinds import OpKinds
@@ -16,27 +18,6 @@ from semisync.compat import tf
 from semisync.errors import BadInput
 
 _STEP = "global_step:0"
-# Where a MetaGraph has no saver, import_meta_graph would build one in the graph.
-_NO_SAVER = tf.train.SaverDef(
-    filename_tensor_name="none", save_tensor_name="none", restore_op_name="none"
-)
-
-
-def _imported(meta):
-    """A new tf.Graph of a MetaGraphDef, with its own nodes alone."""
-    # A copy: the import writes this TensorFlow's own attributes into what it is given.
-    copy = tf.MetaGraphDef(saver_def=_NO_SAVER)
-    copy.MergeFrom(meta)
-    with tf.Graph().as_default() as graph:
-        try:
-            tf.train.import_meta_graph(copy)
-        except (ValueError, KeyError, TypeError, tf.errors.OpError) as error:
-            raise BadInput(
-                "TensorFlow {} cannot import the MetaGraph: {}".format(
-                    tf.__version__, str(error).strip().splitlines()[0]
-                )
-            ) from error
-    return graph
 
 
 def _global_step(graph):
@@ -55,12 +36,13 @@ class TrainingGraph:
 
     Args:
       meta: the MetaGraphDef; not changed, but its NodeDefs are those of `nodes`.
+      wanted: what `graph` is to hold besides what is trained, a list of `Wanted`.
       train_op, keep_devices: see `semi_synchronize`.
       mode_of: function (gradient, variable) -> "semi-sync" or "async".
 
     Attributes:
-      graph: the tf.Graph that was imported.
-      nodes, kinds: its `Nodes` and `OpKinds`.
+      graph: a tf.Graph, the `excerpt` of what the library builds on.
+      nodes, kinds: `Nodes` and `OpKinds` of the MetaGraphDef.
       worker: the `devices.Worker` that exported it.
       sync: its `SyncReplicas`.
       updates: list of `Update`, with the gradients of the batch.
@@ -76,13 +58,10 @@ class TrainingGraph:
       BadInput: the graph does not train, or not in a way that can be made semi-synchronous.
     """
 
-    def __init__(self, meta, train_op, keep_devices, mode_of):
-        self.graph = _imported(meta)
+    def __init__(self, meta, wanted, train_op, keep_devices, mode_of):
         self.nodes = nodes = Nodes.of(meta)
-        trainable = [
-            variable.op.name
-            for variable in self.graph.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES)
-        ]
+        trainable = list(variables(meta, tf.GraphKeys.TRAINABLE_VARIABLES))
+        self._refuse_broken(meta.graph_def, trainable)
         servers = [nodes[name].device for name in trainable]
         self.worker = devices.find_worker(meta.graph_def, servers, keep_devices)
         self.kinds = OpKinds(nodes, meta.graph_def.library)
@@ -99,6 +78,7 @@ class TrainingGraph:
         trained = {update.variable.name for update in updates}
         self.untrained = [name for name in trainable if name not in trained]
         own = [self.sync.own(update) for update in updates]
+        self.graph = excerpt(meta, nodes, self.kinds, wanted + [_trained(own)])
         modes = [self._mode(update, mode_of) for update in own]
         self.updates = [update for update, mode in zip(own, modes) if mode == "semi-sync"]
         self.at_once = [u.variable.name for u, mode in zip(own, modes) if mode == "async"]
@@ -110,6 +90,17 @@ class TrainingGraph:
         self._refuse_gradients_after_training()
         self._refuse_several_ways()
         self.global_step = self._counted()
+
+    def _refuse_broken(self, graph_def, trainable):
+        """Raises BadInput where an op or a variable is missing, or two ops have one name."""
+        for name in self.nodes.missing():
+            raise BadInput("the graph has no op {!r}, which others need".format(name))
+        for name in trainable:
+            if name not in self.nodes:
+                raise BadInput("the graph has no variable {!r}, which it collects".format(name))
+        if len(self.nodes) != len(graph_def.node):
+            names = collections.Counter(node.name for node in graph_def.node)
+            raise BadInput("the graph has two ops {!r}".format(names.most_common(1)[0][0]))
 
     def _of(self, train_op, updates):
         if train_op not in self.nodes:
@@ -159,7 +150,7 @@ class TrainingGraph:
             )
 
     def _chiefs_above(self, node):
-        makers = [split(tensor)[0] for tensor in self.nodes.inputs(node)]
+        makers = self.nodes.makers(node)
         makers += self.part.edges.get(node.name, self.nodes.control_inputs(node))
         return [maker for maker in makers if maker in self.part.ops]
 
@@ -193,3 +184,9 @@ class TrainingGraph:
     def writes(self, name):
         """True for an op that writes a variable."""
         return self.kinds.writes(self.nodes[name])
+
+
+def _trained(updates):
+    """What of a list of `Update` is `Wanted`."""
+    gradients = [name for update in updates for name in (update.values, update.indices) if name]
+    return Wanted(gradients + [update.variable.name for update in updates], [], [])

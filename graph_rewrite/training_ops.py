@@ -114,7 +114,7 @@ class TrainingOps:
 
     def _fed_makers(self, node, summed):
         """The names of those that make of a batch what a node takes, but for the ids."""
-        makers = [maker for maker in self._makers(node) if maker in self._fed]
+        makers = [maker for maker in self._nodes.makers(node) if maker in self._fed]
         return [maker for maker in makers if maker != summed.unique]
 
     def _summed(self, tensor):
@@ -201,7 +201,7 @@ class TrainingOps:
     def _refuse_slots(self, node, gradient):
         """What depends on a variable like the trained one is no gradient, but a rule's result."""
         variable = self._kinds.variable(node)
-        data = self._nodes.reachable([split(gradient)[0]], self._makers)
+        data = self._nodes.reachable([split(gradient)[0]], self._nodes.makers)
         for name in sorted(data):
             slot = self._nodes[name]
             like = slot.op in VARIABLES and slot.attr["shape"] == variable.attr["shape"]
@@ -211,9 +211,6 @@ class TrainingOps:
                         node.name, variable.name, name
                     )
                 )
-
-    def _makers(self, node):
-        return [split(tensor)[0] for tensor in self._nodes.inputs(node)]
 
     def _refuse_conditional(self):
         """Raises BadInput where a batch does not always reach a training op."""
@@ -235,10 +232,10 @@ class TrainingOps:
             node = self._nodes[name]
             if name in self._claimed or variable not in self._trainable:
                 continue
-            if not _REPLACING.match(node.op) or not self._fed.intersection(self._makers(node)):
+            makers = self._nodes.makers(node)
+            if not _REPLACING.match(node.op) or not self._fed.intersection(makers):
                 continue
-            value = [split(tensor)[0] for tensor in self._nodes.inputs(node)[1:]]
-            if variable in self._nodes.reachable(value, self._makers):
+            if variable in self._nodes.reachable(makers[1:], self._nodes.makers):
                 raise BadInput(
                     "the op {} of type {} makes the trainable variable {} of itself and a batch, "
                     "by a rule that is not known".format(name, node.op, variable)

@@ -6,7 +6,7 @@ import pytest
 
 import graph_rewrite
 from semisync import cli
-from semisync.compat import tf
+from semisync.compat import VariableDef, tf
 from semisync.errors import BadInput, UsageError
 from tests.tf1.one_process import M
 from tests.tf1.rewrite.exported import export, rewrite
@@ -130,6 +130,28 @@ def test_gradients_that_come_after_training():
 def test_a_graph_that_is_rewritten_already():
     with pytest.raises(BadInput, match="rewritten already"):
         rewrite(rewrite(export(sgd)))
+
+
+def test_a_graph_in_which_an_op_is_missing():
+    meta = export(sgd).meta
+    meta.graph_def.node.add(name="lost", op="Identity", input=["nowhere:1"])
+    with pytest.raises(BadInput, match="the graph has no op 'nowhere', which others need"):
+        graph_rewrite.semi_synchronize(meta, M)
+
+
+def test_a_graph_with_two_ops_of_one_name():
+    meta = export(sgd).meta
+    meta.graph_def.node.add(name="kernel", op="NoOp")
+    with pytest.raises(BadInput, match="the graph has two ops 'kernel'"):
+        graph_rewrite.semi_synchronize(meta, M)
+
+
+def test_a_variable_whose_op_is_missing():
+    meta = export(sgd).meta
+    collection = meta.collection_def[tf.GraphKeys.TRAINABLE_VARIABLES].bytes_list.value
+    collection.append(VariableDef(variable_name="nowhere:0").SerializeToString())
+    with pytest.raises(BadInput, match="the graph has no variable 'nowhere'"):
+        graph_rewrite.semi_synchronize(meta, M)
 
 
 def test_options_that_make_no_sense():

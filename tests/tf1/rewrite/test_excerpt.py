@@ -1,0 +1,114 @@
+"""The excerpt of a graph gives what the whole graph gives, and is small."""
+
+import pytest
+
+from graph_rewrite.excerpt import SHAPES, Wanted, excerpt, wait_for
+from graph_rewrite.nodes import Nodes
+from graph_rewrite.op_kinds import OpKinds
+from semisync.compat import tf
+from tests.tf1.rewrite.exported import export
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["ref", "resource"])
+def meta(request):
+    """The MetaGraphDef of a job with Adam: IndexedSlices, a condition, shapes known in part."""
+
+    def build(model, wrap):
+        loss = tf.cond(tf.greater(model.step, 3), lambda: model.loss(), lambda: 2 * model.loss())
+        return tf.train.AdamOptimizer().minimize(loss, global_step=model.step)
+
+    return export(build, request.param, device="/job:worker/task:0").meta
+
+
+def excerpt_of(meta, tensors=(), ops=(), variables=()):
+    nodes = Nodes.of(meta)
+    kinds = OpKinds(nodes, meta.graph_def.library)
+    return excerpt(meta, nodes, kinds, [Wanted(list(tensors), list(ops), list(variables))])
+
+
+def copy_of(meta):
+    copy = tf.MetaGraphDef()
+    copy.CopyFrom(meta)
+    return copy
+
+
+def whole(meta):
+    """The tf.Graph of a MetaGraphDef, imported by TensorFlow."""
+    with tf.Graph().as_default() as graph:
+        tf.train.import_meta_graph(copy_of(meta))
+    return graph
+
+
+def described(graph):
+    """{op: (its device, the type and the shape of each output)}; a value for a reference."""
+    return {
+        op.name: (op.device, [(t.dtype.base_dtype, str(t.shape)) for t in op.outputs])
+        for op in graph.get_operations()
+    }
+
+
+@pytest.mark.parametrize("noted", [True, False], ids=["noted", "not noted"])
+def test_what_is_asked_for_has_its_device_types_and_shapes(meta, noted):
+    meta = copy_of(meta)
+    for node in meta.graph_def.node:
+        if not noted:
+            node.attr.pop(SHAPES, None)
+    expected = described(whole(meta))
+    assert described(excerpt_of(meta, tensors=expected)) == expected
+    assert len({shape for _, outputs in expected.values() for _, shape in outputs}) > 5
+
+
+def test_a_tensor_needs_no_other_op(meta):
+    gradient = next(n.name for n in meta.graph_def.node if n.op.startswith("UnsortedSegmentSum"))
+    step = {"global_step", "global_step/Assign", "global_step/Initializer/zeros"}
+    names = {op.name for op in excerpt_of(meta, [gradient]).get_operations()}
+    assert gradient in names
+    assert len(names - step) <= 3  # the step is read by one op, or by two
+
+
+def test_an_op_that_is_taken_as_it_is_takes_what_it_took(meta):
+    name = next(n.name for n in meta.graph_def.node if n.op.startswith("UnsortedSegmentSum"))
+    found = excerpt_of(meta, ops=[name]).get_operation_by_name(name)
+    expected = whole(meta).get_operation_by_name(name)
+    assert found.type == expected.type
+    assert [each.name for each in found.inputs] == [each.name for each in expected.inputs]
+
+
+def test_variables_are_read_and_assigned(meta):
+    with excerpt_of(meta, variables=["kernel"]).as_default() as graph:
+        found = {variable.op.name: variable for variable in tf.global_variables()}
+        assert set(found) == {"kernel", "global_step"}
+        kernel = found["kernel"]
+        step = tf.train.get_global_step()
+        assigned = [tf.assign(kernel, tf.fill(kernel.shape, 2.0)), tf.assign(step, 7)]
+        for op in graph.get_operations():
+            op._set_device("")
+        with tf.Session() as session:
+            session.run([each.op for each in assigned])
+            assert session.run(kernel).tolist() == [[2.0]] * 12
+            assert session.run(step) == 7
+
+
+@pytest.mark.parametrize("names", [[], ["global_step:0"]], ids=["by name", "by an old collection"])
+def test_a_global_step_is_found_as_tensorflow_finds_it(names):
+    with tf.Graph().as_default():
+        tf.Variable(0, name="global_step", use_resource=False)
+        meta = tf.train.export_meta_graph()
+    meta.collection_def[tf.GraphKeys.GLOBAL_STEP].node_list.value.extend(names)
+    if not names:
+        del meta.collection_def[tf.GraphKeys.GLOBAL_STEP]
+    assert tf.train.get_global_step(excerpt_of(meta)).op.name == "global_step"
+
+
+def test_names_of_what_is_left_out_are_in_use(meta):
+    with excerpt_of(meta).as_default():
+        assert tf.no_op(name="Adam").name == "Adam_1"
+        assert tf.no_op(name="kernel").name == "kernel_1"
+
+
+def test_what_is_waited_for_is_there_once(meta):
+    graph, nodes = excerpt_of(meta), Nodes.of(meta)
+    names = ["Adam", "global_step/Assign"]
+    for _ in range(2):
+        assert [op.name for op in wait_for(graph, nodes, names)] == names
+    assert graph.get_operation_by_name("Adam").device == nodes["Adam"].device
