@@ -5,18 +5,13 @@ collection UPDATE_OPS loses them. They run only where they are fetched by name. 
 function, named as in `graph_rewrite.opened`, the call runs a copy of the function without them.
 """
 
-import re
 from typing import Dict, Set
 
 from graph_rewrite.bodies import run_without
 from graph_rewrite.nodes import CONTROL, join, split
+from graph_rewrite.op_kinds import ACCUMULATES, ADDS_TO_ROWS, TRAINING_OP
 from graph_rewrite.opened import home
 from semisync.compat import tf
-
-# What applies a gradient, or pushes it to where a SyncReplicasOptimizer collects them.
-_TRAINS = re.compile(
-    "(Resource)?(Sparse)?Apply[A-Z]|(Resource)?Scatter(Add|Sub)$|.*AccumulatorApplyGradient$"
-)
 
 
 def disconnect(graph, names):
@@ -108,6 +103,6 @@ def _ends_of_training(meta, dead):
             if name in found:
                 # An op with control edges ends what is before it; data goes on.
                 ends |= {name} if output == CONTROL and name not in dead else found[name]
-        if ends or _TRAINS.match(node.op):
+        if ends or any(kind.match(node.op) for kind in (TRAINING_OP, ADDS_TO_ROWS, ACCUMULATES)):
             found[node.name] = ends or {node.name}
     return {name: found[name] for name in dead & found.keys()}

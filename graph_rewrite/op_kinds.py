@@ -15,6 +15,11 @@ from semisync.compat import op_def, tf
 from semisync.errors import BadInput
 
 VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
+# Ops that take a gradient: the optimizers', those that add to some rows of a variable, and those by
+# which a SyncReplicasOptimizer collects it.
+TRAINING_OP = re.compile("(Resource)?(Sparse)?Apply[A-Z]")
+ADDS_TO_ROWS = re.compile("(Resource)?Scatter(Add|Sub)$")
+ACCUMULATES = re.compile("(Resource|Sparse)?AccumulatorApplyGradient$")
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 # What a variable's reference or handle may pass through on its way to the op that writes it.
 _PASSING = ("Identity", "RefIdentity", "Switch", "RefSwitch", "Enter", "RefEnter")

@@ -13,10 +13,10 @@ import collections
 import re
 
 from graph_rewrite.nodes import split
+from graph_rewrite.op_kinds import ACCUMULATES
 from semisync.errors import BadInput
 
 _TAKE = re.compile("(Resource|Sparse)?AccumulatorTakeGradient$")
-_APPLY = re.compile("(Resource|Sparse)?AccumulatorApplyGradient$")
 _DEQUEUE = re.compile("QueueDequeue(V2)?$")
 _ENQUEUE = re.compile("QueueEnqueue(Many)?(V2)?$")
 
@@ -41,7 +41,9 @@ class SyncReplicas:
         takes = [node for node in nodes if _TAKE.match(node.op)]
         handles = {split(node.input[0])[0] for node in takes}
         applies = [
-            node for node in nodes if _APPLY.match(node.op) and split(node.input[0])[0] in handles
+            node
+            for node in nodes
+            if ACCUMULATES.match(node.op) and split(node.input[0])[0] in handles
         ]
         for node in applies:
             values = node.input[kinds.position(node, "gradient", "gradient_values")]

@@ -17,7 +17,7 @@ import collections
 import re
 
 from graph_rewrite.nodes import split
-from graph_rewrite.op_kinds import VARIABLES
+from graph_rewrite.op_kinds import ADDS_TO_ROWS, TRAINING_OP, VARIABLES
 from semisync.errors import BadInput
 
 # How a variable is trained. `variable`: its NodeDef. `ops`: names of the ops that write it.
@@ -28,9 +28,7 @@ Update = collections.namedtuple("Update", "variable ops values indices places")
 # The input `number` of `node` takes the gradient's "values" or its "indices".
 Place = collections.namedtuple("Place", "node number what")
 
-TRAINING_OP = re.compile("(Resource)?(Sparse)?Apply[A-Z]")
 _STEPS = re.compile("(Resource)?Scatter(Add|Sub)$|Assign(Add|Sub)(VariableOp)?$")
-_SCATTERS = re.compile("(Resource)?Scatter(Add|Sub)$")
 _REPLACING = re.compile("(Resource)?ScatterUpdate$|Assign(VariableOp)?$")
 _UNIQUE = ("Unique", "UniqueV2")
 
@@ -104,7 +102,7 @@ class TrainingOps:
         found, between = [], set()
         for use in self._rows(summed):
             name = use.node.name
-            if self._written.get(name) != variable or not _SCATTERS.match(use.node.op):
+            if self._written.get(name) != variable or not ADDS_TO_ROWS.match(use.node.op):
                 continue
             above = self._nodes.reachable([name], lambda node: self._fed_makers(node, summed))
             if not any(self._kinds.brings_batch(self._nodes[each]) for each in above):

@@ -5,12 +5,12 @@ from typing import List, Tuple
 from graph_rewrite.guards import Guards
 from graph_rewrite.hops import CARRY, JOIN, READ, back
 from graph_rewrite.nodes import split
+from graph_rewrite.op_kinds import TRAINING_OP
 from graph_rewrite.opened import home, open_functions, top
 
 UPDATE_OPS = "update_ops"  # tf.GraphKeys.UPDATE_OPS
 
 _PASSING = CARRY | READ | JOIN
-_TRAINING = ("Apply", "ResourceApply", "SparseApply", "ResourceSparseApply")
 
 
 class View:
@@ -33,7 +33,7 @@ class View:
         self.update_ops = _update_ops(graph)
         self._inside = {node.name for node in self.nodes if home(node.name)}
         self._passing = {node.name for node in self.nodes if node.op in _PASSING} - self._inside
-        self.trains = any(node.op.startswith(_TRAINING) for node in self.nodes)
+        self.trains = any(TRAINING_OP.match(node.op) for node in self.nodes)
         self.whole = self.trains and not hasattr(graph, "as_graph_def")
 
     def users(self, name):

@@ -7,18 +7,14 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Dict, Mapping, Optional, Sequence, Union
 
-import numpy
-
 from migrate.evidence import find_evidence, meta_path
 from migrate.ids.agreement import check_hashed
-from migrate.ids.columns import filler
 from migrate.plans import CASTS, POOLINGS, STRATEGIES, HashedTable, Plan, Table
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.hashed import HashTable
 from migrate.sources.info import TensorInfo, partitions, row_blocks
 from migrate.static import check_static
-from migrate.transforms import widened
 from semisync.errors import BadInput
 
 _CONTRARY = {("sum", False), ("mean", False)}  # without weights neither can stand for the other
@@ -46,7 +42,6 @@ def check_plan(plan: Plan, checkpoint: Checkpoint, hashed: Mapping[str, HashTabl
     for table_ in plan.hash_tables:
         _check_name(table_, names)
         check_hashed(table_, hashed, checkpoint.prefix)
-        _check_fill(table_, hashed[table_.table])
     for dense in plan.dense:
         if dense.name == "":
             raise BadInput(f"the plan gives {dense.variable!r} an empty name")
@@ -104,20 +99,6 @@ def _check_choices(table: Table) -> None:
     if table.weighted and table.pooling == "none":
         raise BadInput(f"{where} has weights, but pooling none; weights are for pooled vectors")
     check_static(table)
-
-
-def _check_fill(table: HashedTable, source: HashTable) -> None:
-    """That the slots can hold what they are filled with."""
-    for slot, stored in table.written_slots.items():
-        dtype = BY_NAME[source.slots[stored].dtype]
-        assert dtype.array is not None  # slots are numbers
-        with numpy.errstate(all="ignore"):  # what does not fit is said below
-            written = widened(filler(table.fill[slot], dtype.array))
-        if not numpy.isfinite(written):
-            raise BadInput(
-                f"hash table {table.table!r}: fill has {table.fill[slot]} for slot {slot!r}; "
-                f"expected a number that {dtype.name} holds"
-            )
 
 
 def _check_against_graph(plan: Plan, checkpoint: Checkpoint) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Mapping
 
+import numpy
+
+from migrate.ids.columns import filler
 from migrate.ids.modes import DUPLICATES, MODES
 from migrate.plans import CASTS, POOLINGS, HashedTable
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.hashed import HashTable
 from migrate.static import check_static
+from migrate.transforms import widened
 from semisync.errors import BadInput
 
 _DYNAMICEMB = ("Adagrad", "Adam")  # optimizers whose state it keeps as TensorFlow does
@@ -53,6 +57,7 @@ def check_hashed(table: HashedTable, sources: Mapping[str, HashTable], where: st
         raise BadInput(f"{name} has weights, but pooling none; weights are for pooled vectors")
     if table.ids == "dynamicemb":
         _check_dynamicemb(table, source, name)
+    _check_fill(table, source, name)
 
 
 def _check_dynamicemb(table: HashedTable, source: HashTable, name: str) -> None:
@@ -68,3 +73,17 @@ def _check_dynamicemb(table: HashedTable, source: HashTable, name: str) -> None:
         )
     if any(source.slots[slot].dtype != "float32" for slot in table.written_slots.values()):
         raise BadInput(f"{name}: dynamicemb's optimizer state is float32; leave the slots out")
+
+
+def _check_fill(table: HashedTable, source: HashTable, name: str) -> None:
+    """That the slots can hold what they are filled with."""
+    for slot, stored in table.written_slots.items():
+        dtype = BY_NAME[source.slots[stored].dtype]
+        assert dtype.array is not None  # slots are numbers
+        with numpy.errstate(all="ignore"):  # what does not fit is said below
+            written = widened(filler(table.fill[slot], dtype.array))
+        if not numpy.isfinite(written):
+            raise BadInput(
+                f"{name}: fill has {table.fill[slot]} for slot {slot!r}; "
+                f"expected a number that {dtype.name} holds"
+            )

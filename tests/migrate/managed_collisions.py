@@ -2,15 +2,13 @@
 
 import numpy as np
 import torch
-import torch.distributed as dist
 from torchrec import KeyedJaggedTensor
-from torchrec.distributed import DistributedModelParallel
 from torchrec.distributed.mc_embeddingbag import ManagedCollisionEmbeddingBagCollectionSharder
-from torchrec.distributed.sharding_plan import construct_module_sharding_plan, row_wise
-from torchrec.distributed.types import ShardingEnv, ShardingPlan
+from torchrec.distributed.sharding_plan import row_wise
 
 import migrate
 from migrate.torchrec import build, read_model
+from tests.migrate.model_parallel import distributed
 from tests.migrate.raw_tables import write_tfra
 
 RAW_IDS = np.array([4, -8, 6, 2**40, 0, -(2**62), 17, 5])
@@ -48,23 +46,8 @@ def managed_collisions(converted, ranks):
     (table,) = config["tables"]
     table["features"], table["pooling"] = ["f"], "sum"
     table["optimizer"]["arguments"]["lr"] = 0.1
-    module = build(config, fused=True)
     sharder = ManagedCollisionEmbeddingBagCollectionSharder()
-    plan = construct_module_sharding_plan(
-        module,
-        {"raw": row_wise()},
-        sharder=sharder,
-        local_size=ranks,
-        world_size=ranks,
-        device_type="cpu",
-    )
-    return DistributedModelParallel(
-        Model(module),
-        env=ShardingEnv.from_process_group(dist.group.WORLD),
-        device=torch.device("cpu"),
-        plan=ShardingPlan({"ebc": plan}),
-        sharders=[sharder],
-    )
+    return distributed(Model(build(config, fused=True)), {"raw": row_wise()}, sharder, ranks)
 
 
 def vectors(model, ids):

@@ -19,22 +19,20 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from torchrec import KeyedJaggedTensor
-from torchrec.distributed import DistributedModelParallel
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.sharding_plan import (
     column_wise,
-    construct_module_sharding_plan,
     data_parallel,
     row_wise,
     table_wise,
 )
-from torchrec.distributed.types import ShardingEnv, ShardingPlan
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
 import migrate
 from migrate.torchrec import build, embedding_bag_collection, load, load_optimizer, read_model
 from semisync.errors import UsageError
 from tests.migrate.managed_collisions import RAW_IDS, managed_collisions, vectors
+from tests.migrate.model_parallel import distributed
 
 TABLES = ["user", "item", "plain_city"]
 SHARDINGS = {
@@ -73,21 +71,12 @@ def sharded(converted, how):
     ebc = embedding_bag_collection(manifest, {t: [t] for t in TABLES}, device=torch.device("meta"))
     if how not in UNFUSED:
         apply_optimizer_in_backward(torch.optim.Adagrad, ebc.parameters(), {"lr": 0.1, "eps": 0.0})
-    return distributed(ebc, how)
+    return over_two(ebc, how)
 
 
-def distributed(ebc, how):
+def over_two(ebc, how):
     sharder = EmbeddingBagCollectionSharder()
-    plan = construct_module_sharding_plan(
-        ebc, SHARDINGS[how](), sharder=sharder, local_size=2, world_size=2, device_type="cpu"
-    )
-    return DistributedModelParallel(
-        Model(ebc),
-        env=ShardingEnv.from_process_group(dist.group.WORLD),
-        device=torch.device("cpu"),
-        plan=ShardingPlan({"ebc": plan}),
-        sharders=[sharder],
-    )
+    return distributed(Model(ebc), SHARDINGS[how](), sharder, ranks=2)
 
 
 def snapshot(model, prefix, rank, optimizer=None):
@@ -175,7 +164,7 @@ def main():
         model = sharded(converted, how)
         load(model, safetensors)
         np.savez(f"{out}/{how} safetensors.{rank}.npz", **snapshot(model, "", int(rank)))
-    model = distributed(build(read_model(static), torch.device("meta"), fused=True), "table_wise")
+    model = over_two(build(read_model(static), torch.device("meta"), fused=True), "table_wise")
     load(model, static)
     found = snapshot(model, "", int(rank))
     train(model, np.load(batches), int(rank))

@@ -1,0 +1,29 @@
+"""A model's tables under TorchRec's DistributedModelParallel, on the CPU."""
+
+import torch
+import torch.distributed as dist
+from torchrec.distributed import DistributedModelParallel
+from torchrec.distributed.sharding_plan import construct_module_sharding_plan
+from torchrec.distributed.types import ShardingEnv, ShardingPlan
+
+
+def distributed(model, shardings, sharder, ranks):
+    """`model`, whose collection `model.ebc` is shared out over as many `ranks`.
+
+    shardings: by table, such as row_wise().
+    """
+    plan = construct_module_sharding_plan(
+        model.ebc,
+        shardings,
+        sharder=sharder,
+        local_size=ranks,
+        world_size=ranks,
+        device_type="cpu",
+    )
+    return DistributedModelParallel(
+        model,
+        env=ShardingEnv.from_process_group(dist.group.WORLD),
+        device=torch.device("cpu"),
+        plan=ShardingPlan({"ebc": plan}),
+        sharders=[sharder],
+    )
