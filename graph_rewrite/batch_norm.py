@@ -31,7 +31,8 @@ class BatchNorm(
         branches, wherever such a tensor exists; None where no batch statistic is computed.
       bessel: whether that variance is the corrected one, x n / (n - 1), as FusedBatchNorm gives it.
       updates: the `Update`s of the moving statistics, the mean's first; one for each part.
-      dependents: the names of the nodes at the top level that depend on the updates, nearest ones.
+      dependents: the names of the nodes at the top level that depend on the updates, nearest ones,
+        a tuple.
       in_collection: whether all updates stand in UPDATE_OPS; False for a GraphDef.
       finding: what the graph's author should know, a sentence, or "".
       left_alone: why nothing of it may be rewritten, a sentence, or "".

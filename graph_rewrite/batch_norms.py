@@ -10,6 +10,7 @@
    else, which `find_updates` returns.
 """
 
+import itertools
 from collections import defaultdict, namedtuple
 from typing import Any, Dict, List
 
@@ -180,7 +181,7 @@ def _batch_norm(view, owned, sharing):
         variance=_top(view, main, VARIANCE, by_kind),
         bessel=statistic is not None and view.nodes.maker(statistic.tensor).op in FUSED,
         updates=updates,
-        dependents=sorted(set().union(*[update.dependents for update in updates])),
+        dependents=_each_once([update.dependents for update in updates]),
         in_collection=in_collection,
         finding=findings.finding(
             layer,
@@ -195,6 +196,13 @@ def _batch_norm(view, owned, sharing):
         or _read_late(view, owned, updates)
         or _hidden(view, owned, updates, [_top(view, main, kind, by_kind) for kind in by_kind]),
     )
+
+
+def _each_once(several):
+    """The names in several tuples, a tuple; most often these are one, of thousands."""
+    if several and all(each is several[0] for each in several):
+        return several[0]
+    return tuple(dict.fromkeys(itertools.chain(*several)))
 
 
 def _chosen(view, owned, kind):

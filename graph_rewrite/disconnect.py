@@ -8,7 +8,7 @@ function, named as in `graph_rewrite.opened`, the call runs a copy of the functi
 from typing import Dict, Set
 
 from graph_rewrite.bodies import run_without
-from graph_rewrite.nodes import CONTROL, join, split
+from graph_rewrite.nodes import CONTROL, Nodes, join, split
 from graph_rewrite.op_kinds import ACCUMULATES, ADDS_TO_ROWS, TRAINING_OP
 from graph_rewrite.opened import home
 from semisync.compat import tf
@@ -69,22 +69,23 @@ def detach(meta, names):
     What comes after the training by such an op alone, such as a group of updates that wait for the
     train op, waits for the training itself from now on: people fetch it to train.
     """
-    nodes = {node.name: node for node in meta.graph_def.node}
+    nodes = Nodes.of(meta)
     library = {function.signature.name: function for function in meta.graph_def.library.function}
     before = set(library)
     at_the_top = [name for name in names if not home(name)]
-    run_without(nodes, library, [name for name in names if home(name)])
+    run_without(nodes.by_name, library, [name for name in names if home(name)])
     meta.graph_def.library.function.extend(library[n] for n in sorted(set(library) - before))
     edges = {join(name, CONTROL) for name in names}
-    after = _ends_of_training(meta, set(names))
+    after = _ends_of_training(nodes, set(at_the_top))
     variables = {tensor: nodes[n].input[0] for n in at_the_top for tensor in (n, n + ":0")}
     touched = edges.union(variables)
     for node in meta.graph_def.node:
         inputs = list(node.input)
-        if not touched.isdisjoint(inputs) and node.name not in names:
+        lost = touched.intersection(inputs)
+        if lost and node.name not in names:
             kept = [variables.get(each, each) for each in inputs if each not in edges]
-            ends = {end for each in inputs for end in after.get(split(each)[0], ())}
-            kept += sorted({join(end, CONTROL) for end in ends}.difference(kept))
+            ends = {end for each in lost.intersection(after) for end in after[each]}
+            kept += sorted(ends.difference(kept))
             del node.input[:]
             node.input.extend(kept)
     updates = meta.collection_def[tf.GraphKeys.UPDATE_OPS].node_list.value
@@ -93,10 +94,13 @@ def detach(meta, names):
         del meta.collection_def[tf.GraphKeys.UPDATE_OPS]
 
 
-def _ends_of_training(meta, dead):
-    """{op of `dead`: names of what it waits for of the training, a set}, for those that do."""
+def _ends_of_training(nodes, dead):
+    """{each tensor and control edge of `dead`: edges from what it waits for of the training}."""
     found: Dict[str, Set[str]] = {}
-    for node in meta.graph_def.node:  # what a node takes comes before it, but for loops
+    above = nodes.ancestors(dead)
+    for node in nodes:  # what a node takes comes before it, but for loops
+        if node.name not in above:
+            continue
         ends: Set[str] = set()
         for tensor in node.input:
             name, output = split(tensor)
@@ -105,4 +109,8 @@ def _ends_of_training(meta, dead):
                 ends |= {name} if output == CONTROL and name not in dead else found[name]
         if ends or any(kind.match(node.op) for kind in (TRAINING_OP, ADDS_TO_ROWS, ACCUMULATES)):
             found[node.name] = ends or {node.name}
-    return {name: found[name] for name in dead & found.keys()}
+    return {
+        edge: {join(end, CONTROL) for end in found[name]}
+        for name in dead & found.keys()
+        for edge in (name, name + ":0", join(name, CONTROL))
+    }

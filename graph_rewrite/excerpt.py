@@ -75,7 +75,7 @@ def wait_for(graph, nodes, names):
     For ops that are no more than waited for.
     """
     have = {op.name for op in graph.get_operations()}
-    missing = [_stand_in(nodes[name], [], []) for name in sorted(set(names) - have)]
+    missing = [_stand_in(nodes, nodes[name]) for name in sorted(set(names) - have)]
     with graph.as_default():
         tf.import_graph_def(tf.GraphDef(node=missing), name="")
     return [graph.get_operation_by_name(name) for name in names]
@@ -100,6 +100,9 @@ def _collect(part, meta, nodes, names):
     known = variables(meta, _ALL)
     found = [each for name, each in known.items() if names & {name, whole(known, name)}]
     for variable in found:
+        if split(variable.variable_name)[0] != _STEP:  # whose description will be collected
+            variable.initializer_name = variable.variable_name  # nothing is initialised here
+            variable.initial_value_name = ""
         part.collection_def[_ALL].bytes_list.value.append(variable.SerializeToString())
     found += variables(meta, _STEP).values()
     tensors += [n for v in found for n in (v.initializer_name, v.initial_value_name) if n]
@@ -131,19 +134,20 @@ def _taken(nodes, kinds, names, ops):
         shapes = node.attr[SHAPES].list.shape if SHAPES in node.attr else []
         told = len(shapes) == len(types) and not kinds.gives_reference(node)
         if told and inputs and name not in ops:
-            found[name] = _stand_in(node, types, shapes)
+            found[name] = _stand_in(nodes, node, types, shapes)
         else:
             found[name] = _copy(node, inputs)
-            waiting += nodes.makers(node)
-        if "_class" in node.attr:
-            found[name].attr["_class"].CopyFrom(node.attr["_class"])
-            waiting += _beside(node)
+            waiting += nodes.makers(node) + _beside(node)
     return [found[node.name] for node in nodes if node.name in found]
 
 
-def _stand_in(node, types, shapes):
-    """A NodeDef without inputs that gives tensors of those types and shapes."""
-    found = tf.NodeDef(name=node.name, op="NoOp", device=node.device)
+def _stand_in(nodes, node, types=(), shapes=()):
+    """A NodeDef without inputs that gives tensors of those types and shapes.
+
+    On import an op gets the device of an op that it is beside, if this has one.
+    """
+    devices = [nodes[name].device for name in _beside(node) if name in nodes] + [node.device]
+    found = tf.NodeDef(name=node.name, op="NoOp", device=next(filter(None, devices), ""))
     if types:
         found.op = "InfeedDequeueTuple"  # never run; it takes nothing, and may give anything
         found.attr["dtypes"].list.type.extend(types)
@@ -162,6 +166,8 @@ def _copy(node, inputs):
 
 def _beside(node):
     """The names of the ops whose device a node with "_class" shares, a list."""
+    if "_class" not in node.attr:
+        return []
     found = [tf.compat.as_str(each) for each in node.attr["_class"].list.s]
     return [each[len(_BESIDE) :] for each in found if each.startswith(_BESIDE)]
 

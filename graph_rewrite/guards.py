@@ -37,7 +37,7 @@ class Guards:
     def __init__(self, nodes):
         self._nodes = nodes
         self._of = {}
-        if nodes.results or any(node.op in _SWITCHES + _ADDING for node in nodes):
+        if nodes.results or nodes.of_type((_SWITCHES + _ADDING).__contains__):
             self._spread()
 
     def of(self, tensor):

@@ -142,10 +142,12 @@ def _vector(layout, dtype):
     """What a batch sends, see `_Layout`."""
     graph = tf.get_default_graph()
 
-    def values_of(number, name):
-        values = flat(tf.cast(_tensor(graph, name), dtype))
-        start, size = layout.parts[number].start, layout.sizes[number]
-        return values if size == layout.parts[number].whole else values[start : start + size]
+    def values_of(numbers, names):
+        whole = flat([tf.cast(_tensor(graph, name), dtype) for name in names])
+        for number, values in zip(numbers, whole):
+            start, size = layout.parts[number].start, layout.sizes[number]
+            part = size != layout.parts[number].whole
+            yield values[start : start + size] if part else values
 
     batch_norms = [part.batch_norm for part in layout.parts]
     sizes = tf.stack([tf.size(_tensor(graph, each.input)) for each in batch_norms])
@@ -153,11 +155,10 @@ def _vector(layout, dtype):
     rates = [_rate(graph, each, dtype) for each in batch_norms]
     rates = tf.stack(rates) if any(map(tf.is_tensor, rates)) else tf.constant(rates, dtype)
     vector = [count, rates]
-    vector += [values_of(number, each.mean) for number, each in enumerate(batch_norms)]
+    vector += values_of(range(len(batch_norms)), [each.mean for each in batch_norms])
     if layout.kept:
-        variances = tf.concat(
-            [values_of(number, batch_norms[number].variance) for number in layout.kept], 0
-        )
+        names = [batch_norms[number].variance for number in layout.kept]
+        variances = tf.concat(list(values_of(layout.kept, names)), 0)
         plain = tf.maximum(count - 1, 1) / count
         vector.append(variances * _correction(layout, plain))
     vector = tf.concat(vector, 0)
@@ -224,7 +225,8 @@ def _assign(variables, statistics, keep):
     """
     if not variables:
         return []
-    old = tf.concat([flat(tf.convert_to_tensor(variable)) for variable in variables], 0)
+    old = tf.concat(flat([tf.convert_to_tensor(variable) for variable in variables]), 0)
     new = old * keep + statistics * (1 - keep)
     parts = tf.split(new, [variable.shape.num_elements() for variable in variables])
-    return [tf.assign(v, shaped(part, v.shape)).op for v, part in zip(variables, parts)]
+    parts = shaped(parts, [variable.shape.as_list() for variable in variables])
+    return [tf.assign(variable, part).op for variable, part in zip(variables, parts)]

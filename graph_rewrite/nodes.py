@@ -48,6 +48,7 @@ class Nodes:
     def __init__(self, nodes, results=None):
         self.results = results or {}
         self.by_name = collections.OrderedDict((node.name, node) for node in nodes)
+        self._types: Any = None
         self._uses: Any = None
         self._waiting: Any = None
 
@@ -73,6 +74,17 @@ class Nodes:
     def __len__(self):
         return len(self.by_name)
 
+    def of_type(self, holds):
+        """The NodeDefs of some types, a list in their order.
+
+        Args:
+          holds: function of an op's type, asked once for each.
+        """
+        if self._types is None:
+            self._types = [node.op for node in self]
+        wanted = {kind for kind in set(self._types) if holds(kind)}
+        return [node for node, kind in zip(self, self._types) if kind in wanted] if wanted else []
+
     def maker(self, tensor):
         """The NodeDef that makes a tensor."""
         return self.by_name[split(tensor)[0]]
@@ -95,9 +107,12 @@ class Nodes:
         return self._uses.get(name, [])
 
     def waiting(self, name):
-        """The names of the nodes that wait for a node, by a control edge, a list."""
+        """The names of the nodes that wait for a node, by a control edge, a tuple.
+
+        There may be thousands; all for which the same ones wait have one and the same tuple.
+        """
         self._index()
-        return self._waiting.get(name, [])
+        return self._waiting.get(name, ())
 
     def users(self, name):
         """The names of the nodes that take what a node makes, or wait for it, a set."""
@@ -148,13 +163,16 @@ class Nodes:
 
 
 def _waiting(alike):
-    """{node: names of those that wait for it, a list}, of {control edges: names of who has them}.
+    """{node: names of those that wait for it}, of {control edges: names of who has them}.
 
     There may be a control edge between any two nodes, nearly; but where there are millions, many
     nodes have the same ones.
     """
-    lists = collections.defaultdict(list)  # edge -> the lists of names
-    for edges, names in alike.items():
+    lists = collections.defaultdict(list)  # edge -> which lists of names
+    for number, edges in enumerate(alike):
         for edge in set(edges):
-            lists[edge].append(names)
-    return {edge[1:]: list(itertools.chain.from_iterable(each)) for edge, each in lists.items()}
+            lists[edge].append(number)
+    names, joined = list(alike.values()), {}
+    for numbers in set(map(tuple, lists.values())):
+        joined[numbers] = tuple(itertools.chain.from_iterable(names[n] for n in numbers))
+    return {edge[1:]: joined[tuple(numbers)] for edge, numbers in lists.items()}

@@ -30,10 +30,10 @@ Normalisation = namedtuple(
 def normalisations(view):
     """Every Normalisation of a `View`, in the order of the graph."""
     found = []
-    for node in view.nodes:
+    for node in view.nodes.of_type((FUSED + ROOTS).__contains__):
         if node.op in FUSED:
             found.append(_fused(view, node))
-        elif node.op in ROOTS:
+        else:
             best = _largest(view.nodes, node)
             if best:
                 found.append(_unfused(view, best))

@@ -44,6 +44,7 @@ class OpKinds:
         self._nodes = nodes
         self._functions = {function.signature.name: function for function in library.function}
         self._known = {}
+        self._bringing = {}  # op -> whether it brings a batch by itself
         self._writing = {}  # op -> whether it writes by itself
 
     def definition(self, node):
@@ -93,11 +94,16 @@ class OpKinds:
 
     def brings_batch(self, node):
         """See the module."""
-        if node.op in PLACEHOLDERS:
-            return True
         bodies = self.bodies(node)
         if bodies:
             return any(self.brings_batch(inner) for body in bodies for inner in body)
+        if node.op not in self._bringing:
+            self._bringing[node.op] = self._brings_itself(node)
+        return self._bringing[node.op]
+
+    def _brings_itself(self, node):
+        if node.op in PLACEHOLDERS:
+            return True
         stateful = self.definition(node).is_stateful
         return stateful and node.op not in _STATE and not _WRITES_RESOURCE.match(node.op)
 

@@ -38,12 +38,10 @@ class SyncReplicas:
         self._nodes = nodes
         self._pushed = {}
         self.replicas_to_aggregate = set()
-        takes = [node for node in nodes if _TAKE.match(node.op)]
+        takes = nodes.of_type(_TAKE.match)
         handles = {split(node.input[0])[0] for node in takes}
         applies = [
-            node
-            for node in nodes
-            if ACCUMULATES.match(node.op) and split(node.input[0])[0] in handles
+            node for node in nodes.of_type(ACCUMULATES.match) if split(node.input[0])[0] in handles
         ]
         for node in applies:
             values = node.input[kinds.position(node, "gradient", "gradient_values")]
@@ -63,7 +61,7 @@ class SyncReplicas:
         ]
         queues = {split(node.input[0])[0] for node in dequeues}
         enqueues = [
-            node for node in nodes if _ENQUEUE.match(node.op) and split(node.input[0])[0] in queues
+            node for node in nodes.of_type(_ENQUEUE.match) if split(node.input[0])[0] in queues
         ]
         self.train_ops = sorted(
             {

@@ -30,6 +30,7 @@ Place = collections.namedtuple("Place", "node number what")
 
 _STEPS = re.compile("(Resource)?Scatter(Add|Sub)$|Assign(Add|Sub)(VariableOp)?$")
 _REPLACING = re.compile("(Resource)?ScatterUpdate$|Assign(VariableOp)?$")
+_SUM = "UnsortedSegmentSum"
 _UNIQUE = ("Unique", "UniqueV2")
 
 
@@ -54,7 +55,7 @@ class TrainingOps:
             variable = kinds.variable(node) if kinds.writes(node) else None
             if variable is not None:
                 self._written[node.name] = variable.name
-        single = [self._single(node) for node in nodes if TRAINING_OP.match(node.op)]
+        single = [self._single(node) for node in nodes.of_type(TRAINING_OP.match)]
         self._claimed = {name for update in single for name in update.ops}
         several = self._of_several_ops()
         self._claimed.update(name for update in several for name in update.ops)
@@ -118,7 +119,7 @@ class TrainingOps:
     def _summed(self, tensor):
         """The `_Summed` that a tensor is, or None."""
         node = self._nodes.maker(tensor)
-        if node.op != "UnsortedSegmentSum":
+        if node.op != _SUM:
             return None
         unique, output = split(node.input[1])
         unique = self._nodes[unique]
@@ -129,7 +130,7 @@ class TrainingOps:
     def _of_several_ops(self):
         """The updates whose ops share one sum by id, list."""
         found = []
-        for node in self._nodes:
+        for node in self._nodes.of_type(_SUM.__eq__):
             summed = self._summed(node.name)
             if not summed or not self._scatters(summed):
                 continue

@@ -15,7 +15,7 @@ class Update(namedtuple("Update", "variable source rate op in_branch dependents 
       op: the name of the op that assigns.
       in_branch: whether that op lies in a branch of a condition.
       dependents: the names of the nodes at the top level that take the op's output or wait for it;
-        where it lies in a function, those of the call.
+        where it lies in a function, those of the call. A tuple.
       kind: "average"; "debiased", a moving average corrected for its start at zero; "add",
         "subtract", "assign"; "scatter" (some rows only).
       left_alone: why it may not be rewritten, or "".

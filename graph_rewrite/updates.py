@@ -34,7 +34,7 @@ _LOOP = "it lies in a loop"
 
 def all_updates(view):
     """Every Update of a `View`, in the order of the graph."""
-    found = [_update(view, node) for node in view.nodes if node.op in _KINDS]
+    found = [_update(view, node) for node in view.nodes.of_type(_KINDS.__contains__)]
     return [update for update in found if update]
 
 

@@ -1,5 +1,6 @@
 """A graph as the finders read it: its functions opened, its guards, its collections."""
 
+import itertools
 from typing import List, Tuple
 
 from graph_rewrite.guards import Guards
@@ -32,21 +33,22 @@ class View:
         self.guards = Guards(self.nodes)
         self.update_ops = _update_ops(graph)
         self._inside = {node.name for node in self.nodes if home(node.name)}
-        self._passing = {node.name for node in self.nodes if node.op in _PASSING} - self._inside
-        self.trains = any(TRAINING_OP.match(node.op) for node in self.nodes)
+        passing = self.nodes.of_type(_PASSING.__contains__)
+        self._passing = {node.name for node in passing} - self._inside
+        self.trains = bool(self.nodes.of_type(TRAINING_OP.match))
         self.whole = self.trains and not hasattr(graph, "as_graph_def")
 
     def users(self, name):
-        """The names of the nodes at the top level that take or wait for a node, a list.
+        """The names of the nodes at the top level that take or wait for a node, a tuple.
 
         Those of a node inside a function are those of the outermost call.
         """
         name = top(name)
-        takers = [use.node.name for use in self.nodes.uses(name)]
-        users = dict.fromkeys(takers + self.nodes.waiting(name))
-        if self._inside.isdisjoint(users):  # there may be thousands
-            return list(users)
-        return list(dict.fromkeys(map(top, users)))
+        takers, waiting = self.nodes.uses(name), self.nodes.waiting(name)
+        if not takers and not self._inside:
+            return waiting
+        users = itertools.chain((use.node.name for use in takers), waiting)
+        return tuple(dict.fromkeys(map(top, users) if self._inside else users))
 
     def handed_on(self, name):
         """The names of the nodes that do no more than hand on what a node gives, it first."""
@@ -60,7 +62,13 @@ class View:
 
     def needed(self, name):
         """Whether a node does more with what a node gives than hand it on."""
-        return not all(self.nodes.users(each) <= self._passing for each in self.handed_on(name))
+        return any(
+            user not in self._passing
+            for each in self.handed_on(name)
+            for user in itertools.chain(
+                (use.node.name for use in self.nodes.uses(each)), self.nodes.waiting(each)
+            )
+        )
 
     def routes(self, tensor, hops):
         """(end, guards) of every way upstream from a tensor over `hops`.

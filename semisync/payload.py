@@ -39,7 +39,7 @@ class DenseGradients:
     def __init__(self, pairs, batches):
         self._variables = [variable for _, variable in pairs]
         self._sizes = [variable.shape.num_elements() for variable in self._variables]
-        vector = tf.concat([flat(gradient) for gradient, _ in pairs], 0)
+        vector = tf.concat(flat([gradient for gradient, _ in pairs]), 0)
         self.tensors = [vector / tf.cast(batches, vector.dtype)]
 
     def nothing(self):
@@ -52,8 +52,11 @@ class DenseGradients:
 
     def combined(self, batches):
         """The global batch's (gradient, variable) pairs, from M lists of tensors."""
-        parts = tf.split(tf.add_n([batch[0] for batch in batches]), self._sizes)
-        return [(shaped(part, v.shape), v) for part, v in zip(parts, self._variables)]
+        total = tf.add_n([batch[0] for batch in batches])
+        total.set_shape([sum(self._sizes)])  # what has been put away has lost it
+        parts = tf.split(total, self._sizes)
+        shapes = [variable.shape.as_list() for variable in self._variables]
+        return list(zip(shaped(parts, shapes), self._variables))
 
 
 class SparseGradient:

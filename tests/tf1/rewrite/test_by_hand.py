@@ -83,7 +83,7 @@ def test_exponential_moving_average_inside_a_condition(control_flow):
     if control_flow == 1:
         assert (bn.mean, bn.variance) == ("moments/Squeeze", "moments/Squeeze_1")
         assert all(update.in_branch for update in bn.updates)
-        assert bn.updates[0].dependents == ["cond/ExponentialMovingAverage"]
+        assert bn.updates[0].dependents == ("cond/ExponentialMovingAverage",)
         assert bn.left_alone == ""
     else:
         assert "kept 2 times" in bn.left_alone

@@ -133,8 +133,8 @@ def test_dependents_are_what_takes_the_updates_or_waits_for_them():
     def of(*arguments):
         return find_batch_norms(build(*arguments))[0].dependents
 
-    assert of(zoo.rows, (1, False), True) == ["updates"]
-    assert of(zoo.rows, (1, False), "training") == ["bn/cond_2/Merge", "bn/cond_3/Merge"]
+    assert of(zoo.rows, (1, False), True) == ("updates",)
+    assert of(zoo.rows, (1, False), "training") == ("bn/cond_2/Merge", "bn/cond_3/Merge")
     assert "updates" in of(zoo.images, (1, False), "training")
     assert "bn/cond_2/Identity" in of(zoo.rows, (2, True), "training")
 
@@ -256,7 +256,7 @@ def test_an_update_is_a_tuple_that_names_its_fields():
         rate=0.1,
         op="bn/AssignMovingAvg",
         in_branch=False,
-        dependents=["updates"],
+        dependents=("updates",),
         kind="average",
         left_alone="",
     )

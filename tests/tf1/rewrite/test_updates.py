@@ -38,7 +38,7 @@ def test_the_source_of_an_average_is_what_the_variable_moves_towards():
         moved = tf.assign_sub(features, (features - mean) * 0.1, name="moved")
         tf.group(moved, name="train")
     (update,) = find_updates(graph)
-    assert (update.source, update.op, update.dependents) == ("mean", "moved", ["train"])
+    assert (update.source, update.op, update.dependents) == ("mean", "moved", ("train",))
     assert update.in_branch is False
 
 
