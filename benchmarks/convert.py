@@ -19,7 +19,8 @@ ids in any order, converted with --ids mpzch), in turn and repeated:
 4. What a way left to write back is on the disk before the next one begins.
 
 Prints a Markdown table: median [smallest, largest] seconds, the seconds of processor time that they
-took of all cores, and the ratio of the bytes a second to those of cp in the same round.
+took of all cores, the bytes written a second (a hash table grows by its free rows), and their ratio
+to those of cp in the same round.
 """
 
 import argparse
@@ -179,12 +180,25 @@ def measure(way, prefix, kind, folder, args):
     done = subprocess.run(
         command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
     )
+    figures = {**json.loads(done.stdout), "bytes": written(out)}
     if os.path.isdir(out):
         shutil.rmtree(out)
     else:
         os.remove(out)
     os.sync()
-    return json.loads(done.stdout)
+    return figures
+
+
+def written(path):
+    """The bytes of a file, or of all files below a directory."""
+    if os.path.isfile(path):
+        return os.path.getsize(path)
+    return sum(written(entry.path) for entry in os.scandir(path))
+
+
+def speed(figures):
+    """Bytes written a second."""
+    return figures["bytes"] / figures["seconds"]
 
 
 def spread(values, digits=2):
@@ -230,11 +244,12 @@ def main():
         results[kind] = rounds
         for way in ways:
             seconds = [one[way]["seconds"] for one in rounds]
-            ratios = [one["cp"]["seconds"] / one[way]["seconds"] for one in rounds]
+            speeds = [speed(one[way]) for one in rounds]
+            ratios = [mine / speed(one["cp"]) for mine, one in zip(speeds, rounds)]
             memory = max(one[way]["memory"] for one in rounds)
-            speed = args.mb / statistics.median(seconds)
             cpu = statistics.median(one[way]["cpu"] for one in rounds)
-            cells = [kind, way, spread(seconds), f"{cpu:.2f}", f"{speed:.0f}", spread(ratios)]
+            cells = [kind, way, spread(seconds), f"{cpu:.2f}"]
+            cells += [f"{statistics.median(speeds) / 1e6:.0f}", spread(ratios)]
             cells.append(f"{memory:.0f}")
             print("| " + " | ".join(cells) + " |", flush=True)
     if args.json:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Iterator, TypeVar
+from typing import Generator, Iterator, TypeVar
 
 T = TypeVar("T")
 
 
-def one_ahead(items: Iterator[T]) -> Iterator[T]:
+def one_ahead(items: Iterator[T]) -> Generator[T, None, None]:
     """Yields `items`; the next one is made in a thread while the caller works on this one.
 
     An exception of `items` is raised here, in its place. Two items exist at a time.

@@ -9,7 +9,7 @@
    where is written into maps, one for the table and one a slot (`migrate.ids.columns`), and the ids
    into a file in the order of the target.
 
-Memory: two blocks of BLOCK_ROWS ids, or more where one run's marks are far apart.
+Memory: four blocks of BLOCK_ROWS ids, or more where one run's marks are far apart.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from migrate.ids.sorting import argsort
 from semisync.errors import BadInput
 
 BLOCK_ROWS = 1 << 19
+_BLOCKS = 16  # at least: memory that is touched for the first time is dear
 
 
 @dataclass
@@ -98,8 +99,9 @@ def _blocks(
     everyone = [table, *slots.values()]
     with contextlib.ExitStack() as stack:
         readers = [stack.enter_context(contextlib.closing(Reader(one))) for one in everyone]
-        for bound in _bounds(everyone):
-            batches = [_in_order(reader.until(bound)) for reader in readers]
+        read = ([reader.until(bound) for reader in readers] for bound in _bounds(everyone))
+        for unordered in stack.enter_context(contextlib.closing(one_ahead(read))):
+            batches = [_in_order(batch) for batch in unordered]
             own, lost = _without_duplicates(batches[0], table, newest, where, partitions)
             merged.ids += len(own.ids)
             merged.duplicates += lost
@@ -117,7 +119,7 @@ def _bounds(everyone: Sequence[Runs]) -> Iterator[Optional[int]]:
     marks = [run.marks for one in everyone for run in one.runs]
     if marks:
         every = numpy.sort(numpy.concatenate(marks))
-        step = max(BLOCK_ROWS // STEP, 1)
+        step = max(min(BLOCK_ROWS // STEP, len(every) // _BLOCKS), 1)
         yield from numpy.unique(every[step::step]).tolist()
     yield None
 

@@ -33,6 +33,8 @@ from semisync.errors import BadInput
 
 RUN_BYTES = 32 << 20
 _RUN_ROWS = 1 << 19  # at most: sorting takes some times their 8 bytes each
+_LEAST_ROWS = 1 << 15  # a run, where there are as many: fewer are sorted more slowly
+_RUNS = 64  # at least: memory that is touched for the first time is dear
 STEP = 256
 _THREADS = 4  # at most: more would wait for the one that reads
 
@@ -140,12 +142,16 @@ def write_runs(table: HashTable, places: Places, directory: str, stem: str, work
             ).fileno()
             for name in columns
         }
-        pieces = _pieces(table, min(max(RUN_BYTES // row_bytes, 1), _RUN_ROWS))
+        pieces = _pieces(table, _rows_per_run(table.stored, row_bytes))
         threads = min(workers, _THREADS)
         written = in_threads(partial(_write_run, files, places), pieces, threads, threads + 1)
         runs = sorted(chain.from_iterable(written), key=lambda run: run.first)
     describe(directory, stem, columns)
     return Runs(directory, stem, places, runs, tuple(columns))
+
+
+def _rows_per_run(stored: int, row_bytes: int) -> int:
+    return max(min(RUN_BYTES // row_bytes, _RUN_ROWS, max(stored // _RUNS, _LEAST_ROWS)), 1)
 
 
 def _pieces(table: HashTable, rows_per_run: int) -> Iterator[_Piece]:
