@@ -8,8 +8,9 @@ import torch
 from migrate.manifest import Written
 from migrate.quantization import HEAD
 from migrate.sources.bundle import Checkpoint
-from migrate.sources.dtypes import BFLOAT16, BY_NAME
+from migrate.sources.dtypes import BY_NAME
 from migrate.sources.info import row_blocks
+from migrate.tensors import as_tensor
 
 
 def expected_rows(checkpoint: Checkpoint, written: Written, first: int, count: int) -> torch.Tensor:
@@ -37,9 +38,9 @@ def _source_rows(checkpoint: Checkpoint, written: Written, first: int, count: in
     name = written.source
     info = checkpoint[name]
     if not info.shape:
-        return _tensor(checkpoint.read(name).reshape(1))
+        return as_tensor(checkpoint.read(name).reshape(1))
     if written.partition_strategy != "mod":
-        return _tensor(checkpoint.read(name, rows=slice(first, first + count)))
+        return as_tensor(checkpoint.read(name, rows=slice(first, first + count)))
     blocks = row_blocks(info, name)
     ids = numpy.arange(first, first + count)
     out = numpy.empty((count, *info.shape[1:]), BY_NAME[info.dtype].array)
@@ -49,10 +50,4 @@ def _source_rows(checkpoint: Checkpoint, written: Written, first: int, count: in
         if len(local):
             rows = slice(start + int(local[0]), start + int(local[-1]) + 1)
             out[mine] = checkpoint.read(name, rows=rows)
-    return _tensor(out)
-
-
-def _tensor(values: numpy.ndarray) -> torch.Tensor:
-    if values.dtype == BFLOAT16:
-        return torch.from_numpy(values.view(numpy.int16)).view(torch.bfloat16)
-    return torch.from_numpy(values)
+    return as_tensor(out)

@@ -9,11 +9,11 @@ from typing import Iterator, NamedTuple, Optional, Tuple
 
 import numpy
 
-from migrate.ids.comparing import as_bytes
 from migrate.manifest import Written
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.remote import Unreachable
 from migrate.targets.reading import FileReader, Reader
+from migrate.tensors import as_bytes
 from migrate.threads import PerThread
 from migrate.verification.expected import expected_rows
 from migrate.verification.findings import Verification
