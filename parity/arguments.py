@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from parity.junit import INCONCLUSIVE
 from semisync.errors import UsageError
@@ -14,7 +14,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "exit codes: 0 equivalent, 1 not equivalent, 2 inconclusive (0 with --inconclusive warn), "
         "3 bad input"
     )
-    add = parser.add_argument
+    add = parser.add_argument  # the order here is the order in --help
+    _declare_inputs(add)
+    _declare_columns(add)
+    _declare_diagnosis(add)
+    _declare_verdict_and_report(add)
+
+
+def _declare_inputs(add: Callable[..., Any]) -> None:
+    """Where the rows come from: files of scores, or the counts of parts."""
     add(
         "baseline",
         metavar="BASELINE",
@@ -45,6 +53,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=4.0,
         help="above it, count in histograms with a certified bound (default: %(default)g)",
     )
+
+
+def _declare_columns(add: Callable[..., Any]) -> None:
+    """What the columns of the files are."""
     add("--label", metavar="COL", help="column of labels, 0 or 1")
     add("--baseline-score", metavar="COL", help="column of the baseline's scores")
     add(
@@ -62,6 +74,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--weight", metavar="COL", help="column of sample weights")
     add("--day", metavar="COL", help="compare day by day as well, and test for drift")
     add("--slice", metavar="COL", nargs="+", default=[], help="compare within each value as well")
+
+
+def _declare_diagnosis(add: Callable[..., Any]) -> None:
+    """What helps to find where a difference comes from."""
     add(
         "--ids",
         metavar="COL[=TABLE]",
@@ -76,6 +92,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--candidate-model", metavar="PATH", help="the same for the candidate")
     add("--worst", metavar="N", type=int, default=0, help="list the rows that differ most")
+
+
+def _declare_verdict_and_report(add: Callable[..., Any]) -> None:
+    """What decides the verdict, and where it is reported."""
     add(
         "--margin",
         metavar="AUC",

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from parity.binned import checked, compare_summary
 from parity.binned_strata import days_of, estimates_within, slices_of
-from parity.comparison import check_margin
+from parity.checks import check_margin
 from parity.counts import Counts, Division, Kind
 from parity.estimate import Estimate
 from parity.result import Comparison

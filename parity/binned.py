@@ -15,7 +15,8 @@ from parity.calibration import (
     Reliability,
     reliability_of_sums,
 )
-from parity.comparison import check_margin, notes_on_few
+from parity.checks import check_margin
+from parity.comparison import notes_on_few
 from parity.equivalence import Interval, Verdict, judge, normal_interval, rows_to_settle
 from parity.estimate import Estimate, Model, models_of
 from parity.result import Comparison, Side
@@ -53,18 +54,7 @@ def compare_summary(
         own_errors, gaucs = by_group.own_errors, by_group.gaucs
         observations = min(observations, by_group.groups)
     interval = estimate.interval(error, observations)
-    verdict, notes = (
-        settled(interval, bound, margin),
-        [
-            f"Counted in histograms: the difference is certain to {bound:.1g} besides the sampling "
-            "error, and the interval includes that."
-        ],
-    )
-    if too_rough(bound, margin):
-        notes.append(
-            f"That is more than a twentieth of the margin ({margin / 20:.1g}): compare exactly, "
-            "where memory allows, or state a wider margin beforehand."
-        )
+    verdict = settled(interval, bound, margin)
     needed = None
     if verdict is Verdict.INCONCLUSIVE and not too_rough(bound, margin):
         needed = rows_to_settle(summary.rows, observations, interval, margin)
@@ -86,15 +76,15 @@ def compare_summary(
         rows_to_settle=needed,
         logloss_difference=_loss_difference(summary, by_group),
         score_difference=_score_difference(summary),
-        notes=(*notes, *notes_on_few(observations, margin)),
+        notes=(*_notes_on_bound(bound, margin), *notes_on_few(observations, margin)),
         bound=bound,
     )
 
 
 def checked(summary: Summary) -> Summary:
     """Raises: BadInput for fewer than two rows of a class."""
-    negatives = summary.rows - summary.positives
-    if min(summary.positives, negatives) < 2:
+    if summary.rarer < 2:
+        negatives = summary.rows - summary.positives
         raise BadInput(
             f"there are {summary.positives} positive and {negatives} negative rows; a standard "
             "error needs two rows of each class"
@@ -110,6 +100,20 @@ def settled(interval: Interval, bound: float, margin: float) -> Verdict:
 def too_rough(bound: float, margin: float) -> bool:
     """Whether the difference is not certain to a twentieth of the margin."""
     return bound >= margin / 20
+
+
+def _notes_on_bound(bound: float, margin: float) -> List[str]:
+    """How certain the difference is, and what to do where that is too rough."""
+    notes = [
+        f"Counted in histograms: the difference is certain to {bound:.1g} besides the sampling "
+        "error, and the interval includes that."
+    ]
+    if too_rough(bound, margin):
+        notes.append(
+            f"That is more than a twentieth of the margin ({margin / 20:.1g}): compare exactly, "
+            "where memory allows, or state a wider margin beforehand."
+        )
+    return notes
 
 
 def _side(estimate: Estimate, model: int, own: Model, error: float, gauc: Optional[float]) -> Side:

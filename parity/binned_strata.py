@@ -19,9 +19,7 @@ def estimates_within(counts: Counts) -> Within:
     None for fewer than two rows of a class."""
     return {
         name: {
-            value: Estimate(summary)
-            if min(summary.positives, summary.rows - summary.positives) >= 2
-            else None
+            value: Estimate(summary) if summary.rarer >= 2 else None
             for value, summary in of_values.items()
         }
         for name, of_values in counts.within.items()

@@ -1,4 +1,4 @@
-"""What labels, scores, weights and clusters must be before anything is computed from them.
+"""What labels, scores, weights, clusters and margin must be before anything is computed.
 
 1. Labels are 0 or 1 (bool, integer or float), and both occur.
 2. Scores are finite, and so is the difference of two that are compared. They need not be
@@ -6,19 +6,22 @@
 3. Weights are 0 or above it, and neither class weighs nothing. The others are within 1e100 of 1
    either way, so that no product or square of them leaves double precision.
 4. Clusters are names or numbers; none is missing.
+5. The margin is from 1e-9 to below 1.
 
-Each check returns the array in the dtype that the computation uses and raises BadInput with a
-sentence that names the column and the first row at fault.
+Each check of a column returns the array in the dtype that the computation uses and raises BadInput
+with a sentence that names the column and the first row at fault. That of the margin raises
+UsageError.
 """
 
 from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from semisync.errors import BadInput
+from semisync.errors import BadInput, UsageError
 
 _LARGEST_SCORE = 1e300
 _LARGEST_WEIGHT = 1e100
+_LEAST_MARGIN = 1e-9  # it takes 5e4 rows of each class, and all of them ranked alike
 
 
 class Column(NamedTuple):
@@ -146,6 +149,15 @@ def check_same_length(first: np.ndarray, values: np.ndarray, column: Column) -> 
     """Refuses a column that is longer or shorter than the labels."""
     if len(first) != len(values):
         raise BadInput(f"{column} has {len(values)} rows, but there are {len(first)} labels")
+
+
+def check_margin(margin: float) -> None:
+    """Refuses a margin that any two models keep, and one that no sample of rows could resolve."""
+    if not _LEAST_MARGIN <= margin < 1:
+        raise UsageError(
+            f"the margin is {margin}; a difference in AUC is expected, at least {_LEAST_MARGIN:g} "
+            "and below 1, such as 0.0005"
+        )
 
 
 def _vector(values: Any, column: Column) -> np.ndarray:

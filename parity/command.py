@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         return _report_summary(args, names, args.baseline)
 
     from parity import compare, compare_runs, diagnose, readers
-    from parity.comparison import check_margin
+    from parity.checks import check_margin
 
     check_margin(args.margin)  # before the files are read
     runs = None

@@ -15,6 +15,7 @@ import numpy as np
 
 from parity.agreement import score_difference
 from parity.calibration import calibration, loss_difference, losses, reliability
+from parity.checks import check_margin
 from parity.equivalence import (
     Interval,
     Verdict,
@@ -33,9 +34,8 @@ from parity.rows import Rows, checked_rows
 from parity.tf1_auc import thresholded_auc
 from parity.unmoved import unmoved
 from parity.variance import Spread, spread
-from semisync.errors import BadInput, UsageError
+from semisync.errors import BadInput
 
-_LEAST_MARGIN = 1e-9  # it takes 5e4 rows of each class, and all of them ranked alike
 FEW = 40  # the standard error from fewer rows of a class, or clusters, is itself rough
 
 
@@ -102,15 +102,6 @@ def compare_rows(rows: Rows, margin: float) -> Comparison:
         score_difference=score_difference(rows.baseline, rows.candidate),
         notes=notes,
     )
-
-
-def check_margin(margin: float) -> None:
-    """Refuses a margin that any two models keep, and one that no sample of rows could resolve."""
-    if not _LEAST_MARGIN <= margin < 1:
-        raise UsageError(
-            f"the margin is {margin}; a difference in AUC is expected, at least {_LEAST_MARGIN:g} "
-            "and below 1, such as 0.0005"
-        )
 
 
 class _Model:

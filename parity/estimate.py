@@ -65,7 +65,7 @@ class Estimate:
         self.bound = models[0].bound + models[1].bound
         negatives, positives = (float(mass.sum()) for mass in summary.mass[0])
         self.class_mass = negatives, positives
-        self.rarer = min(summary.positives, summary.rows - summary.positives)
+        self.rarer = summary.rarer
 
     def errors(self) -> Tuple[float, List[float]]:
         """For rows that stand alone: what the standard error of the difference is at most, and

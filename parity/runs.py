@@ -20,8 +20,8 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from parity.checks import Column, check_scores
-from parity.comparison import check_margin, compare_rows
+from parity.checks import Column, check_margin, check_scores
+from parity.comparison import compare_rows
 from parity.equivalence import (
     ALPHA,
     POWER,
@@ -95,24 +95,13 @@ def compare_runs(
     moved = new.placements - old.placements
     by_rows = spread(moved, delta, rows.positive, rows.weights, rows.clusters)
     observations = min(rows.rarer, single.clusters or rows.rarer)
-    by_seeds = _by_seeds(old, new)
-    parts = [*by_seeds, (by_rows.standard_error**2, observations - 1)]
+    parts = [*_by_seeds(old, new), (by_rows.standard_error**2, observations - 1)]
 
     error, freedom = satterthwaite(parts)
     half = quantile(1 - ALPHA, freedom) * error
     interval = at_least(Interval(delta - half, delta + half), delta, resolution(observations))
     verdict = judge(interval, margin)
-    noise = TrainingNoise(
-        baseline_aucs=tuple(old.aucs.tolist()),
-        candidate_aucs=tuple(new.aucs.tolist()),
-        seed_sd=(old.seed_sd, new.seed_sd),
-        standard_error_rows=by_rows.standard_error,
-        standard_error_seeds=math.sqrt(sum(variance for variance, _ in by_seeds)),
-        degrees_of_freedom=freedom,
-        control=_control(old.aucs, margin),
-        power=power(parts, margin),
-        runs_to_settle=runs_to_settle(_variances(old, new), parts[-1], margin),
-    )
+    noise = _noise(old, new, by_rows.standard_error, parts, margin)
     return dataclasses.replace(
         single,
         verdict=verdict,
@@ -126,6 +115,33 @@ def compare_runs(
         rows_to_settle=None,
         training=noise,
         notes=(*_notes_on_copies(baselines, candidates), *_notes(noise, verdict, margin)),
+    )
+
+
+def _noise(
+    old: _Side,
+    new: _Side,
+    rows_error: float,
+    parts: Sequence[Tuple[float, float]],
+    margin: float,
+) -> TrainingNoise:
+    """The figures to report of the runs.
+
+    Args:
+        rows_error: standard error of the difference from the choice of the rows.
+        parts: of the variance of the difference, as for `satterthwaite`; the rows' comes last.
+    """
+    *by_seeds, by_rows = parts
+    return TrainingNoise(
+        baseline_aucs=tuple(old.aucs.tolist()),
+        candidate_aucs=tuple(new.aucs.tolist()),
+        seed_sd=(old.seed_sd, new.seed_sd),
+        standard_error_rows=rows_error,
+        standard_error_seeds=math.sqrt(sum(variance for variance, _ in by_seeds)),
+        degrees_of_freedom=satterthwaite(parts)[1],
+        control=_control(old.aucs, margin),
+        power=power(parts, margin),
+        runs_to_settle=runs_to_settle(_variances(old, new), by_rows, margin),
     )
 
 
@@ -149,9 +165,8 @@ def power(parts: Sequence[Tuple[float, float]], margin: float) -> float:
         return 1.0
     tail = quantile(1 - ALPHA, freedom)
     spread_out = 6 * math.sqrt(2 / freedom)
-    ratios = np.linspace(
-        max(1e-4, 1 - spread_out), 1 + spread_out, 801
-    )  # estimated / true variance
+    # Of the estimated variance to the true one.
+    ratios = np.linspace(max(1e-4, 1 - spread_out), 1 + spread_out, 801)
     density = (freedom / 2 - 1) * np.log(ratios) - freedom * ratios / 2
     share = np.exp(density - density.max())
     room = (margin - tail * error * np.sqrt(ratios)) / error

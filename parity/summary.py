@@ -39,6 +39,11 @@ class Summary:
         self.joint = Joint(weighted)
         self.losses = LossSums()
 
+    @property
+    def rarer(self) -> int:
+        """Rows of the rarer class."""
+        return min(self.positives, self.rows - self.positives)
+
     def add(
         self,
         positive: np.ndarray,

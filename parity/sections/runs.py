@@ -3,7 +3,7 @@
 from typing import List, Tuple
 
 from parity import plot
-from parity.result import Comparison
+from parity.result import Comparison, TrainingNoise
 from parity.sections.markup import drawing, paragraphs, table
 from parity.words import plain, signed
 
@@ -13,45 +13,6 @@ def runs_section(found: Comparison) -> str:
     training = found.training
     if training is None:
         return ""
-    low, high = (signed(value, found.margin) for value in found.interval)
-    rows: List[Tuple[str, ...]] = []
-    if training.control is not None:
-        control = training.control
-        rows.append(
-            (
-                "control: baseline against baseline",
-                f"{control.pairs:,}",
-                f"{control.mean:.2g}",
-                f"{control.largest:.2g}",
-                f"{control.beyond_margin:,}",
-            )
-        )
-    gaps = [abs(new - old) for old in training.baseline_aucs for new in training.candidate_aucs]
-    rows.append(
-        (
-            "candidate against baseline",
-            f"{len(gaps):,}",
-            f"{sum(gaps) / len(gaps):.2g}",
-            f"{max(gaps):.2g}",
-            f"{sum(gap > found.margin for gap in gaps):,}",
-        )
-    )
-    noise = [
-        ("baseline's runs", _aucs(training.baseline_aucs, found.margin)),
-        ("candidate's runs", _aucs(training.candidate_aucs, found.margin)),
-        ("standard deviation of the baseline's runs", _or_none(training.seed_sd[0])),
-        ("standard deviation of the candidate's runs", _or_none(training.seed_sd[1])),
-        (
-            "standard error from the seeds",
-            f"{training.standard_error_seeds:.2g}",
-        ),
-        ("standard error from the rows", f"{training.standard_error_rows:.2g}"),
-        ("degrees of freedom", f"{training.degrees_of_freedom:.1f}"),
-        ("90% interval from both", f"{low} to {high}"),
-        ("chance that equal pipelines pass with as much", f"{training.power:.0%}"),
-    ]
-    if training.runs_to_settle is not None:
-        noise.append(("runs a side for a chance of 80%, about", f"{training.runs_to_settle:,}"))
     return "\n".join(
         (
             paragraphs(
@@ -59,7 +20,10 @@ def runs_section(found: Comparison) -> str:
                 "baseline by more than the baseline differs from itself, the candidate is not to "
                 "blame."
             ),
-            table(rows, ("|difference in AUC|", "pairs", "mean", "largest", "beyond margin")),
+            table(
+                _gaps(training, found.margin),
+                ("|difference in AUC|", "pairs", "mean", "largest", "beyond margin"),
+            ),
             drawing(
                 "Each run's AUC; the band is the margin around the baseline's mean",
                 plot.runs(found),
@@ -67,9 +31,44 @@ def runs_section(found: Comparison) -> str:
                 f"Baseline's runs: {_aucs(training.baseline_aucs, found.margin)}; "
                 f"candidate's: {_aucs(training.candidate_aucs, found.margin)}.",
             ),
-            table(noise),
+            table(_noise(training, found)),
         )
     )
+
+
+def _gaps(training: TrainingNoise, margin: float) -> List[Tuple[str, ...]]:
+    """How far pairs of runs lie apart: of the baseline alone, where it has several, and across."""
+    gaps = [abs(new - old) for old in training.baseline_aucs for new in training.candidate_aucs]
+    beyond = sum(gap > margin for gap in gaps)
+    across = _gap_row(
+        "candidate against baseline", len(gaps), sum(gaps) / len(gaps), max(gaps), beyond
+    )
+    if training.control is None:
+        return [across]
+    return [_gap_row("control: baseline against baseline", *training.control), across]
+
+
+def _gap_row(name: str, pairs: int, mean: float, largest: float, beyond: int) -> Tuple[str, ...]:
+    return name, f"{pairs:,}", f"{mean:.2g}", f"{largest:.2g}", f"{beyond:,}"
+
+
+def _noise(training: TrainingNoise, found: Comparison) -> List[Tuple[str, str]]:
+    """What the uncertainty is made of."""
+    low, high = (signed(value, found.margin) for value in found.interval)
+    rows = [
+        ("baseline's runs", _aucs(training.baseline_aucs, found.margin)),
+        ("candidate's runs", _aucs(training.candidate_aucs, found.margin)),
+        ("standard deviation of the baseline's runs", _or_none(training.seed_sd[0])),
+        ("standard deviation of the candidate's runs", _or_none(training.seed_sd[1])),
+        ("standard error from the seeds", f"{training.standard_error_seeds:.2g}"),
+        ("standard error from the rows", f"{training.standard_error_rows:.2g}"),
+        ("degrees of freedom", f"{training.degrees_of_freedom:.1f}"),
+        ("90% interval from both", f"{low} to {high}"),
+        ("chance that equal pipelines pass with as much", f"{training.power:.0%}"),
+    ]
+    if training.runs_to_settle is not None:
+        rows.append(("runs a side for a chance of 80%, about", f"{training.runs_to_settle:,}"))
+    return rows
 
 
 def _aucs(aucs: Tuple[float, ...], margin: float) -> str:
