@@ -19,7 +19,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from parity.checks import Column, distinct
+from parity.checks import Column, check_margin, distinct
 from parity.equivalence import (
     Interval,
     Verdict,
@@ -57,6 +57,11 @@ class Part(NamedTuple):
     q: Optional[float] = None  # p, corrected for the number of parts
 
     @property
+    def rarer(self) -> int:
+        """Rows of the rarer class."""
+        return min(self.positives, self.rows - self.positives)
+
+    @property
     def differs(self) -> bool:
         """Whether a hunt points it out."""
         return self.q is not None and self.q < FALSE_DISCOVERIES
@@ -91,7 +96,10 @@ def compare_slices(
         labels, baseline, candidate, margin, clusters, weights: as for `parity.compare`.
 
     Returns: a Part for each slice, by name.
+
+    Raises: BadInput and UsageError as `parity.compare`.
     """
+    check_margin(margin)
     rows = checked_rows(labels, baseline, candidate, clusters, weights)
     parts = [part for part, _ in _parts(rows, slices, "slices", margin)]
     return with_q(parts)
@@ -112,8 +120,10 @@ def compare_days(
         days: (n,) each row's day; they sort by value, so write dates as 2024-01-31.
         labels, baseline, candidate, margin, clusters, weights: as for `parity.compare`.
 
-    Raises: BadInput as `parity.compare`, and where no day has two rows of each class.
+    Raises: BadInput and UsageError as `parity.compare`; BadInput where no day has two rows of each
+        class.
     """
+    check_margin(margin)
     rows = checked_rows(labels, baseline, candidate, clusters, weights)
     found = _parts(rows, days, "days", margin)
     usable = [(part, pulls) for part, pulls in found if pulls is not None]
@@ -121,7 +131,7 @@ def compare_days(
         raise BadInput("no day has two rows of each class, which a standard error needs")
     mean = float(np.mean([part.delta for part, _ in usable]))
     error = _error_of_mean(usable, rows.clusters)
-    fewest = min(_observations(part.rows, part.positives) for part, _ in usable) * len(usable)
+    fewest = min(part.rarer for part, _ in usable) * len(usable)
     interval = at_least(normal_interval(mean, error), mean, resolution(fewest))
     series = tuple(part for part, _ in found)
     return Days(series, mean, error, interval, judge(interval, margin), *drift(series))
@@ -223,7 +233,3 @@ def _error_of_mean(usable: Sequence[Tuple[Part, Any]], clusters: Optional[np.nda
     if units < 2:
         raise BadInput("all rows are in one cluster; a standard error needs two clusters or more")
     return math.sqrt(float(sums @ sums) * units / (units - 1)) / len(usable)
-
-
-def _observations(rows: int, positives: int) -> int:
-    return min(positives, rows - positives)

@@ -14,7 +14,7 @@ from parity.counts import Counts, Division, Kind
 from parity.rows import Rows
 from parity.strata import Part, drift, with_q
 from semisync.cli import main
-from semisync.errors import BadInput
+from semisync.errors import BadInput, UsageError
 
 
 def sample(rows=6000, seed=0):
@@ -22,6 +22,14 @@ def sample(rows=6000, seed=0):
     labels = rng.random(rows) < 0.3
     old = rng.normal(size=rows) + labels
     return labels, old, old + 0.2 * rng.normal(size=rows), rng.integers(0, 6, rows)
+
+
+@pytest.mark.parametrize("within", [parity.compare_slices, parity.compare_days])
+@pytest.mark.parametrize("margin", [0.0, 1.0, float("nan")])
+def test_a_margin_without_meaning_is_refused_as_by_the_whole_comparison(within, margin):
+    columns = sample(100)
+    with pytest.raises(UsageError, match=f"^the margin is {margin};"):
+        within(*columns, margin)
 
 
 def test_a_slice_is_the_comparison_of_its_rows():
