@@ -18,7 +18,7 @@ from migrate.plans import HashedTable, Plan, Table
 from migrate.quantization import HEAD
 from migrate.semantics import ADAMS, adam_step
 from migrate.sources.bundle import Checkpoint
-from migrate.sources.dtypes import BY_NAME
+from migrate.sources.dtypes import number_type
 from migrate.sources.info import TensorInfo
 from semisync.errors import BadInput
 
@@ -30,7 +30,7 @@ class Item(NamedTuple):
     source      the tensor of the checkpoint that it is made from
     role        see migrate.manifest.Written
     interleave  rows are dealt out from the partitions in turn
-    transform   one of migrate.transforms.TRANSFORMS
+    transform   one of those of migrate.transforms
     dtype       torch's name of its data type (TensorFlow's is the same where both have it)
     shape       its sizes
     value       a number that is written instead of the source's own
@@ -61,9 +61,7 @@ class Item(NamedTuple):
     @property
     def itemsize(self) -> int:
         """Size of one value in the target, in bytes."""
-        array = BY_NAME[self.dtype].array
-        assert array is not None  # the plan was checked: torch has the type
-        return array.itemsize
+        return number_type(self.dtype).itemsize
 
     @property
     def row_bytes(self) -> int:

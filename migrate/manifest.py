@@ -41,7 +41,7 @@ class Written:
                         table "hashed", "hashed slot", "hashed ids", "hashed state", and with
                         "file" for "hashed" where it is a file of its own, fqn its path
     shape               sizes; dtype: torch's name of the data type
-    transform           "copy", "cast", "int8" or "row_mean", see migrate.transforms
+    transform           "copy", "cast", "int8", "row_mean" or "hours", see migrate.transforms
     partition_strategy  "mod" where the rows were dealt out from the partitions, else None
     value               the number that was written instead of the source's own, else None
     pieces              its rows, in order, with their hashes

@@ -30,7 +30,7 @@ from migrate.items import Item
 from migrate.manifest import Piece
 from migrate.regions import CHUNK_BYTES, Part, Region
 from migrate.sources.bundle import Checkpoint
-from migrate.sources.dtypes import BY_NAME
+from migrate.sources.dtypes import number_type
 from migrate.sources.info import TensorInfo, partitions
 from migrate.sources.remote import is_remote
 from migrate.sources.rows import Span
@@ -117,7 +117,7 @@ def _made(
 ) -> Optional[Iterator[Tuple[Region, int, numpy.ndarray]]]:
     """As `_values`, for what is no tensor of the checkpoint; None for what is one."""
     if item.value is not None:
-        array, shape = BY_NAME[item.dtype].array, item.shape[1:]
+        array, shape = number_type(item.dtype), item.shape[1:]
         return ((one, 0, numpy.full((one.rows, *shape), item.value, array)) for one in regions)
     if not item.origins:
         return None
@@ -155,10 +155,8 @@ def _block(info: TensorInfo, item: Item, remote: bool) -> Tuple[int, numpy.ndarr
     rows = max(size // row_bytes, 1)
     if rows > dealt:
         rows -= rows % dealt  # whole turns
-    array = BY_NAME[info.dtype].array
-    assert array is not None  # the plan was checked: torch has the type
     shape = info.shape or (1,)
-    return rows, numpy.empty((min(rows, shape[0]), *shape[1:]), array)
+    return rows, numpy.empty((min(rows, shape[0]), *shape[1:]), number_type(info.dtype))
 
 
 def check_source(checkpoint: Checkpoint, items: Sequence[Item], runs: Sequence[Run]) -> None:

@@ -7,6 +7,7 @@ Adagrad's and FTRL's accumulators, 1 for RMSProp's mean square, else 0).
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
@@ -16,6 +17,7 @@ from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.hashed import HashTable
 from migrate.sources.tensor_tables import stored_tables
+from migrate.transforms import widened
 
 _CHUNK = 4 << 20  # bytes of one chunk of one tensor
 _EXAMPLES = 5  # rows that are named of each suspicious sort
@@ -107,7 +109,7 @@ def of_variable(checkpoint: Checkpoint, name: str, slots: Dict[str, str]) -> Row
 
 def of_table(table: HashTable) -> RowStatistics:
     """Reads a hash table; its slots have an order of their own and are not joined."""
-    row_bytes = 4 * int(numpy.prod(table.value_shape, dtype=numpy.int64))
+    row_bytes = 4 * math.prod(table.value_shape)
     counter = _Counter(False)
     for rows in table.chunks(max(_CHUNK // max(row_bytes, 8), 1)):
         if rows.values is not None and rows.keys.size:
@@ -124,10 +126,7 @@ def _initial(slot: str) -> Optional[float]:
 
 def _numbers(values: numpy.ndarray) -> numpy.ndarray:
     """`values` as rows [n, dim] of a type that can be calculated with."""
-    if values.dtype.names == ("bfloat16",):
-        bits = values["bfloat16"].astype(numpy.uint32) << numpy.uint32(16)
-        values = bits.view(numpy.float32)
-    return values.reshape(len(values), -1)
+    return widened(values).reshape(len(values), -1)
 
 
 class _Counter:

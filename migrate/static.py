@@ -14,7 +14,7 @@ from migrate.manifest import TableSummary
 from migrate.plans import PLACEMENTS, STATICS, HashedTable, Plan, Table
 from migrate.quantization import GPU_ROW_ALIGNMENT, HEAD
 from migrate.sources.bundle import Checkpoint
-from migrate.sources.dtypes import BY_NAME
+from migrate.sources.dtypes import BY_NAME, number_type
 from migrate.sources.hashed import HashTable
 from semisync.errors import BadInput, UsageError
 
@@ -72,9 +72,7 @@ def trained_bytes_of_ids(source: HashTable, slots: Iterable[str], rows: int) -> 
     """Size of `rows` rows of a hash table with those of its `slots`, in the types of the source."""
     total = 0
     for one in (source, *(source.slots[name] for name in slots)):
-        array = BY_NAME[one.dtype].array
-        assert array is not None  # the plan was checked: these are numbers
-        total += rows * math.prod(one.value_shape) * array.itemsize
+        total += rows * math.prod(one.value_shape) * number_type(one.dtype).itemsize
     return total
 
 
@@ -86,9 +84,7 @@ def trained_bytes(table: Table, checkpoint: Checkpoint) -> int:
 def static_bytes(table: TableSummary, gpu: bool = False) -> int:
     """Size of the weights of a converted table; `gpu`: with the padding of int8 rows there."""
     if table.dtype != "int8":
-        array = BY_NAME[table.dtype].array
-        assert array is not None  # the plan was checked: torch has the type
-        return table.rows * table.dim * array.itemsize
+        return table.rows * table.dim * number_type(table.dtype).itemsize
     row = HEAD + table.dim
     return table.rows * (row + -row % GPU_ROW_ALIGNMENT if gpu else row)
 

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 import numpy
 
 from migrate.quantization import dequantized, quantized
-from migrate.sources.dtypes import BFLOAT16, BY_NAME
+from migrate.sources.dtypes import BFLOAT16, number_type
 
-TRANSFORMS = ("copy", "cast", "int8", "row_mean", "hours")
 LOSSY = ("cast", "int8")
 
 
@@ -66,10 +65,10 @@ def apply(transform: str, values: numpy.ndarray, dtype: str, loss: Loss) -> nump
     if transform == "copy":
         return values
     if transform == "hours":
-        return (values // 3600).astype(BY_NAME[dtype].array)
+        return (values // 3600).astype(number_type(dtype))
     if transform == "row_mean":
         exact = widened(values).astype(numpy.float64)
-        return exact.reshape(len(exact), -1).mean(axis=1).astype(BY_NAME[dtype].array)
+        return exact.reshape(len(exact), -1).mean(axis=1).astype(number_type(dtype))
     if transform == "int8":
         wide = cast(values, "float32")
         found = quantized(wide)
@@ -86,7 +85,7 @@ def cast(values: numpy.ndarray, dtype: str) -> numpy.ndarray:
     wide = widened(values)
     if dtype != "bfloat16":
         with numpy.errstate(over="ignore"):  # counted by the caller
-            return wide.astype(BY_NAME[dtype].array)
+            return wide.astype(number_type(dtype))
     bits = wide.astype(numpy.float32).view(numpy.uint32)
     rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(numpy.uint16)
     rounded[numpy.isnan(wide)] = 0x7FC0  # adding to a NaN's bits could make it an infinity

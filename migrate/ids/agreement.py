@@ -9,7 +9,7 @@ import numpy
 from migrate.ids.columns import filler
 from migrate.ids.modes import DUPLICATES, MODES
 from migrate.plans import CASTS, POOLINGS, HashedTable
-from migrate.sources.dtypes import BY_NAME
+from migrate.sources.dtypes import BY_NAME, number_type
 from migrate.sources.hashed import HashTable
 from migrate.static import check_static
 from migrate.transforms import widened
@@ -78,12 +78,11 @@ def _check_dynamicemb(table: HashedTable, source: HashTable, name: str) -> None:
 def _check_fill(table: HashedTable, source: HashTable, name: str) -> None:
     """That the slots can hold what they are filled with."""
     for slot, stored in table.written_slots.items():
-        dtype = BY_NAME[source.slots[stored].dtype]
-        assert dtype.array is not None  # slots are numbers
+        dtype = source.slots[stored].dtype
         with numpy.errstate(all="ignore"):  # what does not fit is said below
-            written = widened(filler(table.fill[slot], dtype.array))
+            written = widened(filler(table.fill[slot], number_type(dtype)))
         if not numpy.isfinite(written):
             raise BadInput(
                 f"{name}: fill has {table.fill[slot]} for slot {slot!r}; "
-                f"expected a number that {dtype.name} holds"
+                f"expected a number that {dtype} holds"
             )

@@ -10,13 +10,14 @@ in the processor's cache until it is written.
 from __future__ import annotations
 
 import json
+import math
 import os
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
 from migrate.ids.sorting import sort
-from migrate.sources.dtypes import BY_NAME
+from migrate.sources.dtypes import number_type
 
 FREE = -1  # in a map: no row of the source comes here
 BLOCK_BYTES = 1 << 20  # put in order at a time
@@ -41,10 +42,8 @@ class Column:
     """One column of a table in runs."""
 
     def __init__(self, path: str, dtype: str, shape: Sequence[int]) -> None:
-        array = BY_NAME[dtype].array
-        assert array is not None  # numbers alone are staged
-        self.dtype, self.shape = array, tuple(shape)
-        self.row_bytes = int(numpy.prod(self.shape, dtype=numpy.int64)) * array.itemsize
+        self.dtype, self.shape = number_type(dtype), tuple(shape)
+        self.row_bytes = math.prod(self.shape) * self.dtype.itemsize
         self._file = os.open(path, os.O_RDONLY)
 
     def close(self) -> None:

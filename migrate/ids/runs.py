@@ -15,6 +15,7 @@ Memory: two pieces of RUN_BYTES more than threads, 8 bytes for STEP rows, and ST
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +26,7 @@ import numpy
 
 from migrate.ids.columns import BLOCK_BYTES, Column, describe, open_column, taken
 from migrate.ids.sorting import argsort
-from migrate.sources.dtypes import BY_NAME
+from migrate.sources.dtypes import number_type
 from migrate.sources.hashed import HashTable, Rows
 from migrate.threads import in_threads
 from migrate.writing import write_at
@@ -134,7 +135,9 @@ def write_runs(table: HashTable, places: Places, directory: str, stem: str, work
     workers: threads that sort and write, _THREADS at most.
     """
     columns = _columns(table)
-    row_bytes = sum(_row_bytes(*one) for one in columns.values())
+    row_bytes = sum(
+        math.prod(shape) * number_type(dtype).itemsize for dtype, shape in columns.values()
+    )
     with contextlib.ExitStack() as stack:
         files = {
             name: stack.enter_context(
@@ -206,9 +209,3 @@ def _columns(table: HashTable) -> Dict[str, Tuple[str, List[int]]]:
         if table.parts and all(part.has(name) for part in table.parts):
             found[name] = ("int64", [])
     return found
-
-
-def _row_bytes(dtype: str, shape: List[int]) -> int:
-    array = BY_NAME[dtype].array
-    assert array is not None  # tables of numbers alone are converted
-    return int(numpy.prod(shape, dtype=numpy.int64)) * array.itemsize

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import shutil
 from typing import Dict, List, NamedTuple, Optional, Tuple
@@ -81,7 +82,7 @@ def room(tables: List[HashedTable], sources: Dict[str, HashTable]) -> int:
     total = 0
     for table in tables:
         for one in (sources[table.table], *sources[table.table].slots.values()):
-            row = int(numpy.prod(one.value_shape, dtype=numpy.int64)) * 4 + 8
+            row = math.prod(one.value_shape) * 4 + 8
             total += one.stored * row + max(one.stored, target_rows(table) or 0) * (row + 16)
     return total
 

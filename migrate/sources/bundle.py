@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import copy
 import glob
+import math
 import os
 from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -27,7 +28,7 @@ import numpy
 
 from migrate.sources import crc32c, kinds, objects
 from migrate.sources.dtypes import DType
-from migrate.sources.entries import Piece, Tensor, read_index, volume
+from migrate.sources.entries import Piece, Tensor, read_index
 from migrate.sources.files import index_path, of_saved_model, size_of, v1_tables
 from migrate.sources.info import Slice, TensorInfo, row_blocks
 from migrate.sources.remote import is_remote
@@ -123,7 +124,8 @@ class Checkpoint(Mapping[str, TensorInfo]):
         for piece in touched:
             begin = max(piece.start[0], first)
             end = min(piece.start[0] + piece.shape[0], last)
-            stream = self._stream(piece, name, (begin - piece.start[0]) * volume(piece.shape[1:]))
+            skip = (begin - piece.start[0]) * math.prod(piece.shape[1:])
+            stream = self._stream(piece, name, skip)
             stream.fill(out[box(piece, slice(begin - first, end - first))])
         return out if tensor.shape else out.reshape(())
 
@@ -133,7 +135,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
         dtype = _array_type(tensor, name)
         size = dtype.itemsize if tensor.dtype.array is not None else _USUAL_STRING
         for piece in tensor.pieces:
-            stream, left = self._stream(piece, name), volume(piece.shape)
+            stream, left = self._stream(piece, name), math.prod(piece.shape)
             buffer = numpy.empty(min(left, _VERIFIED // size), dtype)
             while left:
                 part = buffer[:left]
@@ -185,7 +187,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
         pieces = [_with_rows(piece) for piece in self._tensor(name).pieces]
         blocks = row_blocks(self[name], name) if interleave else []
         streams = [
-            self._stream(piece, name, skipped(piece, first, blocks) * volume(piece.shape[1:]))
+            self._stream(piece, name, skipped(piece, first, blocks) * math.prod(piece.shape[1:]))
             for piece in pieces
         ]
         return RowReader(pieces, streams, first, blocks)

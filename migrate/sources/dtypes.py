@@ -81,3 +81,10 @@ DTYPES: Dict[int, DType] = {
 }
 
 BY_NAME: Dict[str, DType] = {dtype.name: dtype for dtype in DTYPES.values()}
+
+
+def number_type(name: str) -> numpy.dtype:
+    """The numpy type of data type `name`, which is known to be one of numbers."""
+    array = BY_NAME[name].array
+    assert array is not None, name
+    return array

@@ -12,6 +12,7 @@ Source: tensorflow/core/protobuf/tensor_bundle.proto
 
 from __future__ import annotations
 
+import math
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from migrate.sources.dtypes import DTYPES, DType
@@ -115,7 +116,9 @@ def _header(data: memoryview, where: str) -> Tuple[int, bool]:
 
 
 def _entry(data: memoryview, shards: int, where: str) -> Entry:
-    dtype, shape, slices = 0, (), []  # type: int, Tuple[int, ...], List[Tuple[Extent, ...]]
+    dtype = 0
+    shape: Tuple[int, ...] = ()
+    slices: List[Tuple[Extent, ...]] = []
     plain = {3: 0, 4: 0, 5: 0, 6: 0}
     for field, value in fields(data, where):
         if field == 1:
@@ -144,7 +147,7 @@ def shape_of(data: memoryview, where: str) -> Tuple[int, ...]:
         if field == 2:
             dim = dict(fields(message(value, where), where))
             sizes.append(number(dim.get(1, 0), where))
-    elements = volume(tuple(max(size, 1) for size in sizes))
+    elements = math.prod(max(size, 1) for size in sizes)
     if len(sizes) > _MAX_RANK or any(size < 0 for size in sizes) or elements > _MAX_ELEMENTS:
         raise BadInput(f"{where} has the impossible shape {sizes[:8]}")
     return tuple(sizes)
@@ -152,7 +155,7 @@ def shape_of(data: memoryview, where: str) -> Tuple[int, ...]:
 
 def slice_of(data: memoryview, where: str) -> Tuple[Extent, ...]:
     """TensorSliceProto {1 extent {1 start, 2 length}}; no length means the whole dimension."""
-    extents = []  # type: List[Extent]
+    extents: List[Extent] = []
     for field, value in fields(data, where):
         if field == 1:
             extent = dict(fields(message(value, where), where))
@@ -205,22 +208,14 @@ def box(
     return start, shape
 
 
-def volume(shape: Tuple[int, ...]) -> int:
-    """Number of elements."""
-    count = 1
-    for size in shape:
-        count *= size
-    return count
-
-
 def _check_size(entry: Entry, where: str) -> None:
-    if entry.dtype.name == "string" and entry.size < volume(entry.shape):
+    if entry.dtype.name == "string" and entry.size < math.prod(entry.shape):
         raise BadInput(
-            f"{where} holds {entry.size} bytes, too few for {volume(entry.shape)} strings"
+            f"{where} holds {entry.size} bytes, too few for {math.prod(entry.shape)} strings"
         )
     if entry.dtype.array is None:
         return
-    expected = volume(entry.shape) * entry.dtype.array.itemsize
+    expected = math.prod(entry.shape) * entry.dtype.array.itemsize
     if entry.size != expected:
         raise BadInput(
             f"{where} is {entry.dtype.name} {list(entry.shape)}, {expected} bytes, "
@@ -230,10 +225,10 @@ def _check_size(entry: Entry, where: str) -> None:
 
 def check_tiling(pieces: List[Piece], full: Tuple[int, ...], where: str) -> None:
     """Slices, sorted by start, must fill the tensor without a gap and without an overlap."""
-    filled = sum(volume(piece.shape) for piece in pieces)
-    if filled != volume(full):
-        raise BadInput(f"{where}: its slices hold {filled} of {volume(full)} elements")
-    open_pieces = []  # type: List[Piece]
+    filled = sum(math.prod(piece.shape) for piece in pieces)
+    if filled != math.prod(full):
+        raise BadInput(f"{where}: its slices hold {filled} of {math.prod(full)} elements")
+    open_pieces: List[Piece] = []
     for piece in pieces:
         open_pieces = [one for one in open_pieces if one.start[0] + one.shape[0] > piece.start[0]]
         if any(_overlap(one, piece) for one in open_pieces):

@@ -223,7 +223,10 @@ def _table(name: str, sections: List[_Section]) -> HashTable:
 
 
 def _entry(record: memoryview, path: str) -> _Entry:
-    key, row, slots, time = None, [], {}, 0  # type: Optional[int], List[Value], Dict, int
+    key: Optional[int] = None
+    row: List[Value] = []
+    slots: Dict[str, numpy.ndarray] = {}
+    time = 0
     for field, value in fields(record, path):
         if field == 1:
             key = number(value, path)

@@ -14,13 +14,14 @@ Source: WriteStringTensor in tensorflow/core/util/tensor_bundle/tensor_bundle.cc
 
 from __future__ import annotations
 
+import math
 from typing import Iterator, Optional
 
 import google_crc32c
 import numpy
 
 from migrate.sources import crc32c, varints
-from migrate.sources.entries import Piece, volume
+from migrate.sources.entries import Piece
 from migrate.sources.shards import Shards
 from semisync.errors import BadInput
 
@@ -39,7 +40,7 @@ class StringStream:
         self._shards = shards
         self._piece = piece
         self._where = where
-        self._left = volume(piece.shape)
+        self._left = math.prod(piece.shape)
         self._lengths = _Lengths(shards, piece, where, self._left)
         crc = self._first_pass()
         self._crc: Optional[int] = crc if shards.checksums and not skip else None

@@ -15,13 +15,14 @@ Source: tensorflow/core/util/saved_tensor_slice.proto and tensor_slice_writer.cc
 
 from __future__ import annotations
 
+import math
 from typing import Dict, List, Optional, Tuple
 
 import numpy
 
 from migrate.sources import entries, varints
 from migrate.sources.dtypes import DTYPES, DType
-from migrate.sources.entries import Extent, Piece, Tensor, volume
+from migrate.sources.entries import Extent, Piece, Tensor
 from migrate.sources.ordered_code import slice_key
 from migrate.sources.snappy import MAX_RATIO
 from migrate.sources.table import Table
@@ -73,9 +74,9 @@ class Tables:
         """BadInput where the table is too short to hold `piece`: a value takes a byte at least,
         and snappy makes at most 64 of one."""
         size = self.table(piece.shard).size
-        if volume(piece.shape) > MAX_RATIO * size:
+        if math.prod(piece.shape) > MAX_RATIO * size:
             raise BadInput(
-                f"{where} is said to have {volume(piece.shape)} values, but "
+                f"{where} is said to have {math.prod(piece.shape)} values, but "
                 f"{self.paths[piece.shard]} has {size} bytes"
             )
 
@@ -94,8 +95,8 @@ class Tables:
                 saved = dict(fields(message(value, where), where))
                 tensor = message(saved.get(3, tensor), where)
         found = _values(tensor, dtype, where)
-        if len(found) != volume(piece.shape):
-            raise BadInput(f"{where} holds {len(found)} values, expected {volume(piece.shape)}")
+        if len(found) != math.prod(piece.shape):
+            raise BadInput(f"{where} holds {len(found)} values, expected {math.prod(piece.shape)}")
         return found
 
 
@@ -134,7 +135,7 @@ def read_v1(paths: List[str]) -> Tuple[Dict[str, Tensor], Tables]:
                 raise BadInput(f"{where} has another type or shape than in {paths[0]}")
             for one in extents:
                 start, size = entries.box(one, shape, where)
-                nbytes = volume(size) * (dtype.array.itemsize if dtype.array is not None else 0)
+                nbytes = math.prod(size) * (dtype.array.itemsize if dtype.array is not None else 0)
                 key = tables.add(slice_key(name.encode(), one))
                 slices.setdefault(name, []).append(Piece(start, size, shard, key, nbytes, 0))
     found = {}
@@ -162,7 +163,9 @@ def _metas(table: Table, path: str) -> List[Meta]:
 
 
 def _meta(data: memoryview, path: str) -> Meta:
-    name, kind, shape, extents = "", 0, (), []  # type: str, int, Tuple[int, ...], List
+    name, kind = "", 0
+    shape: Tuple[int, ...] = ()
+    extents: List[Tuple[Extent, ...]] = []
     for field, value in fields(data, path):
         if field == 1:
             name = text(value, path)

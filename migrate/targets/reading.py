@@ -16,13 +16,12 @@ from bisect import bisect
 from operator import index
 from typing import Any, Dict, List, NamedTuple, Protocol, Tuple
 
-import numpy
 import torch
 from torch.distributed.checkpoint import FileSystemReader
 from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
 
 from migrate.manifest import Written
-from migrate.sources.dtypes import BY_NAME
+from migrate.sources.dtypes import number_type
 from migrate.targets.safetensors import DTYPES, INDEX
 from semisync.errors import BadInput
 
@@ -176,7 +175,7 @@ class SafetensorsReader:
                     begin, end = map(index, one["data_offsets"])
                 except (KeyError, TypeError, ValueError) as error:
                     raise BadInput(f"{path}: the header's {fqn!r} is damaged") from error
-                size = math.prod(stored.shape) * _array(stored).itemsize
+                size = math.prod(stored.shape) * number_type(stored.dtype).itemsize
                 if not 0 <= begin <= end <= os.path.getsize(path) - start or end - begin != size:
                     raise BadInput(f"{path}: {fqn!r} does not fit the file; it is truncated")
                 self.tensors[fqn] = stored
@@ -191,7 +190,7 @@ class SafetensorsReader:
         shape = stored.shape or (1,)
         if first + count > shape[0]:
             raise BadInput(f"{fqn!r} has {shape[0]} rows, not {first + count}")
-        row = int(numpy.prod(shape[1:])) * _array(stored).itemsize
+        row = math.prod(shape[1:]) * number_type(stored.dtype).itemsize
         path, start = self._where[fqn]
         with open(path, "rb") as file:
             file.seek(start + first * row)
@@ -211,7 +210,7 @@ class FileReader:
         self.tensors: Dict[str, Stored] = {}
         self._path = os.path.join(directory, written.fqn)
         stored = Stored(tuple(written.shape), written.dtype)
-        self._row = int(numpy.prod(stored.shape[1:], dtype=numpy.int64)) * _array(stored).itemsize
+        self._row = math.prod(stored.shape[1:]) * number_type(stored.dtype).itemsize
         size = os.path.getsize(self._path) if os.path.exists(self._path) else -1
         if size == stored.shape[0] * self._row:
             self.tensors[written.fqn] = stored
@@ -240,12 +239,6 @@ def _stored(tensor: torch.Tensor) -> Stored:
 
 def _name(dtype: torch.dtype) -> str:
     return str(dtype).replace("torch.", "")
-
-
-def _array(stored: Stored) -> numpy.dtype:
-    array = BY_NAME[stored.dtype].array
-    assert array is not None  # safetensors has numbers alone
-    return array
 
 
 def _weight_map(path: str) -> Any:

@@ -8,7 +8,7 @@ import torch
 from migrate.manifest import Written
 from migrate.quantization import HEAD
 from migrate.sources.bundle import Checkpoint
-from migrate.sources.dtypes import BY_NAME
+from migrate.sources.dtypes import number_type
 from migrate.sources.info import row_blocks
 from migrate.tensors import as_tensor
 
@@ -43,7 +43,7 @@ def _source_rows(checkpoint: Checkpoint, written: Written, first: int, count: in
         return as_tensor(checkpoint.read(name, rows=slice(first, first + count)))
     blocks = row_blocks(info, name)
     ids = numpy.arange(first, first + count)
-    out = numpy.empty((count, *info.shape[1:]), BY_NAME[info.dtype].array)
+    out = numpy.empty((count, *info.shape[1:]), number_type(info.dtype))
     for part, (start, _) in enumerate(blocks):
         mine = slice((part - first) % len(blocks), count, len(blocks))
         local = ids[mine] // len(blocks)

@@ -1,5 +1,7 @@
 """A checkpoint as a big-endian machine would have written it, made from a little-endian one."""
 
+import math
+
 import google_crc32c
 import numpy as np
 
@@ -16,7 +18,7 @@ def swap_bytes(source, target):
     for piece, dtype in _pieces(entries.read_index(f"{source}.index")):
         span = slice(piece.offset, piece.offset + piece.size)
         if dtype.name == "string":
-            crc = _swap_strings(data, span, entries.volume(piece.shape))
+            crc = _swap_strings(data, span, math.prod(piece.shape))
         else:
             data[span] = np.frombuffer(data[span], f"u{dtype.swap}").byteswap().tobytes()
             crc = google_crc32c.value(bytes(data[span]))

@@ -11,7 +11,7 @@ import torch
 from migrate.ids.columns import filler
 from migrate.manifest import Ids, Written
 from migrate.quantization import HEAD, quantized
-from migrate.sources.dtypes import BY_NAME
+from migrate.sources.dtypes import number_type
 from migrate.sources.hashed import HashTable, Rows
 from migrate.tensors import as_bytes, as_tensor
 from migrate.transforms import cast
@@ -47,8 +47,7 @@ def columns_of(written: Written, ids: Ids, source: HashTable) -> Iterator[Column
         table = source.slots[ids.slots[slot]] if slot else source
         column = "values" if slot else name
         shape = table.value_shape if column == "values" else ()
-        array = BY_NAME[written.dtype].array
-        assert array is not None
+        array = number_type(written.dtype)
         width = math.prod(shape) + (HEAD if written.transform == "int8" else 0)
         stop = start + width * array.itemsize
         fill = None
