@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import asdict
-from typing import Dict, Mapping, Optional, Sequence, Union
+from typing import Dict, Mapping, Optional, Sequence
 
 from migrate.evidence import find_evidence, meta_path
 from migrate.ids.agreement import check_hashed
-from migrate.plans import CASTS, POOLINGS, STRATEGIES, HashedTable, Plan, Table
+from migrate.plans import CASTS, POOLINGS, STRATEGIES, AnyTable, Plan, Table
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.hashed import HashTable
@@ -138,13 +138,12 @@ def _check_partitions(table: Table, source: str, info: TensorInfo) -> None:
         )
 
 
-def _check_name(table: Union[Table, HashedTable], names: Dict[str, str]) -> None:
+def _check_name(table: AnyTable, names: Dict[str, str]) -> None:
     if not table.name or "." in table.name:
         raise BadInput(f"the plan names a table {table.name!r}; a table's name has no dot")
-    source = table.table if isinstance(table, HashedTable) else table.variable
-    if names.setdefault(table.name, source) != source:
+    if names.setdefault(table.name, table.source) != table.source:
         raise BadInput(
-            f"variables {names[table.name]!r} and {source!r} would both become table "
+            f"variables {names[table.name]!r} and {table.source!r} would both become table "
             f"{table.name!r}; rename one in a plan (--dry-run prints it, --plan reads it back)"
         )
 

@@ -44,7 +44,7 @@ from migrate.ranks import ALONE, Rank
 from migrate.regions import Layout, cuts, only_tensors, parts, with_files
 from migrate.semantics import notes
 from migrate.sources.bundle import Checkpoint, open_checkpoint
-from migrate.static import trained_bytes
+from migrate.static import trained_bytes, why_untrained
 from migrate.tables import hash_tables
 from migrate.targets import TARGETS
 from migrate.targets.reserving import reserve
@@ -264,8 +264,7 @@ def _dropped(plan: Plan, checkpoint: Checkpoint, manifest: Manifest) -> Dict[str
     left_out = {name: "the plan leaves it out" for name in checkpoint if name not in written}
     for table in plan.tables:
         if table.static:
-            reason = f"table {table.name} is static: it needs no optimizer state"
-            left_out.update(dict.fromkeys(table.slots.values(), reason))
+            left_out.update(dict.fromkeys(table.slots.values(), why_untrained(table)))
     return {**left_out, **plan.dropped}
 
 

@@ -5,16 +5,17 @@ Names in the target, for a table T at module path M and a dense variable V:
     M.embedding_bags.T.weight
     optim.state.M.embedding_bags.T.weight.T.momentum1     Adagrad, FBGEMM's fused optimizer
     optim.state.M.embedding_bags.T.weight.exp_avg         Adam and others, torch.optim's names
+    optim.state.M.embedding_bags.T.weight.step            Adam, where the checkpoint tells it
     dense.V, dense_optim.V.<slot>
 """
 
 from __future__ import annotations
 
 import math
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from migrate.ids.columns import Origin
-from migrate.plans import HashedTable, Plan, Table
+from migrate.plans import AnyTable, Plan, Table
 from migrate.quantization import HEAD
 from migrate.semantics import ADAMS, adam_step
 from migrate.sources.bundle import Checkpoint
@@ -114,27 +115,34 @@ def _table_items(plan: Plan, table: Table, checkpoint: Checkpoint) -> Iterator[I
     deal = table.partition_strategy == "mod"
     fqn = plan.fqn(table)
     weight = _item((fqn,), table.variable, "table", deal, checkpoint[table.variable])
-    if table.static == "int8":
-        shape = (table.rows, HEAD + table.dim)
-        weight = weight._replace(transform="int8", dtype="uint8", shape=shape)
-    elif table.target_dtype != weight.dtype:
-        weight = weight._replace(transform="cast", dtype=table.target_dtype)
-    yield weight
+    yield in_target_type(weight, table)
     if table.static:
         return  # it is not trained any more
     for slot, source in table.slots.items():
-        name = f"{table.name}.{slot}" if slot == "momentum1" else slot
-        path = ("optim", "state", fqn, name)
-        item = _item(path, source, "table slot", deal, checkpoint[source])
+        item = _item(slot_path(fqn, table, slot), source, "table slot", deal, checkpoint[source])
         if table.row_wise:
             item = item._replace(transform="row_mean", dtype="float32", shape=item.shape[:1])
         yield item
     yield from step_items(plan, table, checkpoint)
 
 
-def step_items(
-    plan: Plan, table: Union[Table, HashedTable], checkpoint: Checkpoint
-) -> Iterator[Item]:
+def in_target_type(weight: Item, table: AnyTable) -> Item:
+    """`weight`, the rows of `table` as they are in the source, in the type of the target."""
+    if table.static == "int8":
+        shape = (weight.rows, HEAD + table.dim)
+        return weight._replace(transform="int8", dtype="uint8", shape=shape)
+    if table.target_dtype != weight.dtype:
+        return weight._replace(transform="cast", dtype=table.target_dtype)
+    return weight
+
+
+def slot_path(fqn: str, table: AnyTable, slot: str) -> Tuple[str, ...]:
+    """Where the state `slot` of the table whose weight is `fqn` stands in a state dict."""
+    name = f"{table.name}.{slot}" if slot == "momentum1" else slot  # FBGEMM's has the table's name
+    return ("optim", "state", fqn, name)
+
+
+def step_items(plan: Plan, table: AnyTable, checkpoint: Checkpoint) -> Iterator[Item]:
     """The step of Adam, where the table was trained with it and the checkpoint tells it."""
     if table.optimizer in ADAMS:
         step = adam_step(plan, table, checkpoint)

@@ -16,6 +16,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Optional, Union
 
+from migrate.ids.modes import MANAGED
 from migrate.typed import build
 from semisync.errors import BadInput
 
@@ -68,6 +69,11 @@ class Table:
     placement: Optional[str] = None
 
     @property
+    def source(self) -> str:
+        """Its name in the checkpoint."""
+        return self.variable
+
+    @property
     def target_dtype(self) -> str:
         """Torch's name of the weight's type in the target; "int8" for quantized rows."""
         return STATICS[self.static] if self.static else self.cast or self.dtype
@@ -112,6 +118,11 @@ class HashedTable:
     placement: Optional[str] = None
 
     @property
+    def source(self) -> str:
+        """As Table.source."""
+        return self.table
+
+    @property
     def target_dtype(self) -> str:
         """As Table.target_dtype."""
         return STATICS[self.static] if self.static else self.cast or self.dtype
@@ -120,6 +131,9 @@ class HashedTable:
     def written_slots(self) -> Dict[str, str]:
         """Those of `slots` that are written: of a static table none."""
         return {} if self.static else self.slots
+
+
+AnyTable = Union[Table, HashedTable]
 
 
 @dataclass
@@ -154,12 +168,12 @@ class Plan:
     dropped: Dict[str, str] = field(default_factory=dict)
     notes: List[str] = field(default_factory=list)
 
-    def fqn(self, table: Union[Table, HashedTable]) -> str:
+    def fqn(self, table: AnyTable) -> str:
         """The fully qualified name of the table's weight in the model.
 
         TorchRec's ManagedCollisionEmbeddingBagCollection has its tables one module further down.
         """
-        inner = isinstance(table, HashedTable) and table.ids in ("mch", "mpzch")
+        inner = isinstance(table, HashedTable) and table.ids in MANAGED
         module = self.module + "._embedding_module" * inner
         return f"{module}.embedding_bags.{table.name}.weight"
 

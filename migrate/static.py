@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Iterable, List, Sequence, Tuple, Union
+from typing import Iterable, List, Sequence, Tuple
 
 from migrate.manifest import TableSummary
-from migrate.plans import PLACEMENTS, STATICS, HashedTable, Plan, Table
+from migrate.plans import PLACEMENTS, STATICS, AnyTable, Plan, Table
 from migrate.quantization import GPU_ROW_ALIGNMENT, HEAD
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import BY_NAME, number_type
 from migrate.sources.hashed import HashTable
 from semisync.errors import BadInput, UsageError
 
-AnyTable = Union[Table, HashedTable]
 Marks = Sequence[Tuple[str, str]]  # regular expression for variables, and a key of STATICS
 
 
@@ -29,7 +28,7 @@ def mark_static(plan: Plan, marks: Marks) -> None:
         if kind not in STATICS:
             raise UsageError(f"static {kind!r}: expected one of {list(STATICS)}")
         try:
-            found = [one for one in every if re.search(pattern, _source(one))]
+            found = [one for one in every if re.search(pattern, one.source)]
         except re.error as error:
             raise UsageError(f"--static {pattern!r} is no regular expression: {error}") from error
         if not found:
@@ -39,11 +38,6 @@ def mark_static(plan: Plan, marks: Marks) -> None:
             )
         for table in found:
             table.static, table.cast = kind, None
-
-
-def _source(table: AnyTable) -> str:
-    """Its name in the checkpoint."""
-    return table.variable if isinstance(table, Table) else table.table
 
 
 def check_static(table: AnyTable) -> None:
@@ -66,6 +60,11 @@ def check_static(table: AnyTable) -> None:
         raise BadInput(
             f"{where}: FBGEMM's int8 rows have an even dim, this one is {table.dim}; use fp16"
         )
+
+
+def why_untrained(table: AnyTable) -> str:
+    """Why the slots of a static table are not written."""
+    return f"table {table.name} is static: it needs no optimizer state"
 
 
 def trained_bytes_of_ids(source: HashTable, slots: Iterable[str], rows: int) -> int:

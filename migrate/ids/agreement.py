@@ -7,7 +7,7 @@ from typing import Mapping
 import numpy
 
 from migrate.ids.columns import filler
-from migrate.ids.modes import DUPLICATES, MODES
+from migrate.ids.modes import DUPLICATES, MANAGED, MODES
 from migrate.plans import CASTS, POOLINGS, HashedTable
 from migrate.sources.dtypes import BY_NAME, number_type
 from migrate.sources.hashed import HashTable
@@ -48,7 +48,7 @@ def check_hashed(table: HashedTable, sources: Mapping[str, HashTable], where: st
         if slot not in table.fill:
             raise BadInput(f"{name}: the plan's fill has no value for slot {slot!r}")
     check_static(table)
-    if table.static == "int8" and table.ids in ("mch", "mpzch"):
+    if table.static == "int8" and table.ids in MANAGED:
         raise BadInput(
             f"{name}: the module of ids {table.ids} has a collection of floats below it, which "
             "cannot hold int8 rows; use static fp16, or ids rows"

@@ -22,9 +22,8 @@ from typing import Iterator, Tuple
 
 from migrate.ids.columns import Origin
 from migrate.ids.staging import StagedTable
-from migrate.items import Item, step_items
+from migrate.items import Item, in_target_type, slot_path, step_items
 from migrate.plans import HashedTable, Plan
-from migrate.quantization import HEAD
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.hashed import HashTable
 
@@ -38,14 +37,15 @@ def id_items(
         return
     fqn = plan.fqn(table)
     rows = staged.merged.rows
-    column = _values(staged.stem)
-    yield _weight(_item((fqn,), table, "hashed", table.dtype, (rows, table.dim), column), table)
+    values = _column(staged.stem, "values")
+    weight = _item((fqn,), table, "hashed", table.dtype, (rows, table.dim), values)
+    yield in_target_type(weight, table)
     for name, slot in table.written_slots.items():
         stored = source.slots[slot]
-        path = ("optim", "state", fqn, f"{table.name}.{name}" if name == "momentum1" else name)
-        column = _values(staged.slots[name], table.fill[name])
+        values = _column(staged.slots[name], "values", table.fill[name])
         shape = (rows, *stored.value_shape)
-        yield _item(path, table, "hashed slot", stored.dtype, shape, column)
+        path = slot_path(fqn, table, name)
+        yield _item(path, table, "hashed slot", stored.dtype, shape, values)
     if not table.static:
         yield from step_items(plan, table, checkpoint)
     yield from _ID_ITEMS[table.ids](plan, table, staged)
@@ -70,7 +70,7 @@ def _mch(plan: Plan, table: HashedTable, staged: StagedTable) -> Iterator[Item]:
         ("_mch_counts", "freqs", "freqs" in staged.columns),
         ("_mch_last_access_iter", "versions", versions),
     ):
-        found = item(name, rows, _of(staged, column))
+        found = item(name, rows, _column(staged.stem, column))
         yield found if there else found._replace(value=0, origins=())
     segments = Origin("", f"{staged.stem}-segments.ends")
     yield item("_output_segments_tensor", (1025,), segments)
@@ -86,7 +86,7 @@ def _mpzch(plan: Plan, table: HashedTable, staged: StagedTable) -> Iterator[Item
     found = _state(plan, table, "_hash_zch_bucket", "int64", (1, 1), ids)
     yield found._replace(value=table.buckets, origins=())
     if "versions" in staged.columns and table.kind == "Monolith":
-        times = _of(staged, "versions", -1)
+        times = _column(staged.stem, "versions", -1)
         found = _state(plan, table, "_hash_zch_metadata", "int32", rows, times)
         yield found._replace(transform="hours")
 
@@ -106,14 +106,15 @@ def _dynamicemb(
 
     yield item("emb_keys", "file ids", "int64", (), _placed_ids(staged))
     cast = {"transform": "cast", "dtype": "float32"} if table.dtype != "float32" else {}
-    values = item("emb_values", "file", table.dtype, (table.dim,), _values(staged.stem))
+    values = item("emb_values", "file", table.dtype, (table.dim,), _column(staged.stem, "values"))
     yield values._replace(**cast)  # type: ignore[arg-type]
     known = [name for name in ("freqs", "versions") if name in staged.columns]
-    scores = item("emb_scores", "file state", "int64", (), _of(staged, known[0] if known else ""))
-    yield scores if known else scores._replace(value=0, origins=())
+    origins = [_column(staged.stem, name) for name in known[:1]]
+    scores = item("emb_scores", "file state", "int64", (), *origins)
+    yield scores if known else scores._replace(value=0)
     slots = table.written_slots
     if slots:
-        origins = [_values(staged.slots[name], table.fill[name]) for name in slots]
+        origins = [_column(staged.slots[name], "values", table.fill[name]) for name in slots]
         width = sum(source.slots[slot].value_shape[0] for slot in slots.values())
         yield item("opt_values", "file slot", "float32", (width,), *origins)
 
@@ -146,24 +147,11 @@ def _item(
     return Item(name, path, table.table, role, False, "copy", dtype, shape, None, (origin,))
 
 
-def _weight(item: Item, table: HashedTable) -> Item:
-    """`item`, the rows of the table, in the type that the target has them in."""
-    if table.static == "int8":
-        shape = (item.rows, HEAD + table.dim)
-        return item._replace(transform="int8", dtype="uint8", shape=shape)
-    if table.target_dtype != item.dtype:
-        return item._replace(transform="cast", dtype=table.target_dtype)
-    return item
-
-
 def _placed_ids(staged: StagedTable) -> Origin:
     """In the order of the target, with its mark where a row is free."""
     return Origin("", f"{staged.stem}-map.ids")
 
 
-def _of(staged: StagedTable, column: str, fill: float = 0) -> Origin:
-    return Origin(f"{staged.stem}-map.rows", f"{staged.stem}.{column}", fill)
-
-
-def _values(stem: str, fill: float = 0) -> Origin:
-    return Origin(f"{stem}-map.rows", f"{stem}.values", fill)
+def _column(stem: str, column: str, fill: float = 0) -> Origin:
+    """A column of the staged table or slot `stem`, `fill` where a row is free."""
+    return Origin(f"{stem}-map.rows", f"{stem}.{column}", fill)

@@ -34,4 +34,5 @@ MODES: Dict[str, Mode] = {
     "mpzch": Mode(0, (-1, -1), "HashZchManagedCollisionModule"),
     "dynamicemb": Mode(0, (-4, -1), "dynamicemb's hash table"),
 }
+MANAGED = ("mch", "mpzch")  # whose modules, TorchRec's managed collision, are given raw ids
 DUPLICATES = ("error", "newest")

@@ -11,7 +11,7 @@ from migrate.manifest import Ids, TableSummary
 from migrate.plans import HashedTable, Plan
 from migrate.sources.hashed import HashTable
 from migrate.sources.tensor_tables import TensorPart
-from migrate.static import trained_bytes_of_ids
+from migrate.static import trained_bytes_of_ids, why_untrained
 
 _COLUMNS = ("keys", "values", "freqs", "versions")
 _DEEPREC = ("partition_offset", "keys_filtered", "versions_filtered", "freqs_filtered")
@@ -72,8 +72,7 @@ def unwritten_slots(plan: Plan, sources: Dict[str, HashTable]) -> Dict[str, str]
     for table in plan.hash_tables:
         source = sources[table.table]
         left = tensors_of(source) - tensors_of(_written(table, source))
-        reason = f"table {table.name} is static: it needs no optimizer state"
-        found.update(dict.fromkeys(sorted(left), reason))
+        found.update(dict.fromkeys(sorted(left), why_untrained(table)))
     return found
 
 

@@ -11,6 +11,7 @@ from torchrec.modules.embedding_modules import EmbeddingBagCollection
 from torchrec.modules.mc_embedding_modules import ManagedCollisionEmbeddingBagCollection
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
+from migrate.ids.modes import MANAGED
 from migrate.pooling import without_kernel
 from migrate.torchrec.embeddings import (
     Config,
@@ -19,7 +20,6 @@ from migrate.torchrec.embeddings import (
     collection_name,
     table_weights,
 )
-from migrate.torchrec.managed import MODES
 from migrate.torchrec.modules import data_type
 from semisync.errors import UsageError
 
@@ -78,12 +78,12 @@ def _raw_ids(config: Mapping[str, Any]) -> Dict[str, Any]:
                 f"table {table['name']!r} stands in files for NVIDIA's dynamicemb, which builds it "
                 "and loads them; take it out of the config"
             )
-        if ids["mode"] not in ("rows", *MODES):
+        if ids["mode"] not in ("rows", *MANAGED):
             raise UsageError(
                 f"table {table['name']!r} has ids {ids['mode']!r}, expected one of rows, "
-                f"{', '.join(MODES)}"
+                f"{', '.join(MANAGED)}"
             )
-        if ids["mode"] in MODES:
+        if ids["mode"] in MANAGED:
             found[table["name"]] = ids
     return found
 

@@ -21,7 +21,6 @@ from torchrec.modules.mc_modules import (
     MCHManagedCollisionModule,
 )
 
-MODES = ("mch", "mpzch")
 _NEVER = 1 << 30  # batches
 
 
@@ -30,7 +29,8 @@ def with_raw_ids(
     ids: Mapping[str, Mapping[str, Any]],
     device: torch.device,
 ) -> Union[ManagedCollisionEmbeddingBagCollection, ManagedCollisionEmbeddingCollection]:
-    """`collection`, looked up by raw ids. ids: of each of its tables, mode one of MODES."""
+    """`collection`, looked up by raw ids. ids: of each of its tables, with a mode of
+    `migrate.ids.modes.MANAGED`."""
     pooled = isinstance(collection, EmbeddingBagCollection)
     configs = collection.embedding_bag_configs() if pooled else collection.embedding_configs()
     modules: Dict[str, ManagedCollisionModule] = {

@@ -10,9 +10,10 @@ from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig, Poo
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
 from torchrec.modules.mc_embedding_modules import ManagedCollisionEmbeddingBagCollection
 
+from migrate.ids.modes import MANAGED
 from migrate.manifest import Manifest, read_manifest
 from migrate.models import ids_config
-from migrate.torchrec.managed import MODES, with_raw_ids
+from migrate.torchrec.managed import with_raw_ids
 from semisync.errors import UsageError
 
 DATA_TYPES = {
@@ -69,7 +70,7 @@ def managed_collision_collection(
     every = {}
     for name in features:
         ids = ids_config(tables[name].ids)
-        if ids is None or ids["mode"] not in MODES:
+        if ids is None or ids["mode"] not in MANAGED:
             raise UsageError(
                 f"table {name!r} has no raw ids; convert it with --ids mch or mpzch, or use "
                 "embedding_bag_collection"

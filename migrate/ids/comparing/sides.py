@@ -9,7 +9,7 @@ from typing import Callable, Iterator, List, NamedTuple, Tuple
 import numpy
 
 from migrate.ids.comparing.expected import Column, columns_of, expected_rows
-from migrate.ids.modes import MODES
+from migrate.ids.modes import MANAGED, MODES
 from migrate.manifest import Ids, Manifest, TableSummary, Written
 from migrate.sources.hashed import HashTable, Rows
 from migrate.targets.reading import Reader
@@ -111,7 +111,7 @@ class BothSides:
 
     def _there(self, ids: numpy.ndarray) -> numpy.ndarray:
         """Which rows have an id."""
-        if self.ids.mode in ("mch", "mpzch"):
+        if self.ids.mode in MANAGED:
             there: numpy.ndarray = ids != MODES[self.ids.mode].reserved[0]
             return there
         return numpy.ones(len(ids), bool)
