@@ -31,36 +31,27 @@ Variables whose policy is "async" stand beside all this: each worker applies its
 once, as the wrapped optimizer alone would, before it tells the chief.
 """
 
-import collections
-import weakref
 from typing import Any, Dict, List
 
 from graph_rewrite import moving_statistics
 from graph_rewrite import shared_updates as shared
 from graph_rewrite.batch_norms import find_batch_norms
 from graph_rewrite.disconnect import disconnect
-from semisync import arguments
+from semisync import arguments, siblings
 from semisync.assembly import Assembly
 from semisync.board import Board
 from semisync.compat import raw_ops, tf
 from semisync.desk import Desk
 from semisync.errors import UsageError
-from semisync.payload import DenseGradients, Record, SparseGradient
+from semisync.hook import GlobalBatchHook
+from semisync.payload import Record, items_by_device
 from semisync.settings import probe
 from semisync.shelf import Shelf
-from semisync.staleness import is_formula, may_reject
+from semisync.staleness import may_reject
+from semisync.step import build_step
+from semisync.watch import pings
 from semisync.worker import Worker
 from semisync.wrapped import Wrapped
-
-# What the chief runs: the op of a global step, the clock after it, the op that records fates alone,
-# and the policy; `lasting` says that a staleness has the same weight at every global step.
-Step = collections.namedtuple("Step", "op clock record staleness weights lasting")
-
-# An optimizer of a graph; `limited` says that a worker may have to wait for a ticket of it.
-Known = collections.namedtuple("Known", "name global_step limited")
-
-# graph -> [Known]. No collection: those are saved with the graph.
-_optimizers: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
 
 
 class GlobalBatchOptimizer(tf.train.Optimizer):
@@ -139,7 +130,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         )
         self._shared_updates = arguments.rules("shared_updates", shared_updates or [], shared.HOW)
         super(GlobalBatchOptimizer, self).__init__(use_locking=False, name=name)
-        self._records: List[Any] = []
+        self._records: List[Record] = []
         self._replaced: List[str] = []  # ops whose work the chief does
         # Built by apply_gradients; the hook runs them.
         self.global_step: Any = None
@@ -170,7 +161,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
           update: (weights float32 [k], list of tensors [k, ...]) -> op, built once: what a global
             step does with those of its k batches whose weight is not 0.
         """
-        self._records.append((Record(tensors), device, update))
+        self._records.append(Record(tensors, device, update))
 
     def apply_gradients(self, grads_and_vars, global_step=None, name=None):
         """Builds the worker's train op and the chief's step; returns the train op.
@@ -189,15 +180,17 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         at_once = [pair for pair in pairs if self._mode_of(*pair) == "async"]
         self.global_step = global_step
         self._share_what_the_batch_updates()
-        device = (global_step if global_step is not None else _counted_step()).device
+        counted = global_step if global_step is not None else siblings.counted_step()
+        device = counted.device
         # What the chief runs, and the worker's first and last messages, must not wait for what the
         # caller has put before the train op, such as UPDATE_OPS, which need a batch.
         with tf.control_dependencies(None):
-            shared_name = self._register()
+            limited = self.paced or self.in_flight is not None
+            shared_name, self.draws_between_runs = siblings.join(self._name, global_step, limited)
             with tf.name_scope(name, self._name) as scope:
                 self.desk = Desk(shared_name, device)
                 self.board = Board(shared_name, device)
-                shelves = self._fill_shelves(shared_name, together)
+                shelves = self._make_shelves(shared_name, together)
                 self.manifest = self._describe(pairs)
                 self.clear_shelves = tf.group(*[shelf.clear() for shelf in shelves])
                 with tf.device(device):
@@ -209,11 +202,17 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
                 self.worker = Worker(self.desk, self.board, ready, getattr(early, "values", early))
                 self.fate = self.worker.fate
                 self.board.summaries()
-                self.pings = _pings([device] + [variable.device for _, variable in pairs])
+                self.pings = pings([device] + [variable.device for _, variable in pairs])
             # Outside the name scope: the wrapped optimizer's variables keep their names.
             applied = self._apply(at_once)
             with tf.name_scope(scope), tf.device(device):
-                self.step = self._count(applied)
+                own_device = self.worker.device
+                self.step = build_step(applied, self.board, self._staleness, own_device)
+                # A copy: a reference variable's value is an alias, and would be fetched as it is
+                # later.
+                self.first_clock = tf.cast(raw_ops.DeepCopy(x=counted), tf.int64)
+                with tf.device(own_device):
+                    self.policy_probe = probe(self._staleness)
 
         def send(ticket, gate):
             staged = [
@@ -240,7 +239,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
                 "apply_gradients is called inside a branch, as MixedPrecisionLossScaleOptimizer "
                 "does: wrap that optimizer with GlobalBatchOptimizer, not the other way round"
             )
-        if global_step is None and _counted_step() is None:
+        if global_step is None and siblings.counted_step() is None:
             raise UsageError(
                 "GlobalBatchOptimizer counts global batches: pass "
                 "global_step=tf.train.get_or_create_global_step() to minimize or apply_gradients"
@@ -249,19 +248,6 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             raise UsageError(
                 "this GlobalBatchOptimizer already applies gradients: make one for each train op"
             )
-
-    def _register(self):
-        """Joins the graph's optimizers; returns a name that is the same in every process.
-
-        A worker takes the tickets of two optimizers that may have it wait in one order, or two
-        workers could each hold the ticket that the other waits for: those of the first within its
-        run, those of the others between runs.
-        """
-        known, limited = _known(), self.paced or self.in_flight is not None
-        self.draws_between_runs = limited and any(other.limited for other in known)
-        known.append(Known(self._name, self.global_step, limited))
-        count = [other.name for other in known].count(self._name)
-        return self._name if count == 1 else "{}_{}".format(self._name, count)
 
     def _share_what_the_batch_updates(self):
         """Carries BatchNorm's statistics and the shared updates; the chief applies them."""
@@ -283,23 +269,9 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             disconnect(tf.get_default_graph(), self._replaced)
         self._replaced = []
 
-    def _fill_shelves(self, name, pairs):
-        """One shelf for each PS that has variables among `pairs`, or records, in that order."""
-        items: Dict[str, List[Any]] = {}
-        dense: Dict[Any, List[Any]] = {}
-        for gradient, variable in pairs:
-            on_device = items.setdefault(variable.device, [])
-            if isinstance(gradient, tf.IndexedSlices):
-                on_device.append(
-                    SparseGradient(gradient, variable, self.batches_per_step, self._sparse_mean)
-                )
-            else:
-                kind = variable.device, variable.dtype.base_dtype
-                dense.setdefault(kind, []).append((gradient, variable))
-        for (device, _), group in dense.items():
-            items[device].append(DenseGradients(group, self.batches_per_step))
-        for record, device, _ in self._records:
-            items.setdefault(device, []).append(record)
+    def _make_shelves(self, name, pairs):
+        """One shelf for each PS that gets a part of the payload."""
+        items = items_by_device(pairs, self._records, self.batches_per_step, self._sparse_mean)
         return [
             Shelf("{}/shelf_{}".format(name, number), device, on_device)
             for number, (device, on_device) in enumerate(items.items())
@@ -324,31 +296,11 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         ]
         if at_once:
             self._wrapped.make_slots([v for _, v in self.aggregated_gradients + at_once])
-        updates = [update(*combined[record]) for record, _, update in self._records]
+        updates = [record.update(*combined[record]) for record in self._records]
         applied = self._wrapped.apply_global_batch(
             self.aggregated_gradients, self.global_step, updates
         )
         return tf.group(applied, *updates)
-
-    def _count(self, applied):
-        """The chief's `Step`: once `applied` is done, the clock and the batches' fates follow."""
-        with tf.control_dependencies([applied]):
-            done = [self.board.clock.assign_add(1, read_value=False), self.board.record_fates()]
-        with tf.control_dependencies(done):
-            clock = self.board.clock.read_value()
-        counted = self.global_step if self.global_step is not None else _counted_step()
-        # A copy: a reference variable's value is an alias, and would be fetched as it is later.
-        self.first_clock = tf.cast(raw_ops.DeepCopy(x=counted), tf.int64)
-        return Step(tf.group(*done), clock, self.board.record_fates(), *self._policy_ops())
-
-    def _policy_ops(self):
-        """Stalenesses in, weights out, for the chief, on its own machine; and whether they last."""
-        policy = self._staleness or tf.ones_like
-        with tf.device(self.worker.device):
-            staleness = tf.placeholder(tf.float32, [None], name="staleness")
-            self.policy_probe = probe(policy)
-            weights = tf.cast(policy(staleness), tf.float32)
-        return staleness, weights, self._staleness is None or is_formula(policy)
 
     def make_session_run_hook(self, is_chief, num_tokens=None, patience=120.0, audit=None):
         """The hook that every worker passes to its MonitoredTrainingSession.
@@ -364,8 +316,6 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         Raises:
           UsageError: before minimize or apply_gradients, or where `audit` cannot be written.
         """
-        from semisync.hook import GlobalBatchHook
-
         if self.worker is None:
             raise UsageError("call minimize or apply_gradients before make_session_run_hook")
         if is_chief and audit is not None:
@@ -390,22 +340,3 @@ def _pass(gate, gradient):
         values, ids = gate(gradient.values), gate(gradient.indices)
         return tf.IndexedSlices(values, ids, gradient.dense_shape)
     return gate(gradient)
-
-
-def _pings(devices):
-    """{device: a tensor that is computed there anew each time}."""
-    found: Dict[str, Any] = {}
-    for device in sorted(set(devices)):
-        with tf.device(device):
-            found[device] = tf.timestamp()
-    return found
-
-
-def _known():
-    return _optimizers.setdefault(tf.get_default_graph(), [])
-
-
-def _counted_step():
-    """The global step that an earlier optimizer of the graph counts, or None."""
-    steps = [known.global_step for known in _known()]
-    return next((step for step in steps if step is not None), None)

@@ -21,9 +21,38 @@ weight 0 is replaced by nothing: it adds no rows, and its values do not matter, 
     sum       the sum
 """
 
+from typing import Any, Dict, List
+
 from semisync.by_id import sum_by_id
 from semisync.compat import tf
 from semisync.flat import flat, shaped
+
+
+def items_by_device(pairs, records, batches, sparse_mean):
+    """The payload's items for each PS.
+
+    Args:
+      pairs: (gradient, variable).
+      records: list of `Record`.
+      batches: M.
+      sparse_mean: see `SparseGradient`.
+
+    Returns: {device: list of items}, the devices in the order in which they first occur.
+    """
+    items: Dict[str, List[Any]] = {}
+    dense: Dict[Any, List[Any]] = {}  # (device, dtype) -> pairs
+    for gradient, variable in pairs:
+        on_device = items.setdefault(variable.device, [])
+        if isinstance(gradient, tf.IndexedSlices):
+            on_device.append(SparseGradient(gradient, variable, batches, sparse_mean))
+        else:
+            kind = variable.device, variable.dtype.base_dtype
+            dense.setdefault(kind, []).append((gradient, variable))
+    for (device, _), group in dense.items():
+        items[device].append(DenseGradients(group, batches))
+    for record in records:
+        items.setdefault(record.device, []).append(record)
+    return items
 
 
 class DenseGradients:
@@ -109,13 +138,13 @@ class SparseGradient:
 class Record:
     """Tensors that share the batch's fate, such as statistics of it.
 
-    Args:
-      tensors: this batch's, a list of tensors of static shapes.
+    Args: see `GlobalBatchOptimizer.carry`.
     """
 
     is_mean = False
 
-    def __init__(self, tensors):
+    def __init__(self, tensors, device, update):
+        self.device, self.update = device, update
         self._shapes = [tensor.shape for tensor in tensors]
         weight = tf.ones([], tf.float32)
         self.tensors = [tf.expand_dims(tensor, 0) for tensor in [weight] + list(tensors)]

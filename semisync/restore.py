@@ -21,6 +21,7 @@ from types import SimpleNamespace
 from semisync import arguments
 from semisync.compat import tf
 from semisync.errors import UsageError
+from semisync.hook import GlobalBatchHook
 from semisync.worker import member_name
 
 COLLECTION = "semisync"
@@ -127,8 +128,6 @@ def restore_hook(is_chief, patience=120.0, audit=None, worker_device=None):
     Raises:
       UsageError: the default graph is no rewritten one, or this process's task is not known.
     """
-    from semisync.hook import GlobalBatchHook
-
     graph = tf.get_default_graph()
     if graph not in _restored:
         _restored[graph] = _restore(graph, _description(graph), worker_device)

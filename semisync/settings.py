@@ -9,13 +9,14 @@ import json
 import numpy as np
 
 from semisync.compat import tf
+from semisync.staleness import weights_of
 
 PROBES = list(range(17)) + [32, 64, 128, 1024]  # stalenesses at which policies are compared
 
 
 def probe(policy):
-    """The policy's weights at PROBES, a float32 tensor."""
-    return tf.cast(policy(tf.constant(PROBES, tf.float32)), tf.float32)
+    """The weights of a policy, or of None, at PROBES, a float32 tensor."""
+    return weights_of(policy, tf.constant(PROBES, tf.float32))
 
 
 def describe(optimizer, weights):

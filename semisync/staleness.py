@@ -3,8 +3,8 @@
 The staleness of a batch is the global step at which it is applied, minus its token (the global
 step at which its parameters were read): 0, 1, 2, ... A policy maps it to a weight in [0, 1]. Any
 callable that maps a float32 tensor of stalenesses to a float32 tensor of weights of the same
-shape is a policy. A weight of 0 must be final: where a policy gives 0, it gives 0 to every larger
-staleness too, since a worker does not send what is too stale already.
+shape is a policy; None counts every batch fully. A weight of 0 must be final: where a policy gives
+0, it gives 0 to every larger staleness too, since a worker does not send what is too stale already.
 
     Threshold(n)        1 up to n, then 0              GBA, arXiv 2205.11048
     Inverse()           1 / max(s, 1)                  Zhang et al., IJCAI 2016, arXiv 1511.05950
@@ -111,9 +111,16 @@ class Exponential:
         return "Exponential({})".format(self.rate)
 
 
+def weights_of(policy, staleness):
+    """The weights that a policy, or None, gives to stalenesses; both float32 tensors [n]."""
+    tf = _tf()
+    return tf.cast((policy or tf.ones_like)(staleness), tf.float32)
+
+
 def is_formula(policy):
-    """True for the policies of this module, whose weights depend on the staleness alone."""
-    return isinstance(policy, (Threshold, Inverse, Polynomial, Hinge, Exponential))
+    """True for None and the policies of this module: their weights depend on staleness alone."""
+    formulas = (Threshold, Inverse, Polynomial, Hinge, Exponential)
+    return policy is None or isinstance(policy, formulas)
 
 
 def may_reject(policy):

@@ -18,6 +18,15 @@ from semisync.compat import tf
 from semisync.errors import SemisyncError
 
 
+def pings(devices):
+    """{device: a tensor that is computed there anew each time}."""
+    found = {}
+    for device in sorted(set(devices)):
+        with tf.device(device):
+            found[device] = tf.timestamp()
+    return found
+
+
 class Question(threading.Thread):
     """A call in a thread of its own; it may never come back.
 
