@@ -166,6 +166,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
             raise UsageError(sentence)
 
     def end(self, session):
+        self._coordinator.raise_requested_exception()  # says why a session is closed already
         for hook in _hooks[session]:  # before a chief waits here, others may need its tickets
             hook._leave(session)
         if self._chief:

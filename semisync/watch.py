@@ -5,6 +5,9 @@ and has every parameter server answer. A look that takes longer than it should i
 peace: the chief may be away for a while. When `patience` seconds have brought nothing new, the
 thread says who does not answer and stops the session, which wakes whoever waits in it.
 
+A chief that has ended is no error: it gave this process up, which was frozen, say. MonitoredSession
+then makes a new session, in which the hook waits for another chief, and ends in peace without one.
+
 A parameter server that is frozen, or that the network has cut off, is a case of its own: neither
 `session.run` nor `session.close` comes back from it, whatever deadline it was given. So they are
 called in threads of their own, and a process whose session cannot be closed ends itself.
@@ -14,6 +17,7 @@ import os
 import threading
 import time
 
+from semisync.board import ENDED
 from semisync.compat import tf
 from semisync.errors import SemisyncError
 
@@ -94,7 +98,7 @@ class Watch(threading.Thread):
             if look.answer not in (None, last):
                 last, since = look.answer, time.monotonic()
             elif time.monotonic() - since > self._patience and not self._done.is_set():
-                self._give_up(time.monotonic() - since)
+                self._give_up(last, time.monotonic() - since)
                 return
 
     def _look(self):
@@ -111,21 +115,29 @@ class Watch(threading.Thread):
             if question.wait(max(0.0, deadline - time.monotonic()))
         )
 
-    def _give_up(self, seconds):
-        silent = self._silent()
-        if silent:
-            sentence = "{} did not answer for {:.0f} s: start the job again".format(
-                " and ".join(silent), seconds
-            )
-        else:
-            sentence = (
-                "no sign of life from the chief, the process with "
-                "make_session_run_hook(is_chief=True), for {:.0f} s: start it again, and then "
-                "this worker".format(seconds)
-            )
-        error = SemisyncError(sentence)
+    def _give_up(self, beats, seconds):
+        error = self._reason(beats, seconds)
         # As sys.exc_info() gives it: an exception that was never raised the coordinator forgets.
         self._coordinator.request_stop((type(error), error, None))
         if Question(self._session.close).wait(self.GRACE):
-            tf.logging.fatal("semisync: %s; this process ends, for its session does not", sentence)
+            tf.logging.fatal("semisync: %s; this process ends, for its session does not", error)
             os._exit(1)
+
+    def _reason(self, beats, seconds):
+        """The error that stops the session, after so many seconds at the same count of beats."""
+        silent = self._silent()
+        if silent:
+            return SemisyncError(
+                "{} did not answer for {:.0f} s: start the job again".format(
+                    " and ".join(silent), seconds
+                )
+            )
+        if beats == ENDED:  # an AbortedError has MonitoredSession make a new session
+            return tf.errors.AbortedError(
+                None, None, "the chief has given this worker up, and ended without it"
+            )
+        return SemisyncError(
+            "no sign of life from the chief, the process with "
+            "make_session_run_hook(is_chief=True), for {:.0f} s: start it again, and then this "
+            "worker".format(seconds)
+        )
