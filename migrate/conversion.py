@@ -22,36 +22,33 @@ from __future__ import annotations
 
 import importlib
 import itertools
-import math
 import os
 from types import ModuleType
-from typing import Any, Callable, Dict, Iterator, List, Optional
-
-import numpy
+from typing import Callable, Dict, Iterator, List, Optional
 
 from migrate import job as jobs
 from migrate import models, ranks
 from migrate.agreement import check_plan
 from migrate.ids import staging as ids
 from migrate.ids.items import id_items
-from migrate.ids.summary import files_of, ids_notes, summaries, unwritten_slots
+from migrate.ids.staging import StagedTable
+from migrate.ids.summary import files_of
 from migrate.items import Item, check_names, items
 from migrate.job import Job
-from migrate.manifest import FILE, Manifest, Piece, TableSummary, Written
+from migrate.manifest import FILE, Manifest
 from migrate.parts import Record, Run, check_source, write_parts
 from migrate.plans import Plan
 from migrate.ranks import ALONE, Rank
 from migrate.regions import Layout, cuts, only_tensors, parts, with_files
-from migrate.semantics import notes
 from migrate.sources.bundle import Checkpoint, open_checkpoint
-from migrate.static import trained_bytes, why_untrained
+from migrate.sources.hashed import HashTable
+from migrate.summary import manifest_of
 from migrate.tables import hash_tables
 from migrate.targets import TARGETS
 from migrate.targets.reserving import reserve
 from migrate.targets.staging import refuse_existing, staged
 from migrate.threads import default_count
-from migrate.transforms import LOSSY, Loss
-from semisync.errors import BadInput, SemisyncError, UsageError
+from semisync.errors import SemisyncError, UsageError
 
 Progress = Callable[[int, int], None]
 
@@ -68,13 +65,16 @@ def convert(
 ) -> Manifest:
     """Writes the torch checkpoint that `plan` describes into the directory `out`.
 
-    out: absent or an empty directory; it appears when it is complete. target: "dcp" or
-    "safetensors". progress: called with (bytes done, bytes in all) as the work goes on. workers:
-    threads that read, write and compare; without it one a processor, at most four, and eight for a
-    URL. resume: go on with a conversion of the same plan that was interrupted, where there is one.
-    verify: read both
-    sides again and compare them. rank: rank 0 of several processes that share the work; the others
-    call `migrate.ranks.assist`.
+    out       absent or an empty directory; it appears when it is complete
+    target    "dcp" or "safetensors"
+    progress  called with (bytes done, bytes in all) as the work goes on
+    workers   threads that read, write and compare; without it one a processor, at most four, and
+              eight for a URL
+    resume    go on with a conversion of the same plan that was interrupted, where there is one
+    verify    read both sides again and compare them
+    rank      rank 0 of several processes that share the work; the others call
+              `migrate.ranks.assist`
+
     Raises UsageError for a target that is not known, an `out` that holds something or an
     interrupted conversion that is not to be resumed, BadInput where plan and checkpoint do not fit
     or the checkpoint is damaged, SemisyncError where what was written does not verify, Unfinished,
@@ -89,26 +89,19 @@ def convert(
     with open_checkpoint(plan.source, newer=plan.newer) as checkpoint:
         sources = hash_tables(checkpoint, plan.meta) if plan.hash_tables else {}
         check_plan(plan, checkpoint, sources)
-        todo = items(plan, checkpoint)
-        needed = sum(item.nbytes for item in todo) + ids.room(plan.hash_tables, sources)
+        by_rows = items(plan, checkpoint)
+        needed = sum(item.nbytes for item in by_rows) + ids.room(plan.hash_tables, sources)
         format_ = importlib.import_module(f"migrate.targets.{target}")
         with staged(out, needed, resume) as directory:
-            source_files = jobs.source_files(checkpoint, files_of(plan, sources))
+            files = jobs.source_files(checkpoint, files_of(plan, sources))
             threads = workers or default_count(checkpoint.prefix)
-            tables = ids.stage(directory, plan.hash_tables, sources, source_files, threads)
-            for table, one in zip(plan.hash_tables, tables):
-                todo += id_items(plan, table, sources[table.table], one, checkpoint)
+            tables = ids.stage(directory, plan.hash_tables, sources, files, threads)
+            todo = [*by_rows, *_items_by_ids(plan, sources, tables, checkpoint)]
             check_names(todo)
             todo.sort(key=lambda item: item.is_file)  # files come behind the format's tensors
             layout = _lay_out(format_, todo, checkpoint)
-            job = Job(
-                checkpoint.prefix,
-                plan.newer,
-                source_files,
-                target,
-                todo,
-                parts(layout.regions, todo),
-            )
+            all_parts = parts(layout.regions, todo)
+            job = Job(checkpoint.prefix, plan.newer, files, target, todo, all_parts)
             jobs.begin(directory, job)
             ranks.take_in(directory)
             _prepare(directory, layout)
@@ -116,11 +109,7 @@ def convert(
             check_source(checkpoint, todo, runs)
             tensors = [item for item in todo if not item.is_file]
             format_.finish(directory, tensors, only_tensors(layout, len(tensors)))
-            manifest = _manifest(plan, target, checkpoint, todo, runs)
-            manifest.tables += summaries(plan, sources, tables, todo)
-            manifest.notes += ids_notes(plan, tables)
-            manifest.dropped = _dropped(plan, checkpoint, manifest)
-            manifest.dropped.update(unwritten_slots(plan, sources))
+            manifest = manifest_of(plan, target, checkpoint, sources, tables, todo, runs)
             _write_text(directory, FILE, manifest.to_json())
             _write_text(directory, models.FILE, models.to_json(manifest))
             if verify:
@@ -128,6 +117,14 @@ def convert(
             ids.remove(directory)
             jobs.remove(directory)
             return manifest
+
+
+def _items_by_ids(
+    plan: Plan, sources: Dict[str, HashTable], tables: List[StagedTable], checkpoint: Checkpoint
+) -> Iterator[Item]:
+    """What is written of the hash tables, which are staged as `tables`."""
+    for table, one in zip(plan.hash_tables, tables):
+        yield from id_items(plan, table, sources[table.table], one, checkpoint)
 
 
 def _write_text(directory: str, name: str, text: str) -> None:
@@ -204,91 +201,3 @@ def _carry_out(
 
 def _bytes(record: Record, job: Job) -> int:
     return sum(run.piece.rows * job.items[run.item].row_bytes for run in record.runs)
-
-
-def _manifest(
-    plan: Plan, target: str, checkpoint: Checkpoint, todo: List[Item], runs: List[Run]
-) -> Manifest:
-    pieces: Dict[int, List[Piece]] = {}
-    losses = _losses(todo, runs)
-    for run in runs:
-        pieces.setdefault(run.item, []).append(run.piece)
-    return Manifest(
-        source=plan.source,
-        target=target,
-        module=plan.module,
-        tables=[
-            TableSummary(
-                one.name,
-                plan.fqn(one),
-                one.rows,
-                one.dim,
-                one.target_dtype,
-                None if one.static else one.optimizer,
-                {} if one.static else one.hyperparameters,
-                one.row_wise,
-                one.features or [one.name],
-                one.pooling,
-                one.weighted,
-                one.static,
-                one.placement,
-                trained_bytes(one, checkpoint) if one.static else None,
-            )
-            for one in plan.tables
-        ],
-        tensors=[
-            Written(
-                item.fqn,
-                item.source,
-                item.role,
-                list(item.shape),
-                item.dtype,
-                item.transform,
-                "mod" if item.interleave else None,
-                item.value,
-                pieces.get(index, []),
-                losses.get(item.fqn),
-            )
-            for index, item in enumerate(todo)
-        ],
-        scalars={name: _plain(checkpoint.read(name).item()) for name in plan.scalars},
-        notes=plan.notes + notes(plan, checkpoint),
-        meta=plan.meta,
-        newer=plan.newer,
-    )
-
-
-def _dropped(plan: Plan, checkpoint: Checkpoint, manifest: Manifest) -> Dict[str, str]:
-    """What is not written, and why; an edited plan may leave tensors out without a word."""
-    written = manifest.sources()
-    left_out = {name: "the plan leaves it out" for name in checkpoint if name not in written}
-    for table in plan.tables:
-        if table.static:
-            left_out.update(dict.fromkeys(table.slots.values(), why_untrained(table)))
-    return {**left_out, **plan.dropped}
-
-
-def _losses(todo: List[Item], runs: List[Run]) -> Dict[str, Loss]:
-    """What casts cost, by the name of the tensor; BadInput where a value has no place in one."""
-    found: Dict[str, Loss] = {}
-    for run in runs:
-        item = todo[run.item]
-        if item.transform in LOSSY:
-            found.setdefault(item.fqn, Loss()).add(run.loss)
-            if run.loss.overflowed:
-                kind = "an int8 row" if item.transform == "int8" else item.dtype
-                raise BadInput(
-                    f"{item.source!r} has values that {kind} cannot hold, in rows "
-                    f"{run.piece.first} to {run.piece.first + run.piece.rows - 1}; cast it to "
-                    "bfloat16, or leave its cast or static out of the plan"
-                )
-    return found
-
-
-def _plain(value: Any) -> Any:
-    """A scalar as JSON can carry it: numbers as they are, what JSON lacks as text."""
-    if isinstance(value, tuple):  # the bits of a bfloat16 are the upper half of a float32's
-        value = float(numpy.uint32(value[0] << 16).view(numpy.float32))
-    if isinstance(value, complex) or (isinstance(value, float) and not math.isfinite(value)):
-        return str(value)
-    return value
