@@ -1,0 +1,17 @@
+"""Reading a converted directory back, row by row, without what the writers know.
+
+A DCP is read by its own metadata and `torch.load`; a safetensors file by its header; a tensor that
+is a file of its own as the manifest says.
+"""
+
+from migrate.targets.reading.dcp import DcpReader
+from migrate.targets.reading.files import FileReader
+from migrate.targets.reading.reader import Reader, Stored
+from migrate.targets.reading.safetensors import SafetensorsReader
+
+__all__ = ["FileReader", "Reader", "Stored", "open_target"]
+
+
+def open_target(directory: str, target: str) -> Reader:
+    """The reader of what `semisync convert --target` wrote; BadInput where it is damaged."""
+    return DcpReader(directory) if target == "dcp" else SafetensorsReader(directory)

@@ -1,0 +1,135 @@
+"""Reading a torch Distributed Checkpoint back, by its own metadata and `torch.load`.
+
+One chunk is kept at a time, so that rows in order cost one read each.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import os
+from bisect import bisect
+from typing import Any, Dict, List, NamedTuple, Tuple
+
+import torch
+from torch.distributed.checkpoint import FileSystemReader
+from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
+
+from migrate.targets.reading.reader import Stored
+from semisync.errors import BadInput
+
+
+class _Place(NamedTuple):
+    """A chunk of a DCP: its file, first byte and bytes."""
+
+    file: str
+    offset: int
+    length: int
+
+
+class DcpReader:
+    """A torch Distributed Checkpoint whose chunks are whole rows."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self.tensors: Dict[str, Stored] = {}
+        self._chunks: Dict[str, List[Tuple[int, int, _Place]]] = {}  # first row, rows, where
+        self._kept: Tuple[str, int, torch.Tensor] = ("", -1, torch.empty(0))
+        try:
+            self._take_in(FileSystemReader(directory).read_metadata())
+        except Exception as error:  # whatever an unpickler does, or what it made lacks
+            raise BadInput(
+                f"{directory}/.metadata cannot be read: {' '.join(str(error).split())}"
+            ) from error
+
+    def _take_in(self, metadata: Metadata) -> None:
+        """Shapes, types and places; a ValueError or any other where something is missing."""
+        places = {
+            (one.fqn, tuple(one.offset)): _Place(at.relative_path, at.offset, at.length)
+            for one, at in metadata.storage_data.items()
+        }
+        for fqn, tensor in metadata.state_dict_metadata.items():
+            if not isinstance(tensor, TensorStorageMetadata):
+                raise ValueError(f"{fqn!r} is no tensor")
+            if ".".join(map(str, metadata.planner_data[fqn])) != fqn:
+                raise ValueError(f"{fqn!r} has another path in the state dict")
+            self.tensors[fqn] = Stored(tuple(tensor.size), _name(tensor.properties.dtype))
+            boxes = [(one.offsets[:1], one.sizes[:1], tuple(one.offsets)) for one in tensor.chunks]
+            self._chunks[fqn] = [
+                (first[0] if first else 0, rows[0] if rows else 1, places[fqn, offsets])
+                for first, rows, offsets in sorted(boxes)
+            ]
+
+    def rows(self, fqn: str, first: int, count: int) -> torch.Tensor:
+        """Rows first..first+count of a tensor."""
+        found = []
+        chunks = self._chunks[fqn]
+        for start, rows, where in chunks[max(bisect([one[0] for one in chunks], first) - 1, 0) :]:
+            begin, end = max(first, start), min(first + count, start + rows)
+            if begin >= end:
+                break
+            found.append(self._chunk(fqn, start, rows, where)[begin - start : end - start])
+        there = sum(map(len, found))
+        if there != count:
+            raise BadInput(f"{fqn!r} has {there} of the rows {first} to {first + count - 1}")
+        return found[0] if len(found) == 1 else torch.cat(found)
+
+    def reopened(self) -> DcpReader:
+        """The same with a chunk of its own."""
+        return copy.copy(self)
+
+    def _chunk(self, fqn: str, start: int, rows: int, where: _Place) -> torch.Tensor:
+        if self._kept[:2] != (fqn, start):
+            path = os.path.join(self._directory, where.file)
+            try:
+                with open(path, "rb", buffering=0) as file:
+                    view = io.BufferedReader(_View(file, where.offset, where.length))
+                    tensor = torch.load(view, map_location="cpu", weights_only=True)
+            except Exception as error:  # torch raises whatever its unpickler does
+                raise BadInput(
+                    f"{path}, chunk at byte {where.offset}: {' '.join(str(error).split())}"
+                ) from error
+            stored = self.tensors[fqn]
+            expected = Stored((rows, *stored.shape[1:]) if stored.shape else (), stored.dtype)
+            found = _stored(tensor) if isinstance(tensor, torch.Tensor) else None
+            if found != expected:
+                raise BadInput(f"{path}, chunk at byte {where.offset}: {found}, not {expected}")
+            self._kept = (fqn, start, tensor if tensor.dim() else tensor.reshape(1))
+        return self._kept[2]
+
+
+class _View(io.RawIOBase):
+    """Part of a file, as a file."""
+
+    def __init__(self, file: io.FileIO, start: int, length: int) -> None:
+        self._file, self._start, self._length = file, start, length
+        self._position = 0
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def seekable(self) -> bool:
+        """True."""
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """As of any file."""
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._length}
+        self._position = base[whence] + offset
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        """Straight into `buffer`, which may be a tensor's."""
+        left = memoryview(buffer).cast("B")[: max(self._length - self._position, 0)]
+        count = os.preadv(self._file.fileno(), [left], self._start + self._position)
+        self._position += count
+        return count
+
+
+def _stored(tensor: torch.Tensor) -> Stored:
+    return Stored(tuple(tensor.shape), _name(tensor.dtype))
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).replace("torch.", "")
