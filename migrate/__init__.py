@@ -20,7 +20,7 @@ from migrate.plans import Plan
 from migrate.sources.bundle import Checkpoint, open_checkpoint
 from migrate.sources.hashed import HashTable
 from migrate.sources.info import TensorInfo
-from migrate.sources.tensor_tables import Sentinels
+from migrate.sources.tensor_part import Sentinels
 from migrate.tables import hash_tables
 
 __all__ = [

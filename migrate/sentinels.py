@@ -10,7 +10,7 @@ from typing import Dict, Optional
 
 from migrate.graph import Graph, Node, constant_integer, constant_strings
 from migrate.lookups import saved_tensors
-from migrate.sources.tensor_tables import Key, Sentinels
+from migrate.sources.tensor_part import Key, Sentinels
 from semisync.errors import BadInput
 
 _EXPORTS = {"LookupTableExport", "LookupTableExportV2"}
@@ -28,7 +28,7 @@ def find_sentinels(graph: Graph) -> Dict[str, Sentinels]:
             if name.endswith("-keys") and export is not None and export.op in _EXPORTS:
                 table = graph.nodes.get(export.inputs[0][0]) if export.inputs else None
                 if table is not None and table.op in _DENSE:
-                    found[name[:-5]] = _sentinels(graph, table)
+                    found[name[: -len("-keys")]] = _sentinels(graph, table)
     return found
 
 

@@ -13,7 +13,8 @@ from migrate.sources.hashed import HashTable
 from migrate.sources.increment import Overlaid
 from migrate.sources.monolith import monolith_tables
 from migrate.sources.raw_tables import raw_tables
-from migrate.sources.tensor_tables import Sentinels, stored_tables, tensor_tables
+from migrate.sources.tensor_part import Sentinels
+from migrate.sources.tensor_tables import stored_tables, tensor_tables
 from migrate.sources.unread import refuse_unread
 from semisync.errors import BadInput
 

@@ -10,7 +10,7 @@ from migrate.items import Item
 from migrate.manifest import Ids, TableSummary
 from migrate.plans import HashedTable, Plan
 from migrate.sources.hashed import HashTable
-from migrate.sources.tensor_tables import TensorPart
+from migrate.sources.tensor_part import TensorPart
 from migrate.static import trained_bytes_of_ids, why_untrained
 
 _COLUMNS = ("keys", "values", "freqs", "versions")

@@ -23,7 +23,7 @@ import numpy
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.files import StoredFile
 from migrate.sources.hashed import HashTable, Rows
-from migrate.sources.tensor_tables import with_slots
+from migrate.sources.table_slots import with_slots
 from semisync.errors import BadInput
 
 _TFRA = re.compile(r"^(.+)_mht_(\d+)of(\d+)_rank(\d+)_size(\d+)-keys$")

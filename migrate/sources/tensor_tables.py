@@ -15,100 +15,20 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Dict, List, Mapping, Optional, Tuple
 
 import numpy
 
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.files import starting_with
-from migrate.sources.hashed import HashTable, Rows
-from migrate.sources.kinds import OPTIMIZERS
+from migrate.sources.hashed import HashTable
+from migrate.sources.table_slots import with_slots
+from migrate.sources.tensor_part import Columns, Sentinels, TensorPart
 from semisync.errors import BadInput
-
-Key = Union[int, bytes]
 
 _PART = re.compile(r"^(.+)/part_(\d+)(/.+)?$")
 _MHT = re.compile(r"^(.+)_mht_(\d+)of(\d+)$")
-_SLOT = re.compile(r"({}|AdagradDecay\w*|AdamW)(_\d+)?".format("|".join(OPTIMIZERS)))
-_TFRA_SLOT = re.compile(r"^(.+)_([A-Z][A-Za-z]*_[a-z]\w*)$")  # <variable>_<Optimizer>_<slot>
 _INCREMENTAL = "-sparse_incr_keys"
-
-
-class Sentinels(NamedTuple):
-    """Keys that a MutableDenseHashTable keeps for itself: of free and of erased buckets."""
-
-    empty: Key
-    deleted: Optional[Key]
-
-
-class Columns(NamedTuple):
-    """Names of the tensors that hold a part; None where the format has none."""
-
-    keys: str
-    values: Optional[str]
-    freqs: Optional[str] = None
-    versions: Optional[str] = None
-
-
-@dataclasses.dataclass(frozen=True)
-class TensorPart:
-    """Rows that are tensors of `checkpoint`; those of `newer` and the sentinels are left out."""
-
-    checkpoint: Checkpoint
-    columns: Columns
-    sentinels: Optional[Sentinels] = None
-    newer: Tuple[TensorPart, ...] = ()
-
-    @property
-    def stored(self) -> int:
-        """Number of rows in the file."""
-        return self.checkpoint[self.columns.keys].shape[0]
-
-    @property
-    def place(self) -> str:
-        """See `hashed.Part`."""
-        return f"tensor {self.columns.keys!r}"
-
-    @property
-    def files(self) -> Tuple[str, ...]:
-        """See `hashed.Part`."""
-        return ()
-
-    def has(self, column: str) -> bool:
-        """See `hashed.Part`."""
-        return getattr(self.columns, column) is not None
-
-    def chunks(self, rows_per_chunk: int) -> Iterator[Rows]:
-        """See `hashed.Part`."""
-        name = self.columns.keys
-        if len(self.checkpoint[name].shape) == 2 and self.sentinels is None:
-            raise BadInput(
-                f"{self.checkpoint.prefix}: {name!r} holds the keys of a MutableDenseHashTable; "
-                "only its empty_key tells free buckets: give the MetaGraph or the sentinels"
-            )
-        replaced = self._replaced()
-        streams = [
-            None if one is None else self.checkpoint.chunks(one, rows_per_chunk)
-            for one in self.columns
-        ]
-        for _, keys in streams[0] or ():
-            others = [None if one is None else next(one)[1] for one in streams[1:]]
-            rows = Rows(keys.reshape(len(keys)), *others)
-            if self.sentinels is not None:
-                kept = rows.keys != self.sentinels.empty
-                if self.sentinels.deleted is not None:
-                    kept &= rows.keys != self.sentinels.deleted
-                rows = rows.only(kept)
-            if len(replaced):
-                at = numpy.searchsorted(replaced, rows.keys).clip(max=len(replaced) - 1)
-                rows = rows.only(replaced[at] != rows.keys)
-            if rows.keys.size:
-                yield rows
-
-    def _replaced(self) -> numpy.ndarray:
-        """The keys that newer parts hold, sorted: 8 bytes each in memory."""
-        keys = [part.checkpoint.read(part.columns.keys) for part in self.newer]
-        return numpy.sort(numpy.concatenate(keys)) if keys else numpy.empty(0, numpy.int64)
 
 
 def tensor_tables(
@@ -270,31 +190,3 @@ def _check_newer(tables: Dict[str, HashTable], newer: Checkpoint) -> None:
         versions = name[: -len(_INCREMENTAL)] + "-sparse_incr_versions"
         if name.endswith(_INCREMENTAL) and versions in newer and name not in known:
             raise BadInput(f"{newer.prefix}: {name!r} belongs to no table of the full checkpoint")
-
-
-def with_slots(tables: Dict[str, HashTable]) -> Dict[str, HashTable]:
-    """Moves the tables that are slots of another one to it."""
-    owners = {name: _owner(name, table, tables) for name, table in tables.items()}
-    result = {}
-    for name, table in tables.items():
-        if owners[name] is None:
-            slots = {
-                owned[1]: tables[slot]
-                for slot, owned in owners.items()
-                if owned is not None and owned[0] == name
-            }
-            result[name] = dataclasses.replace(table, slots=slots)
-    return result
-
-
-def _owner(name: str, table: HashTable, tables: Dict[str, HashTable]) -> Optional[Tuple[str, str]]:
-    """(table, slot) that `name` is the state of, or None."""
-    if table.kind == "DeepRec":
-        base, _, leaf = name.rpartition("/")
-        return (base, leaf) if base in tables and _SLOT.fullmatch(leaf) else None
-    if table.kind == "TFRA":
-        slot = _TFRA_SLOT.match(name.rpartition("/")[2])
-        for other in tables if slot else ():
-            if slot is not None and other.rpartition("/")[2] == slot[1]:
-                return other, slot[2]
-    return None
