@@ -1,9 +1,10 @@
-"""Formats of the output, one module each, with the same two functions:
+"""Formats of the output, one module each (`dcp`, `safetensors`), with the same two functions:
 
     lay_out(items, cuts)               -> migrate.regions.Layout: where everything will stand
     finish(directory, items, layout)   writes what makes the directory a checkpoint
 
-The values are written between the two, region by region (migrate.parts).
+The values are written between the two, region by region (migrate.parts). `reading` reads either
+format back, `staging` makes the directory appear whole, `reserving` takes a file's room.
 """
 
 TARGETS = ("dcp", "safetensors")

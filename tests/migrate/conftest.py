@@ -27,6 +27,18 @@ def tf2_checkpoints(tmp_path_factory):
     return _write(sys.executable, tmp_path_factory.mktemp("tf2"), "--large")
 
 
+@pytest.fixture
+def corrupt_checkpoint(tf2_checkpoints, tmp_path):
+    """Prefix of a copy of adagrad_ref with one wrong bit in its second data file."""
+    for file in tf2_checkpoints.glob("adagrad_ref.*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    damaged = tmp_path / "adagrad_ref.data-00001-of-00003"
+    data = bytearray(damaged.read_bytes())
+    data[100] ^= 1
+    damaged.write_bytes(bytes(data))
+    return tmp_path / "adagrad_ref"
+
+
 @pytest.fixture(scope="session")
 def tf1_checkpoints(tmp_path_factory):
     """Folder of the checkpoints that TensorFlow 1.15 wrote."""

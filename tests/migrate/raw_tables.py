@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow
 
 from migrate.sources.crc32c import masked_value
+from tests.migrate.table_writer import varint
 
 
 def write_tfra(folder, name, parts, slots=()):
@@ -47,7 +48,7 @@ def write_several(base, tables):
     entries = b"".join(_record(_entry(*one)) for of_table in tables.values() for one in of_table)
     block = pyarrow.compress(entries, "snappy", asbytes=True)
     metas = [
-        b"\x0a" + _varint(len(name)) + name.encode() + b"\x10" + _varint(len(of_table))
+        b"\x0a" + varint(len(name)) + name.encode() + b"\x10" + varint(len(of_table))
         for name, of_table in tables.items()
     ]
     data = base.with_name(f"{base.name}-00000-of-00001")
@@ -67,15 +68,7 @@ def write_monolith(base, parts):
 
 def _entry(key, row, seconds):
     numbers = b"".join(struct.pack("<Bf", 21, one) for one in row)
-    return struct.pack("<Bq", 9, key) + numbers + b"\x20" + _varint(seconds)
-
-
-def _varint(value):
-    found = bytearray()
-    while value > 127:
-        found.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*found, value])
+    return struct.pack("<Bq", 9, key) + numbers + b"\x20" + varint(seconds)
 
 
 def _record(data):

@@ -176,15 +176,9 @@ def test_a_failure_half_way_leaves_nothing(tf2_checkpoints, tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
-def test_corrupt_data_ends_the_conversion(tf2_checkpoints, tmp_path):
-    for file in tf2_checkpoints.glob("adagrad_ref.*"):
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    data = tmp_path / "adagrad_ref.data-00001-of-00003"
-    damaged = bytearray(data.read_bytes())
-    damaged[100] ^= 1
-    data.write_bytes(bytes(damaged))
+def test_corrupt_data_ends_the_conversion(corrupt_checkpoint, tmp_path):
     with pytest.raises(BadInput, match="has crc32c"):
-        migrate.convert(make_plan(tmp_path / "adagrad_ref"), tmp_path / "out")
+        migrate.convert(make_plan(corrupt_checkpoint), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

@@ -12,7 +12,7 @@ from migrate import rowstats
 from migrate.sources.crc32c import masked_value
 from semisync.errors import BadInput, UsageError
 from tests.migrate.raw_tables import write_hugectr, write_sok
-from tests.migrate.table_writer import write_table
+from tests.migrate.table_writer import varint, write_table
 from tests.support.require import shared
 
 TFRA = pathlib.Path(__file__).parent / "data" / "tfra"
@@ -181,16 +181,12 @@ def several(tmp_path):
     for shard, of_shard in enumerate(counts):
         metas, entries = [], []
         for table, count in of_shard.items():
-            metas.append(b"\x0a\x04" + table.encode() + b"\x10" + _varint(count))
+            metas.append(b"\x0a\x04" + table.encode() + b"\x10" + varint(count))
             width = 2 if table == "item" else 30
             entries += [entry(10 * k + shard, [k + 0.5] * width) for k in range(count)]
         write(f"all-0000{shard}-of-00002", "SNAPPY", entries)
         write(f"all.meta-0000{shard}-of-00002", "", metas)
     return tmp_path
-
-
-def _varint(value):
-    return bytes([value & 127 | 128, value >> 7])
 
 
 def test_a_monolith_dump_of_several_tables_is_read_table_by_table(several):
