@@ -78,7 +78,7 @@ def convert(
     Raises UsageError for a target that is not known, an `out` that holds something or an
     interrupted conversion that is not to be resumed, BadInput where plan and checkpoint do not fit
     or the checkpoint is damaged, SemisyncError where what was written does not verify, Unfinished,
-    to be resumed, where a server does not answer any more.
+    to be resumed, where a server does not answer any more or the disk fills up.
     """
     if target not in TARGETS:
         raise UsageError(f"target {target!r} is not supported, expected one of {list(TARGETS)}")

@@ -109,6 +109,14 @@ def append(directory: str, records: Iterator[Record], journal: str = _JOURNAL) -
             yield record
 
 
+def fail(directory: str, journal: str, reason: str, passing: bool) -> None:
+    """Enters in the `journal` of a rank why it writes no more, and whether it may later."""
+    path = os.path.join(directory, journal)
+    _end_last_line(path)
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps({"failed": reason, "passing": passing}) + "\n")
+
+
 def remove(directory: str) -> None:
     """Takes the job, the journals and what ranks said away."""
     for pattern in (_JOB, _JOURNAL, _JOURNAL + "-*", "ranks.json"):

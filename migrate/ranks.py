@@ -5,7 +5,8 @@ Rank 0
      name of this run, how many ranks it has, and the numbers of the parts that are left. The rank r
      of n has every n-th of them from the r-th on;
   2. writes its own share, then enters the records of the others in the journal as they come;
-  3. says in `ranks.json` that all is done, and finishes the conversion alone.
+  3. says in `ranks.json` that all is done, and finishes the conversion alone; or that it has given
+     up.
 
 Every other rank
   1. waits for `ranks.json`, and joins: it begins `journal-RUN-RANK`;
@@ -29,13 +30,21 @@ import json
 import os
 import time
 import uuid
+from contextlib import suppress
 from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 from migrate import job as jobs
 from migrate.ids.staging import FOLDER
 from migrate.parts import Record, write_parts
 from migrate.sources.bundle import open_checkpoint
-from migrate.targets.staging import Unfinished, refuse_existing, work_directory, write_whole
+from migrate.targets.staging import (
+    Unfinished,
+    cannot_write,
+    is_passing,
+    refuse_existing,
+    work_directory,
+    write_whole,
+)
 from migrate.threads import default_count
 from semisync.errors import SemisyncError, UsageError
 
@@ -43,6 +52,7 @@ DEADLINE = 600.0
 _FILE = "ranks.json"
 _LAUNCHERS = (("TORCHELASTIC_RUN_ID",), ("MASTER_ADDR", "MASTER_PORT"))  # torchrun sets all
 _PAUSE = 0.05  # seconds between two looks
+_GIVEN_UP = "rank 0 has given up; what it says on stderr is the reason"
 
 
 class Rank(NamedTuple):
@@ -94,11 +104,24 @@ def shared(
 ) -> Iterator[Record]:
     """Rank 0: the records of the parts `todo`, those of all ranks. write: writes some of them.
 
-    Raises SemisyncError where another rank met an error, Unfinished where one is missing.
+    Raises SemisyncError where another rank met an error, Unfinished where that was a passing one
+    or where a rank is missing.
     """
-    run = uuid.uuid4().hex
-    _write(directory, _Said(run, rank.size, todo, False))
-    yield from write(todo[:: rank.size])
+    said = _Said(uuid.uuid4().hex, rank.size, todo)
+    _write(directory, said)
+    try:
+        yield from write(todo[:: rank.size])
+        yield from _others(directory, rank, said)
+    except Exception:
+        with suppress(OSError):  # the first error is the one to tell
+            _write(directory, said._replace(todo=[], over="given up"))
+        raise
+    _write(directory, said._replace(todo=[], over="done"))
+
+
+def _others(directory: str, rank: Rank, said: _Said) -> Iterator[Record]:
+    """The records of all ranks but 0, as they come."""
+    run, todo = said.run, said.todo
     readers = {
         number: _Reader(os.path.join(directory, f"journal-{run}-{number}"))
         for number in range(1, rank.size)
@@ -111,7 +134,10 @@ def shared(
                 left[number].discard(record.part)
                 yield record
             if reader.failed is not None:
-                raise SemisyncError(f"rank {number} of {rank.size}: {reader.failed}")
+                sentence = f"rank {number} of {rank.size}: {reader.failed}"
+                if reader.passing:
+                    raise Unfinished(f"{sentence}; what was done is kept, go on with --resume")
+                raise SemisyncError(sentence)
         if watch.over():
             missing = [n for n, reader in readers.items() if left[n] or not reader.begun]
             raise Unfinished(
@@ -119,7 +145,6 @@ def shared(
                 f"which had {sum(len(left[n]) for n in missing)} parts to write; start all ranks "
                 "again with --resume, or unset RANK and WORLD_SIZE to convert with one process"
             )
-    _write(directory, _Said(run, rank.size, [], True))
 
 
 def assist(out: str, rank: Rank, workers: Optional[int] = None) -> int:
@@ -137,14 +162,16 @@ def assist(out: str, rank: Rank, workers: Optional[int] = None) -> int:
         if said is None and joined and not os.path.exists(directory):
             if os.path.exists(out):
                 return written
-            raise SemisyncError("rank 0 has given up; what it says on stderr is the reason")
+            raise SemisyncError(_GIVEN_UP)
         if said is not None and said.size == rank.size:
-            if said.run == joined and said.done:
+            if said.run == joined and said.over == "done":
                 return written
-            if said.run != joined and not said.done:
+            if said.run == joined and said.over:
+                raise SemisyncError(_GIVEN_UP)
+            if said.run != joined and not said.over:
                 joined = said.run
                 mine = said.todo[rank.number :: rank.size]
-                written = _join(directory, f"journal-{joined}-{rank.number}", mine, workers)
+                written = _join(out, f"journal-{joined}-{rank.number}", mine, workers)
                 watch = _Watch(directory, rank.deadline)
         if watch.over():
             if said is not None and said.size != rank.size:
@@ -156,33 +183,39 @@ def assist(out: str, rank: Rank, workers: Optional[int] = None) -> int:
             )
 
 
-def _join(directory: str, journal: str, mine: List[int], workers: Optional[int]) -> int:
-    job = jobs.read(directory)
-    parts = ((number, job.parts[number]) for number in mine)
-    with open_checkpoint(job.source, newer=job.newer) as checkpoint:
-        count = workers or default_count(job.source)
-        records = write_parts(checkpoint, job.items, parts, directory, count)
-        try:
+def _join(out: str, journal: str, mine: List[int], workers: Optional[int]) -> int:
+    directory, opened = work_directory(out), False
+    try:
+        job = jobs.read(directory)
+        parts = ((number, job.parts[number]) for number in mine)
+        with open_checkpoint(job.source, newer=job.newer) as checkpoint:
+            opened = True
+            count = workers or default_count(job.source)
+            records = write_parts(checkpoint, job.items, parts, directory, count)
             return sum(1 for _ in jobs.append(directory, records, journal))
-        except (OSError, SemisyncError) as error:
-            with open(os.path.join(directory, journal), "a", encoding="utf-8") as file:
-                file.write(json.dumps({"failed": str(error)}) + "\n")
-            raise SemisyncError(str(error)) from error
+    except (OSError, SemisyncError) as error:
+        sentence = cannot_write(out, error) if isinstance(error, OSError) else str(error)
+        passing = is_passing(error) or not opened  # rank 0 could open it
+        with suppress(OSError):  # on a full disk rank 0 waits in vain, and names this rank
+            jobs.fail(directory, journal, sentence, passing)
+        raise SemisyncError(sentence) from error
 
 
 class _Said(NamedTuple):
-    """`ranks.json`. todo: numbers of the parts that all share."""
+    """`ranks.json`. todo: numbers of the parts that all share. over: "" while they are at work,
+    then "done" or "given up"."""
 
     run: str
     size: int
     todo: List[int]
-    done: bool
+    over: str = ""
 
 
 class _Reader:
     """The records in a journal that another process writes.
 
-    begun: whether it is there. failed: what its writer could not do.
+    begun: whether it is there. failed: what its writer could not do; passing: whether it may be
+    able to later.
     """
 
     def __init__(self, path: str) -> None:
@@ -190,6 +223,7 @@ class _Reader:
         self._position = 0
         self.begun = False
         self.failed: Optional[str] = None
+        self.passing = False
 
     def records(self) -> Iterator[Record]:
         """Those that are new."""
@@ -204,7 +238,7 @@ class _Reader:
                 self._position += len(line)
                 data = json.loads(line)
                 if "failed" in data:
-                    self.failed = data["failed"]
+                    self.failed, self.passing = data["failed"], data["passing"]
                 else:
                     yield jobs.record_from(line.decode())
 

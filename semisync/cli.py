@@ -101,7 +101,7 @@ def main(argv: Optional[List[str]] = None) -> int:
         _drop_output()
         return BROKEN_PIPE
     except OSError as error:  # no room, no permission, no such folder
-        return _fail(name, SemisyncError(f"{error.filename or 'the system'}: {error.strerror}"))
+        return _fail(name, SemisyncError(f"{_place_of(error)}: {error.strerror}"))
     except KeyboardInterrupt:
         return INTERRUPTED
     except ModuleNotFoundError as error:
@@ -119,6 +119,18 @@ def main(argv: Optional[List[str]] = None) -> int:
 def _too_old(oldest: Tuple[int, int]) -> str:
     wanted, found = (".".join(map(str, version)) for version in (oldest, sys.version_info[:2]))
     return f"needs Python {wanted} or later, and this is Python {found}; run it with a later one"
+
+
+def _place_of(error: OSError) -> str:
+    """The file that refused; the standard output where that is what refuses still."""
+    if error.filename is not None:
+        return str(error.filename)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _drop_output()
+        return "the standard output"
+    return "the system"
 
 
 def _drop_output() -> None:

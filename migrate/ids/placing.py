@@ -39,10 +39,15 @@ class Map(NamedTuple):
     file: BinaryIO
     free: int
 
+    def write(self, values: numpy.ndarray) -> None:
+        """Writes `values` [n] int64 where the file stands. (ndarray.tofile would raise an OSError
+        without an errno on a full disk.)"""
+        self.file.write(numpy.ascontiguousarray(values).data)
+
     def leave_free(self, count: int) -> None:
         """Appends free rows."""
         for start in range(0, count, _BLOCK_ROWS):
-            numpy.full(min(_BLOCK_ROWS, count - start), self.free).tofile(self.file)
+            self.write(numpy.full(min(_BLOCK_ROWS, count - start), self.free))
 
 
 class InTurn:
@@ -57,7 +62,7 @@ class InTurn:
     def put(self, places: numpy.ndarray, columns: Sequence[numpy.ndarray]) -> None:
         """Appends `columns`, one a map, of the next ids."""
         for values, map_ in zip(columns, self._maps):
-            values.tofile(map_.file)
+            map_.write(values)
         self._next += len(places)
 
     def end(self) -> int:
@@ -118,7 +123,7 @@ class ByHash:
             for column, map_ in zip(columns, self._maps):
                 block = numpy.full(end - self._next, map_.free)
                 block[rows[:fits] - self._next] = column[:fits]
-                block.tofile(map_.file)
+                map_.write(block)
             self._next = end
         for late in range(fits, len(of_ids)):
             self._over.append((int(of_ids[late]), [int(column[late]) for column in columns]))
@@ -145,7 +150,7 @@ class ByHash:
                 )
             for value, map_ in zip(values, self._maps):
                 map_.file.seek(8 * row)
-                numpy.array([value]).tofile(map_.file)
+                map_.write(numpy.array([value]))
             self.max_probe = max(self.max_probe, self._size - home + row + 1)
         self._over = []
         for map_ in self._maps:

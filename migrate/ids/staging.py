@@ -155,7 +155,8 @@ def _write_segments(folder: str, stem: str, rows: int) -> None:
     """The buffer by which TorchRec shards the module: here one segment, and -1 for no more."""
     segments = numpy.full(1025, -1)
     segments[:2] = 0, rows
-    segments.tofile(os.path.join(folder, f"{stem}-segments.ends"))
+    with open(os.path.join(folder, f"{stem}-segments.ends"), "wb") as file:
+        file.write(segments.data)
     describe(folder, f"{stem}-segments", {"ends": ("int64", [])})
 
 

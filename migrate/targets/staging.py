@@ -6,12 +6,13 @@
 3. One rename puts it into place; after it, the parent directory is synced.
 
 An error removes the hidden directory, except `Unfinished`. An interruption (Ctrl-C, kill -9, a
-power cut, a server that does not answer) leaves it: who comes next resumes it, or is told that it
-is there.
+power cut, a server that does not answer, a full disk) leaves it: who comes next resumes it, or is
+told that it is there.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -22,10 +23,23 @@ from migrate.sources.remote import Unreachable, is_remote
 from semisync.errors import SemisyncError, UsageError
 
 _LOCK = "lock"
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a disk, a quota, ulimit -f
 
 
 class Unfinished(SemisyncError):
     """An error after which the work that was done is kept, to be resumed."""
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether what was done is as good as before `error`, and can be resumed when its reason has
+    gone: a server that does not answer, a full disk."""
+    full = isinstance(error, OSError) and error.errno in _NO_ROOM
+    return full or isinstance(error, (Unfinished, Unreachable))
+
+
+def cannot_write(out: str, error: OSError) -> str:
+    """The sentence of an `error` of the system's while `out` was written."""
+    return f"cannot write {out}: {error.strerror or error}"
 
 
 def work_directory(out: str) -> str:
@@ -40,8 +54,9 @@ def staged(out: str, needed: int, resume: bool = False) -> Iterator[str]:
 
     needed: bytes that will be written. resume: go on in what an interruption left, where it left
     something. Raises UsageError where `out` holds something, where an interrupted conversion is
-    there and `resume` is false, or where another process is at work in it, and SemisyncError where
-    the disk has no room or refuses. An UsageError of the block leaves a resumed directory alone.
+    there and `resume` is false, where another process is at work in it, or where the disk has less
+    room than is needed; Unfinished where it fills up or a server goes away, SemisyncError where the
+    disk refuses. An UsageError of the block leaves a resumed directory alone.
     """
     out = os.path.realpath(out)
     parent = os.path.dirname(out)
@@ -57,7 +72,7 @@ def staged(out: str, needed: int, resume: bool = False) -> Iterator[str]:
         os.makedirs(work, exist_ok=True)
         lock = os.open(os.path.join(work, _LOCK), os.O_RDWR | os.O_CREAT)
     except OSError as error:
-        raise SemisyncError(f"cannot write {out}: {error.strerror or error}") from error
+        raise SemisyncError(cannot_write(out, error)) from error
     try:
         _take(lock, work)
         try:
@@ -68,13 +83,21 @@ def staged(out: str, needed: int, resume: bool = False) -> Iterator[str]:
             refuse_existing(out)
             os.replace(work, out)
             _sync(parent)
-        except OSError as error:
-            shutil.rmtree(work, ignore_errors=True)
-            raise SemisyncError(f"cannot write {out}: {error.strerror or error}") from error
+        except Unfinished:
+            raise
         except Unreachable as error:
             raise Unfinished(f"{error}; what was done is kept, go on with --resume") from error
+        except OSError as error:
+            sentence = cannot_write(out, error)
+            if is_passing(error):
+                raise Unfinished(
+                    f"{sentence}; what was done is kept in {work}: make room and go on with "
+                    "--resume, or delete it"
+                ) from error
+            shutil.rmtree(work, ignore_errors=True)
+            raise SemisyncError(sentence) from error
         except Exception as error:
-            if not (isinstance(error, Unfinished) or (found and isinstance(error, UsageError))):
+            if not (found and isinstance(error, UsageError)):
                 shutil.rmtree(work, ignore_errors=True)
             raise
     finally:
@@ -93,7 +116,7 @@ def _take(lock: int, work: str) -> None:
 def _check_room(parent: str, needed: int) -> None:
     free = shutil.disk_usage(parent).free
     if free < needed:
-        raise SemisyncError(
+        raise UsageError(
             f"{parent} has {free} bytes free, but the conversion needs {needed}; "
             "choose another disk or make room"
         )
@@ -101,7 +124,8 @@ def _check_room(parent: str, needed: int) -> None:
 
 def _written(work: str) -> int:
     """Bytes that the directory's files take on the disk."""
-    return sum(os.stat(os.path.join(work, name)).st_blocks * 512 for name in os.listdir(work))
+    paths = (os.path.join(at, name) for at, _, names in os.walk(work) for name in names)
+    return sum(os.stat(path).st_blocks * 512 for path in paths)
 
 
 def write_whole(path: str, text: str) -> None:

@@ -112,7 +112,7 @@ def test_an_unknown_checkpoint_ends_with_3_and_a_sentence(tmp_path, capsys):
 @pytest.mark.parametrize(
     "redirection, code, said",
     [
-        ("> /dev/full", 3, "semisync inspect: the system: No space left on device\n"),
+        ("> /dev/full", 3, "semisync inspect: the standard output: No space left on device\n"),
         (">&-", 0, ""),  # closed
     ],
 )

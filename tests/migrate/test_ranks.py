@@ -10,6 +10,7 @@ import pytest
 import migrate
 from migrate import job, ranks
 from migrate.ids.staging import FOLDER
+from migrate.sources.remote import Unreachable
 from semisync.errors import SemisyncError, UsageError
 from tests.migrate.test_convert import make_plan
 from tests.migrate.test_streaming import contents
@@ -50,6 +51,11 @@ def failing(*arguments):
 parts._write_part = failing
 sys.exit(main(sys.argv[1:]))
 """
+
+
+GONE = FAILING.replace("BadInput", "Unreachable").replace(
+    "from semisync.errors", "from migrate.sources.remote"
+)
 
 
 def start(rank, count, *arguments, code=None):
@@ -117,6 +123,51 @@ def test_what_another_rank_cannot_read_ends_all(tf2_checkpoints, tmp_path):
     assert "rank 1 of 2: the disk is torn" in found[0][2]
     assert "the disk is torn" in found[1][2]
     assert not list(tmp_path.iterdir())
+
+
+def test_a_server_that_went_away_from_another_rank_leaves_the_work_to_be_resumed(
+    tf2_checkpoints, tmp_path, small_parts
+):
+    arguments = [tf2_checkpoints / "adagrad_ref", tmp_path / "out"]
+    found = ends(start(0, 2, *arguments, code=RANK_0), start(1, 2, *arguments, code=GONE))
+    assert [code for code, _, _ in found] == [3, 3]
+    expected = "rank 1 of 2: the disk is torn; what was done is kept, go on with --resume"
+    assert expected in found[0][2]
+    work = str(tmp_path / ".out.partial")
+    assert len(job.finished(work)) >= len(job.read(work).parts) // 2
+    (last,) = ends(start(0, 1, *arguments, "--resume", code=RANK_0))
+    assert last[0] == 0, last
+    migrate.convert(make_plan(arguments[0]), tmp_path / "alone")
+    assert contents(tmp_path / "out") == contents(tmp_path / "alone")
+
+
+def test_ranks_that_have_written_their_share_hear_that_rank_0_has_given_up(tmp_path, monkeypatch):
+    out, two = str(tmp_path / "out"), ranks.Rank(0, 2)
+    work = ranks.work_directory(out)
+    os.makedirs(work)
+
+    def write(_):
+        raise Unreachable("the server is gone")
+        yield
+
+    with pytest.raises(Unreachable):
+        list(ranks.shared(work, two, [0, 1], write))
+    given_up = ranks._read(work)
+    assert given_up.over == "given up"
+    ranks._write(work, given_up._replace(over=""))
+    joined = []
+
+    def join(*arguments):
+        joined.append(arguments)
+        ranks._write(work, given_up)
+        return 1
+
+    monkeypatch.setattr(ranks, "_join", join)
+    with pytest.raises(SemisyncError, match="rank 0 has given up"):
+        ranks.assist(out, two._replace(number=1))
+    assert len(joined) == 1
+    with pytest.raises(SemisyncError, match="of rank 0, which begins it"):  # a run of yesterday
+        ranks.assist(out, ranks.Rank(1, 2, 0))
 
 
 def test_a_rank_does_not_wait_for_ever_and_ranks_must_agree(tf2_checkpoints, tmp_path):
