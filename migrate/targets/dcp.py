@@ -94,19 +94,27 @@ def finish(directory: str, items: Sequence[Item], layout: Layout) -> None:
 
 @lru_cache(maxsize=1024)
 def _frame(dtype: str, shape: Tuple[int, ...]) -> Tuple[bytes, bytes]:
-    """What `torch.save` writes before and after the values of a tensor."""
+    """What `torch.save` writes before and after the values of a tensor, the same every time."""
     buffer = io.BytesIO()
     with_crc = torch.serialization.get_crc32_options()
     torch.serialization.set_crc32_options(False)
     try:
-        values = torch.empty(shape, dtype=getattr(torch, dtype))
-        torch.save(values, buffer)
+        torch.save(torch.empty(shape, dtype=getattr(torch, dtype)), buffer)
     finally:
         torch.serialization.set_crc32_options(with_crc)
     with zipfile.ZipFile(buffer) as archive:
-        at = next(one for one in archive.infolist() if one.filename.endswith("/data/0"))
+        records = {one.filename.partition("/")[2]: one for one in archive.infolist()}
     data = buffer.getbuffer()
+    # The id hashes the crc32s, and without them whatever stands in memory. No reader looks at it.
+    identity = _contents(data, records[".data/serialization_id"])
+    data[identity] = b"0" * len(data[identity])
+    values = _contents(data, records["data/0"])
+    return bytes(data[: values.start]), bytes(data[values.stop :])
+
+
+def _contents(data: memoryview, record: zipfile.ZipInfo) -> slice:
+    """Where the contents of `record` stand in an archive."""
     # A local header is 30 bytes, the last four of which are the lengths of the name and of more.
-    name, more = struct.unpack_from("<HH", data, at.header_offset + 26)
-    start = at.header_offset + 30 + name + more
-    return bytes(data[:start]), bytes(data[start + at.file_size :])
+    name, more = struct.unpack_from("<HH", data, record.header_offset + 26)
+    start = record.header_offset + 30 + name + more
+    return slice(start, start + record.file_size)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import io
 import json
 import os
 import subprocess
@@ -15,6 +16,7 @@ from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
 
 import migrate
 from migrate import parts, regions
+from migrate.targets import dcp
 from migrate.torchrec import loading
 from semisync.errors import BadInput, SemisyncError, UsageError
 from tests.migrate.test_bundle import short, third_party
@@ -114,6 +116,14 @@ def test_chunks_are_as_small_as_promised(tf2_checkpoints, tmp_path, monkeypatch)
     metadata = FileSystemReader(tmp_path / "out").read_metadata()
     chunks = metadata.state_dict_metadata["ebc.embedding_bags.user.weight"].chunks
     assert [tuple(one.sizes) for one in chunks] == [(5, 8)] * 6 + [(1, 8)]
+
+
+def test_nothing_of_the_memory_stands_around_the_values_of_a_dcp():
+    """torch's id of a file would be of the crc32s, which are left out."""
+    values = torch.arange(12.0).reshape(3, 4)
+    head, tail = dcp._frame("float32", (3, 4))
+    assert b"0" * 40 in tail
+    assert torch.equal(torch.load(io.BytesIO(head + values.numpy().tobytes() + tail)), values)
 
 
 def test_a_plan_that_does_not_fit_is_refused_before_anything_is_written(tf2_checkpoints, tmp_path):
