@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Collection, Dict, Optional, Set, Tuple
 
+from migrate.averages import swapped_averages, swapped_note, unknown_note
 from migrate.evidence import Evidence
 from migrate.hyperparameters import find_hyperparameters, lazily_updated
 from migrate.lookups import Lookup
@@ -34,13 +35,20 @@ class Variables:
         saved = evidence.saved if evidence else {}
         self._lookups = evidence.lookups if evidence else {}
         self._poolings = evidence.poolings if evidence else {}
-        self._slots = find_slots(checkpoint, optimizer_names(graph, saved))
+        self._swapped = swapped_averages(saved)
+        slots = find_slots(checkpoint, optimizer_names(graph, saved))
+        self._slots = {self._swapped.get(name, name): one for name, one in slots.items()}
         self._hyperparameters = find_hyperparameters(graph, saved) if graph else {}
         self._tensors = checkpoint
         self._lazy: Set[str] = lazily_updated(graph, saved) if graph else set()
         self.slot_tensors = {
             source for slots in self._slots.values() for source in slots.sources.values()
         }
+        if self._swapped:
+            result.notes.append(swapped_note(self._swapped))
+        elif evidence is None:
+            note = unknown_note(checkpoint, slots)
+            result.notes += [] if note is None else [note]
 
     def table(self, name: str, info: TensorInfo) -> Table:
         """What the variable `name` becomes as a table."""
@@ -122,8 +130,9 @@ class Variables:
     def _dense_strategy_of(
         self, name: str, info: TensorInfo, tables: Collection[str]
     ) -> Optional[str]:
-        """A moving average T/x of a table T has its rows where T has them."""
-        owner = name.rpartition("/")[0]
+        """A moving average T/x of a table T has its rows where T has them, and so has T where it is
+        the average of a table T/x."""
+        owner = self._swapped.get(name, name.rpartition("/")[0])
         if owner not in tables or self._tensors[owner].slices != info.slices:
             return self._strategy_of(name, info, required=name in self._lookups)
         strategy = self._strategy_of(owner, info, required=True)

@@ -259,6 +259,36 @@ def averaged(out):
             tf.train.Saver().save(sess, os.path.join(out, "averaged"))
 
 
+def swapped(out):
+    """A trained table of three partitions, whose average a swapping_saver stores under its name."""
+    from tensorflow.contrib.opt.python.training.moving_average_optimizer import (
+        MovingAverageOptimizer,
+    )
+
+    with tf.Graph().as_default():
+        ids = tf.placeholder(tf.int64, [None])
+        user = tf.get_variable("user", [31, 2], partitioner=tf.fixed_size_partitioner(3))
+        kernel = tf.get_variable("kernel", [2])
+        inner = tf.train.AdagradOptimizer(0.1)
+        outer = MovingAverageOptimizer(inner, 0.5)
+        train = outer.minimize(tf.reduce_sum(tf.square(lookup(user, ids, "mod") * kernel)))
+
+        def all_rows(of_part):
+            return lookup([of_part(part) for part in user], np.arange(31, dtype=np.int64), "mod")
+
+        want = {
+            "weights": all_rows(lambda part: part),
+            "average": all_rows(outer._ema.average),
+            "accumulator": all_rows(lambda part: inner.get_slot(part, "accumulator")),
+        }
+        with session() as sess:
+            sess.run(tf.global_variables_initializer())
+            for _ in range(STEPS):
+                sess.run(train, {ids: [1, 2, 3, 30]})
+            outer.swapping_saver().save(sess, os.path.join(out, "swapped"))
+            np.savez(os.path.join(out, "swapped.npz"), **sess.run(want))
+
+
 def every_dtype(out):
     """One tensor of each data type that this TensorFlow can save, whether or not a variable may."""
     random = np.random.RandomState(4)
@@ -427,6 +457,8 @@ def main(out):
     conditional(out, "cond_ops", False)
     conditional(out, "cond_functions", True)
     averaged(out)
+    if "--lazy-adam" in sys.argv:  # contrib, too
+        swapped(out)
     slices(out)
     every_dtype(out)
     long_strings(out)
