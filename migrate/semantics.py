@@ -8,7 +8,8 @@ torch/optim/*.py; FBGEMM's split_embedding_optimizer templates.
 from __future__ import annotations
 
 import math
-from typing import Dict, List, NamedTuple, Optional, Union
+import re
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy
 
@@ -17,6 +18,7 @@ from migrate.pooling import without_kernel
 from migrate.sources.bundle import Checkpoint
 
 _OWN = "migrate.torchrec.optimizers."
+_POWER = re.compile(r"beta2_power(_\d+)?")  # a second Adam's has a number
 ADAMS = ("Adam", "AdamAsync", "LazyAdam")  # their bias correction counts steps
 
 NOTES: Dict[str, str] = {
@@ -97,14 +99,21 @@ def notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:
         if table.optimizer in ADAMS and "nesterov" in table.hyperparameters:
             found.append(NADAM.format(table.name))
         if table.optimizer in ADAMS:
-            step = adam_step(plan, table, checkpoint)
-            found.append(
-                f"{table.optimizer}: step of {table.name} is {step.value:.0f}, from {step.source}"
-                if step
-                else f"{table.optimizer}: the checkpoint has no single beta2_power and no single "
-                f"global_step that tells it, so that no step of {table.name} is written"
-            )
+            found.append(_step_note(plan, table, checkpoint))
     return found
+
+
+def _step_note(plan: Plan, table: Union[Table, HashedTable], checkpoint: Checkpoint) -> str:
+    """The step of `table` and what tells it, or what is missing and what settles it."""
+    about = f"{table.optimizer}: step of {table.name} is"
+    by_power, reason = _step_of_power(plan, table, checkpoint)
+    step = adam_step(plan, table, checkpoint)
+    if step is None:
+        return (
+            f"{about} not known: {reason}{_without_global_step(plan, table)}; none is written, so "
+            "that its optimizer begins at 0 unless you set state['step'] after load_optimizer"
+        )
+    return f"{about} {step.value:.0f}, from {step.source}" + ("" if by_power else f": {reason}")
 
 
 def adam_step(
@@ -112,31 +121,70 @@ def adam_step(
 ) -> Optional[Step]:
     """Updates made so far, as the bias correction counts them: of all, AdamAsync's of the table.
 
-    After t updates beta2_power is beta2^(t+1). It is a float32 product of t factors, so that t is
-    known to one part in 10^4 or so; beyond 10^4 updates, where the correction is next to 1, and
-    without a beta2 in the MetaGraph, the global step stands in, where there is exactly one.
+    Where no beta2_power tells, the global step stands in, if there is exactly one; but not
+    where AdamAsync has no power of the table's own: it counts the updates of all workers.
+    """
+    found, _ = _step_of_power(plan, table, checkpoint)
+    steps = _global_steps(plan)
+    if (
+        found is None
+        and len(steps) == 1
+        and not (table.optimizer == "AdamAsync" and len(_powers(plan, table)) != 1)
+    ):
+        return Step(float(checkpoint.read(steps[0]).item()), steps[0])
+    return found
+
+
+def _step_of_power(
+    plan: Plan, table: Union[Table, HashedTable], checkpoint: Checkpoint
+) -> Tuple[Optional[Step], str]:
+    """What the power of beta2 tells; None and why where it does not.
+
+    After t updates it is beta2^(t+1). It is a float32 product of t factors, so that t is known to
+    one part in 10^4 or so; not beyond 10^4 updates, where the correction is next to 1.
     """
     powers = _powers(plan, table)
-    if table.optimizer == "AdamAsync" and len(powers) != 1:
-        return None  # the global step is that of all workers, not of this variable
-    beta2 = float(numpy.float32(table.hyperparameters.get("beta2", 0.0)))  # as it was multiplied
-    if len(powers) == 1 and 0 < beta2 < 1:
-        power = float(checkpoint.read(powers[0]).item())
-        if power > 1e-30:
-            updates = math.log(power) / math.log(beta2) - 1
-            if abs(updates - round(updates)) < 0.1 and updates < 1e4:
-                return Step(float(round(updates)), powers[0])
-    steps = [name for name in plan.scalars if name.rpartition("/")[2] == "global_step"]
-    if len(steps) == 1:
-        return Step(float(checkpoint.read(steps[0]).item()), steps[0])
-    return None
+    if not powers:
+        return None, "the plan's scalars have no beta2_power of it"
+    values = {float(checkpoint.read(name).item()) for name in powers}
+    if len(values) > 1:
+        return None, (
+            f"{', '.join(powers)} differ, and nothing tells which is its; leave the others out of "
+            "the plan's scalars, or out by --drop"
+        )
+    if "beta2" not in table.hyperparameters:
+        return None, (
+            f"{powers[0]} tells nothing without beta2, which no MetaGraph has as a constant; set "
+            "beta2 among its hyperparameters in the plan"
+        )
+    beta2 = float(numpy.float32(table.hyperparameters["beta2"]))  # as it was multiplied
+    power = values.pop()
+    if 0 < beta2 < 1 and power > 1e-30:
+        updates = math.log(power) / math.log(beta2) - 1
+        if abs(updates - round(updates)) < 0.1 and updates < 1e4:
+            return Step(float(round(updates)), powers[0]), ""
+    return None, f"{powers[0]} is {power:g}, which tells no number of updates with beta2 {beta2:g}"
+
+
+def _without_global_step(plan: Plan, table: Union[Table, HashedTable]) -> str:
+    """Why the global step does not stand in."""
+    if table.optimizer == "AdamAsync":
+        return ""
+    steps = _global_steps(plan)
+    if steps:
+        return f"; of {', '.join(steps)} leave one in the plan's scalars"
+    return "; there is no global_step either"
+
+
+def _global_steps(plan: Plan) -> List[str]:
+    return [name for name in plan.scalars if name.rpartition("/")[2] == "global_step"]
 
 
 def _powers(plan: Plan, table: Union[Table, HashedTable]) -> List[str]:
     """The scalars that may be beta2^(t+1) for `table`. AdamAsync has one a variable, its fourth
     slot: a table in partitions has several and no single step, a hash table's are no scalars."""
     if table.optimizer != "AdamAsync":
-        return [name for name in plan.scalars if name.rpartition("/")[2] == "beta2_power"]
+        return [name for name in plan.scalars if _POWER.fullmatch(name.rpartition("/")[2])]
     if isinstance(table, HashedTable):
         return []
     slot = table.slots.get("exp_avg", "").rpartition("/")[2]

@@ -96,13 +96,14 @@ def ids_notes(plan: Plan, staged: List[StagedTable]) -> List[str]:
         merged = one.merged
         if table.ids == "mpzch":
             found.append(
-                f"{table.name}: build its HashZchManagedCollisionModule with zch_size="
-                f"{merged.rows}, total_num_buckets={table.buckets} and max_probe={merged.max_probe}"
-                " or more"
+                f"{table.name}: migrate.torchrec.build makes its HashZchManagedCollisionModule; by "
+                f"hand give it zch_size={merged.rows}, total_num_buckets={table.buckets} and "
+                f"max_probe={merged.max_probe} or more"
             )
         if table.ids == "mch":
             found.append(
-                f"{table.name}: build its MCHManagedCollisionModule with zch_size={merged.rows}"
+                f"{table.name}: migrate.torchrec.build makes its MCHManagedCollisionModule; by "
+                f"hand give it zch_size={merged.rows}"
             )
         if merged.duplicates:
             found.append(f"{table.name}: {merged.duplicates} rows had a newer one of the same id")

@@ -8,7 +8,8 @@ from tests.migrate.test_convert import load_all
 
 def test_slots_of_swapped_averages_go_with_the_weights_that_are_trained(tf1_checkpoints, tmp_path):
     with migrate.open_checkpoint(tf1_checkpoints / "swapped") as checkpoint:
-        plan = migrate.plan(checkpoint, rename=[("^user_ExponentialMovingAverage$", "users")])
+        weights = "^user/ExponentialMovingAverage$"
+        plan = migrate.plan(checkpoint, tables=weights, rename=[(weights, "users")])
     (table,) = plan.tables
     assert (table.name, table.slots) == ("users", {"momentum1": "user/Adagrad"})
     assert {one.variable: one.slots for one in plan.dense} == {

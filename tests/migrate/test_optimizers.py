@@ -1,10 +1,13 @@
 """Trained in TensorFlow, converted, trained on in torch: as if TensorFlow had trained on."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
 
 import migrate
+from migrate import semantics
 from migrate.torchrec import (
     build,
     build_optimizer,
@@ -133,6 +136,52 @@ def test_the_step_of_adam_is_that_of_its_bias_correction(tf2_checkpoints, tmp_pa
     manifest = migrate.read_manifest(convert(tf2_checkpoints / "adam_ref", tmp_path / "out"))
     step = next(one for one in manifest.tensors if one.role == "step")
     assert (step.value, step.source) == (3.0, "beta2_power")
+
+
+@pytest.mark.parametrize(
+    ("scalars", "beta2", "expected"),
+    [
+        ({"beta2_power": 4}, True, " is 3, from beta2_power"),
+        ({"beta2_power": 4, "beta2_power_1": 4}, True, " is 3, from beta2_power"),
+        (
+            {"beta2_power": 4, "beta2_power_1": 6},
+            True,
+            " not known: .*_1 differ.*--drop",
+        ),
+        (
+            {"beta2_power": 4},
+            False,
+            " not known: beta2_power tells nothing .*set beta2",
+        ),
+        ({"beta1_power": 4}, True, " not known: .*no beta2_power of it; there is no global_step"),
+        ({"global_step": 7}, True, " is 7, from global_step: .*no beta2_power of it"),
+        ({"a/global_step": 7, "b/global_step": 8}, True, " not known: .*leave one in the plan's"),
+        ({"beta2_power": 1}, True, " is 0, from beta2_power"),
+        ({"beta2_power": 1e6}, True, " not known: beta2_power is 0, which tells no number"),
+    ],
+)
+def test_where_adams_step_is_not_known_it_is_said_what_is_missing(
+    tmp_path, scalars, beta2, expected
+):
+    import tensorflow
+
+    tensors = dict.fromkeys(("user", "user/Adam", "user/Adam_1"), np.zeros((3, 4), np.float32))
+    for name, value in scalars.items():
+        power = np.float32(0.999) ** np.float32(value)
+        tensors[name] = power if "power" in name else np.int64(value)
+    names, values = zip(*tensors.items())
+    path = str(tmp_path / "adam")
+    tensorflow.raw_ops.SaveV2(
+        prefix=path, tensor_names=names, shape_and_slices=[""] * len(names), tensors=values
+    )
+    with migrate.open_checkpoint(path) as checkpoint:
+        plan = migrate.plan(checkpoint, tables="^user$")
+        plan.tables[0].hyperparameters = {"beta2": 0.999} if beta2 else {}
+        said = [one for one in semantics.notes(plan, checkpoint) if "step of user" in one]
+        known = expected.startswith(" is ")
+        assert (semantics.adam_step(plan, plan.tables[0], checkpoint) is not None) == known
+    assert len(said) == 1
+    assert re.match("Adam: step of user" + (expected if known else " is" + expected), said[0]), said
 
 
 def test_adam_async_continues_as_tensorflows_kernel_of_the_same_formula(tf1_checkpoints, tmp_path):
