@@ -3,8 +3,9 @@
 1. Table and slots are read in blocks: the ids whose places lie between two bounds, from all runs,
    are put in the order of their places.
 2. An id that two partitions hold is refused, or its newest version wins (`_without_duplicates`).
-3. A slot's row is the one of the same id in the same partition as the table's. An id without one
-   gets the optimizer's initial value; a slot's row without an id is left out. Both are counted.
+3. A slot's row is the one of the same id, and where table or slot have the id in several
+   partitions, in the same one as the table's. An id without one gets the optimizer's initial value;
+   a slot's row without an id is left out. Both are counted.
 4. Each id is given its row, while a thread brings the next block (`migrate.ids.placing`). What goes
    where is written into maps, one for the table and one a slot (`migrate.ids.columns`), and the ids
    into a file in the order of the target.
@@ -17,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Dict, Generator, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy
 
@@ -76,7 +77,9 @@ def merge(
         placing: Union[ByHash, InTurn]
         placing = ByHash(target, maps, where) if target.buckets else InTurn(target, maps)
         blocks = _blocks(table, slots, merged, newest, where, partitions)
-        for block, of_slots in one_ahead(blocks):
+        # Closed here, the thread first: else an error would keep its files and thread alive.
+        stack.enter_context(contextlib.closing(blocks))
+        for block, of_slots in stack.enter_context(contextlib.closing(one_ahead(blocks))):
             _refuse_reserved(block.ids, target, where)
             placing.put(block.places, [block.rows, *of_slots, block.ids])
         merged.rows = placing.end()
@@ -94,7 +97,7 @@ def _blocks(
     newest: bool,
     where: str,
     partitions: Sequence[str],
-) -> Iterator[Tuple[Batch, List[numpy.ndarray]]]:
+) -> Generator[Tuple[Batch, List[numpy.ndarray]], None, None]:
     """The ids in the order of their places, and the rows [n] of each slot; counted in `merged`."""
     everyone = [table, *slots.values()]
     with contextlib.ExitStack() as stack:
@@ -102,12 +105,13 @@ def _blocks(
         read = ([reader.until(bound) for reader in readers] for bound in _bounds(everyone))
         for unordered in stack.enter_context(contextlib.closing(one_ahead(read))):
             batches = [_in_order(batch) for batch in unordered]
-            own, lost = _without_duplicates(batches[0], table, newest, where, partitions)
+            own, contested = _without_duplicates(batches[0], table, newest, where, partitions)
             merged.ids += len(own.ids)
-            merged.duplicates += lost
+            merged.duplicates += len(batches[0].ids) - len(own.ids)
             of_slots = []
             for (name, runs), slot in zip(slots.items(), batches[1:]):
-                rows, ownerless = _joined(own, table, slot, runs, f"{where}: slot {name!r}")
+                of_slot = f"{where}: slot {name!r}"
+                rows, ownerless = _joined(own, contested, table, slot, runs, of_slot)
                 merged.without[name] += int((rows == FREE).sum())
                 merged.ownerless[name] += ownerless
                 of_slots.append(rows)
@@ -145,11 +149,11 @@ def _refuse_reserved(ids: numpy.ndarray, target: Target, where: str) -> None:
 
 def _without_duplicates(
     batch: Batch, table: Runs, newest: bool, where: str, partitions: Sequence[str]
-) -> Tuple[Batch, int]:
-    """`batch`, in order, with one row for each id; and how many rows it lost."""
+) -> Tuple[Batch, numpy.ndarray]:
+    """`batch`, in order, with one row for each id; and a mask of those that had several."""
     again = batch.ids[1:] == batch.ids[:-1]
     if not again.any():
-        return batch, 0
+        return batch, numpy.zeros(len(batch.ids), bool)
     at = int(again.argmax())
     both = _in_both(table, batch.rows[at : at + 2], partitions)
     twice = f"{where} has id {batch.ids[at]} twice, {both}"
@@ -179,7 +183,7 @@ def _without_duplicates(
         )
     kept = ~of_several
     kept[places[last]] = True
-    return batch.only(kept), int((~kept).sum())
+    return batch.only(kept), of_several[kept]
 
 
 def _in_both(table: Runs, rows: numpy.ndarray, partitions: Sequence[str]) -> str:
@@ -188,13 +192,14 @@ def _in_both(table: Runs, rows: numpy.ndarray, partitions: Sequence[str]) -> str
 
 
 def _joined(
-    own: Batch, table: Runs, slot: Batch, runs: Runs, where: str
+    own: Batch, contested: numpy.ndarray, table: Runs, slot: Batch, runs: Runs, where: str
 ) -> Tuple[numpy.ndarray, int]:
     """The slot's row for each id of `own`, FREE where there is none; and its rows without an id.
 
-    Both are in order; table, runs: what they are of.
+    Both are in order; table, runs: what they are of. contested: which ids of `own` several
+    partitions of the table had.
     """
-    if numpy.array_equal(own.ids, slot.ids):
+    if numpy.array_equal(own.ids, slot.ids) and not contested.any():
         return slot.rows, 0
     found = numpy.full(len(own.ids), FREE)
     if not len(own.ids):
@@ -207,6 +212,7 @@ def _joined(
     again = numpy.zeros(len(slot.ids), bool)
     again[1:] |= slot.ids[1:] == slot.ids[:-1]
     again[:-1] |= slot.ids[1:] == slot.ids[:-1]
+    again |= contested[at]
     known &= ~again | (table.parts(own.rows[at]) == runs.parts(slot.rows))
     if len(numpy.unique(at[known])) != int(known.sum()):
         raise BadInput(f"{where} has an id twice in one partition; the source is damaged")

@@ -44,6 +44,15 @@ class Map(NamedTuple):
         without an errno on a full disk.)"""
         self.file.write(numpy.ascontiguousarray(values).data)
 
+    def put(self, rows: numpy.ndarray, values: numpy.ndarray, first: int, end: int) -> None:
+        """Appends the rows first..end: at `rows` [n], which ascend, `values` [n], else free."""
+        for start in range(first, end, _BLOCK_ROWS):
+            stop = min(start + _BLOCK_ROWS, end)
+            some = slice(*numpy.searchsorted(rows, (start, stop)))
+            block = numpy.full(stop - start, self.free)
+            block[rows[some] - start] = values[some]
+            self.write(block)
+
     def leave_free(self, count: int) -> None:
         """Appends free rows."""
         for start in range(0, count, _BLOCK_ROWS):
@@ -121,9 +130,7 @@ class ByHash:
             self.max_probe = max(self.max_probe, int((rows - of_ids)[:fits].max()) + 1)
             end = int(rows[fits - 1]) + 1
             for column, map_ in zip(columns, self._maps):
-                block = numpy.full(end - self._next, map_.free)
-                block[rows[:fits] - self._next] = column[:fits]
-                map_.write(block)
+                map_.put(rows[:fits], column[:fits], self._next, end)
             self._next = end
         for late in range(fits, len(of_ids)):
             self._over.append((int(of_ids[late]), [int(column[late]) for column in columns]))

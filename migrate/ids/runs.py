@@ -20,7 +20,7 @@ import os
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, Generator, List, NamedTuple, Optional, Tuple
 
 import numpy
 
@@ -146,6 +146,7 @@ def write_runs(table: HashTable, places: Places, directory: str, stem: str, work
             for name in columns
         }
         pieces = _pieces(table, _rows_per_run(table.stored, row_bytes))
+        stack.enter_context(contextlib.closing(pieces))
         threads = min(workers, _THREADS)
         written = in_threads(partial(_write_run, files, places), pieces, threads, threads + 1)
         runs = sorted(chain.from_iterable(written), key=lambda run: run.first)
@@ -157,7 +158,7 @@ def _rows_per_run(stored: int, row_bytes: int) -> int:
     return max(min(RUN_BYTES // row_bytes, _RUN_ROWS, max(stored // _RUNS, _LEAST_ROWS)), 1)
 
 
-def _pieces(table: HashTable, rows_per_run: int) -> Iterator[_Piece]:
+def _pieces(table: HashTable, rows_per_run: int) -> Generator[_Piece, None, None]:
     """What each run is made of."""
     first = 0
     for number, part in enumerate(table.parts):
@@ -178,7 +179,7 @@ def _write_run(files: Dict[str, int], places: Places, piece: _Piece) -> Run:
     newest = 0
     for name, values in columns.items():
         if name in files:
-            assert values is not None  # every partition has the column
+            assert values is not None  # every partition with rows has the column
             if name in ("freqs", "versions"):
                 values = values.astype(numpy.int64, copy=False)
             _write(files[name], first, values, order)
@@ -200,12 +201,14 @@ def _write(file: int, first: int, values: numpy.ndarray, order: numpy.ndarray) -
 
 
 def _columns(table: HashTable) -> Dict[str, Tuple[str, List[int]]]:
-    """Data type and sizes of a row of each column that every partition has."""
+    """Data type and sizes of a row of each column that every partition with rows has: an empty one
+    does not tell."""
     found: Dict[str, Tuple[str, List[int]]] = {
         "ids": ("int64", []),
         "values": (table.dtype, list(table.value_shape)),
     }
+    parts = [part for part in table.parts if part.stored]
     for name in ("freqs", "versions"):
-        if table.parts and all(part.has(name) for part in table.parts):
+        if parts and all(part.has(name) for part in parts):
             found[name] = ("int64", [])
     return found

@@ -100,7 +100,10 @@ def raw_tables(
         stems = [os.path.join(directory, stem) for _, stem in sorted(parts)]
         paths = [(stem + "-keys", stem + "-values") for stem in stems]
         tables[table] = _table(table, "TFRA", paths, key_dtype, dtype)
-    return with_slots(tables) or None
+    tables = with_slots(tables)
+    for one in tables.values():
+        _size_slots(one)
+    return tables or None
 
 
 class _Place(NamedTuple):
@@ -151,6 +154,13 @@ def _table(
             )
         parts.append(FilePart(keys_path, values_path, key, value, stored, dim))
     return HashTable(name, kind, key_dtype, dtype, (dim,), tuple(parts))
+
+
+def _size_slots(table: HashTable) -> None:
+    """Slots that have no rows yet tell no size of one: they get the table's."""
+    for name, slot in table.slots.items():
+        if not slot.stored:
+            table.slots[name] = dataclasses.replace(slot, value_shape=table.value_shape)
 
 
 def _array(dtype: str) -> numpy.dtype:

@@ -360,15 +360,16 @@ def lookup_tables(out):
 
 def deeprec(out):
     """An EmbeddingVariable in two parts with Adagrad, and an increment, by the layout that
-    DeepRec's sources describe: no DeepRec is at hand to write them."""
-    tensors, increment = {}, {}
+    DeepRec's sources describe: no DeepRec is at hand to write them. deeprec_moved: id 5 in two
+    parts, of which the older one alone has its state, and a part without ids."""
+    tensors, increment, moved = {}, {}, {}
 
     def add(target, name, keys, values, suffix="{}", versions=None):
         keys = np.array(sorted(keys, key=lambda key: (key % 1000, key)), np.int64)
         target[name + suffix.format("-keys")] = keys
         if values is not None:
             rows = [np.full(4, key + values, np.float32) for key in keys]
-            target[name + suffix.format("-values")] = np.array(rows).reshape(-1, 4)
+            target[name + suffix.format("-values")] = np.array(rows, np.float32).reshape(-1, 4)
         target[name + suffix.format("-freqs")] = np.abs(keys) % 7
         target[name + suffix.format("-versions")] = np.array(versions or [], np.int64)
         counts = np.bincount(keys % 1000, minlength=1000)
@@ -385,7 +386,12 @@ def deeprec(out):
         offsets = add(increment, name + "-sparse_incr", changed, values, "{}", [5, 6])
         increment[name + "-incr_partition_offset"] = offsets
     increment = {name.replace("-sparse_incr-", "-sparse_incr_"): v for name, v in increment.items()}
-    for prefix, found in (("deeprec", tensors), ("deeprec_incr", increment)):
+    for part, keys in enumerate([[5, 7], [5, 8], []]):
+        add(moved, "user/part_{}".format(part), keys, part + 0.5, "{}", [part + 3, 9][: len(keys)])
+        add(moved, "user/part_{}/Adagrad".format(part), keys[part:], 10.0)
+    for prefix, found in zip(
+        ("deeprec", "deeprec_incr", "deeprec_moved"), (tensors, increment, moved)
+    ):
         with tf.Graph().as_default(), session() as sess:
             names, values = zip(*sorted(found.items()))
             path = os.path.join(out, prefix)

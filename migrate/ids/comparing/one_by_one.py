@@ -14,13 +14,16 @@ def compare_one_by_one(sides: BothSides, differs: Callable[[str], None], chosen:
     """Compares the chosen ids; returns how many differ, and names the first of each column."""
     ids, of_columns = _of_target(sides, chosen)
     winners: Optional[SourceRows] = None
+    contested = numpy.empty(0, numpy.int64)  # ids that several partitions of the table have
     wrong: Set[int] = set()
     for column, rows in zip(sides.columns, of_columns):
         source = sides.of_source(column, chosen)
         if winners is None:  # the table's own rows come first
             source = source.only(numpy.lexsort((source.versions, source.ids)))
             winners = source.only(_last_of(source.ids))
-        found = _different(ids, rows, source.only(_kept(source, winners)), column)
+            contested = source.ids[1:][source.ids[1:] == source.ids[:-1]]
+        kept = _kept(source, winners, contested)
+        found = _different(ids, rows, source.only(kept), column)
         if found:
             differs(
                 f"table {sides.table.name!r}: {len(found)} ids have another {column.name} than in "
@@ -47,14 +50,16 @@ def _last_of(ids: numpy.ndarray) -> numpy.ndarray:
     return numpy.append(ids[1:] != ids[:-1], numpy.ones(min(len(ids), 1), bool))
 
 
-def _kept(source: SourceRows, winners: SourceRows) -> numpy.ndarray:
-    """Which rows count: of an id that comes twice, that of the partition whose version won."""
+def _kept(source: SourceRows, winners: SourceRows, contested: numpy.ndarray) -> numpy.ndarray:
+    """Which rows count: of an id that comes twice, here or in the table itself (`contested`), that
+    of the partition whose version won."""
     if not len(winners.ids):
         return numpy.zeros(len(source.ids), bool)
     at = numpy.searchsorted(winners.ids, source.ids).clip(max=len(winners.ids) - 1)
     _, first, times = numpy.unique(source.ids, return_inverse=True, return_counts=True)
     same_part = winners.parts[at] == source.parts
-    kept: numpy.ndarray = (winners.ids[at] == source.ids) & (same_part | (times[first] == 1))
+    once = (times[first] == 1) & ~numpy.isin(source.ids, contested)
+    kept: numpy.ndarray = (winners.ids[at] == source.ids) & (same_part | once)
     return kept
 
 
