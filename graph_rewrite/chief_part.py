@@ -12,7 +12,9 @@ the train op itself, perhaps the loss behind a control edge.
    training ops, is cut; the worker's train op waits for it instead, and the chief's for what of
    its own came before it. So is one from an op that writes before the gradients are computed, such
    as a counter of batches.
-5. An op of the chief's that something else waits for, or that nothing uses, or that a collection
+5. What writes to a variable that a batch writes to, and that gradients are made of, is the
+   worker's, too: such as the reset of a sum of gradients over several batches.
+6. An op of the chief's that something else waits for, or that nothing uses, or that a collection
    names, is one that people fetch: its name must go on to train.
 """
 
@@ -39,8 +41,8 @@ class _Split:
         self._order = {node.name: number for number, node in enumerate(nodes)}
         self._sources = {node.name for node in nodes if kinds.brings_batch(node)}
         self._fed = kinds.flow(self._sources, cut)
-        self._each = self._written_by_each_batch(updates)
         self._downstream = downstream = nodes.descendants([place.node for place in places])
+        self._each = self._written_by_each_batch(updates) | self._resets(updates)
         if until is not None:
             downstream &= nodes.ancestors([until])
         self._waits: Dict[str, bool] = {}  # NoOp -> whether it waits for a batch
@@ -79,10 +81,26 @@ class _Split:
         writes = [n for n in above - self._fed if self._kinds.writes(self._nodes[n])]
         return above & self._nodes.descendants(writes)
 
+    def _resets(self, updates):
+        """The names of ops after the training that reset what batches add up; see 5."""
+        tensors = [t for update in updates for t in (update.values, update.indices) if t]
+        above = self._nodes.reachable({split(tensor)[0] for tensor in tensors}, self._nodes.makers)
+        states = above - {update.variable.name for update in updates}
+        summed = {self._written(name) for name in self._fed} & states
+        after = self._downstream - self._fed - {op for update in updates for op in update.ops}
+        return {name for name in after if self._written(name) in summed}
+
+    def _written(self, name):
+        """The name of the variable that a node writes, or None."""
+        node = self._nodes[name]
+        variable = self._kinds.variable(node) if self._kinds.writes(node) else None
+        return None if variable is None else variable.name
+
     def _is_chiefs(self, node):
         if node.op == "NoOp":
             return not self._waits_for_batch(node.name)
-        return node.name not in self._fed and self._kinds.writes(node)
+        alone = node.name not in self._fed and node.name not in self._each
+        return alone and self._kinds.writes(node)
 
     def _dead(self, left, inner, collected):
         """Of what is left those that read between two ops of the chief's, for nobody.

@@ -103,7 +103,7 @@ def semi_synchronize(
     options.update(batches_per_step=batches_per_step, staleness=staleness, batch_norm=batch_norm)
     with found.graph.as_default():
         built = _Built(found, batch_norms, shares, options)
-        report = report_on(found, built.optimizer)
+        report = report_on(found, built.optimizer, {op for op, _ in shared.updates(meta)})
         report.batch_norms(batch_norms)
         report.shared_updates(shares)
         if forgotten:

@@ -45,14 +45,19 @@ def _column(canvas, x, servers, report, after):
         y = canvas.box(x, y, device, lines, GREEN if after else ORANGE)
     if after:
         y = _arrow(canvas, x, y, "once for {} batches".format(batches), GREEN, up=True)
-        lines = ["weighs each batch by its staleness: " + str(report.settings["staleness"])]
+        policy = report.settings["staleness"]
+        weighed = "weighs each batch by its staleness: {}".format(policy)
+        lines = [weighed if policy else "counts every batch fully, however stale"]
         lines.append("runs {} ops that write, once a global step".format(len(report.chiefs)))
         y = canvas.box(x, y, "the chief", lines, GREEN)
     y += 10
-    for sentence in report.changes + report.left if after else []:
-        for line in _wrapped(sentence, 66):
-            y += LINE
-            canvas.text(x, y, line, GREY)
+    for title, sentences in (("changed", report.changes), ("left as it was", report.left)):
+        if after and sentences:
+            y += 2 * LINE
+            canvas.text(x, y, title, GREY, bold=True)
+            for line in [line for sentence in sentences for line in _wrapped(sentence, 66)]:
+                y += LINE
+                canvas.text(x, y, line, GREY)
     return y
 
 

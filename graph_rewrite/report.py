@@ -1,6 +1,7 @@
 """What a rewrite found, changed and left alone; for people, and as JSON for programs."""
 
 import collections
+from typing import Dict, Set
 
 SCHEMA = "semisync.rewrite/1"
 _NAMED = 8  # how many names a line of text lists at most
@@ -77,13 +78,17 @@ class Report:
         return "\n".join(lines)
 
 
-def report_on(found, optimizer):
-    """The `Report` of a `TrainingGraph` and the `ExistingOptimizer` built on it."""
+def report_on(found, optimizer, shareable=()):
+    """The `Report` of a `TrainingGraph` and the `ExistingOptimizer` built on it.
+
+    Args:
+      shareable: the names of the ops that `shared_updates` can name.
+    """
     report = Report(
         len(found.nodes),
         {
             "batches_per_step": optimizer.batches_per_step,
-            "staleness": str(optimizer._staleness),
+            "staleness": None if optimizer._staleness is None else str(optimizer._staleness),
             "on_stale": optimizer.on_stale,
             "sparse_mean": optimizer._sparse_mean,
             "paced": optimizer.paced,
@@ -94,24 +99,42 @@ def report_on(found, optimizer):
         kind = "dense" if update.indices is None else "sparse"
         by = [found.nodes[name].op for name in update.ops]
         report.trained.append(Trained(update.variable.name, kind, by, update.variable.device))
-    report.chiefs = sorted(name for name in found.part.ops if found.writes(name))
-    report.stand_ins, report.moved = found.stand_ins, found.waited_for
+    report.chiefs = sorted(name for name in found.part.needs if found.writes(name))
+    report.stand_ins = [name for name in found.stand_ins if found.nodes[name].op != "Const"]
+    report.moved = found.waited_for
     sizes = found.sync.replicas_to_aggregate
     if sizes:
         report.changes.append(
             "SyncReplicasOptimizer of {} gradients a step: its accumulators, tokens and queue "
             "runner are not run any more".format(" or ".join(map(str, sorted(sizes))))
         )
-    report.left = list(_left_alone(found))
+    report.left = list(_left_alone(found, shareable))
     return report
 
 
-def _left_alone(found):
+def _left_alone(found, shareable):
     """Sentences on what was left alone, and why."""
+    written: Dict[bool, Set[str]] = {True: set(), False: set()}
+    for op, variable in found.each_batch.items():
+        written[op in shareable].add(variable)
     if found.worker.why:
         yield "the devices: " + found.worker.why
     kinds = [
-        (found.part.left, "ops after the training need a batch or only read: each worker's own"),
+        (
+            found.part.left,
+            "ops after the training stay each worker's own: they need a batch, reset what batches "
+            "add up, or only read",
+        ),
+        (
+            sorted(written[True]),
+            "other variables are changed by every batch at once, also by one that turns out too "
+            "stale, unless --share names them",
+        ),
+        (
+            sorted(written[False]),
+            "other variables are changed by every batch at once, also by one that turns out too "
+            "stale, in a way that --share does not know",
+        ),
         (found.at_once, "variables are trained at once by each worker, as the policy says"),
         (found.unrelated, "variables are trained by another train op: asynchronous as before"),
         (found.untrained, "trainable variables have no gradient"),

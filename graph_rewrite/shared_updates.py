@@ -42,7 +42,7 @@ def find(graph, rules, taken=()):
       UsageError: a rule finds no update.
     """
     found, used = [], set()
-    for op, variable in _updates(graph) if rules else ():
+    for op, variable in updates(graph) if rules else ():
         rule = next((r for r in rules if r[0].search(variable)), None)
         if rule is not None and op not in taken:
             used.add(rule)
@@ -56,8 +56,12 @@ def find(graph, rules, taken=()):
     return found
 
 
-def _updates(graph):
-    """(op, variable), names, of every assign-like op on a variable that no optimizer trains."""
+def updates(graph):
+    """(op, variable), names, of every assign-like op on a variable that no optimizer trains.
+
+    Args:
+      graph: a tf.Graph or a MetaGraphDef.
+    """
     trained = _variables(graph, tf.GraphKeys.TRAINABLE_VARIABLES)
     variables = _variables(graph, tf.GraphKeys.GLOBAL_VARIABLES) - trained
     nodes = Nodes.of(graph)

@@ -51,6 +51,7 @@ class TrainingGraph:
       untrained: names of trainable variables that nothing trains.
       part: the `ChiefPart`.
       waited_for: names of ops that the worker's train op waits for.
+      each_batch: {op: variable}, names, of what else every batch writes that all workers share.
       stand_ins: names of ops that are fetched as before, and then train semi-synchronously.
       global_step: the variable.
 
@@ -86,6 +87,7 @@ class TrainingGraph:
         collected = editing.collected(meta)
         self.part = split_off(nodes, self.kinds, self.updates, self.sync, collected, train_op)
         self.waited_for = self.part.moved + self.sync.waited_for
+        self.each_batch = self._written_by_each_batch(meta, updates)
         self.stand_ins = self.part.fetched + self.sync.train_ops
         self._refuse_gradients_after_training()
         self._refuse_several_ways()
@@ -154,9 +156,34 @@ class TrainingGraph:
         makers += self.part.edges.get(node.name, self.nodes.control_inputs(node))
         return [maker for maker in makers if maker in self.part.ops]
 
+    def _written_by_each_batch(self, meta, updates):
+        """See `each_batch`; `updates` are what trains, whose slots are no other variables."""
+        training = {op for update in updates for op in update.ops}
+        slots = {self._written(op) for op in training} - {u.variable.name for u in updates}
+        shared = set(variables(meta, tf.GraphKeys.GLOBAL_VARIABLES)) - slots
+        others = self.part.needs | self.sync.unused | training
+
+        def follow(node):
+            return [split(t)[0] for t in node.input if split(t)[0] not in others]
+
+        found = {}
+        starts = self._gradients() + self.waited_for + self.part.left
+        for name in self.nodes.reachable([n for n in starts if n not in others], follow):
+            variable = self._written(name)
+            if variable in shared:
+                found[name] = variable
+        return found
+
+    def _written(self, op):
+        """The name of the variable that an op writes, or None."""
+        variable = self.kinds.variable(self.nodes[op]) if self.writes(op) else None
+        return None if variable is None else variable.name
+
+    def _gradients(self):
+        return [split(t)[0] for u in self.updates for t in (u.values, u.indices) if t]
+
     def _refuse_gradients_after_training(self):
-        sources = [split(t)[0] for u in self.updates for t in (u.values, u.indices) if t]
-        found = self.nodes.ancestors(sources) & self.part.ops
+        found = self.nodes.ancestors(self._gradients()) & self.part.ops
         if found:
             raise BadInput(
                 "some gradients are computed after {} has applied others: these two steps cannot "
@@ -172,10 +199,8 @@ class TrainingGraph:
                 "() to minimize, and export again"
             )
         name = step.op.name
-        for op in self.part.needs:
-            variable = self.kinds.variable(self.nodes[op]) if self.writes(op) else None
-            if variable is not None and variable.name == name:
-                return step
+        if any(self._written(op) == name for op in self.part.needs):
+            return step
         raise BadInput(
             "training does not count the global step {}: pass global_step={} to minimize or "
             "apply_gradients, and export again".format(name, name)

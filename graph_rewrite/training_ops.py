@@ -47,8 +47,8 @@ class TrainingOps:
 
     def __init__(self, nodes, kinds, trainable):
         self._nodes, self._kinds, self._trainable = nodes, kinds, set(trainable)
-        sources = [node.name for node in nodes if kinds.brings_batch(node)]
-        self._fed = kinds.flow(sources)
+        self._sources = [node.name for node in nodes if kinds.brings_batch(node)]
+        self._fed = kinds.flow(self._sources)
         self._order = {node.name: number for number, node in enumerate(nodes)}
         self._written = {}  # name of a node that writes -> name of its variable
         for node in nodes:
@@ -226,13 +226,18 @@ class TrainingOps:
             )
 
     def _refuse_unknown(self):
-        """Raises BadInput where a trainable variable gets a value made of itself and a batch."""
+        """Raises BadInput where a trainable variable gets a value made of itself and a batch.
+
+        What is trained may be read again, and changed: by a constraint, or a decay.
+        """
+        places = {(place.node, place.number) for update in self.updates for place in update.places}
+        fed = self._kinds.flow(self._sources, places)
         for name, variable in self._written.items():
             node = self._nodes[name]
             if name in self._claimed or variable not in self._trainable:
                 continue
             makers = self._nodes.makers(node)
-            if not _REPLACING.match(node.op) or not self._fed.intersection(makers):
+            if not _REPLACING.match(node.op) or not fed.intersection(makers):
                 continue
             if variable in self._nodes.reachable(makers[1:], self._nodes.makers):
                 raise BadInput(
