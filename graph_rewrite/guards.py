@@ -37,6 +37,11 @@ class Guards:
     def __init__(self, nodes):
         self._nodes = nodes
         self._of = {}
+        # What a function gives, by its name inside -> as which tensors its call gives it.
+        self._results: Dict[str, List[str]] = {}
+        for result, ends in nodes.results.items():
+            for end in ends:
+                self._results.setdefault(end, []).append(result)
         if nodes.results or nodes.of_type((_SWITCHES + _ADDING).__contains__):
             self._spread()
 
@@ -90,10 +95,6 @@ class Guards:
 
     def _out(self, tensor):
         """The tensor outside of all branches and functions that is made of this one, or itself."""
-        inside: Dict[str, List[str]] = {}
-        for result, ends in self._nodes.results.items():
-            for end in ends:
-                inside.setdefault(end, []).append(result)
         seen, waiting = {tensor}, deque([tensor])
         while waiting:
             each = waiting.popleft()
@@ -105,7 +106,7 @@ class Guards:
                 for use in self._nodes.uses(name)
                 if use.output == output and (use.node.op in _JOINS or use.node.op in CARRY)
             ]
-            for further in handed + inside.get(each, []):
+            for further in handed + self._results.get(each, []):
                 if further not in seen:
                     seen.add(further)
                     waiting.append(further)

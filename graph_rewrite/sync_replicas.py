@@ -53,12 +53,8 @@ class SyncReplicas:
             if required.op == "Const":
                 value = required.attr["value"].tensor
                 self.replicas_to_aggregate.update(value.int_val)
-        dequeues = [
-            nodes[user]
-            for name in sorted(node.name for node in applies)
-            for user in sorted(nodes.users(name))
-            if _DEQUEUE.match(nodes[user].op)
-        ]
+        after = set().union(*[nodes.users(node.name) for node in applies])
+        dequeues = [nodes[name] for name in sorted(after) if _DEQUEUE.match(nodes[name].op)]
         queues = {split(node.input[0])[0] for node in dequeues}
         enqueues = [
             node for node in nodes.of_type(_ENQUEUE.match) if split(node.input[0])[0] in queues

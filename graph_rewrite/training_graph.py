@@ -109,7 +109,8 @@ class TrainingGraph:
             raise BadInput("the graph has no op {!r} to end the training with".format(train_op))
         above = self.nodes.ancestors([train_op])
         found = [u for u in updates if above.intersection(place.node for place in u.places)]
-        self.unrelated = [u.variable.name for u in updates if u not in found]
+        ops = {update.ops[0] for update in found}  # of no other update
+        self.unrelated = [u.variable.name for u in updates if u.ops[0] not in ops]
         if not found:
             raise BadInput("the op {!r} trains no variable".format(train_op))
         return found

@@ -18,6 +18,7 @@ import re
 
 from graph_rewrite.nodes import split
 from graph_rewrite.op_kinds import ADDS_TO_ROWS, TRAINING_OP, VARIABLES
+from graph_rewrite.updates import is_no_update
 from semisync.errors import BadInput
 
 # How a variable is trained. `variable`: its NodeDef. `ops`: names of the ops that write it.
@@ -60,6 +61,7 @@ class TrainingOps:
         several = self._of_several_ops()
         self._claimed.update(name for update in several for name in update.ops)
         steps = [self._step(nodes[name]) for name in self._written if self._is_step(name)]
+        self._refuse_slots(steps)
         self._claimed.update(name for update in steps for name in update.ops)
         self.updates = sorted(single + several + steps, key=lambda u: self._order[u.ops[0]])
         self._refuse_conditional()
@@ -189,7 +191,6 @@ class TrainingOps:
             if linear and len(self._nodes.uses(maker.name)) == 1:
                 place = Place(maker.name, fed[0], "values")
         gradient = self._nodes[place.node].input[place.number]
-        self._refuse_slots(node, gradient)
         places = [place]
         number = self._kinds.position(node, "indices")
         if number is not None:
@@ -197,19 +198,43 @@ class TrainingOps:
         indices = None if number is None else node.input[number]
         return Update(self._kinds.variable(node), [node.name], gradient, indices, places)
 
-    def _refuse_slots(self, node, gradient):
-        """What depends on a variable like the trained one is no gradient, but a rule's result."""
-        variable = self._kinds.variable(node)
-        data = self._nodes.reachable([split(gradient)[0]], self._nodes.makers)
-        for name in sorted(data):
-            slot = self._nodes[name]
-            like = slot.op in VARIABLES and slot.attr["shape"] == variable.attr["shape"]
-            if like and name not in self._trainable:
-                raise BadInput(
-                    "the op {} trains {} by a rule that is not known, with {}".format(
-                        node.name, variable.name, name
+    def _refuse_slots(self, steps):
+        """What depends on a slot of the trained variable is no gradient, but a rule's result."""
+        if not steps:
+            return
+        above = self._nodes.reachable([split(u.values)[0] for u in steps], self._nodes.makers)
+        moved = sorted(self._moved() & above - self._trainable)
+        slots = [name for name in moved if self._nodes[name].op in VARIABLES]
+        for update in steps:
+            shape = update.variable.attr["shape"]
+            like = [name for name in slots if self._nodes[name].attr["shape"] == shape]
+            if not like:
+                continue  # as with most: there are many steps, and much is above each
+            data = self._nodes.reachable([split(update.values)[0]], self._nodes.makers)
+            for name in like:
+                if name in data:
+                    raise BadInput(
+                        "the op {} trains {} by a rule that is not known, with {}".format(
+                            update.ops[0], update.variable.name, name
+                        )
                     )
-                )
+
+    def _moved(self):
+        """The names of what is written with a batch, as a rule does its slots, a set.
+
+        Not so what initialises a variable, at random, or restores it.
+        """
+        found = set()
+        for name in self._fed.intersection(self._written):
+            node, variable = self._nodes[name], self._written[name]
+            replaces = _REPLACING.match(node.op)
+            if not (replaces and is_no_update(self._nodes, node, variable, node.input[1])):
+                found.add(variable)
+        for name in self._fed:
+            node = self._nodes[name]
+            if self._kinds.bodies(node) and self._kinds.writes(node):
+                found.update(self._nodes.makers(node))
+        return found
 
     def _refuse_conditional(self):
         """Raises BadInput where a batch does not always reach a training op."""

@@ -81,6 +81,28 @@ def test_a_rule_with_slots_of_its_own():
     assert "step trains kernel by a rule that is not known, with slot" in refusal(build)
 
 
+@pytest.mark.parametrize("resource", [False, True])
+def test_a_table_like_the_trained_one_is_no_slot_unless_a_batch_moves_it(resource):
+    def build(moved):
+        with tf.Graph().as_default(), tf.variable_scope("", use_resource=resource):
+            ids = tf.placeholder(tf.int64, [None])
+            table = tf.get_variable("table", [8, 2])
+            frozen = tf.get_variable("frozen", [8, 2], trainable=False)
+            read = frozen
+            if moved:
+                read = tf.scatter_add(frozen, ids, tf.ones([tf.size(ids), 2]))
+            both = tf.nn.embedding_lookup(table, ids) * tf.nn.embedding_lookup(read, ids)
+            step = tf.train.get_or_create_global_step()
+            optimizer = tf.train.GradientDescentOptimizer(0.1)
+            optimizer.minimize(tf.reduce_sum(both), global_step=step)
+            return tf.train.export_meta_graph()
+
+    _, report = graph_rewrite.semi_synchronize(build(moved=False), M)
+    assert len(report.trained) == 1
+    with pytest.raises(BadInput, match="by a rule that is not known, with frozen"):
+        graph_rewrite.semi_synchronize(build(moved=True), M)
+
+
 def test_training_inside_a_condition():
     def build(model, wrap):
         loss = model.loss()
