@@ -17,7 +17,8 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 import numpy
 
 from migrate.ids.sorting import sort
-from migrate.sources.dtypes import number_type
+from migrate.sources.dtypes import BFLOAT16, number_type
+from migrate.transforms import cast
 
 FREE = -1  # in a map: no row of the source comes here
 BLOCK_BYTES = 1 << 20  # put in order at a time
@@ -157,11 +158,11 @@ def taken(rows: numpy.ndarray, order: numpy.ndarray, out: numpy.ndarray) -> nump
 
 
 def filler(value: float, dtype: numpy.dtype) -> numpy.ndarray:
-    """`value` as one number of `dtype`, which may be bfloat16."""
-    if dtype.names is None:
+    """`value` as one number of `dtype`, which may be bfloat16; rounded to the nearest."""
+    if dtype != BFLOAT16:
         return numpy.array(value, dtype)
-    bits = numpy.array(value, numpy.float32).view(numpy.uint32) >> 16
-    return bits.astype(numpy.uint16).view(dtype)
+    (found,) = cast(numpy.array([value], numpy.float32), "bfloat16")
+    return numpy.array(found, BFLOAT16)
 
 
 def open_column(directory: str, name: str) -> Column:

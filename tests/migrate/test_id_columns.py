@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
-from migrate.ids.columns import FREE, Column
+from migrate.ids.columns import FREE, Column, filler
+from migrate.sources.dtypes import BFLOAT16
 
 
 @pytest.fixture
@@ -26,3 +28,9 @@ def test_nothing_but_free_rows_is_fetched_without_reading(column):
     fetched, places = column.fetch(np.full(4, FREE), fill=0.5)
     assert fetched[places].tolist() == [[0.5] * 3] * 4
     assert column.take(np.empty(0, np.int64)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("value", [0.1, -0.3, 1.0, 3.3e38])
+def test_a_fill_is_rounded_to_bfloat16_as_torch_rounds(value):
+    expected = torch.tensor(value).to(torch.bfloat16).view(torch.int16).item()
+    assert filler(value, BFLOAT16).view(np.int16) == expected
