@@ -75,9 +75,11 @@ def wait_for(graph, nodes, names):
     For ops that are no more than waited for.
     """
     have = {op.name for op in graph.get_operations()}
-    missing = [_stand_in(nodes, nodes[name]) for name in sorted(set(names) - have)]
     with graph.as_default():
-        tf.import_graph_def(tf.GraphDef(node=missing), name="")
+        for name in sorted(set(names) - have):
+            with tf.device(_device(nodes, nodes[name])):
+                # The slash has TensorFlow take the name as it is, though other ops lie below it.
+                tf.no_op(name=name + "/")
     return [graph.get_operation_by_name(name) for name in names]
 
 
@@ -141,18 +143,20 @@ def _taken(nodes, kinds, names, ops):
     return [found[node.name] for node in nodes if node.name in found]
 
 
-def _stand_in(nodes, node, types=(), shapes=()):
-    """A NodeDef without inputs that gives tensors of those types and shapes.
-
-    On import an op gets the device of an op that it is beside, if this has one.
-    """
-    devices = [nodes[name].device for name in _beside(node) if name in nodes] + [node.device]
-    found = tf.NodeDef(name=node.name, op="NoOp", device=next(filter(None, devices), ""))
+def _stand_in(nodes, node, types, shapes):
+    """A NodeDef without inputs that gives tensors of those types and shapes."""
+    found = tf.NodeDef(name=node.name, op="NoOp", device=_device(nodes, node))
     if types:
         found.op = "InfeedDequeueTuple"  # never run; it takes nothing, and may give anything
         found.attr["dtypes"].list.type.extend(types)
         found.attr["shapes"].list.shape.extend(shapes)
     return found
+
+
+def _device(nodes, node):
+    """On import an op gets the device of an op that it is beside, if this has one."""
+    devices = [nodes[name].device for name in _beside(node) if name in nodes] + [node.device]
+    return next(filter(None, devices), "")
 
 
 def _copy(node, inputs):

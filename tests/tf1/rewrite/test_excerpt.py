@@ -112,3 +112,10 @@ def test_what_is_waited_for_is_there_once(meta):
     for _ in range(2):
         assert [op.name for op in wait_for(graph, nodes, names)] == names
     assert graph.get_operation_by_name("Adam").device == nodes["Adam"].device
+
+
+def test_what_is_waited_for_may_be_above_what_is_asked_for(meta):
+    nodes = Nodes.of(meta)
+    below = next(name for name in nodes.by_name if name.startswith("Adam/"))
+    graph = excerpt_of(meta, [below])
+    assert [op.name for op in wait_for(graph, nodes, ["Adam"])] == ["Adam"]
