@@ -1,48 +1,21 @@
-"""A job whose processes are killed, stopped and started again, and a supervisor that does so.
-
-To start a process takes 4 s of CPU with TensorFlow 2, nearly all of it to import TensorFlow. So
-the processes are forked from one that has imported it and done nothing else; each is a process of
-its own all the same, with its own server, threads and sockets, and dies alone.
-"""
+"""A job whose processes are killed, stopped and started again."""
 
 import json
-import multiprocessing
 import os
 import re
 import signal
-import sys
 import time
 
 import pytest
 
 from semisync.compat import raw_ops, tf
-from semisync.demo.local_cluster import LocalCluster
 from tests.tf1 import fault_job
+from tests.tf1.forked_cluster import ForkedCluster
 
 DEADLINE = 120.0  # seconds after which a wait of these tests is a hang
 
 
-class Forked:
-    """What LocalCluster expects of a subprocess.Popen."""
-
-    def __init__(self, spec):
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["tests.tf1.fault_job"])
-        self._process = context.Process(target=fault_job.run, args=(spec,), daemon=True)
-        self._process.start()
-        self.pid = self._process.pid
-        # Until it leads a group of its own LocalCluster cannot end it.
-        while self.poll() is None and os.getpgid(self.pid) != self.pid:
-            time.sleep(0.005)
-
-    def poll(self):
-        return self._process.exitcode
-
-    def wait(self):
-        self._process.join()
-
-
-class Job(LocalCluster):
+class Job(ForkedCluster):
     """Two PS and some workers, of which task 0 is the chief.
 
     Args:
@@ -52,7 +25,7 @@ class Job(LocalCluster):
     """
 
     def __init__(self, out, workers, **more):
-        super().__init__(sys.executable, "tests.tf1.fault_job", 2, workers, out)
+        super().__init__("tests.tf1.fault_job", 2, workers, out)
         self.out = out
         self._read = {}  # (job, task) -> how long the log was before the process was started
         self._spec = {
@@ -72,10 +45,9 @@ class Job(LocalCluster):
     def start(self, job, task, **more):
         log = self.log(job, task)
         self._read[job, task] = os.path.getsize(log) if os.path.exists(log) else 0
-        spec = dict(self._spec, cluster=self.addresses, job=job, task=task, log=log)
-        spec["chief"] = task == 0
-        self.processes[job, task] = process = Forked(dict(spec, **more))
-        return process
+        spec = dict(self._spec, chief=task == 0)
+        spec.update(more)
+        return super().start(job, task, **spec)
 
     def signal(self, key, number):
         """Sends a signal to a process, unless it has ended."""

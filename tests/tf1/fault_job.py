@@ -3,7 +3,6 @@
 The spec holds, besides what `LocalCluster` puts there:
 
     out                a directory: AUDIT and CHECKPOINTS, written by the chief
-    log                the file to which this process writes what it prints
     chief              True in the worker that is the chief
     batches            how many batches to train; null: until the file STOP exists
     batches_per_step, bound, patience
@@ -18,8 +17,10 @@ alone says what their values must be. The numbers are whole, so that the sums ar
 
 import faulthandler
 import functools
+import json
 import os
 import signal
+import sys
 import time
 
 import semisync
@@ -126,14 +127,10 @@ def train(spec, server):
             time.sleep(spec["pause"])
 
 
-def run(spec):
-    """Runs the process that `spec` describes; what it prints goes to its log."""
-    os.setpgid(0, 0)
-    with open(spec["log"], "ab", buffering=0) as log:
-        for stream in (1, 2):
-            os.dup2(log.fileno(), stream)
+def main():
+    spec = json.loads(sys.argv[1])
     faulthandler.register(signal.SIGUSR1)  # prints where every thread is, to explain a hang
-    end_with_parent(os.getppid())
+    end_with_parent(spec["parent"])
     tf.logging.set_verbosity(tf.logging.INFO)
     if spec["recovery_wait"] is not None:
         look_again_after(spec["recovery_wait"])
@@ -144,3 +141,7 @@ def run(spec):
         server.join()
     with tf.Graph().as_default():
         train(spec, server)
+
+
+if __name__ == "__main__":
+    main()

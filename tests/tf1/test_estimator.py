@@ -1,25 +1,18 @@
 """A real Estimator job, train_and_evaluate with TF_CONFIG: 1 PS, the chief and a worker."""
 
-import pathlib
-import sys
-
 import pytest
 
 from semisync import audit
 from semisync.compat import tf
-from semisync.demo.local_cluster import LocalCluster
 from tests.tf1.estimator_job import M
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from tests.tf1.forked_cluster import ForkedCluster
 
 
 def train(tmp_path, **spec):
     """Trains until every process has ended by itself; returns the global step and the audit log."""
     if not hasattr(tf, "estimator"):
         pytest.skip("TensorFlow 2.x has no Estimator any more")
-    with LocalCluster(
-        sys.executable, "tests.tf1.estimator_job", 1, 2, tmp_path, cwd=str(ROOT)
-    ) as cluster:
+    with ForkedCluster("tests.tf1.estimator_job", 1, 2, tmp_path) as cluster:
         cluster.start_all(out=str(tmp_path), **spec)
         cluster.wait(timeout=600)
     last = tf.train.latest_checkpoint(str(tmp_path / "model"))

@@ -5,18 +5,14 @@ reference is TensorFlow itself: the plain optimizer, in this process, on the uni
 """
 
 import json
-import pathlib
-import sys
 
 import numpy as np
 import pytest
 
 from semisync import audit
 from semisync.compat import tf
-from semisync.demo.local_cluster import LocalCluster
+from tests.tf1.forked_cluster import ForkedCluster
 from tests.tf1.job import batch, build_loss, make_optimizer
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def case(name, **changes):
@@ -89,7 +85,7 @@ class Run:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     out = tmp_path_factory.mktemp("runs")
-    with LocalCluster(sys.executable, "tests.tf1.job", 2, 3, out, cwd=str(ROOT)) as cluster:
+    with ForkedCluster("tests.tf1.job", 2, 3, out) as cluster:
         cluster.start_all(cases=list(CASES.values()), out=str(out))
         cluster.wait(timeout=600)
     return {name: Run(spec, out) for name, spec in CASES.items()}

@@ -3,17 +3,13 @@
 Each leg is a new cluster of new processes (1 PS, 2 workers) that goes on from the last checkpoint.
 """
 
-import pathlib
-import sys
-
 import numpy as np
 import pytest
 
 from semisync.compat import tf
-from semisync.demo.local_cluster import LocalCluster
+from tests.tf1.forked_cluster import ForkedCluster
 from tests.tf1.switching_job import M
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODES = ["sync", "semi-sync", "async", "plain", "hybrid", "sync"]
 BATCHES, WORKERS = 4, 2
 
@@ -38,9 +34,7 @@ def legs(tmp_path_factory):
     for number, mode in enumerate(MODES):
         base = str(out / "leg-{}".format(number))
         logs = tmp_path_factory.mktemp("logs-{}".format(number))
-        with LocalCluster(
-            sys.executable, "tests.tf1.switching_job", 1, WORKERS, logs, cwd=str(ROOT)
-        ) as cluster:
+        with ForkedCluster("tests.tf1.switching_job", 1, WORKERS, logs) as cluster:
             cluster.start_all(mode=mode, checkpoints=checkpoints, leg=base, batches=BATCHES)
             cluster.wait(timeout=600)
         found.append(Leg(mode, base, checkpoints))

@@ -1,7 +1,6 @@
 """Rewritten MetaGraphs on a real cluster: 4 PS and 3 workers, each a process of its own."""
 
 import json
-import sys
 from collections import namedtuple
 
 import numpy as np
@@ -10,8 +9,7 @@ import pytest
 import graph_rewrite
 from semisync import audit
 from semisync.compat import tf
-from semisync.demo.local_cluster import LocalCluster
-from tests.support.require import ROOT
+from tests.tf1.forked_cluster import ForkedCluster
 from tests.tf1.one_process import assert_close
 from tests.tf1.rewrite import models
 from tests.tf1.rewrite.training import export, trained_by_tensorflow
@@ -66,9 +64,7 @@ def out(tmp_path_factory):
     """The directory where one cluster has trained all cases, one after the other."""
     out = tmp_path_factory.mktemp("cluster")
     cases = [write(name, out) for name in CASES]
-    with LocalCluster(
-        sys.executable, "tests.tf1.rewrite.job", PS, WORKERS, out, cwd=str(ROOT)
-    ) as cluster:
+    with ForkedCluster("tests.tf1.rewrite.job", PS, WORKERS, out) as cluster:
         cluster.start_all(cases=cases, out=str(out))
         cluster.wait(timeout=400)
     return out
