@@ -86,15 +86,9 @@ class _Split:
         tensors = [t for update in updates for t in (update.values, update.indices) if t]
         above = self._nodes.reachable({split(tensor)[0] for tensor in tensors}, self._nodes.makers)
         states = above - {update.variable.name for update in updates}
-        summed = {self._written(name) for name in self._fed} & states
+        summed = {self._kinds.written(name) for name in self._fed} & states
         after = self._downstream - self._fed - {op for update in updates for op in update.ops}
-        return {name for name in after if self._written(name) in summed}
-
-    def _written(self, name):
-        """The name of the variable that a node writes, or None."""
-        node = self._nodes[name]
-        variable = self._kinds.variable(node) if self._kinds.writes(node) else None
-        return None if variable is None else variable.name
+        return {name for name in after if self._kinds.written(name) in summed}
 
     def _is_chiefs(self, node):
         if node.op == "NoOp":

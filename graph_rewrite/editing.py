@@ -47,7 +47,7 @@ class Editor:
     def stand_in(self, name, after):
         """Puts an op that waits for the op `after` in the place of `name`."""
         node = self._nodes[name]
-        variable = self._kinds.variable(node) if self._kinds.writes(node) else None
+        variable = self._nodes.get(self._kinds.written(name))
         stand_in = tf.NodeDef(name=name, op="NoOp", device=node.device)
         if variable is not None and variable.op != "VarHandleOp":
             # What the op gave was the variable.

@@ -142,10 +142,13 @@ class OpKinds:
         """
         return self._nodes.reachable(starts, lambda node: self.values_of(node, cut))
 
-    def variable(self, node):
-        """The NodeDef of the variable that a node writes; None where it is none."""
+    def written(self, name):
+        """The name of the variable that an op writes, or None; both at the top level."""
+        node = self._nodes[name]
+        if not self.writes(node):
+            return None
         last = self._way(node)[-1]
-        return last if last.op in VARIABLES else None
+        return last.name if last.op in VARIABLES else None
 
     def is_conditional(self, node):
         """True when a node writes its variable inside a tf.cond or a loop."""

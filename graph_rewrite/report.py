@@ -99,7 +99,8 @@ def report_on(found, optimizer, shareable=()):
         kind = "dense" if update.indices is None else "sparse"
         by = [found.nodes[name].op for name in update.ops]
         report.trained.append(Trained(update.variable.name, kind, by, update.variable.device))
-    report.chiefs = sorted(name for name in found.part.needs if found.writes(name))
+    chiefs = [found.nodes[name] for name in found.part.needs]
+    report.chiefs = sorted(node.name for node in chiefs if found.kinds.writes(node))
     report.stand_ins = [name for name in found.stand_ins if found.nodes[name].op != "Const"]
     report.moved = found.waited_for
     sizes = found.sync.replicas_to_aggregate

@@ -160,7 +160,7 @@ class TrainingGraph:
     def _written_by_each_batch(self, meta, updates):
         """See `each_batch`; `updates` are what trains, whose slots are no other variables."""
         training = {op for update in updates for op in update.ops}
-        slots = {self._written(op) for op in training} - {u.variable.name for u in updates}
+        slots = {self.kinds.written(op) for op in training} - {u.variable.name for u in updates}
         shared = set(variables(meta, tf.GraphKeys.GLOBAL_VARIABLES)) - slots
         others = self.part.needs | self.sync.unused | training
 
@@ -170,15 +170,10 @@ class TrainingGraph:
         found = {}
         starts = self._gradients() + self.waited_for + self.part.left
         for name in self.nodes.reachable([n for n in starts if n not in others], follow):
-            variable = self._written(name)
+            variable = self.kinds.written(name)
             if variable in shared:
                 found[name] = variable
         return found
-
-    def _written(self, op):
-        """The name of the variable that an op writes, or None."""
-        variable = self.kinds.variable(self.nodes[op]) if self.writes(op) else None
-        return None if variable is None else variable.name
 
     def _gradients(self):
         return [split(t)[0] for u in self.updates for t in (u.values, u.indices) if t]
@@ -200,16 +195,12 @@ class TrainingGraph:
                 "() to minimize, and export again"
             )
         name = step.op.name
-        if any(self._written(op) == name for op in self.part.needs):
+        if any(self.kinds.written(op) == name for op in self.part.needs):
             return step
         raise BadInput(
             "training does not count the global step {}: pass global_step={} to minimize or "
             "apply_gradients, and export again".format(name, name)
         )
-
-    def writes(self, name):
-        """True for an op that writes a variable."""
-        return self.kinds.writes(self.nodes[name])
 
 
 def _trained(updates):

@@ -53,9 +53,9 @@ class TrainingOps:
         self._order = {node.name: number for number, node in enumerate(nodes)}
         self._written = {}  # name of a node that writes -> name of its variable
         for node in nodes:
-            variable = kinds.variable(node) if kinds.writes(node) else None
+            variable = kinds.written(node.name)
             if variable is not None:
-                self._written[node.name] = variable.name
+                self._written[node.name] = variable
         single = [self._single(node) for node in nodes.of_type(TRAINING_OP.match)]
         self._claimed = {name for update in single for name in update.ops}
         several = self._of_several_ops()
@@ -72,17 +72,18 @@ class TrainingOps:
         places = [Place(node.name, self._kinds.position(node, "grad", "delta"), "values")]
         if "Sparse" in node.op:
             places.append(Place(node.name, self._kinds.position(node, "indices"), "indices"))
-        variable = self._kinds.variable(node)
-        if variable is None or any(place.number is None for place in places):
+        name = self._written.get(node.name)
+        if name is None or any(place.number is None for place in places):
             raise BadInput(
                 "the training op {} of type {} is not known: no variable, or no input named grad "
                 "(and indices)".format(node.name, node.op)
             )
+        variable = self._nodes[name]
         values, indices = ([node.input[place.number] for place in places] + [None])[:2]
         summed = self._summed(values)
         if not summed or indices != summed.unique:
             return Update(variable, [node.name], values, indices, places)
-        beside, between = self._beside(summed, variable.name)
+        beside, between = self._beside(summed, name)
         places += [
             Place(use.node.name, use.input, "indices")
             for use in self._rows(summed)
@@ -196,7 +197,8 @@ class TrainingOps:
         if number is not None:
             places.append(Place(node.name, number, "indices"))
         indices = None if number is None else node.input[number]
-        return Update(self._kinds.variable(node), [node.name], gradient, indices, places)
+        variable = self._nodes[self._written[node.name]]
+        return Update(variable, [node.name], gradient, indices, places)
 
     def _refuse_slots(self, steps):
         """What depends on a slot of the trained variable is no gradient, but a rule's result."""
