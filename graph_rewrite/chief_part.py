@@ -22,6 +22,7 @@ import collections
 from typing import Dict, List, Set
 
 from graph_rewrite.nodes import split
+from graph_rewrite.training_ops import gradients
 from semisync.errors import BadInput
 
 # `ops`: names of the ops downstream of the gradients that are the chief's, a set. `needs`: names of
@@ -76,15 +77,13 @@ class _Split:
 
     def _written_by_each_batch(self, updates):
         """The names of ops that the gradients wait for, and that write or wait for what does."""
-        tensors = [t for update in updates for t in (update.values, update.indices) if t]
-        above = self._nodes.ancestors({split(tensor)[0] for tensor in tensors})
+        above = self._nodes.ancestors(gradients(updates))
         writes = [n for n in above - self._fed if self._kinds.writes(self._nodes[n])]
         return above & self._nodes.descendants(writes)
 
     def _resets(self, updates):
         """The names of ops after the training that reset what batches add up; see 5."""
-        tensors = [t for update in updates for t in (update.values, update.indices) if t]
-        above = self._nodes.reachable({split(tensor)[0] for tensor in tensors}, self._nodes.makers)
+        above = self._nodes.reachable(gradients(updates), self._nodes.makers)
         states = above - {update.variable.name for update in updates}
         summed = {self._kinds.written(name) for name in self._fed} & states
         after = self._downstream - self._fed - {op for update in updates for op in update.ops}

@@ -13,7 +13,7 @@ from graph_rewrite.existing import TrainedVariable
 from graph_rewrite.nodes import Nodes, split
 from graph_rewrite.op_kinds import OpKinds
 from graph_rewrite.sync_replicas import SyncReplicas
-from graph_rewrite.training_ops import TrainingOps
+from graph_rewrite.training_ops import TrainingOps, gradients
 from semisync.compat import tf
 from semisync.errors import BadInput
 
@@ -79,7 +79,8 @@ class TrainingGraph:
         trained = {update.variable.name for update in updates}
         self.untrained = [name for name in trainable if name not in trained]
         own = [self.sync.own(update) for update in updates]
-        self.graph = excerpt(meta, nodes, self.kinds, wanted + [_trained(own)])
+        built_on = Wanted(gradients(own) + [u.variable.name for u in own], [], [])
+        self.graph = excerpt(meta, nodes, self.kinds, wanted + [built_on])
         modes = [self._mode(update, mode_of) for update in own]
         self.updates = [update for update, mode in zip(own, modes) if mode == "semi-sync"]
         self.at_once = [u.variable.name for u, mode in zip(own, modes) if mode == "async"]
@@ -168,18 +169,15 @@ class TrainingGraph:
             return [split(t)[0] for t in node.input if split(t)[0] not in others]
 
         found = {}
-        starts = self._gradients() + self.waited_for + self.part.left
+        starts = gradients(self.updates) + self.waited_for + self.part.left
         for name in self.nodes.reachable([n for n in starts if n not in others], follow):
             variable = self.kinds.written(name)
             if variable in shared:
                 found[name] = variable
         return found
 
-    def _gradients(self):
-        return [split(t)[0] for u in self.updates for t in (u.values, u.indices) if t]
-
     def _refuse_gradients_after_training(self):
-        found = self.nodes.ancestors(self._gradients()) & self.part.ops
+        found = self.nodes.ancestors(gradients(self.updates)) & self.part.ops
         if found:
             raise BadInput(
                 "some gradients are computed after {} has applied others: these two steps cannot "
@@ -201,9 +199,3 @@ class TrainingGraph:
             "training does not count the global step {}: pass global_step={} to minimize or "
             "apply_gradients, and export again".format(name, name)
         )
-
-
-def _trained(updates):
-    """What of a list of `Update` is `Wanted`."""
-    gradients = [name for update in updates for name in (update.values, update.indices) if name]
-    return Wanted(gradients + [update.variable.name for update in updates], [], [])

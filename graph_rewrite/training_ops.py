@@ -21,6 +21,11 @@ from graph_rewrite.op_kinds import ADDS_TO_ROWS, TRAINING_OP, VARIABLES
 from graph_rewrite.updates import is_no_update
 from semisync.errors import BadInput
 
+_STEPS = re.compile("(Resource)?Scatter(Add|Sub)$|Assign(Add|Sub)(VariableOp)?$")
+_REPLACING = re.compile("(Resource)?ScatterUpdate$|Assign(VariableOp)?$")
+_SUM = "UnsortedSegmentSum"
+_UNIQUE = ("Unique", "UniqueV2")
+
 # How a variable is trained. `variable`: its NodeDef. `ops`: names of the ops that write it.
 # `values`, `indices`: tensors of the batch's gradient; indices is None for a dense one. `places`:
 # list of Place.
@@ -29,10 +34,11 @@ Update = collections.namedtuple("Update", "variable ops values indices places")
 # The input `number` of `node` takes the gradient's "values" or its "indices".
 Place = collections.namedtuple("Place", "node number what")
 
-_STEPS = re.compile("(Resource)?Scatter(Add|Sub)$|Assign(Add|Sub)(VariableOp)?$")
-_REPLACING = re.compile("(Resource)?ScatterUpdate$|Assign(VariableOp)?$")
-_SUM = "UnsortedSegmentSum"
-_UNIQUE = ("Unique", "UniqueV2")
+
+def gradients(updates):
+    """The names of the ops that make the batch's gradients of a list of `Update`, a list."""
+    tensors = [tensor for update in updates for tensor in (update.values, update.indices)]
+    return [split(tensor)[0] for tensor in tensors if tensor]
 
 
 class TrainingOps:
