@@ -114,9 +114,17 @@ class Nodes:
         self._index()
         return self._waiting.get(name, ())
 
+    def following(self, name):
+        """The names of the nodes that take what a node makes, then of those that wait for it.
+
+        An iterator; it may give a name several times.
+        """
+        takers = (use.node.name for use in self.uses(name))
+        return itertools.chain(takers, self.waiting(name))
+
     def users(self, name):
         """The names of the nodes that take what a node makes, or wait for it, a set."""
-        return {use.node.name for use in self.uses(name)}.union(self.waiting(name))
+        return set(self.following(name))
 
     def missing(self):
         """The names of the nodes that others take or wait for, and that are not there, sorted."""

@@ -1,6 +1,5 @@
 """A graph as the finders read it: its functions opened, its guards, its collections."""
 
-import itertools
 from typing import List, Tuple
 
 from graph_rewrite.guards import Guards
@@ -44,10 +43,9 @@ class View:
         Those of a node inside a function are those of the outermost call.
         """
         name = top(name)
-        takers, waiting = self.nodes.uses(name), self.nodes.waiting(name)
-        if not takers and not self._inside:
-            return waiting
-        users = itertools.chain((use.node.name for use in takers), waiting)
+        if not self.nodes.uses(name) and not self._inside:
+            return self.nodes.waiting(name)
+        users = self.nodes.following(name)
         return tuple(dict.fromkeys(map(top, users) if self._inside else users))
 
     def handed_on(self, name):
@@ -65,9 +63,7 @@ class View:
         return any(
             user not in self._passing
             for each in self.handed_on(name)
-            for user in itertools.chain(
-                (use.node.name for use in self.nodes.uses(each)), self.nodes.waiting(each)
-            )
+            for user in self.nodes.following(each)
         )
 
     def routes(self, tensor, hops):
