@@ -263,20 +263,27 @@ class TrainingOps:
 
         What is trained may be read again, and changed: by a constraint, or a decay.
         """
+        found = [self._nodes[name] for name in self._written if self._is_made_of_itself(name)]
         places = {(place.node, place.number) for update in self.updates for place in update.places}
-        fed = self._kinds.flow(self._sources, places)
-        for name, variable in self._written.items():
-            node = self._nodes[name]
-            if name in self._claimed or variable not in self._trainable:
-                continue
-            makers = self._nodes.makers(node)
-            if not _REPLACING.match(node.op) or not fed.intersection(makers):
-                continue
-            if variable in self._nodes.reachable(makers[1:], self._nodes.makers):
+        fed = self._kinds.flow(self._sources, places) if found else set()
+        for node in found:
+            if not fed.isdisjoint(self._nodes.makers(node)):
                 raise BadInput(
                     "the op {} of type {} makes the trainable variable {} of itself and a batch, "
-                    "by a rule that is not known".format(name, node.op, variable)
+                    "by a rule that is not known".format(
+                        node.name, node.op, self._written[node.name]
+                    )
                 )
+
+    def _is_made_of_itself(self, name):
+        """True for what replaces a trainable variable by a value made of it, if not of it alone."""
+        variable, node = self._written[name], self._nodes[name]
+        if name in self._claimed or variable not in self._trainable:
+            return False
+        makers = self._nodes.makers(node)
+        if not _REPLACING.match(node.op) or self._fed.isdisjoint(makers):
+            return False
+        return variable in self._nodes.reachable(makers[1:], self._nodes.makers)
 
 
 # `sum` and `unique` name the two ops, `values` and `indices` what they are made of.
