@@ -75,10 +75,11 @@ class Editor:
         """
         renamed = self._part.ops & set(self._stand_ins)
         library = {f.signature.name for f in self._meta.graph_def.library.function}
-        built = graph.as_graph_def()
-        new = [node for node in built.node if node.name not in self._nodes]
-        bodies = [f for f in built.library.function if f.signature.name not in library]
-        for node in new + [node for body in bodies for node in body.node_def]:
+        excerpt = graph.as_graph_def()
+        new = [node for node in excerpt.node if node.name not in self._nodes]
+        bodies = [f for f in excerpt.library.function if f.signature.name not in library]
+        built = new + [node for body in bodies for node in body.node_def]
+        for node in built:
             self._strip(node)
         for node in new + [self._nodes[name] for name in self._part.ops]:
             for number, tensor in enumerate(node.input):
@@ -95,7 +96,7 @@ class Editor:
             node.CopyFrom(stand_in)
         self._meta.graph_def.node.extend(applied + new)
         self._meta.graph_def.library.function.extend(bodies)
-        self._list_ops({node.op for node in new})
+        self._list_ops({node.op for node in built})
         return len(new)
 
     def _strip(self, node):

@@ -46,6 +46,8 @@ class OpKinds:
         self._known = {}
         self._bringing = {}  # op -> whether it brings a batch by itself
         self._writing = {}  # op -> whether it writes by itself
+        self._naming = {}  # op -> its attributes that may name functions
+        self._inside = {}  # (name of a test, function) -> whether one of its nodes passes
 
     def definition(self, node):
         """The OpDef of a NodeDef.
@@ -94,9 +96,9 @@ class OpKinds:
 
     def brings_batch(self, node):
         """See the module."""
-        bodies = self.bodies(node)
-        if bodies:
-            return any(self.brings_batch(inner) for body in bodies for inner in body)
+        called = self._called(node)
+        if called:
+            return any(self._any_inside(self.brings_batch, name) for name in called)
         if node.op not in self._bringing:
             self._bringing[node.op] = self._brings_itself(node)
         return self._bringing[node.op]
@@ -113,7 +115,7 @@ class OpKinds:
             self._writing[node.op] = self._writes_itself(node)
         if self._writing[node.op]:
             return True
-        return any(self.writes(inner) for body in self.bodies(node) for inner in body)
+        return any(self._any_inside(self.writes, name) for name in self._called(node))
 
     def _writes_itself(self, node):
         if any(arg.is_ref for arg in self.definition(node).input_arg):
@@ -170,9 +172,27 @@ class OpKinds:
 
     def bodies(self, node):
         """The nodes of every function that a node calls, a list of lists."""
+        return [self._functions[name].node_def for name in self._called(node)]
+
+    def _called(self, node):
+        """The names of the functions that a node calls, a list."""
         if not self._functions:
             return []
+        if node.op not in self._naming:
+            definition = op_def(node.op)
+            attributes = definition.attr if definition else ()
+            kinds = "func", "list(func)"
+            self._naming[node.op] = [each.name for each in attributes if each.type in kinds]
         names = [node.op]
-        for value in node.attr.values():
+        for attribute in self._naming[node.op]:
+            value = self._attr(node, attribute)
             names += [value.func.name] + [function.name for function in value.list.func]
-        return [self._functions[name].node_def for name in names if name in self._functions]
+        return [name for name in names if name in self._functions]
+
+    def _any_inside(self, test, name):
+        """Whether a node of a function passes a test, a method."""
+        key = test.__name__, name
+        if key not in self._inside:
+            self._inside[key] = False  # where the function calls itself
+            self._inside[key] = any(map(test, self._functions[name].node_def))
+        return self._inside[key]

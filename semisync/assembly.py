@@ -10,6 +10,8 @@ All but the first work on one ticket in a run of their own before the global bat
 that a global batch whose weights are all 1 costs no arithmetic but its sum.
 """
 
+import functools
+
 from semisync.compat import tf
 
 
@@ -35,7 +37,7 @@ class Assembly:
                 batches = [shelf.get(ticket) for ticket in tickets]
                 for item, column in zip(shelf.items, zip(*batches)):
                     self.combined[item] = item.combined(column)
-                nothing = [item.nothing() for item in shelf.items]
+                nothing = _nothing(shelf)
                 weigh.append(self._weigh(shelf))
                 fill.append(shelf.put(self.ticket, nothing))
                 with tf.control_dependencies([shelf.drop(self.ticket)]):
@@ -47,8 +49,18 @@ class Assembly:
         self.fill, self.sweep = tf.group(*fill), tf.group(*sweep)
 
     def _weigh(self, shelf):
-        weighed = []
-        for item, tensors in zip(shelf.items, shelf.get(self.ticket)):
-            weight = self.weight * self.share if item.is_mean else self.weight
-            weighed.append(item.weighed(tensors, weight))
+        weight, of_mean = self.weight, self.weight * self.share
+        weighed = [
+            item.weighed(tensors, of_mean if item.is_mean else weight)
+            for item, tensors in zip(shelf.items, shelf.get(self.ticket))
+        ]
         return shelf.put(self.ticket, weighed)
+
+
+def _nothing(shelf):
+    """The payload of a batch that adds nothing, each kind of tensor in it once."""
+    zeros = functools.lru_cache(maxsize=None)(tf.zeros)
+    return [
+        [zeros(shape, tensor.dtype) for tensor, shape in zip(item.tensors, item.nothing())]
+        for item in shelf.items
+    ]

@@ -1,4 +1,4 @@
-"""Rows of a sparse gradient, summed by id.
+"""Rows of sparse gradients, summed by id.
 
 tf.unique hashes every id: some 50 ns each while its table fits into the cache and the double when
 it does not, which is what the ids of a whole global batch make of it. Where there are at least
@@ -7,29 +7,48 @@ the ids in ascending order, too, and the update that follows walks through the v
 of jumping to and fro.
 """
 
+import functools
+
 from semisync.compat import raw_ops, tf
+from semisync.template import Template
 
 DENSITY = 8
 NEVER = tf.int32.max
 
 
-def sum_by_id(values, ids, rows):
+def sum_by_id(values, ids, shape):
     """Sums the rows of each id.
 
     Args:
-      values: [n, ...].
-      ids: int32 or int64 [n], each from 0 to rows - 1.
-      rows: of the variable, an int.
+      values: list of tensors [n, ...], one for each batch.
+      ids: list of int32 or int64 tensors [n], one for each batch, each id from 0 to shape[0] - 1.
+      shape: of the variable, a tensor of the ids' dtype.
 
     Returns: the sums [k, ...], the ids [k], each once, and how many rows each had, int32 [k].
     """
-    dense = tf.greater_equal(tf.size(ids, out_type=tf.int64) * DENSITY, rows)
-    sums, each, counts = tf.cond(
-        dense, lambda: _by_marking(values, ids, rows), lambda: _by_hashing(values, ids)
-    )
-    sums.set_shape(tf.TensorShape([None]).concatenate(values.shape[1:]))
-    each.set_shape([None])
+    template = _template(len(values), values[0].dtype.base_dtype, ids[0].dtype.base_dtype)
+    sums, each, counts = template(*values, *ids, shape)
+    sums.set_shape(tf.TensorShape([None]).concatenate(values[0].shape[1:]))
     return sums, each, counts
+
+
+@functools.lru_cache(maxsize=None)
+def _template(batches, dtype, kind):
+    """The `Template` of `sum_by_id` for that many batches, their values' dtype and their ids'."""
+
+    def semisync_sum_by_id(*tensors):
+        values, ids = tf.concat(tensors[:batches], 0), tf.concat(tensors[batches:-1], 0)
+        rows = tensors[-1][0]
+        dense = tf.greater_equal(tf.size(ids, out_type=kind) * DENSITY, rows)
+        return tf.cond(
+            dense,
+            lambda: _by_marking(values, ids, rows),
+            lambda: _by_hashing(values, ids),
+            name="semisync_sum_by_id",  # of the branches, which are functions, too
+        )
+
+    specs = [(dtype, None)] * batches + [(kind, [None])] * (batches + 1)
+    return Template(semisync_sum_by_id, specs)
 
 
 def _by_marking(values, ids, rows):

@@ -1,7 +1,7 @@
 """What a batch brings to the parameter servers, and what becomes of M of them.
 
 A payload is a list of items. Each item knows its tensors of this batch (`tensors`, ready to send),
-the tensors of a batch that adds nothing, how a weight changes them, and what M batches make:
+their shapes in a batch that adds nothing, how a weight changes them, and what M batches make:
 
     DenseGradients   those of one PS and dtype, in one flat tensor, since each tensor that is sent
                      has its price; M of them are added
@@ -72,8 +72,8 @@ class DenseGradients:
         self.tensors = [vector / tf.cast(batches, vector.dtype)]
 
     def nothing(self):
-        """The tensors of a batch that adds nothing."""
-        return [tf.zeros([sum(self._sizes)], self.tensors[0].dtype)]
+        """The shapes of the tensors of a batch that adds nothing, tuples; they hold zeros."""
+        return [(sum(self._sizes),)]
 
     def weighed(self, tensors, weight):
         """The tensors of a batch that counts `weight`, a float32 scalar."""
@@ -105,16 +105,15 @@ class SparseGradient:
         values, ids = gradient.values, gradient.indices
         self._row = values.shape[1:]
         if self._by_touch:
-            values, ids, _ = sum_by_id(values, ids, variable.shape.as_list()[0])
+            values, ids, _ = sum_by_id([values], [ids], self._shape_of(ids))
         if self.is_mean:
-            values = values / tf.cast(batches, values.dtype.base_dtype)
+            values = values / float(batches)
         self.tensors = [values, ids]
 
     def nothing(self):
         """See DenseGradients: no rows."""
-        values, ids = self.tensors
         row = self._variable.shape.as_list()[1:]
-        return [tf.zeros([0] + row, values.dtype), tf.zeros([0], ids.dtype)]
+        return [(0, *row), (0,)]
 
     def weighed(self, tensors, weight):
         """See DenseGradients."""
@@ -123,16 +122,18 @@ class SparseGradient:
 
     def combined(self, batches):
         """See DenseGradients: one pair, of a tf.IndexedSlices."""
-        values = tf.concat([batch[0] for batch in batches], 0)
-        ids = tf.concat([batch[1] for batch in batches], 0)
+        values, ids = zip(*batches)
+        shape = self._shape_of(ids[0])
+        values, ids, touches = sum_by_id(values, ids, shape)
         values.set_shape(tf.TensorShape([None]).concatenate(self._row))
-        ids.set_shape([None])
-        shape = self._variable.shape.as_list()
-        values, ids, touches = sum_by_id(values, ids, shape[0])
         if self._by_touch:
-            touches = tf.reshape(touches, [-1] + [1] * (len(shape) - 1))
+            touches = tf.reshape(touches, [-1] + [1] * self._row.rank)
             values = values / tf.cast(touches, values.dtype)
-        return [(tf.IndexedSlices(values, ids, tf.constant(shape, ids.dtype)), self._variable)]
+        return [(tf.IndexedSlices(values, ids, shape), self._variable)]
+
+    def _shape_of(self, ids):
+        """The variable's shape, a tensor of the ids' dtype."""
+        return tf.constant(self._variable.shape.as_list(), ids.dtype)
 
 
 class Record:
@@ -151,7 +152,7 @@ class Record:
 
     def nothing(self):
         """See DenseGradients: no rows."""
-        return [tf.zeros([0] + t.shape.as_list()[1:], t.dtype) for t in self.tensors]
+        return [(0, *tensor.shape.as_list()[1:]) for tensor in self.tensors]
 
     def weighed(self, tensors, weight):
         """See DenseGradients: the weight goes along, and the tensors stay as they are."""

@@ -20,7 +20,8 @@ class Summing:
         with tf.Graph().as_default():
             self._values = tf.placeholder(tf.float32, [None, 2, 3][:rank])
             self._ids = tf.placeholder(dtype, [None])
-            self._found = sum_by_id(self._values, self._ids, rows)
+            shape = tf.constant([rows, 2, 3][:rank], dtype)
+            self._found = sum_by_id([self._values], [self._ids], shape)
             self.shapes = [tensor.shape for tensor in self._found]
             self._session = tf.Session()
 

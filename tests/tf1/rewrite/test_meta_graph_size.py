@@ -32,3 +32,26 @@ def test_a_graph_of_50000_ops():
     assert len(out.graph_def.node) > OPS
     assert report.stand_ins == ["Adam"]
     assert not {"SaveV2", "RestoreV2"} & {node.op for node in out.graph_def.node}  # nor before
+
+
+def tables(count):
+    """A MetaGraphDef of a job with that many embedding tables on two parameter servers."""
+    place = tf.train.replica_device_setter(ps_tasks=2, worker_device="/job:worker")
+    with tf.Graph().as_default(), tf.device(place):
+        loss = 0.0
+        for number in range(count):
+            table = tf.get_variable("table_{}".format(number), [100 + number, 4])
+            ids = tf.placeholder(tf.int64, [None])
+            loss += tf.reduce_sum(tf.nn.embedding_lookup(table, ids))
+        step = tf.train.get_or_create_global_step()
+        tf.train.AdagradOptimizer(0.1).minimize(loss, global_step=step)
+        return tf.train.export_meta_graph()
+
+
+def test_a_table_more_costs_few_ops():
+    added = []
+    for count in (10, 30):
+        meta = tables(count)
+        out, _ = graph_rewrite.semi_synchronize(meta, 4)
+        added.append(len(out.graph_def.node) - len(meta.graph_def.node))
+    assert added[1] - added[0] <= 20 * 8
