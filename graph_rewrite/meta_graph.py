@@ -103,7 +103,8 @@ def semi_synchronize(
     options.update(batches_per_step=batches_per_step, staleness=staleness, batch_norm=batch_norm)
     with found.graph.as_default():
         built = _Built(found, batch_norms, shares, options)
-        report = report_on(found, built.optimizer, {op for op, _ in shared.updates(meta)})
+        shareable = shared.updates(meta, found.nodes) if found.each_batch else ()
+        report = report_on(found, built.optimizer, {op for op, _ in shareable})
         report.batch_norms(batch_norms)
         report.shared_updates(shares)
         if forgotten:

@@ -42,7 +42,7 @@ def find(graph, rules, taken=()):
       UsageError: a rule finds no update.
     """
     found, used = [], set()
-    for op, variable in updates(graph) if rules else ():
+    for op, variable in updates(graph, Nodes.of(graph)) if rules else ():
         rule = next((r for r in rules if r[0].search(variable)), None)
         if rule is not None and op not in taken:
             used.add(rule)
@@ -56,20 +56,19 @@ def find(graph, rules, taken=()):
     return found
 
 
-def updates(graph):
+def updates(graph, nodes):
     """(op, variable), names, of every assign-like op on a variable that no optimizer trains.
 
     Args:
       graph: a tf.Graph or a MetaGraphDef.
+      nodes: its `Nodes`.
     """
     trained = _variables(graph, tf.GraphKeys.TRAINABLE_VARIABLES)
     variables = _variables(graph, tf.GraphKeys.GLOBAL_VARIABLES) - trained
-    nodes = Nodes.of(graph)
-    for node in nodes:
-        if node.op in ADD or node.op in ADD_ROWS or node.op in SET:
-            name = split(node.input[0])[0]
-            if name in variables and not is_no_update(nodes, node, name, node.input[1]):
-                yield node.name, name
+    for node in nodes.of_type({*ADD, *ADD_ROWS, *SET}.__contains__):
+        name = split(node.input[0])[0]
+        if name in variables and not is_no_update(nodes, node, name, node.input[1]):
+            yield node.name, name
 
 
 def _variables(graph, key):

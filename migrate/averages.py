@@ -9,7 +9,7 @@ Source: tensorflow/contrib/opt/python/training/moving_average_optimizer.py
 
 from __future__ import annotations
 
-from typing import Container, Dict, Iterable, List, Mapping, Optional
+from typing import Container, Dict, Iterable, List, Mapping
 
 from migrate.lookups import Saved
 
@@ -38,14 +38,14 @@ def swapped_note(swapped: Mapping[str, str]) -> str:
     )
 
 
-def unknown_note(names: Container[str], owners: Iterable[str]) -> Optional[str]:
-    """What is said without a MetaGraph, which alone tells; None where none of `owners`, variables
-    with slots, has an average among `names`."""
-    averaged: List[str] = [name for name in owners if f"{name}/{_LEAF}" in names]
+def unknown_notes(names: Container[str], owners: Iterable[str]) -> List[str]:
+    """What is said without a MetaGraph, which alone tells; nothing where none of `owners`,
+    variables with slots, has an average among `names`."""
+    averaged = sorted(name for name in owners if f"{name}/{_LEAF}" in names)
     if not averaged:
-        return None
-    return (
-        f"the slots of {', '.join(sorted(averaged))} belong to the weights, and only a MetaGraph "
-        f"tells whether they or their averages are in .../{_LEAF}, where a swapping_saver puts the "
+        return []
+    return [
+        f"the slots of {', '.join(averaged)} belong to the weights, and only a MetaGraph tells "
+        f"whether they or their averages are in .../{_LEAF}, where a swapping_saver puts the "
         "weights; give --meta FILE if it wrote this"
-    )
+    ]

@@ -106,14 +106,13 @@ def notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:
 def _step_note(plan: Plan, table: Union[Table, HashedTable], checkpoint: Checkpoint) -> str:
     """The step of `table` and what tells it, or what is missing and what settles it."""
     about = f"{table.optimizer}: step of {table.name} is"
-    by_power, reason = _step_of_power(plan, table, checkpoint)
-    step = adam_step(plan, table, checkpoint)
+    step, reason = _step_and_reason(plan, table, checkpoint)
     if step is None:
         return (
             f"{about} not known: {reason}{_without_global_step(plan, table)}; none is written, so "
             "that its optimizer begins at 0 unless you set state['step'] after load_optimizer"
         )
-    return f"{about} {step.value:.0f}, from {step.source}" + ("" if by_power else f": {reason}")
+    return f"{about} {step.value:.0f}, from {step.source}" + (f": {reason}" if reason else "")
 
 
 def adam_step(
@@ -124,15 +123,22 @@ def adam_step(
     Where no beta2_power tells, the global step stands in, if there is exactly one; but not
     where AdamAsync has no power of the table's own: it counts the updates of all workers.
     """
-    found, _ = _step_of_power(plan, table, checkpoint)
+    return _step_and_reason(plan, table, checkpoint)[0]
+
+
+def _step_and_reason(
+    plan: Plan, table: Union[Table, HashedTable], checkpoint: Checkpoint
+) -> Tuple[Optional[Step], str]:
+    """`adam_step`, and why it is not the power of beta2 that tells it; "" where it is."""
+    found, reason = _step_of_power(plan, table, checkpoint)
     steps = _global_steps(plan)
     if (
         found is None
         and len(steps) == 1
         and not (table.optimizer == "AdamAsync" and len(_powers(plan, table)) != 1)
     ):
-        return Step(float(checkpoint.read(steps[0]).item()), steps[0])
-    return found
+        found = Step(float(checkpoint.read(steps[0]).item()), steps[0])
+    return found, reason
 
 
 def _step_of_power(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Collection, Dict, Optional, Set, Tuple
 
-from migrate.averages import swapped_averages, swapped_note, unknown_note
+from migrate.averages import swapped_averages, swapped_note, unknown_notes
 from migrate.evidence import Evidence
 from migrate.hyperparameters import find_hyperparameters, lazily_updated
 from migrate.lookups import Lookup
@@ -47,8 +47,7 @@ class Variables:
         if self._swapped:
             result.notes.append(swapped_note(self._swapped))
         elif evidence is None:
-            note = unknown_note(checkpoint, slots)
-            result.notes += [] if note is None else [note]
+            result.notes += unknown_notes(checkpoint, slots)
 
     def table(self, name: str, info: TensorInfo) -> Table:
         """What the variable `name` becomes as a table."""
