@@ -39,20 +39,25 @@ def find(graph, rules, taken=()):
       taken: names of ops that others do already.
 
     Raises:
-      UsageError: a rule finds no update.
+      UsageError: a rule finds no update, or none that is left to it.
     """
     found, used = [], set()
-    for op, variable in updates(graph, Nodes.of(graph)) if rules else ():
+    every = list(updates(graph, Nodes.of(graph))) if rules else []
+    for op, variable in every:
         rule = next((r for r in rules if r[0].search(variable)), None)
         if rule is not None and op not in taken:
             used.add(rule)
             found.append(Shared(op, variable, rule[1]))
-    for rule in rules:
-        if rule not in used:
+    for regex, _ in [rule for rule in rules if rule not in used]:
+        if any(regex.search(variable) for _, variable in every):
             raise UsageError(
-                "no update of a variable that is not trained matches {!r}: build it before "
-                "minimize, and check the name".format(rule[0].pattern)
+                "what {!r} matches shares the fate of its batch already, by a rule before it or as "
+                "a BatchNorm's: leave this rule out".format(regex.pattern)
             )
+        raise UsageError(
+            "no update of a variable that is not trained matches {!r}: build it before minimize, "
+            "and check the name".format(regex.pattern)
+        )
     return found
 
 

@@ -164,7 +164,7 @@ def test_moving_statistics_are_shared_once(batch_norm):
     if batch_norm == "async":
         np.testing.assert_allclose(Job(build, **options).train(1, 2, 3), [3])  # half of 6
     else:
-        with pytest.raises(UsageError, match="no update of a variable that is not trained matches"):
+        with pytest.raises(UsageError, match="'moved' matches shares the fate .* as a BatchNorm's"):
             Job(build, **options)
 
 
@@ -172,6 +172,10 @@ def test_moving_statistics_are_shared_once(batch_norm):
     "rules, says",
     [
         ([("other", "sum")], "no update of a variable that is not trained matches 'other'"),
+        (
+            [("moved", "sum"), ("^mov", "last")],
+            "what '^mov' matches shares the fate of its batch already, by a rule before it",
+        ),
         ([("moved", "median")], "'sum' or 'mean' or 'last', not 'median'"),
         ("moved", "is no such pair"),
     ],
