@@ -117,7 +117,8 @@ def _left_alone(found, shareable):
     """Sentences on what was left alone, and why."""
     written: Dict[bool, Set[str]] = {True: set(), False: set()}
     for op, variable in found.each_batch.items():
-        written[op in shareable].add(variable)
+        if variable not in found.summed:
+            written[op in shareable].add(variable)
     if found.worker.why:
         yield "the devices: " + found.worker.why
     kinds = [
@@ -135,6 +136,11 @@ def _left_alone(found, shareable):
             sorted(written[False]),
             "other variables are changed by every batch at once, also by one that turns out too "
             "stale, in a way that --share does not know",
+        ),
+        (
+            sorted(found.summed),
+            "other variables are changed by every batch at once, also by one that turns out too "
+            "stale, and its gradients are made of them",
         ),
         (found.at_once, "variables are trained at once by each worker, as the policy says"),
         (found.unrelated, "variables are trained by another train op: asynchronous as before"),

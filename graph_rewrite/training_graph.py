@@ -52,6 +52,8 @@ class TrainingGraph:
       part: the `ChiefPart`.
       waited_for: names of ops that the worker's train op waits for.
       each_batch: {op: variable}, names, of what else every batch writes that all workers share.
+      summed: names of those of these variables that a batch writes before its gradients are made of
+        them, such as a sum of gradients; a set.
       stand_ins: names of ops that are fetched as before, and then train semi-synchronously.
       global_step: the variable.
 
@@ -89,6 +91,7 @@ class TrainingGraph:
         self.part = split_off(nodes, self.kinds, self.updates, self.sync, collected, train_op)
         self.waited_for = self.part.moved + self.sync.waited_for
         self.each_batch = self._written_by_each_batch(meta, updates)
+        self.summed = self._summed()
         self.stand_ins = self.part.fetched + self.sync.train_ops
         self._refuse_gradients_after_training()
         self._refuse_several_ways()
@@ -175,6 +178,12 @@ class TrainingGraph:
             if variable in shared:
                 found[name] = variable
         return found
+
+    def _summed(self):
+        starts = gradients(self.updates)
+        before = self.nodes.ancestors(starts) & self.each_batch.keys()
+        read = self.nodes.reachable(starts, self.nodes.makers) if before else set()
+        return {self.each_batch[op] for op in before} & read
 
     def _refuse_gradients_after_training(self):
         found = self.nodes.ancestors(gradients(self.updates)) & self.part.ops

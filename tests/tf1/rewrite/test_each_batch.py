@@ -39,9 +39,8 @@ def test_a_constraint_on_a_variable_is_kept_once_a_global_step(resource):
     assert np.max(np.abs(after["clipped"])) == np.float32(0.61)
 
 
-@both
-def test_a_sum_of_gradients_is_reset_by_the_batch_that_made_it(resource):
-    """A job that accumulates: each batch adds to a sum, trains with it, and empties it again."""
+def accumulating(resource):
+    """A job in which each batch adds to a sum of gradients, trains with it, and empties it."""
 
     def build(model, wrap):
         loss = model.loss()
@@ -55,6 +54,12 @@ def test_a_sum_of_gradients_is_reset_by_the_batch_that_made_it(resource):
         with tf.control_dependencies([trained]):
             return tf.group(tf.assign(total, tf.zeros(kernel.shape)))
 
+    return build
+
+
+@both
+def test_a_sum_of_gradients_is_reset_by_the_batch_that_made_it(resource):
+    build = accumulating(resource)
     exported = export(build, resource)
     meta, report = graph_rewrite.semi_synchronize(exported.meta, M, paced=True)
     assert "total" not in written(exported, report.chiefs)
@@ -95,6 +100,13 @@ def test_the_report_names_what_every_batch_changes(resource):
     ]
     assert left(exported, shared_updates=[("^before", "sum")]) == []
     assert left(exported, policy=[("table", "async")]) == left(exported)
+
+
+@both
+def test_a_sum_of_gradients_is_not_named_as_one_to_share(resource):
+    """What is shared is added once a global step: each batch would train with an empty sum."""
+    (sentence,) = left(export(accumulating(resource), resource))
+    assert sentence.endswith("too stale, and its gradients are made of them (total)")
 
 
 def test_the_report_says_what_cannot_be_shared():
