@@ -39,3 +39,8 @@ class BatchNorm(
     """
 
     __slots__ = ()
+
+    @property
+    def shareable(self):
+        """Whether its moving statistics can share the fate of their batch."""
+        return bool(self.updates) and not self.left_alone

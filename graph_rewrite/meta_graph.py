@@ -90,7 +90,7 @@ def semi_synchronize(
     meta = tf.MetaGraphDef()
     meta.CopyFrom(meta_graph_def)
     batch_norms = [] if batch_norm == "async" else find_batch_norms(meta)
-    replaced = {u.op for each in batch_norms if not each.left_alone for u in each.updates}
+    replaced = {u.op for each in batch_norms if each.shareable for u in each.updates}
     rules = arguments.rules("shared_updates", shared_updates or [], shared.HOW)
     shares = shared.find(meta, rules, replaced)
     replaced.update(each.op for each in shares)

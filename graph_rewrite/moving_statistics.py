@@ -39,7 +39,7 @@ _carried: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
 
 def wanted(batch_norms):
     """What `share` asks a graph for, a `Wanted`."""
-    found = [each for each in batch_norms if each.updates and not each.left_alone]
+    found = [each for each in batch_norms if each.shareable]
     tensors = [
         name
         for each in found
@@ -63,11 +63,7 @@ def share(batch_norms, carry, once=False):
     Returns: the names of the ops whose work is now done once a global step, a list.
     """
     carried = _carried.setdefault(tf.get_default_graph(), set())
-    found = [
-        each
-        for each in batch_norms
-        if each.updates and not each.left_alone and each.op not in carried
-    ]
+    found = [each for each in batch_norms if each.shareable and each.op not in carried]
     carried.update(each.op for each in found)
     _share(found, carry, once)
     return [update.op for each in found for update in each.updates]

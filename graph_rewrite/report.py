@@ -34,7 +34,7 @@ class Report:
 
     def batch_norms(self, found):
         """Says what became of the moving statistics of BatchNorms, a list."""
-        shared = [each.name for each in found if each.updates and not each.left_alone]
+        shared = [each.name for each in found if each.shareable]
         if shared:
             self.changes.append(
                 "the moving statistics of {} BatchNorms share the fate of their batch: {}".format(
@@ -43,8 +43,13 @@ class Report:
             )
         for each in found:
             for sentence in (each.left_alone, each.finding):
-                if sentence:
+                if sentence and not each.shareable:
                     self.left.append("the BatchNorm {}: {}".format(each.name, sentence))
+                elif sentence:
+                    self.changes.append(
+                        "the BatchNorm {}, as it was exported: {}; the chief makes its updates "
+                        "now, so fetch them by name no more".format(each.name, sentence)
+                    )
 
     def shared_updates(self, found):
         """Says which other updates share the fate of their batch, a list of `Shared`."""

@@ -70,7 +70,8 @@ class Job:
     Args:
       build: (x, training) -> normalized.
       wrap: optimizer -> optimizer.
-      updates: how the job runs UPDATE_OPS: "before" its train op, or in one "group" with it.
+      updates: how the job runs UPDATE_OPS: "before" its train op, in one "group" with it, or "by
+        name".
     """
 
     def __init__(self, build, wrap, updates="before", resource=False, training=True):
@@ -239,3 +240,12 @@ def test_a_rewritten_meta_graph_shares_them_too(kind, resource):
     )
     for ours, theirs in zip(found, expected):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_a_batch_norm_whose_updates_are_fetched_by_name_is_reported_among_the_changes_alone():
+    job = Job(KINDS["by hand"], plain, updates="by name")
+    with job.graph.as_default():
+        _, report = graph_rewrite.semi_synchronize(tf.train.export_meta_graph(), 3)
+    assert not any("BatchNorm" in sentence for sentence in report.left)
+    (sentence,) = [each for each in report.changes if each.startswith("the BatchNorm bn")]
+    assert "nothing runs the updates" in sentence and "fetch them by name no more" in sentence
