@@ -22,7 +22,7 @@ import collections
 from typing import Dict, List, Set
 
 from graph_rewrite.nodes import split
-from graph_rewrite.training_ops import gradients
+from graph_rewrite.places import gradients
 from semisync.errors import BadInput
 
 # `ops`: names of the ops downstream of the gradients that are the chief's, a set. `needs`: names of

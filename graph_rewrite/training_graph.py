@@ -12,8 +12,9 @@ from graph_rewrite.excerpt import Wanted, excerpt, variables
 from graph_rewrite.existing import TrainedVariable
 from graph_rewrite.nodes import Nodes, split
 from graph_rewrite.op_kinds import OpKinds
+from graph_rewrite.places import gradients
 from graph_rewrite.sync_replicas import SyncReplicas
-from graph_rewrite.training_ops import TrainingOps, gradients
+from graph_rewrite.training_ops import TrainingOps
 from semisync.compat import tf
 from semisync.errors import BadInput
 

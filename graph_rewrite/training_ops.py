@@ -9,8 +9,9 @@ An optimizer's update of a variable is one of three:
     a plain step     ScatterSub, AssignSub and their like on a trainable variable: linear in the
                      gradient, such as gradient descent's of a sparse gradient
 
-In each case the `Update` tells the gradient of the batch, as it was before the rows of an id were
-summed, and the places where the gradient of the global batch, each id once, is to be put instead.
+Where an optimizer computes with the gradient before, that is part of the update (`rules`). The
+`Update` tells the gradient of the batch, as it was before the rows of an id were summed, and the
+places where the gradient of the global batch, each id once, is to be put instead.
 """
 
 import collections
@@ -18,6 +19,8 @@ import re
 
 from graph_rewrite.nodes import split
 from graph_rewrite.op_kinds import ADDS_TO_ROWS, TRAINING_OP, VARIABLES
+from graph_rewrite.places import Place, Update
+from graph_rewrite.rules import Rules
 from graph_rewrite.updates import is_no_update
 from semisync.errors import BadInput
 
@@ -25,20 +28,6 @@ _STEPS = re.compile("(Resource)?Scatter(Add|Sub)$|Assign(Add|Sub)(VariableOp)?$"
 _REPLACING = re.compile("(Resource)?ScatterUpdate$|Assign(VariableOp)?$")
 _SUM = "UnsortedSegmentSum"
 _UNIQUE = ("Unique", "UniqueV2")
-
-# How a variable is trained. `variable`: its NodeDef. `ops`: names of the ops that write it.
-# `values`, `indices`: tensors of the batch's gradient; indices is None for a dense one. `places`:
-# list of Place.
-Update = collections.namedtuple("Update", "variable ops values indices places")
-
-# The input `number` of `node` takes the gradient's "values" or its "indices".
-Place = collections.namedtuple("Place", "node number what")
-
-
-def gradients(updates):
-    """The names of the ops that make the batch's gradients of a list of `Update`, a list."""
-    tensors = [tensor for update in updates for tensor in (update.values, update.indices)]
-    return [split(tensor)[0] for tensor in tensors if tensor]
 
 
 class TrainingOps:
@@ -62,14 +51,20 @@ class TrainingOps:
             variable = kinds.written(node.name)
             if variable is not None:
                 self._written[node.name] = variable
-        single = [self._single(node) for node in nodes.of_type(TRAINING_OP.match)]
+        rules = Rules(nodes, kinds, self._fed, self._written)
+        single = [rules.whole(self._single(node)) for node in nodes.of_type(TRAINING_OP.match)]
         self._claimed = {name for update in single for name in update.ops}
         several = self._of_several_ops()
         self._claimed.update(name for update in several for name in update.ops)
         steps = [self._step(nodes[name]) for name in self._written if self._is_step(name)]
+        steps += [self._replacing(nodes[name]) for name in self._written if self._replaces(name)]
+        ruled = [step for step in steps if rules.inner(step)]
+        steps = [step for step in steps if step.places and step not in ruled]
         self._refuse_slots(steps)
-        self._claimed.update(name for update in steps for name in update.ops)
-        self.updates = sorted(single + several + steps, key=lambda u: self._order[u.ops[0]])
+        found = single + several + steps
+        found += rules.others(ruled, found)
+        self._claimed.update(name for update in found for name in update.ops)
+        self.updates = sorted(found, key=lambda u: self._order[u.ops[0]])
         self._refuse_conditional()
         self._refuse_unknown()
 
@@ -206,6 +201,18 @@ class TrainingOps:
         variable = self._nodes[self._written[node.name]]
         return Update(variable, [node.name], gradient, indices, places)
 
+    def _replaces(self, name):
+        """True for what gives a trainable variable a value that depends on a batch."""
+        node = self._nodes[name]
+        if not _REPLACING.match(node.op) or self._written[name] not in self._trainable:
+            return False
+        return not self._fed.isdisjoint(self._nodes.makers(node)[1:])
+
+    def _replacing(self, node):
+        """The update that assigns a value; without a place, which only a rule's scope can tell."""
+        variable = self._nodes[self._written[node.name]]
+        return Update(variable, [node.name], node.input[1], None, [])
+
     def _refuse_slots(self, steps):
         """What depends on a slot of the trained variable is no gradient, but a rule's result."""
         if not steps:
@@ -277,13 +284,10 @@ class TrainingOps:
 
     def _is_made_of_itself(self, name):
         """True for what replaces a trainable variable by a value made of it, if not of it alone."""
-        variable, node = self._written[name], self._nodes[name]
-        if name in self._claimed or variable not in self._trainable:
+        if name in self._claimed or not self._replaces(name):
             return False
-        makers = self._nodes.makers(node)
-        if not _REPLACING.match(node.op) or self._fed.isdisjoint(makers):
-            return False
-        return variable in self._nodes.reachable(makers[1:], self._nodes.makers)
+        makers = self._nodes.makers(self._nodes[name])
+        return self._written[name] in self._nodes.reachable(makers[1:], self._nodes.makers)
 
 
 # `sum` and `unique` name the two ops, `values` and `indices` what they are made of.
