@@ -22,7 +22,9 @@ import collections
 from typing import Dict, List, Set
 
 from graph_rewrite.nodes import split
+from graph_rewrite.patterns.variables import ASSIGN
 from graph_rewrite.places import gradients
+from graph_rewrite.updates import is_no_update
 from semisync.errors import BadInput
 
 # `ops`: names of the ops downstream of the gradients that are the chief's, a set. `needs`: names of
@@ -85,9 +87,16 @@ class _Split:
         """The names of ops after the training that reset what batches add up; see 5."""
         above = self._nodes.reachable(gradients(updates), self._nodes.makers)
         states = above - {update.variable.name for update in updates}
-        summed = {self._kinds.written(name) for name in self._fed} & states
+        summed = {self._moved(name) for name in self._fed} & states
         after = self._downstream - self._fed - {op for update in updates for op in update.ops}
         return {name for name in after if self._kinds.written(name) in summed}
+
+    def _moved(self, name):
+        """The name of the variable that an op changes, or None; at its start no op does."""
+        node, variable = self._nodes[name], self._kinds.written(name)
+        if variable and node.op in ASSIGN:
+            return None if is_no_update(self._nodes, node, variable, node.input[1]) else variable
+        return variable
 
     def _is_chiefs(self, node):
         if node.op == "NoOp":

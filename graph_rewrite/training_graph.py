@@ -71,7 +71,7 @@ class TrainingGraph:
         self.kinds = OpKinds(nodes, meta.graph_def.library)
         self.sync = SyncReplicas(nodes, self.kinds)
         updates = TrainingOps(nodes, self.kinds, trainable).updates
-        self.unrelated = []
+        self.unrelated: List[str] = []
         if train_op is not None:
             updates = self._of(train_op, updates)
         if not updates:
@@ -79,7 +79,7 @@ class TrainingGraph:
                 "no op of the graph trains a variable: give the MetaGraph of the training job, not "
                 "a frozen or an inference graph"
             )
-        trained = {update.variable.name for update in updates}
+        trained = {update.variable.name for update in updates}.union(self.unrelated)
         self.untrained = [name for name in trainable if name not in trained]
         own = [self.sync.own(update) for update in updates]
         built_on = Wanted(gradients(own) + [u.variable.name for u in own], [], [])

@@ -68,6 +68,27 @@ def test_a_sum_of_gradients_is_reset_by_the_batch_that_made_it(resource):
     assert np.any(after["kernel"] != before["kernel"])
 
 
+@both
+def test_a_network_that_starts_at_random_and_follows_the_trained_one(resource):
+    """Such as the target of Q-learning, or a teacher: the gradients are made of it."""
+
+    def build(model, wrap):
+        loss = model.loss()
+        (kernel,) = model.variables("kernel")
+        start = tf.random_normal(kernel.shape)
+        target = variable("target", start, resource, trainable=False)
+        loss += tf.reduce_mean(model.targets) * tf.reduce_sum(tf.square(target - kernel))
+        trained = wrap(tf.train.AdagradOptimizer(0.1)).minimize(loss, global_step=model.step)
+        with tf.control_dependencies([trained]):
+            return tf.group(
+                tf.assign(target, 0.9 * target.read_value() + 0.1 * kernel.read_value())
+            )
+
+    before, after, _ = train(rewrite(export(build, resource), paced=True))
+    assert_close(after, on_unions(build, before, resource))
+    assert np.all(after["target"] != before["target"])
+
+
 def counting(resource):
     """A job with a counter before the training, one beside it, and one of this process alone."""
 

@@ -142,6 +142,10 @@ def test_two_ways_to_train_until_one_is_named():
     assert "trains in 2 ways" in refusal(build)
     _, report = graph_rewrite.semi_synchronize(export(build).meta, M, train_op=names[0])
     assert [trained.variable for trained in report.trained] == ["kernel"]
+    assert (
+        "1 variables are trained by another train op: asynchronous as before (bias)" in report.left
+    )
+    assert not any("bias" in sentence for sentence in report.left if "no gradient" in sentence)
     assert "no op 'three'" in refusal(build, train_op="three")
 
 
