@@ -21,14 +21,17 @@ def run_without(calls, library, names):
 
     Args:
       calls: {name: NodeDef} of the top level; those that run the ops are changed.
-      library: {name: FunctionDef} of the graph; the copies are added.
+      library: the FunctionDefLibrary of the graph; the copies are added.
       names: of assign-like ops inside functions, which make no tensor.
 
     Returns: {call: {attribute: [names of the functions that it runs now]}}, the changed ones.
     """
+    functions = {function.signature.name: function for function in library.function}
+    before = set(functions)
     changed = {}
     for call in sorted({top(name) for name in names}):
-        changed[call] = _run_without(calls[call], library, names)
+        changed[call] = _run_without(calls[call], functions, names)
+    library.function.extend(functions[name] for name in sorted(functions.keys() - before))
     return changed
 
 

@@ -6,7 +6,8 @@ the train op itself, perhaps the loss behind a control edge.
 
 1. What writes there, and depends on no batch once the gradients are cut, is the chief's: it happens
    once a global step. So is all that these ops need.
-2. So are the groups (NoOp) that wait for any of these.
+2. So are the groups (NoOp) that wait for any of these, and what gives the value of a tf.cond or a
+   loop in which any of these lies: what waits for a branch alone is run only where the branch is.
 3. All else is the worker's, and comes after its own part of the training.
 4. A control edge from an op with a batch to one of the chief's, such as UPDATE_OPS before the
    training ops, is cut; the worker's train op waits for it instead, and the chief's for what of
@@ -21,6 +22,7 @@ the train op itself, perhaps the loss behind a control edge.
 import collections
 from typing import Dict, List, Set
 
+from graph_rewrite.hops import EXIT, MERGE
 from graph_rewrite.nodes import split
 from graph_rewrite.patterns.variables import ASSIGN
 from graph_rewrite.places import gradients
@@ -30,9 +32,9 @@ from semisync.errors import BadInput
 # `ops`: names of the ops downstream of the gradients that are the chief's, a set. `needs`: names of
 # all that it runs, a set. `last`: names of those `ops` that no other of them needs. `fetched`:
 # names of those that other processes' ops or people refer to. `tensors`: names of those of which an
-# output is wanted too. `edges`: {op: the control inputs that it has from now on}. `moved`: names of
-# what the worker's train op waits for instead. `left`: names of ops downstream that stay the
-# worker's.
+# output is wanted too, and of what it is made of, a set. `edges`: {op: the control inputs that it
+# has from now on}. `moved`: names of what the worker's train op waits for instead. `left`: names of
+# ops downstream that stay the worker's.
 ChiefPart = collections.namedtuple("ChiefPart", "ops needs last fetched tensors edges moved left")
 
 
@@ -51,6 +53,8 @@ class _Split:
         self._waits: Dict[str, bool] = {}  # NoOp -> whether it waits for a batch
         first = {place.node for place in places}.union(*[update.ops for update in updates])
         first |= {name for name in downstream if self._is_chiefs(nodes[name])}
+        ends = self._values_of_branches(first)
+        first |= ends
         self.edges: Dict[str, List[str]] = {}
         self._cut = cut
         moved: Set[str] = set()
@@ -61,7 +65,7 @@ class _Split:
         inside = ops | self._ignored
         fetched = last | {n for n in ops if nodes.users(n) - inside} | (collected.keys() & ops)
         tensors = {n for n in ops if {use.node.name for use in nodes.uses(n)} - inside}
-        tensors |= {n for n in collected.keys() & ops if collected[n]}
+        tensors |= {n for n in collected.keys() & ops if collected[n]} | (last & ends)
 
         def ordered(names):
             return sorted(names, key=self._order.__getitem__)
@@ -71,7 +75,7 @@ class _Split:
             needs,
             ordered(last),
             ordered(fetched),
-            tensors,
+            self._wanted(ops, tensors),
             self.edges,
             ordered(moved),
             ordered(downstream - ops - self._ignored),
@@ -103,6 +107,38 @@ class _Split:
             return not self._waits_for_batch(node.name)
         alone = node.name not in self._fed and node.name not in self._each
         return alone and self._kinds.writes(node)
+
+    def _values_of_branches(self, names):
+        """The names of the ops that give the values of what these write in, a tf.cond or a loop."""
+        found: Set[str] = set()
+        for node in [self._nodes[name] for name in names]:
+            if self._kinds.bodies(node):
+                # TensorFlow runs no branch of an op that is only waited for.
+                found.update(use.node.name for use in self._nodes.uses(node.name))
+            elif self._kinds.writes(node) and self._kinds.is_conditional(node):
+                found |= self._ends(node.name)
+        return (found & self._downstream) - self._fed
+
+    def _ends(self, name):
+        """The names of the ops where the branch or loop ends in which an op writes."""
+        after = (self._nodes.descendants([name]) & self._downstream) - self._fed
+        ends = {each for each in after if self._nodes[each].op in MERGE | EXIT}
+        if not ends:
+            raise BadInput(
+                "the op {} writes {} after the gradients are applied, in a tf.cond whose value "
+                "needs a batch, and the chief, which applies them, has none: let it write in a "
+                "tf.cond of its own, and export again".format(name, self._kinds.written(name))
+            )
+        return ends
+
+    def _wanted(self, ops, tensors):
+        """The names of `tensors` and of those of `ops` that a stand-in takes their values from."""
+
+        def follow(node):
+            makers = self._nodes.makers(node)
+            return ops.intersection(makers[:1] if self._kinds.written(node.name) else makers)
+
+        return self._nodes.reachable(tensors, follow)
 
     def _dead(self, left, inner, collected):
         """Of what is left those that read between two ops of the chief's, for nobody.

@@ -41,11 +41,12 @@ def _run_without(graph, names):
     if not names:
         return
     graph_def = graph.as_graph_def()
-    library = {function.signature.name: function for function in graph_def.library.function}
-    before = set(library)
-    changed = run_without({node.name: node for node in graph_def.node}, library, names)
+    functions = graph_def.library.function
+    before = len(functions)
+    calls = {node.name: node for node in graph_def.node}
+    changed = run_without(calls, graph_def.library, names)
     added = tf.GraphDef(versions=graph_def.versions)
-    added.library.function.extend(library[name] for name in sorted(set(library) - before))
+    added.library.function.extend(functions[before:])
     with graph.as_default():
         tf.import_graph_def(added, name="")  # which adds functions alone
     for call, attributes in changed.items():
@@ -70,11 +71,9 @@ def detach(meta, names):
     train op, waits for the training itself from now on: people fetch it to train.
     """
     nodes = Nodes.of(meta)
-    library = {function.signature.name: function for function in meta.graph_def.library.function}
-    before = set(library)
     at_the_top = [name for name in names if not home(name)]
-    run_without(nodes.by_name, library, [name for name in names if home(name)])
-    meta.graph_def.library.function.extend(library[n] for n in sorted(set(library) - before))
+    inside = [name for name in names if home(name)]
+    run_without(nodes.by_name, meta.graph_def.library, inside)
     edges = {join(name, CONTROL) for name in names}
     after = _ends_of_training(nodes, set(at_the_top))
     variables = {tensor: nodes[n].input[0] for n in at_the_top for tensor in (n, n + ":0")}

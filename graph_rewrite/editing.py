@@ -2,13 +2,17 @@
 
 An op of the chief's that people fetch (`ChiefPart.fetched`) is called APPLIED + its name from now
 on. Its own name goes to an op that trains: a NoOp behind the worker's part, or, where an output is
-wanted, the variable's value read after it.
+wanted, one that gives it anew: the variable's value read after it, or what the op itself computes,
+without what it writes.
 """
 
 from typing import Dict
 
+from graph_rewrite.bodies import can_do_without, run_without
 from graph_rewrite.excerpt import SHAPES
+from graph_rewrite.hops import EXIT
 from graph_rewrite.nodes import join, split
+from graph_rewrite.opened import ARGUMENT, home, open_functions, top
 from semisync.compat import op_def, tf
 from semisync.errors import BadInput
 
@@ -53,19 +57,29 @@ class Editor:
             # What the op gave was the variable.
             stand_in.op = "Identity"
             stand_in.attr["T"].type = variable.attr["dtype"].type
-            stand_in.input.append(variable.name)
+            stand_in.input.append(node.input[0])
         elif name in self._part.tensors:
-            data = self._nodes.inputs(node)
-            if self._kinds.writes(node) or {split(t)[0] for t in data} & self._part.ops:
-                raise BadInput(
-                    "{} ({}) gives a value after the gradients are applied, which the chief does "
-                    "for all: take it from before them".format(name, node.op)
-                )
             stand_in.CopyFrom(node)
             del stand_in.input[:]
-            stand_in.input.extend(data)
+            stand_in.input.extend(self._nodes.inputs(node))
+            if self._kinds.writes(node) or node.op in EXIT:
+                self._write_nothing(stand_in)
         stand_in.input.append("^" + after)
         self._stand_ins[name] = stand_in
+
+    def _write_nothing(self, call):
+        """Has a call run copies of its functions that do not write."""
+        nodes = open_functions(self._meta)
+        inside = [node for node in nodes if home(node.name) and top(node.name) == call.name]
+        inside = [node for node in inside if node.op != ARGUMENT and not self._kinds.bodies(node)]
+        names = [node.name for node in inside if self._kinds.writes(node)]
+        if not names or not all(can_do_without(nodes, name) for name in names):
+            raise BadInput(
+                "{} ({}) gives a value after the gradients are applied, by what the chief does for "
+                "all: have it waited for alone, by tf.group, or take the value from before them, "
+                "and export again".format(call.name, call.op)
+            )
+        run_without({call.name: call}, self._meta.graph_def.library, names)
 
     def finish(self, graph):
         """Puts the stand-ins in their places; appends what they replace, by its new name, and what

@@ -13,7 +13,7 @@ A graph does not say so of a node; it follows from its inputs, by these rules:
 from collections import deque, namedtuple
 from typing import Dict, List
 
-from graph_rewrite.hops import CARRY, back
+from graph_rewrite.hops import CARRY, EXIT, MERGE, back
 from graph_rewrite.matching import attribute
 from graph_rewrite.nodes import split
 from graph_rewrite.opened import LOOPS, home
@@ -24,7 +24,6 @@ Guard = namedtuple("Guard", "predicate value")
 LOOP = "loop"
 
 _SWITCHES = ("Switch", "RefSwitch")
-_JOINS = ("Merge", "RefMerge")
 _ADDING = ("Enter", "RefEnter")
 _TURNING = ("NextIteration", "RefNextIteration")
 _NONE: frozenset = frozenset()
@@ -104,7 +103,7 @@ class Guards:
             handed = [
                 use.node.name
                 for use in self._nodes.uses(name)
-                if use.output == output and (use.node.op in _JOINS or use.node.op in CARRY)
+                if use.output == output and (use.node.op in MERGE | CARRY)
             ]
             for further in handed + self._results.get(each, []):
                 if further not in seen:
@@ -120,7 +119,7 @@ class Guards:
         for node in nodes:
             makers = {split(tensor)[0] for tensor in node.input}
             makers = {name for name in makers if name in nodes}
-            if node.op in _JOINS:
+            if node.op in MERGE:
                 makers = {name for name in makers if nodes[name].op not in _TURNING}
             inside = home(node.name)
             if inside:
@@ -146,12 +145,12 @@ class Guards:
         ):
             return _NONE  # most nodes of most graphs
         inputs = [self.of(tensor) for tensor in node.input if split(tensor)[0] in makers]
-        if node.op in _JOINS:
+        if node.op in MERGE:
             return frozenset.intersection(*inputs) if inputs else _NONE
         guards = _NONE.union(*inputs)
         if node.op in _ADDING:
             guards |= {Guard(attribute(node, "frame_name"), LOOP)}
-        elif node.op in ("Exit", "RefExit"):
+        elif node.op in EXIT:
             guards -= {Guard(self._frame(node), LOOP)}
         if inside:
             guards |= self.of_node(inside[0]) | self._branch(*inside)

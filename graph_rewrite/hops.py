@@ -7,11 +7,12 @@ which steps a pattern or a search may take; several make one with `|`.
 from graph_rewrite.nodes import split
 from graph_rewrite.opened import ARGUMENT, CALLS
 
+# What leaves a loop.
+EXIT = frozenset(["Exit", "RefExit"])
 # The very same value.
-CARRY = frozenset(
-    ["Identity", "RefIdentity", "IdentityN", "Snapshot", "StopGradient", "PreventGradient"]
-    + ["EnsureShape", "CheckNumerics", "Enter", "RefEnter", "Exit", "RefExit"]
-    + ["Switch", "RefSwitch", ARGUMENT]
+CARRY = EXIT.union(
+    ["Identity", "RefIdentity", "IdentityN", "Snapshot", "StopGradient", "PreventGradient"],
+    ["EnsureShape", "CheckNumerics", "Enter", "RefEnter", "Switch", "RefSwitch", ARGUMENT],
 )
 # The value of a variable.
 READ = frozenset(["ReadVariableOp"])
@@ -19,7 +20,8 @@ READ = frozenset(["ReadVariableOp"])
 CAST = frozenset(["Cast"])
 SHAPE = frozenset(["Squeeze", "ExpandDims", "Reshape"])
 # One of several values, by a condition.
-JOIN = frozenset(["Merge", "RefMerge"]) | frozenset(CALLS)
+MERGE = frozenset(["Merge", "RefMerge"])
+JOIN = MERGE | frozenset(CALLS)
 
 VARIABLES = frozenset(["Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable"])
 
@@ -40,7 +42,7 @@ def back(nodes, tensor, hops):
         return nodes.results[tensor] if hops >= JOIN else []
     if node.op not in hops or node.op in CALLS or not node.input:
         return []
-    if node.op in ("Merge", "RefMerge"):
+    if node.op in MERGE:
         return nodes.inputs(node) if output == 0 else []
     if node.op == "IdentityN":
         return [node.input[output]]

@@ -146,7 +146,7 @@ def _edit(meta, found, built, report):
     editor = editing.Editor(meta, found.nodes, found.kinds, found.part)
     # What the train op waits for may come after a stand-in itself, which must not wait in turn.
     early = found.nodes.ancestors(found.part.moved)
-    for name in found.stand_ins:
+    for name in found.stand_ins + sorted(found.part.tensors.difference(found.stand_ins)):
         editor.stand_in(name, built.sent.name if name in early else TRAINED)
     editor.put(built.put)
     editor.rewire(found.part.edges)
