@@ -102,18 +102,19 @@ def test_an_error_leaves_no_file_open_no_thread_and_nothing_on_the_disk(
     assert [one.name for one in tmp_path.iterdir()] == ["in"]
 
 
-def test_memory_does_not_grow_with_the_free_rows_of_a_target(tmp_path):
+@pytest.mark.parametrize("last", [5, (1 << 20) - 2], ids=["behind the ids", "between two"])
+def test_memory_does_not_grow_with_the_free_rows_of_a_target(tmp_path, last):
     rows = 1 << 20
     target = placing.Target(rows, 0, 1, *MODES["mpzch"][1:])
     with open(tmp_path / "map", "w+b") as file:
         tracemalloc.start()
         by_hash = placing.ByHash(target, [placing.Map(file, -1)], "t")
-        homes = np.array([3, 3, rows - 2])
+        homes = np.array([3, 3, last])
         by_hash.put(homes << 63 - 20, [np.array([7, 8, 9])])
         assert by_hash.end() == rows
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     found = np.fromfile(tmp_path / "map", np.int64)
     assert len(found) == rows and (found != -1).sum() == 3
-    assert found[[3, 4, rows - 2]].tolist() == [7, 8, 9]
+    assert found[[3, 4, last]].tolist() == [7, 8, 9]
     assert peak < 2 * rows  # of 8 bytes each
