@@ -24,7 +24,6 @@ from typing import Dict, List, Set
 
 from graph_rewrite.hops import EXIT, MERGE
 from graph_rewrite.nodes import split
-from graph_rewrite.patterns.variables import ASSIGN
 from graph_rewrite.places import gradients
 from graph_rewrite.updates import is_no_update
 from semisync.errors import BadInput
@@ -97,10 +96,9 @@ class _Split:
 
     def _moved(self, name):
         """The name of the variable that an op changes, or None; at its start no op does."""
-        node, variable = self._nodes[name], self._kinds.written(name)
-        if variable and node.op in ASSIGN:
-            return None if is_no_update(self._nodes, node, variable, node.input[1]) else variable
-        return variable
+        variable = self._kinds.written(name)
+        starts = variable and is_no_update(self._nodes, self._nodes[name], variable)
+        return None if starts else variable
 
     def _is_chiefs(self, node):
         if node.op == "NoOp":

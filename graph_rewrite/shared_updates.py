@@ -72,7 +72,7 @@ def updates(graph, nodes):
     variables = _variables(graph, tf.GraphKeys.GLOBAL_VARIABLES) - trained
     for node in nodes.of_type({*ADD, *ADD_ROWS, *SET}.__contains__):
         name = split(node.input[0])[0]
-        if name in variables and not is_no_update(nodes, node, name, node.input[1]):
+        if name in variables and not is_no_update(nodes, node, name):
             yield node.name, name
 
 

@@ -241,10 +241,8 @@ class TrainingOps:
         """
         found = set()
         for name in self._fed.intersection(self._written):
-            node, variable = self._nodes[name], self._written[name]
-            replaces = _REPLACING.match(node.op)
-            if not (replaces and is_no_update(self._nodes, node, variable, node.input[1])):
-                found.add(variable)
+            if not is_no_update(self._nodes, self._nodes[name], self._written[name]):
+                found.add(self._written[name])
         for name in self._fed:
             node = self._nodes[name]
             if self._kinds.bodies(node) and self._kinds.writes(node):

@@ -64,7 +64,7 @@ def _update(view, node):
     if not found:
         return None  # no variable of this graph: a TensorArray's, a function's that nobody calls
     variable = split(found["variable"])[0]
-    if node.op in ASSIGN and is_no_update(nodes, node, variable, found["source"]):
+    if is_no_update(nodes, node, variable):
         return None
     kind, source, rate, reason = _read(nodes, node, variable, found["source"])
     return Update(
@@ -107,9 +107,11 @@ def _rate(nodes, average):
     return average["rate"] if rate is None else rate
 
 
-def is_no_update(nodes, node, variable, source):
-    """Whether an assignment initialises or restores."""
+def is_no_update(nodes, node, variable):
+    """Whether an op that writes a variable initialises or restores it."""
+    if node.op not in ASSIGN:
+        return False
     if node.name == variable + "/Assign":
         return True
-    makers = {split(end)[0] for end in ends(nodes, source, CARRY | CAST | SHAPE)}
+    makers = {split(end)[0] for end in ends(nodes, node.input[1], CARRY | CAST | SHAPE)}
     return any(maker in nodes and nodes[maker].op in _RESTORES for maker in makers)
