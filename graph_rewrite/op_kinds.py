@@ -122,6 +122,12 @@ class OpKinds:
             return not _WRITES_NO_REFERENCE.match(node.op)
         return bool(_WRITES_RESOURCE.match(node.op))
 
+    def trains(self, node):
+        """True for a training op, and for a call of a function with one."""
+        if TRAINING_OP.match(node.op):
+            return True
+        return any(self._any_inside(self.trains, name) for name in self._called(node))
+
     def values_of(self, node, cut=()):
         """The names of the nodes that take a node's value; `cut` as for `flow`.
 

@@ -76,8 +76,8 @@ class TrainingGraph:
             updates = self._of(train_op, updates)
         if not updates:
             raise BadInput(
-                "no op of the graph trains a variable: give the MetaGraph of the training job, not "
-                "a frozen or an inference graph"
+                "no op of the graph trains a variable outside of functions: give the MetaGraph of "
+                "the training job, not a frozen or an inference graph"
             )
         trained = {update.variable.name for update in updates}.union(self.unrelated)
         self.untrained = [name for name in trainable if name not in trained]

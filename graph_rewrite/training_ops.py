@@ -252,11 +252,8 @@ class TrainingOps:
     def _refuse_conditional(self):
         """Raises BadInput where a batch does not always reach a training op."""
         found = [name for name in self._claimed if self._kinds.is_conditional(self._nodes[name])]
-        found += [
-            node.name
-            for node in self._nodes
-            if any(TRAINING_OP.match(n.op) for body in self._kinds.bodies(node) for n in body)
-        ]
+        calls = [node for node in self._nodes if not TRAINING_OP.match(node.op)]
+        found += [node.name for node in calls if self._kinds.trains(node)]
         if found:
             raise BadInput(
                 "the op {} trains inside a tf.cond, a loop or a function: take the gradients out "

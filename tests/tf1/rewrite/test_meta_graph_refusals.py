@@ -109,15 +109,23 @@ def test_a_table_like_the_trained_one_is_no_slot_unless_a_batch_moves_it(resourc
         graph_rewrite.semi_synchronize(build(moved=True), M)
 
 
-def test_training_inside_a_condition():
+@pytest.mark.parametrize("depth", [1, 2])
+def test_training_inside_a_condition(depth):
+    def inside(train):
+        warm = tf.less(tf.train.get_global_step(), 10)
+        return lambda: tf.cond(warm, train, lambda: tf.no_op())
+
     def build(model, wrap):
         loss = model.loss()
         step = tf.train.AdagradOptimizer(0.1)
         gradients = step.compute_gradients(loss)
-        warm = tf.less(model.step, 10)
-        trained = tf.cond(
-            warm, lambda: step.apply_gradients(gradients, model.step), lambda: tf.no_op()
-        )
+
+        def train():
+            return step.apply_gradients(gradients, model.step)
+
+        for _ in range(depth):
+            train = inside(train)
+        trained = train()
         # It may name an op of the branch's function, which no graph has.
         tf.get_default_graph().clear_collection(tf.GraphKeys.TRAIN_OP)
         return trained
