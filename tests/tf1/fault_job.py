@@ -26,6 +26,7 @@ import time
 import semisync
 from semisync.compat import tf
 from semisync.demo.orphan import end_with_parent
+from tests.tf1.job import begin, placement
 
 AUDIT, CHECKPOINTS, STOP = "audit", "checkpoints", "stop"
 ROWS, NAME = 7, "faults"
@@ -82,11 +83,8 @@ def wrapped(spec, name):
 
 def train(spec, server):
     """Trains in this worker until it has its batches, or is told to stop."""
-    task, out = spec["task"], spec["out"]
-    setter = tf.train.replica_device_setter(
-        cluster=tf.train.ClusterSpec(spec["cluster"]), worker_device="/job:worker/task:%d" % task
-    )
-    with tf.device(setter):
+    out = spec["out"]
+    with tf.device(placement(spec)):
         value, place = tf.placeholder(tf.float32, []), tf.placeholder(tf.int64, [1])
         step = tf.train.get_or_create_global_step()
         opt = wrapped(spec, NAME)
@@ -112,7 +110,7 @@ def train(spec, server):
         master=server.target,
         is_chief=spec["chief"],
         hooks=hooks,
-        config=semisync.worker_config(task),
+        config=semisync.worker_config(spec["task"]),
         checkpoint_dir=os.path.join(out, CHECKPOINTS),
         scaffold=tf.train.Scaffold(saver=tf.train.Saver(sharded=True, max_to_keep=100000)),
         save_checkpoint_secs=1,
@@ -134,11 +132,7 @@ def main():
     tf.logging.set_verbosity(tf.logging.INFO)
     if spec["recovery_wait"] is not None:
         look_again_after(spec["recovery_wait"])
-    server = tf.train.Server(
-        tf.train.ClusterSpec(spec["cluster"]), job_name=spec["job"], task_index=spec["task"]
-    )
-    if spec["job"] == "ps":
-        server.join()
+    server = begin(spec)
     with tf.Graph().as_default():
         train(spec, server)
 

@@ -73,13 +73,26 @@ def make_optimizer(name):
     }[name]()
 
 
+def begin(spec):
+    """The tf.train.Server of this process; a PS never returns from it."""
+    cluster = tf.train.ClusterSpec(spec["cluster"])
+    server = tf.train.Server(cluster, job_name=spec["job"], task_index=spec["task"])
+    if spec["job"] == "ps":
+        server.join()
+    return server
+
+
+def placement(spec):
+    """The device function of a worker: variables on the PS in turn, all else its own."""
+    worker = "/job:worker/task:%d" % spec["task"]
+    cluster = tf.train.ClusterSpec(spec["cluster"])
+    return tf.train.replica_device_setter(cluster=cluster, worker_device=worker)
+
+
 def train(case, spec, server):
     """Trains one case in this worker."""
     task, chief = spec["task"], spec["task"] == 0
-    setter = tf.train.replica_device_setter(
-        cluster=tf.train.ClusterSpec(spec["cluster"]), worker_device="/job:worker/task:%d" % task
-    )
-    with tf.Graph().as_default(), tf.device(setter), tf.variable_scope(case["name"]):
+    with tf.Graph().as_default(), tf.device(placement(spec)), tf.variable_scope(case["name"]):
         ids = tf.placeholder(tf.int64, [None, 4])
         targets = tf.placeholder(tf.float32, [None])
         step = tf.train.get_or_create_global_step()
@@ -159,11 +172,7 @@ def main(train):
     """The process that its spec asks for; a worker calls train(case, spec, server) of each case."""
     spec = json.loads(sys.argv[1])
     end_with_parent(spec["parent"])
-    server = tf.train.Server(
-        tf.train.ClusterSpec(spec["cluster"]), job_name=spec["job"], task_index=spec["task"]
-    )
-    if spec["job"] == "ps":
-        server.join()
+    server = begin(spec)
     for case in spec["cases"]:
         train(case, spec, server)
 

@@ -18,7 +18,7 @@ import semisync
 from semisync.compat import tf
 from semisync.demo.barrier import Barrier
 from semisync.demo.orphan import end_with_parent
-from tests.tf1.job import BATCH, batch, build_loss
+from tests.tf1.job import BATCH, batch, begin, build_loss, placement
 
 M = 2
 
@@ -86,14 +86,8 @@ def train(spec, server):
 def main():
     spec = json.loads(sys.argv[1])
     end_with_parent(spec["parent"])
-    cluster, task = tf.train.ClusterSpec(spec["cluster"]), spec["task"]
-    server = tf.train.Server(cluster, job_name=spec["job"], task_index=task)
-    if spec["job"] == "ps":
-        server.join()
-    place = tf.train.replica_device_setter(
-        cluster=cluster, worker_device="/job:worker/task:%d" % task
-    )
-    with tf.Graph().as_default(), tf.device(place):
+    server = begin(spec)
+    with tf.Graph().as_default(), tf.device(placement(spec)):
         train(spec, server)
 
 

@@ -20,7 +20,7 @@ import os
 import semisync
 from semisync.compat import tf
 from semisync.demo.barrier import Barrier
-from tests.tf1.job import After, Before, main
+from tests.tf1.job import After, Before, main, placement
 from tests.tf1.rewrite import models
 from tests.tf1.rewrite.training import fed
 
@@ -28,13 +28,10 @@ from tests.tf1.rewrite.training import fed
 def train(case, spec, server):
     """Trains one case in this worker."""
     task, chief = spec["task"], spec["task"] == 0
-    setter = tf.train.replica_device_setter(
-        cluster=tf.train.ClusterSpec(spec["cluster"]), worker_device="/job:worker/task:%d" % task
-    )
     out = os.path.join(spec["out"], case["name"])
     model = getattr(models, case["model"])()
     with tf.Graph().as_default() as graph:
-        with tf.device(setter):
+        with tf.device(placement(spec)):
             tf.train.import_meta_graph(case["meta"])
         hook = semisync.restore_hook(chief, audit=out + ".audit" if chief else None)
         hooks = [Barrier(case["name"], task, len(spec["cluster"]["worker"])), hook]
