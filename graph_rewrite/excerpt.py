@@ -138,7 +138,7 @@ def _taken(nodes, kinds, names, ops):
         if told and inputs and name not in ops:
             found[name] = _stand_in(nodes, node, types, shapes)
         else:
-            found[name] = _copy(node, inputs)
+            found[name] = _copy(node, inputs, kinds.definition(node))
             waiting += nodes.makers(node) + _beside(node)
     return [found[node.name] for node in nodes if node.name in found]
 
@@ -159,10 +159,13 @@ def _device(nodes, node):
     return next(filter(None, devices), "")
 
 
-def _copy(node, inputs):
-    """A NodeDef with other inputs."""
+def _copy(node, inputs, definition):
+    """A NodeDef with other inputs, and without what a newer TensorFlow notes of such an op."""
     found = tf.NodeDef()
     found.CopyFrom(node)
+    known = {attr.name for attr in definition.attr}
+    for name in [name for name in found.attr if name[0] != "_" and name not in known]:
+        del found.attr[name]
     del found.input[:]
     found.input.extend(inputs)
     return found

@@ -100,6 +100,13 @@ def test_a_global_step_is_found_as_tensorflow_finds_it(names):
     assert tf.train.get_global_step(excerpt_of(meta)).op.name == "global_step"
 
 
+def test_attributes_of_a_newer_tensorflow_are_left_out(meta):
+    meta = copy_of(meta)
+    for node in meta.graph_def.node:
+        node.attr["of_a_newer_tensorflow"].b = True
+    assert excerpt_of(meta, variables=["kernel"]).get_operation_by_name("kernel")
+
+
 def test_names_of_what_is_left_out_are_in_use(meta):
     with excerpt_of(meta).as_default():
         assert tf.no_op(name="Adam").name == "Adam_1"
