@@ -1,10 +1,12 @@
 """How long `semisync rewrite` takes for a large graph, beside TensorFlow's own import and export.
 
-    python benchmarks/rewrite.py [--nodes N] [--repeats N]
+    python benchmarks/rewrite.py [--nodes N] [--repeats N] [--graph NAME]
 
-Two MetaGraphs: "chain", one long model, and "batch norms", a stack of convolutions with fused
-BatchNorms on 4 parameter servers whose updates stand before the train op, as users write it: then
-every op of the gradients waits for every update, millions of control edges.
+Three MetaGraphs: "chain", one long model; "tables", embedding tables on 4 parameter servers,
+trained by gradient descent, so that a graph of that size has as many as it can; and "batch_norms",
+a stack of convolutions with fused BatchNorms on 4 parameter servers whose updates stand before the
+train op, as users write it: then every op of the gradients waits for every update, millions of
+control edges.
 
 The peer is tf.train.import_meta_graph and export_meta_graph of the same MetaGraph. Prints a
 Markdown table: median [least, most] in seconds; the ratio is taken within a repeat.
@@ -20,6 +22,7 @@ import graph_rewrite
 from semisync.compat import tf
 
 LAYER_OPS = 125  # at least, of one layer, its gradients and its part of Adam
+TABLE_OPS = 38  # at least, of one table, its gradient and its step
 
 
 def chain(nodes):
@@ -37,10 +40,26 @@ def chain(nodes):
     return meta
 
 
+def placement():
+    return tf.train.replica_device_setter(ps_tasks=4, worker_device="/job:worker/task:0")
+
+
+def tables(nodes):
+    """A MetaGraphDef of at least that many nodes."""
+    with tf.Graph().as_default(), tf.device(placement()):
+        loss = 0.0
+        for number in range(nodes // TABLE_OPS):
+            table = tf.get_variable("table_{}".format(number), [1000 + number, 8])
+            ids = tf.placeholder(tf.int64, [None])
+            loss += tf.reduce_sum(tf.nn.embedding_lookup(table, ids))
+        step = tf.train.get_or_create_global_step()
+        tf.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
+        return tf.train.export_meta_graph()
+
+
 def batch_norms(nodes):
     """A MetaGraphDef of at least that many nodes."""
-    place = tf.train.replica_device_setter(ps_tasks=4, worker_device="/job:worker/task:0")
-    with tf.Graph().as_default(), tf.device(place):
+    with tf.Graph().as_default(), tf.device(placement()):
         net = tf.placeholder(tf.float32, [None, 8, 8, 4])
         for number in range(nodes // LAYER_OPS):
             with tf.variable_scope("layer_{}".format(number)):
@@ -61,6 +80,9 @@ def layer(net):
         update = tf.assign(moving, moving * 0.9 + statistic * 0.1)
         tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
     return tf.nn.relu(net)
+
+
+GRAPHS = {build.__name__: build for build in (chain, tables, batch_norms)}
 
 
 def seconds(function, *args):
@@ -90,13 +112,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--nodes", type=int, default=50000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--graph", choices=GRAPHS, nargs="+", default=list(GRAPHS), metavar="NAME")
     args = parser.parse_args()
     tf.logging.set_verbosity(tf.logging.ERROR)
     print("Python {}, TensorFlow {}\n".format(platform.python_version(), tf.__version__))
     print("| graph | nodes | find_batch_norms | semi_synchronize | import and export | ratio |")
     print("|---|---|---|---|---|---|")
-    for build in (chain, batch_norms):
-        meta = build(args.nodes)
+    for name in args.graph:
+        meta = GRAPHS[name](args.nodes)
         jobs = [
             (graph_rewrite.find_batch_norms, meta),
             (graph_rewrite.semi_synchronize, meta, 4),
@@ -105,7 +128,6 @@ def main():
         times = [[seconds(*job) for job in jobs] for _ in range(args.repeats)]
         cells = [cell(values) for values in zip(*times)]
         cells.append(cell([rewrite / peer for _, rewrite, peer in times]))
-        name = build.__name__.replace("_", " ")
         print("| {} | {} | {} |".format(name, len(meta.graph_def.node), " | ".join(cells)))
 
 

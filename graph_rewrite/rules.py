@@ -14,6 +14,7 @@ from graph_rewrite.places import Place
 from semisync.compat import tf
 from semisync.errors import BadInput
 
+_SCOPE = "update_"  # before the name of the variable
 _IDS = (tf.int32.as_datatype_enum, tf.int64.as_datatype_enum)
 
 
@@ -31,8 +32,11 @@ class Rules:
 
     def inner(self, update):
         """The scope within which the gradient of an `Update` is made, or None."""
-        scope = _scope(update.ops[0], update.variable.name)
-        return scope if scope and split(update.values)[0].startswith(scope) else None
+        maker, variable = split(update.values)[0], update.variable.name
+        if _SCOPE + variable not in maker:  # most are made elsewhere
+            return None
+        scope = _scope(update.ops[0], variable)
+        return scope if scope and maker.startswith(scope) else None
 
     def whole(self, update):
         """An `Update` with the gradient that comes into its scope, if it is made within.
@@ -89,7 +93,7 @@ class Rules:
 
     def others(self, updates, found):
         """Those of `updates` in whose scope none of `found` is, one for each scope."""
-        scopes = {_scope(op, u.variable.name) for u in found for op in u.ops}
+        scopes = {_scope(op, u.variable.name) for u in found for op in u.ops} if updates else set()
         for update in updates:
             scope = self.inner(update)
             if scope not in scopes:
@@ -99,5 +103,5 @@ class Rules:
 
 def _scope(op, variable):
     """The name scope of an op in which an Optimizer updates a variable, or None."""
-    found = re.match(r"(.*/)?update_{}(_\d+)?/".format(re.escape(variable)), op)
+    found = re.match(r"(.*/)?{}(_\d+)?/".format(re.escape(_SCOPE + variable)), op)
     return found.group() if found else None

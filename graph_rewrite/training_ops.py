@@ -59,7 +59,7 @@ class TrainingOps:
         steps = [self._step(nodes[name]) for name in self._written if self._is_step(name)]
         steps += [self._replacing(nodes[name]) for name in self._written if self._replaces(name)]
         ruled = [step for step in steps if rules.inner(step)]
-        steps = [step for step in steps if step.places and step not in ruled]
+        steps = [step for step in steps if step.places and not rules.inner(step)]
         self._refuse_slots(steps)
         found = single + several + steps
         found += rules.others(ruled, found)
