@@ -28,20 +28,18 @@ help:
 demo: $(VENV)
 	@.venv/bin/semisync demo $(DEMO_ARGS)
 
-# Three streams beside one another, for each of them waits a lot: tests/tf1 on each TensorFlow, and
-# the rest, which is shown while it runs. By PYTEST_ARGS not every stream has a test to run (5).
+# TensorFlow 1.15's tests run beside the others, and are printed after them.
 test: $(VENV) tf1-environment check
-	@export REQUIRE='$(REQUIRE)'; result=5; \
-	ended() { case $$1 in 0) [ $$result != 5 ] || result=0;; 5) ;; *) result=$$1;; esac; }; \
-	.venv/bin/python -m pytest tests/tf1 $(PYTEST_ARGS) > .venv/tests.log 2>&1 & tf2=$$!; \
-	if [ -e $(VENV_TF1) ]; then \
-	  .venv-tf1/bin/python -m pytest tests/tf1 $(PYTEST_ARGS) > .venv-tf1/tests.log 2>&1 & tf1=$$!; \
+	@if [ -e $(VENV_TF1) ]; then \
+	  REQUIRE=$(REQUIRE) .venv-tf1/bin/python -m pytest tests/tf1 $(PYTEST_ARGS) \
+	    > .venv-tf1/tests.log 2>&1 & \
+	  tf1=$$!; trap 'kill $$tf1; exit 130' INT TERM; \
 	fi; \
-	trap 'kill $$tf2 $$tf1; exit 130' INT TERM; \
-	.venv/bin/python -m pytest --ignore=tests/tf1 $(PYTEST_ARGS); ended $$?; \
-	wait $$tf2; ended $$?; echo 'tests/tf1 on TensorFlow 2.x:'; cat .venv/tests.log; \
+	REQUIRE=$(REQUIRE) .venv/bin/python -m pytest $(PYTEST_ARGS); result=$$?; \
 	if [ -n "$$tf1" ]; then \
-	  wait $$tf1; ended $$?; echo 'tests/tf1 on TensorFlow 1.15.5:'; cat .venv-tf1/tests.log; \
+	  echo 'TensorFlow 1.15.5:'; \
+	  wait $$tf1 || result=$$?; \
+	  cat .venv-tf1/tests.log; \
 	fi; \
 	exit $$result
 
