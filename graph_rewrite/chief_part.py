@@ -20,7 +20,7 @@ the train op itself, perhaps the loss behind a control edge.
 """
 
 import collections
-from typing import Dict, List, Set
+from typing import Dict, List, Set, Tuple
 
 from graph_rewrite.hops import EXIT, MERGE
 from graph_rewrite.nodes import split
@@ -54,7 +54,7 @@ class _Split:
         first |= {name for name in downstream if self._is_chiefs(nodes[name])}
         ends = self._values_of_branches(first)
         first |= ends
-        self.edges: Dict[str, List[str]] = {}
+        self.edges: Dict[str, Tuple[str, ...]] = {}
         self._cut = cut
         moved: Set[str] = set()
         needs = self._needs(first, moved)
@@ -168,32 +168,37 @@ class _Split:
         return self._waits[name]
 
     def above(self, node):
-        """The names of what a node of the chief's needs, as it will be."""
+        """The names of what a node of the chief's needs, as it will be, a list."""
         controls = self._nodes.control_inputs(node)
-        return self._nodes.makers(node) + self.edges.get(node.name, controls)
+        return [*self._nodes.makers(node), *self.edges.get(node.name, controls)]
 
     def _needs(self, starts, moved):
         """The names of all that `starts` need without a batch; fills `edges` and `moved`."""
+        known: Dict[int, Tuple[str, ...]] = {}  # control inputs, by their id -> those kept
 
         def follow(node):
             makers = [
-                split(tensor)[0]
-                for number, tensor in enumerate(node.input)
-                if not tensor.startswith("^") and (node.name, number) not in self._cut
+                maker
+                for number, maker in enumerate(self._nodes.makers(node))
+                if (node.name, number) not in self._cut
             ]
             for maker in makers:
                 if maker in self._fed:
                     self._refuse(node, maker)
-            controls = self._nodes.control_inputs(node)
-            kept = self._kept(controls, moved)
-            if kept != controls:
-                self.edges[node.name] = kept
-            return makers + kept
+            return makers
 
-        return self._nodes.reachable(starts, follow)
+        def kept(node):
+            controls = self._nodes.control_inputs(node)
+            if id(controls) not in known:
+                known[id(controls)] = self._kept(controls, moved)
+            if known[id(controls)] is not controls:
+                self.edges[node.name] = known[id(controls)]
+            return known[id(controls)]
+
+        return self._nodes.reachable(starts, follow, kept)
 
     def _kept(self, controls, moved):
-        """Of control inputs those that the chief can wait for."""
+        """Of control inputs those that the chief can wait for, a tuple: the same if all are."""
         kept = collections.OrderedDict()
         for name in controls:
             if not self._waits_for_batch(name):
@@ -202,7 +207,7 @@ class _Split:
             if name not in self._sync.unused:
                 moved.add(name)
             kept.update((above, True) for above in self._above(name))
-        return list(kept)
+        return controls if tuple(kept) == controls else tuple(kept)
 
     def _above(self, name):
         """What comes after the gradients are applied, without a batch, and before an op with one.

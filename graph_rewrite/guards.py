@@ -11,9 +11,9 @@ A graph does not say so of a node; it follows from its inputs, by these rules:
 """
 
 from collections import deque, namedtuple
-from typing import Dict, List
+from typing import Any, Dict, List, Set
 
-from graph_rewrite.hops import CARRY, EXIT, MERGE, back
+from graph_rewrite.hops import CARRY, ENTER, EXIT, MERGE, SWITCH, back
 from graph_rewrite.matching import attribute
 from graph_rewrite.nodes import split
 from graph_rewrite.opened import LOOPS, home
@@ -23,8 +23,6 @@ from graph_rewrite.opened import LOOPS, home
 Guard = namedtuple("Guard", "predicate value")
 LOOP = "loop"
 
-_SWITCHES = ("Switch", "RefSwitch")
-_ADDING = ("Enter", "RefEnter")
 _TURNING = ("NextIteration", "RefNextIteration")
 _NONE: frozenset = frozenset()
 _LABELS = {"then_branch": True, "else_branch": False}
@@ -35,21 +33,25 @@ class Guards:
 
     def __init__(self, nodes):
         self._nodes = nodes
-        self._of = {}
+        self._of: Dict[Any, frozenset] = {}
+        self._together: Dict[int, Set[str]] = {}  # id of control inputs -> these
         # What a function gives, by its name inside -> as which tensors its call gives it.
         self._results: Dict[str, List[str]] = {}
         for result, ends in nodes.results.items():
             for end in ends:
                 self._results.setdefault(end, []).append(result)
-        if nodes.results or nodes.of_type((_SWITCHES + _ADDING).__contains__):
-            self._spread()
+        self._switches, self._turning = (
+            {node.name for node in nodes.of_type(kinds.__contains__)}
+            for kinds in (SWITCH, _TURNING)
+        )
+        self._any = bool(nodes.results or self._switches or nodes.of_type(ENTER.__contains__))
 
     def of(self, tensor):
         """The guards of a tensor, or of a node by its name with "^"; a frozenset."""
         name, output = split(tensor)
-        found = self._of.get(name, _NONE)
+        found = self.of_node(name)
         node = self._nodes.get(name)
-        if node is not None and node.op in _SWITCHES and output >= 0:
+        if node is not None and node.op in SWITCH and output >= 0:
             if self._nodes.maker(node.input[1]).op == "LoopCond":
                 return found
             found = found | {Guard(self.root(node.input[1]), bool(output))}
@@ -57,7 +59,11 @@ class Guards:
 
     def of_node(self, name):
         """The guards of a node."""
-        return self._of.get(name, _NONE)
+        if not self._any:
+            return _NONE
+        if name not in self._of:
+            self._find(name)
+        return self._of[name]
 
     def inside(self, tensor):
         """Whether a tensor is made in a branch, a loop or a function."""
@@ -111,47 +117,59 @@ class Guards:
                     waiting.append(further)
         return tensor
 
-    def _spread(self):
-        """Fills in the guards of all nodes, inputs before users."""
-        nodes = self._nodes
-        users: Dict[str, List[str]] = {}
-        missing, sources = {}, {}
-        for node in nodes:
-            makers = {split(tensor)[0] for tensor in node.input}
-            makers = {name for name in makers if name in nodes}
-            if node.op in MERGE:
-                makers = {name for name in makers if nodes[name].op not in _TURNING}
-            inside = home(node.name)
-            if inside:
-                makers.add(inside[0])
-            missing[node.name], sources[node.name] = len(makers), makers
-            for maker in makers:
-                users.setdefault(maker, []).append(node.name)
-        ready = deque(name for name, count in missing.items() if count == 0)
-        while ready:
-            name = ready.popleft()
-            guards = self._guards(nodes[name], sources[name])
-            if guards:
-                self._of[name] = guards
-            for user in users.get(name, ()):
-                missing[user] -= 1
-                if missing[user] == 0:
-                    ready.append(user)
+    def _find(self, each):
+        """Fills in the guards of a node and of all above it, inputs before users."""
+        waiting: List[Any] = [each]
+        makers: Dict[Any, Set[Any]] = {}
+        while waiting:
+            each = waiting[-1]
+            if each in makers:
+                self._of[waiting.pop()] = self._guards(each, makers[each])
+            else:
+                self._of[each] = _NONE  # until those of its makers are known
+                makers[each] = self._makers(each)
+                waiting += [maker for maker in makers[each] if maker not in self._of]
 
-    def _guards(self, node, makers):
-        inside = home(node.name)
-        if not (inside or node.op in _ADDING) and not any(
-            name in self._of or self._nodes[name].op in _SWITCHES for name in makers
-        ):
-            return _NONE  # most nodes of most graphs
-        inputs = [self.of(tensor) for tensor in node.input if split(tensor)[0] in makers]
+    def _makers(self, each):
+        """What the guards of a node depend on, a set.
+
+        That is the nodes that it takes tensors from, the call that it is in, and what it waits for.
+        There may be millions of control edges, but nodes with the same ones share their guards:
+        these are found once, as if they were those of one more node, whose name is a number.
+        """
+        if each in self._together:
+            return self._together[each]
+        node = self._nodes.get(each)
+        if node is None:
+            return set()
+        makers = set(self._nodes.makers(node))
         if node.op in MERGE:
-            return frozenset.intersection(*inputs) if inputs else _NONE
-        guards = _NONE.union(*inputs)
-        if node.op in _ADDING:
+            makers -= self._turning
+        inside = home(node.name)
+        if inside:
+            makers.add(inside[0])
+        controls = self._nodes.control_inputs(node)
+        if controls:
+            self._together[id(controls)] = set(controls)
+            makers.add(id(controls))
+        return makers
+
+    def _guards(self, each, makers):
+        """Those of a node, or of all with the same control edges, from those of its makers."""
+        guards = _NONE.union(*[self._of.get(maker, _NONE) for maker in makers])
+        node = self._nodes.get(each)
+        if node is None:
+            return guards
+        if node.op in MERGE:
+            inputs = [t for t in self._nodes.inputs(node) if split(t)[0] in makers]
+            guards = frozenset.intersection(*map(self.of, inputs)) if inputs else _NONE
+        elif not self._switches.isdisjoint(makers):
+            guards = guards.union(*map(self.of, self._nodes.inputs(node)))
+        if node.op in ENTER:
             guards |= {Guard(attribute(node, "frame_name"), LOOP)}
         elif node.op in EXIT:
             guards -= {Guard(self._frame(node), LOOP)}
+        inside = home(node.name)
         if inside:
             guards |= self.of_node(inside[0]) | self._branch(*inside)
         return guards

@@ -7,12 +7,13 @@ which steps a pattern or a search may take; several make one with `|`.
 from graph_rewrite.nodes import split
 from graph_rewrite.opened import ARGUMENT, CALLS
 
-# What leaves a loop.
-EXIT = frozenset(["Exit", "RefExit"])
+# What goes into a loop, and leaves it; what goes into a branch.
+ENTER, EXIT = frozenset(["Enter", "RefEnter"]), frozenset(["Exit", "RefExit"])
+SWITCH = frozenset(["Switch", "RefSwitch"])
 # The very same value.
-CARRY = EXIT.union(
+CARRY = (ENTER | EXIT | SWITCH).union(
     ["Identity", "RefIdentity", "IdentityN", "Snapshot", "StopGradient", "PreventGradient"],
-    ["EnsureShape", "CheckNumerics", "Enter", "RefEnter", "Switch", "RefSwitch", ARGUMENT],
+    ["EnsureShape", "CheckNumerics", ARGUMENT],
 )
 # The value of a variable.
 READ = frozenset(["ReadVariableOp"])

@@ -148,9 +148,7 @@ def _vector(layout, dtype):
     batch_norms = [part.batch_norm for part in layout.parts]
     sizes = tf.stack([tf.size(_tensor(graph, each.input)) for each in batch_norms])
     count = tf.cast(sizes, dtype) / tf.constant([part.whole for part in layout.parts], dtype)
-    rates = [_rate(graph, each, dtype) for each in batch_norms]
-    rates = tf.stack(rates) if any(map(tf.is_tensor, rates)) else tf.constant(rates, dtype)
-    vector = [count, rates]
+    vector = [count, _rates(graph, batch_norms, dtype)]
     vector += values_of(range(len(batch_norms)), [each.mean for each in batch_norms])
     if layout.kept:
         names = [batch_norms[number].variance for number in layout.kept]
@@ -167,14 +165,26 @@ def _correction(layout, factors):
     return tf.where(layout.bessel, factors, tf.ones_like(factors))
 
 
-def _rate(graph, batch_norm, dtype):
-    """That of the updates in training, a float or a scalar; 0 where a batch is not trained on."""
-    rate = batch_norm.updates[0].rate
-    if isinstance(rate, str):
-        rate = tf.reshape(tf.cast(_tensor(graph, rate), dtype), [])
-    if isinstance(batch_norm.training, str):
-        rate *= tf.reshape(tf.cast(_tensor(graph, batch_norm.training), dtype), [])
-    return rate
+def _rates(graph, batch_norms, dtype):
+    """Those of the updates in training, [b]; 0 where a batch is not trained on."""
+    training = [each.training if isinstance(each.training, str) else 1.0 for each in batch_norms]
+    rates = [each.updates[0].rate for each in batch_norms]
+    return _scalars(graph, rates, dtype) * _scalars(graph, training, dtype)
+
+
+def _scalars(graph, values, dtype):
+    """A vector of floats and of the values of tensors by their names, each built once."""
+    if not any(isinstance(value, str) for value in values):
+        return tf.constant(values, dtype)
+    each = list(collections.OrderedDict.fromkeys(values))
+    scalars = [
+        tf.reshape(tf.cast(_tensor(graph, value), dtype), [])
+        if isinstance(value, str)
+        else tf.constant(value, dtype)
+        for value in each
+    ]
+    places = {value: number for number, value in enumerate(each)}
+    return tf.gather(tf.stack(scalars), [places[value] for value in values])
 
 
 def _tensor(graph, name):
@@ -225,4 +235,4 @@ def _assign(variables, statistics, keep):
     new = old * keep + statistics * (1 - keep)
     parts = tf.split(new, [variable.shape.num_elements() for variable in variables])
     parts = shaped(parts, [variable.shape.as_list() for variable in variables])
-    return [tf.assign(variable, part).op for variable, part in zip(variables, parts)]
+    return [each.assign(part, read_value=False) for each, part in zip(variables, parts)]

@@ -8,7 +8,7 @@ control edge.
 import collections
 import functools
 import itertools
-from typing import Any
+from typing import Any, Dict, List, Set
 
 CONTROL = -1  # the output of a control edge
 
@@ -50,6 +50,9 @@ class Nodes:
         self.by_name = collections.OrderedDict((node.name, node) for node in nodes)
         self._types: Any = None
         self._uses: Any = None
+        self._controls: Dict[str, tuple] = {}  # node -> what it waits for
+        self._known: Dict[tuple, tuple] = {}  # control edges -> the same without "^"
+        self._alike: Any = None
         self._waiting: Any = None
 
     @classmethod
@@ -90,16 +93,31 @@ class Nodes:
         return self.by_name[split(tensor)[0]]
 
     def inputs(self, node):
-        """The names of the tensors that a NodeDef takes, without control edges."""
-        return [name for name in node.input if not name.startswith("^")]
+        """The names of the tensors that a NodeDef takes; control edges come after them."""
+        found = []
+        for name in node.input:
+            if name[0] == "^":
+                break
+            found.append(name)
+        return found
 
     def makers(self, node):
         """The names of the nodes that make what a NodeDef takes, a list."""
         return [split(tensor)[0] for tensor in self.inputs(node)]
 
     def control_inputs(self, node):
-        """The names of the nodes that a NodeDef waits for."""
-        return [name[1:] for name in node.input if name.startswith("^")]
+        """The names of the nodes that a NodeDef waits for, a tuple.
+
+        There may be thousands; all that wait for the same ones have one and the same tuple.
+        """
+        if not node.input or node.input[-1][0] != "^":
+            return ()
+        if node.name not in self._controls:
+            edges = tuple(node.input[len(self.inputs(node)) :])
+            if edges not in self._known:
+                self._known[edges] = tuple(edge[1:] for edge in edges)
+            self._controls[node.name] = self._known[edges]
+        return self._controls[node.name]
 
     def uses(self, name):
         """Every `Use` of what a node makes, a list."""
@@ -113,6 +131,11 @@ class Nodes:
         """
         self._index()
         return self._waiting.get(name, ())
+
+    def alike(self):
+        """(control inputs, names of the nodes that have these) for each such tuple."""
+        self._index()
+        return self._alike.values()
 
     def following(self, name):
         """The names of the nodes that take what a node makes, then of those that wait for it.
@@ -135,52 +158,73 @@ class Nodes:
         if self._uses is not None:
             return
         self._uses = collections.defaultdict(list)
-        alike = collections.defaultdict(list)  # control edges of a node -> those that have the same
+        self._alike = collections.OrderedDict()  # id of control inputs -> (these, who has them)
         for name, node in self.by_name.items():
-            inputs = list(node.input)
-            for number, tensor in enumerate(inputs):
-                if tensor[0] == "^":  # the rest are, too
-                    alike[tuple(inputs[number:])].append(name)
-                    break
+            for number, tensor in enumerate(self.inputs(node)):
                 maker, output = split(tensor)
                 self._uses[maker].append(Use(node, number, output))
-        self._waiting = _waiting(alike)
+            controls = self.control_inputs(node)
+            if controls:
+                self._alike.setdefault(id(controls), (controls, []))[1].append(name)
+        self._waiting = _waiting(list(self._alike.values()))
 
-    def reachable(self, starts, follow):
+    def reachable(self, starts, follow, together=None, without=frozenset()):
         """The names of all nodes that are reached from `starts`, these too.
 
         Args:
           starts: names.
           follow: NodeDef -> names to go on to.
+          together: NodeDef -> a tuple of names to go on to as well, one and the same where many
+            nodes have the same: each is gone through once.
+          without: names of nodes where no way leads through.
         """
-        found, waiting = set(starts), list(starts)
-        while waiting:
-            for name in follow(self.by_name[waiting.pop()]):
-                if name not in found and name in self.by_name:
+        found: Set[str] = set()
+        waiting: List[str] = []
+        passed: Dict[int, tuple] = {}
+
+        def reach(names):
+            for name in names:
+                if name not in found and name in self.by_name and name not in without:
                     found.add(name)
                     waiting.append(name)
+
+        reach(starts)
+        while waiting:
+            node = self.by_name[waiting.pop()]
+            reach(follow(node))
+            names = together(node) if together else ()
+            if id(names) not in passed:
+                passed[id(names)] = names  # which keeps it, and thereby its id
+                reach(names)
         return found
 
-    def ancestors(self, starts):
-        """The names of all nodes that `starts` need, by data or control, these too."""
-        return self.reachable(starts, lambda node: [split(tensor)[0] for tensor in node.input])
+    def ancestors(self, starts, without=frozenset()):
+        """The names of all nodes that `starts` need, by data or control, these too.
+
+        Args:
+          without: see `reachable`.
+        """
+        return self.reachable(starts, self.makers, self.control_inputs, without)
 
     def descendants(self, starts):
         """The names of all nodes that need one of `starts`, these too."""
-        return self.reachable(starts, lambda node: self.users(node.name))
+        return self.reachable(starts, self._takers, lambda node: self.waiting(node.name))
+
+    def _takers(self, node):
+        return [use.node.name for use in self.uses(node.name)]
 
 
 def _waiting(alike):
-    """{node: names of those that wait for it}, of {control edges: names of who has them}.
+    """{node: names of those that wait for it}, of `Nodes.alike`.
 
     There may be a control edge between any two nodes, nearly; but where there are millions, many
     nodes have the same ones.
     """
-    lists = collections.defaultdict(list)  # edge -> which lists of names
-    for number, edges in enumerate(alike):
-        for edge in set(edges):
-            lists[edge].append(number)
-    names, joined = list(alike.values()), {}
+    lists = collections.defaultdict(list)  # node -> the numbers of the lists that wait for it
+    for number, (makers, _) in enumerate(alike):
+        for maker in set(makers):
+            lists[maker].append(number)
+    joined = {}
     for numbers in set(map(tuple, lists.values())):
-        joined[numbers] = tuple(itertools.chain.from_iterable(names[n] for n in numbers))
-    return {edge[1:]: joined[tuple(numbers)] for edge, numbers in lists.items()}
+        joined[numbers] = tuple(itertools.chain.from_iterable(alike[n][1] for n in numbers))
+    return {maker: joined[tuple(numbers)] for maker, numbers in lists.items()}

@@ -156,7 +156,7 @@ def _known_shape(node, output):
     shapes = node.attr["_output_shapes"].list.shape if "_output_shapes" in node.attr else []
     if len(shapes) > output and not shapes[output].unknown_rank:
         return [dim.size for dim in shapes[output].dim]
-    if node.op in ("Placeholder",) + tuple(VARIABLES) and "shape" in node.attr:
+    if node.op in VARIABLES | {"Placeholder"} and "shape" in node.attr:
         shape = node.attr["shape"].shape
         return None if shape.unknown_rank or not shape.dim else [dim.size for dim in shape.dim]
     return None

@@ -10,11 +10,11 @@ A call of a function is what any op of the function's body is.
 
 import re
 
+from graph_rewrite.hops import ENTER, READ, SWITCH, VARIABLES
 from graph_rewrite.nodes import CONTROL, split
 from semisync.compat import op_def, tf
 from semisync.errors import BadInput
 
-VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 # Ops that take a gradient: the optimizers', those that add to some rows of a variable, and those by
 # which a SyncReplicasOptimizer collects it.
 TRAINING_OP = re.compile("(Resource)?(Sparse)?Apply[A-Z]")
@@ -22,14 +22,16 @@ ADDS_TO_ROWS = re.compile("(Resource)?Scatter(Add|Sub)$")
 ACCUMULATES = re.compile("(Resource|Sparse)?AccumulatorApplyGradient$")
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 # What a variable's reference or handle may pass through on its way to the op that writes it.
-_PASSING = ("Identity", "RefIdentity", "Switch", "RefSwitch", "Enter", "RefEnter")
+_PASSING = SWITCH | ENTER | {"Identity", "RefIdentity"}
 _WRITES_RESOURCE = re.compile(
     r"Resource(Apply|SparseApply|Scatter|StridedSliceAssign|CountUpTo)|Assign\w*VariableOp$"
 )
 _WRITES_NO_REFERENCE = re.compile("Ref[A-Z]|IsVariableInitialized$")
-_READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd")
+_READS = READ | {"ResourceGather", "ResourceGatherNd"}
 # Stateful, yet the same for every batch.
-_STATE = VARIABLES + _READS + ("Assert", "Print", "PrintV2", "VarIsInitializedOp", "VariableShape")
+_STATE = (VARIABLES | _READS).union(
+    ["Assert", "Print", "PrintV2", "VarIsInitializedOp", "VariableShape"]
+)
 
 
 class OpKinds:
@@ -160,7 +162,7 @@ class OpKinds:
 
     def is_conditional(self, node):
         """True when a node writes its variable inside a tf.cond or a loop."""
-        return any(re.match("(Ref)?(Switch|Enter)$", passed.op) for passed in self._way(node))
+        return any(passed.op in SWITCH | ENTER for passed in self._way(node))
 
     def _way(self, node):
         """The nodes from the one that writes to its variable."""

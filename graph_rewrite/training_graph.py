@@ -10,7 +10,7 @@ from graph_rewrite import devices, editing
 from graph_rewrite.chief_part import split_off
 from graph_rewrite.excerpt import Wanted, excerpt, variables
 from graph_rewrite.existing import TrainedVariable
-from graph_rewrite.nodes import Nodes, split
+from graph_rewrite.nodes import Nodes
 from graph_rewrite.op_kinds import OpKinds
 from graph_rewrite.places import gradients
 from graph_rewrite.sync_replicas import SyncReplicas
@@ -168,13 +168,9 @@ class TrainingGraph:
         slots = {self.kinds.written(op) for op in training} - {u.variable.name for u in updates}
         shared = set(variables(meta, tf.GraphKeys.GLOBAL_VARIABLES)) - slots
         others = self.part.needs | self.sync.unused | training
-
-        def follow(node):
-            return [split(t)[0] for t in node.input if split(t)[0] not in others]
-
         found = {}
         starts = gradients(self.updates) + self.waited_for + self.part.left
-        for name in self.nodes.reachable([n for n in starts if n not in others], follow):
+        for name in self.nodes.ancestors(starts, without=others):
             variable = self.kinds.written(name)
             if variable in shared:
                 found[name] = variable

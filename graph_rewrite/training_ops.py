@@ -17,8 +17,9 @@ places where the gradient of the global batch, each id once, is to be put instea
 import collections
 import re
 
+from graph_rewrite.hops import VARIABLES
 from graph_rewrite.nodes import split
-from graph_rewrite.op_kinds import ADDS_TO_ROWS, TRAINING_OP, VARIABLES
+from graph_rewrite.op_kinds import ADDS_TO_ROWS, TRAINING_OP
 from graph_rewrite.places import Place, Update
 from graph_rewrite.rules import Rules
 from graph_rewrite.updates import is_no_update
