@@ -3,11 +3,11 @@
 A payload is a list of items. Each item knows its tensors of this batch (`tensors`, ready to send),
 their shapes in a batch that adds nothing, how a weight changes them, and what M batches make:
 
-    DenseGradients   those of one PS and dtype, in one flat tensor, since each tensor that is sent
-                     has its price; M of them are added
-    SparseGradient   values and ids, unsorted and repeated as embedding look-ups give them; M of
-                     them are concatenated, and the rows of one id summed, once
-    Record           any tensors that share the batch's fate; M of them are stacked
+    DenseGradients    those of one PS and dtype, in one flat tensor, since each tensor that is sent
+                      has its price; M of them are added
+    SparseGradients   those of one PS: values and ids, unsorted and repeated as embedding look-ups
+                      give them; M of each are concatenated, and the rows of one id summed, once
+    Record            any tensors that share the batch's fate; M of them are stacked
 
 A mean over the global batch is divided where it is computed: each worker sends its gradient divided
 by M, and nothing is left to multiply on the parameter server while every weight is 1. A batch of
@@ -21,6 +21,7 @@ weight 0 is replaced by nothing: it adds no rows, and its values do not matter, 
     sum       the sum
 """
 
+import functools
 from typing import Any, Dict, List
 
 from semisync.by_id import sum_by_id
@@ -35,19 +36,21 @@ def items_by_device(pairs, records, batches, sparse_mean):
       pairs: (gradient, variable).
       records: list of `Record`.
       batches: M.
-      sparse_mean: see `SparseGradient`.
+      sparse_mean: see `SparseGradients`.
 
     Returns: {device: list of items}, the devices in the order in which they first occur.
     """
-    items: Dict[str, List[Any]] = {}
+    items: Dict[str, List[Any]] = {variable.device: [] for _, variable in pairs}
+    sparse: Dict[str, List[Any]] = {}  # device -> pairs
     dense: Dict[Any, List[Any]] = {}  # (device, dtype) -> pairs
     for gradient, variable in pairs:
-        on_device = items.setdefault(variable.device, [])
         if isinstance(gradient, tf.IndexedSlices):
-            on_device.append(SparseGradient(gradient, variable, batches, sparse_mean))
+            sparse.setdefault(variable.device, []).append((gradient, variable))
         else:
             kind = variable.device, variable.dtype.base_dtype
             dense.setdefault(kind, []).append((gradient, variable))
+    for device, group in sparse.items():
+        items[device].append(SparseGradients(group, batches, sparse_mean))
     for (device, _), group in dense.items():
         items[device].append(DenseGradients(group, batches))
     for record in records:
@@ -69,7 +72,7 @@ class DenseGradients:
         self._variables = [variable for _, variable in pairs]
         self._sizes = [variable.shape.num_elements() for variable in self._variables]
         vector = tf.concat(flat([gradient for gradient, _ in pairs]), 0)
-        self.tensors = [vector / tf.cast(batches, vector.dtype)]
+        self.tensors = _divided([vector], batches)
 
     def nothing(self):
         """The shapes of the tensors of a batch that adds nothing, tuples; they hold zeros."""
@@ -88,52 +91,66 @@ class DenseGradients:
         return list(zip(shaped(parts, shapes), self._variables))
 
 
-class SparseGradient:
-    """A tf.IndexedSlices: values [n, ...], ids int32 or int64 [n].
+class SparseGradients:
+    """Gradients of some rows of variables: tf.IndexedSlices, values [n, ...], ids [n] of any int.
 
     Args:
-      gradient: this batch's.
-      variable: what it is the gradient of.
+      pairs: (gradient, variable).
       batches: M.
       sparse_mean: "batches", "touches" or "sum".
     """
 
-    def __init__(self, gradient, variable, batches, sparse_mean):
-        self._variable = variable
+    def __init__(self, pairs, batches, sparse_mean):
+        self._variables = [variable for _, variable in pairs]
         self.is_mean = sparse_mean == "batches"
         self._by_touch = sparse_mean == "touches"
-        values, ids = gradient.values, gradient.indices
-        self._row = values.shape[1:]
+        values = [gradient.values for gradient, _ in pairs]
+        ids = [gradient.indices for gradient, _ in pairs]
+        self._rows = [each.shape[1:] for each in values]
         if self._by_touch:
-            values, ids, _ = sum_by_id([values], [ids], self._shape_of(ids))
+            summed = list(map(sum_by_id, zip(values), zip(ids), self._shapes(ids)))
+            values, ids, _ = map(list, zip(*summed))
         if self.is_mean:
-            values = values / float(batches)
-        self.tensors = [values, ids]
+            values = _divided(values, batches)
+        self.tensors = [tensor for pair in zip(values, ids) for tensor in pair]
 
     def nothing(self):
         """See DenseGradients: no rows."""
-        row = self._variable.shape.as_list()[1:]
-        return [(0, *row), (0,)]
+        rows = [variable.shape.as_list()[1:] for variable in self._variables]
+        return [shape for row in rows for shape in ((0, *row), (0,))]
 
     def weighed(self, tensors, weight):
         """See DenseGradients."""
-        values, ids = tensors
-        return [values * tf.cast(weight, values.dtype), ids]
+        found = list(tensors)
+        found[::2] = [values * tf.cast(weight, values.dtype) for values in tensors[::2]]
+        return found
 
     def combined(self, batches):
-        """See DenseGradients: one pair, of a tf.IndexedSlices."""
-        values, ids = zip(*batches)
-        shape = self._shape_of(ids[0])
-        values, ids, touches = sum_by_id(values, ids, shape)
-        values.set_shape(tf.TensorShape([None]).concatenate(self._row))
-        if self._by_touch:
-            touches = tf.reshape(touches, [-1] + [1] * self._row.rank)
-            values = values / tf.cast(touches, values.dtype)
-        return [(tf.IndexedSlices(values, ids, shape), self._variable)]
+        """See DenseGradients; gradients are tf.IndexedSlices."""
+        columns = list(zip(*batches))
+        shapes = self._shapes([ids[0] for ids in columns[1::2]])
+        return list(
+            map(self._combined, self._variables, self._rows, columns[::2], columns[1::2], shapes)
+        )
 
-    def _shape_of(self, ids):
-        """The variable's shape, a tensor of the ids' dtype."""
-        return tf.constant(self._variable.shape.as_list(), ids.dtype)
+    def _combined(self, variable, row, values, ids, shape):
+        values, ids, touches = sum_by_id(values, ids, shape)
+        values.set_shape(tf.TensorShape([None]).concatenate(row))
+        if self._by_touch:
+            touches = tf.reshape(touches, [-1] + [1] * row.rank)
+            values = values / tf.cast(touches, values.dtype)
+        return tf.IndexedSlices(values, ids, shape), variable
+
+    def _shapes(self, ids):
+        """Those of the variables, tensors of the dtype of their ids: a constant for each rank."""
+        alike: Dict[Any, List[int]] = {}
+        for number, (variable, each) in enumerate(zip(self._variables, ids)):
+            alike.setdefault((variable.shape.rank, each.dtype.base_dtype), []).append(number)
+        found: Dict[int, Any] = {}
+        for (_, dtype), numbers in alike.items():
+            shapes = [self._variables[number].shape.as_list() for number in numbers]
+            found.update(zip(numbers, tf.unstack(tf.constant(shapes, dtype))))
+        return [found[number] for number in range(len(ids))]
 
 
 class Record:
@@ -168,3 +185,9 @@ class Record:
         for column, shape in zip(columns[1:], self._shapes):
             column.set_shape(tf.TensorShape([None]).concatenate(shape))
         return columns[0], columns[1:]
+
+
+def _divided(tensors, batches):
+    """Tensors / M, a list."""
+    divisor = functools.lru_cache(maxsize=None)(functools.partial(tf.constant, batches))
+    return [tensor / divisor(tensor.dtype.base_dtype) for tensor in tensors]
