@@ -43,7 +43,11 @@ def find_batch_norms(graph):
     Args:
       graph: a tf.Graph, GraphDef or MetaGraphDef.
     """
-    view = View(graph)
+    return of_view(View(graph))
+
+
+def of_view(view):
+    """`find_batch_norms` of a `View`."""
     found = _own(view, all_updates(view))
     sharing = _sharing(view, found)
     return [_batch_norm(view, owned, sharing) for owned in found]

@@ -5,10 +5,10 @@ collection UPDATE_OPS loses them. They run only where they are fetched by name. 
 function, named as in `graph_rewrite.opened`, the call runs a copy of the function without them.
 """
 
-from typing import Dict, Set
+from typing import Dict, List, Set, Tuple
 
 from graph_rewrite.bodies import run_without
-from graph_rewrite.nodes import CONTROL, Nodes, join, split
+from graph_rewrite.nodes import CONTROL, join, split
 from graph_rewrite.op_kinds import ACCUMULATES, ADDS_TO_ROWS, TRAINING_OP
 from graph_rewrite.opened import home
 from semisync.compat import tf
@@ -64,29 +64,39 @@ def _take_the_variable(user, output, variable):
             user._update_input(number, variable)
 
 
-def detach(meta, names):
+def detach(meta, nodes, names):
     """`disconnect` for a MetaGraphDef.
 
     What comes after the training by such an op alone, such as a group of updates that wait for the
     train op, waits for the training itself from now on: people fetch it to train.
+
+    Args:
+      nodes: its `Nodes`, functions opened, which do not see the change.
     """
-    nodes = Nodes.of(meta)
-    at_the_top = [name for name in names if not home(name)]
-    inside = [name for name in names if home(name)]
-    run_without(nodes.by_name, meta.graph_def.library, inside)
-    edges = {join(name, CONTROL) for name in names}
-    after = _ends_of_training(nodes, set(at_the_top))
-    variables = {tensor: nodes[n].input[0] for n in at_the_top for tensor in (n, n + ":0")}
-    touched = edges.union(variables)
+    dead = {name for name in names if not home(name)}
+    run_without(nodes.by_name, meta.graph_def.library, [name for name in names if home(name)])
+    after = _ends_of_training(nodes, dead)
+    variables = {tensor: nodes[name].input[0] for name in dead for tensor in (name, name + ":0")}
+
+    def left(controls):
+        """(The control edges that stay or come instead of others, whether there are others)."""
+        edges = [join(name, CONTROL) for name in controls]
+        kept = [edge for name, edge in zip(controls, edges) if name not in dead]
+        ends = {end for edge in edges for end in after.get(edge, ())}
+        return kept + sorted(ends.difference(kept)), len(kept) < len(edges)
+
+    known: Dict[int, Tuple[List[str], bool]] = {}  # id of control inputs -> what is left of them
     for node in meta.graph_def.node:
-        inputs = list(node.input)
-        lost = touched.intersection(inputs)
-        if lost and node.name not in names:
-            kept = [variables.get(each, each) for each in inputs if each not in edges]
-            ends = {end for each in lost.intersection(after) for end in after[each]}
-            kept += sorted(ends.difference(kept))
+        controls, data = nodes.control_inputs(node), nodes.inputs(node)
+        if id(controls) not in known:
+            known[id(controls)] = left(controls)
+        edges, fewer = known[id(controls)]
+        lost = [tensor for tensor in data if tensor in variables]
+        if node.name not in dead and (lost or fewer):
+            ends = {end for tensor in lost for end in after.get(tensor, ())}
             del node.input[:]
-            node.input.extend(kept)
+            node.input.extend([variables.get(tensor, tensor) for tensor in data])
+            node.input.extend(edges + sorted(ends.difference(edges)))
     updates = meta.collection_def[tf.GraphKeys.UPDATE_OPS].node_list.value
     updates[:] = [update for update in updates if split(update)[0] not in names]
     if not updates:

@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 
 from graph_rewrite import devices, editing, moving_statistics
 from graph_rewrite import shared_updates as shared
-from graph_rewrite.batch_norms import find_batch_norms
+from graph_rewrite.batch_norms import of_view
 from graph_rewrite.collector import uncollected
 from graph_rewrite.disconnect import detach
 from graph_rewrite.excerpt import wait_for
@@ -23,6 +23,7 @@ from graph_rewrite.existing import ExistingOptimizer, ExistingStep, TrainedVaria
 from graph_rewrite.nodes import split
 from graph_rewrite.report import report_on
 from graph_rewrite.training_graph import TrainingGraph
+from graph_rewrite.view import View
 from semisync import arguments, restore
 from semisync.compat import tf
 from semisync.errors import BadInput
@@ -89,13 +90,7 @@ def semi_synchronize(
         raise BadInput("the MetaGraph is rewritten already: rewrite the one that it was made of")
     meta = tf.MetaGraphDef()
     meta.CopyFrom(meta_graph_def)
-    batch_norms = [] if batch_norm == "async" else find_batch_norms(meta)
-    replaced = {u.op for each in batch_norms if each.shareable for u in each.updates}
-    rules = arguments.rules("shared_updates", shared_updates or [], shared.HOW)
-    shares = shared.find(meta, rules, replaced)
-    replaced.update(each.op for each in shares)
-    if replaced:
-        detach(meta, replaced)
+    batch_norms, shares = _carried(meta, batch_norm, shared_updates)
     mode_of = arguments.variable_policy(policy)
     wanted = [moving_statistics.wanted(batch_norms), shared.wanted(shares)]
     found = TrainingGraph(meta, wanted, train_op, keep_devices, mode_of)
@@ -113,6 +108,19 @@ def semi_synchronize(
         _edit(meta, found, built, report)
         _collect(meta, found, built)
     return meta, report
+
+
+def _carried(meta, batch_norm, shared_updates):
+    """The `BatchNorm`s and `Shared`s of a MetaGraphDef, whose updates are taken out of it."""
+    view = View(meta)
+    batch_norms = [] if batch_norm == "async" else of_view(view)
+    replaced = {u.op for each in batch_norms if each.shareable for u in each.updates}
+    rules = arguments.rules("shared_updates", shared_updates or [], shared.HOW)
+    shares = shared.find(meta, rules, replaced)
+    replaced.update(each.op for each in shares)
+    if replaced:
+        detach(meta, view.nodes, replaced)
+    return batch_norms, shares
 
 
 class _Built:
