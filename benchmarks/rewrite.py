@@ -2,11 +2,11 @@
 
     python benchmarks/rewrite.py [--nodes N] [--repeats N] [--graph NAME]
 
-Three MetaGraphs: "chain", one long model; "tables", embedding tables on 4 parameter servers,
-trained by gradient descent, so that a graph of that size has as many as it can; and "batch_norms",
-a stack of convolutions with fused BatchNorms on 4 parameter servers whose updates stand before the
-train op, as users write it: then every op of the gradients waits for every update, millions of
-control edges.
+The MetaGraphs: "chain", one long model; "tables", embedding tables on 4 parameter servers, trained
+by gradient descent, so that a graph of that size has as many as it can; "batch_norms", a stack of
+convolutions with fused BatchNorms on 4 parameter servers whose updates stand before the train op,
+as users write it: then every op of the gradients waits for every update, millions of control edges;
+and, with TensorFlow 1.15, "conditions", such a stack with tf.layers, whose `training` is fed.
 
 The peer is tf.train.import_meta_graph and export_meta_graph of the same MetaGraph. Prints a
 Markdown table: median [least, most] in seconds; the ratio is taken within a repeat.
@@ -23,6 +23,7 @@ from semisync.compat import tf
 
 LAYER_OPS = 125  # at least, of one layer, its gradients and its part of Adam
 TABLE_OPS = 38  # at least, of one table, its gradient and its step
+CONDITION_OPS = 256  # of one layer with conditions, nearly
 
 
 def chain(nodes):
@@ -64,10 +65,15 @@ def batch_norms(nodes):
         for number in range(nodes // LAYER_OPS):
             with tf.variable_scope("layer_{}".format(number)):
                 net += layer(net)
-        step = tf.train.get_or_create_global_step()
-        with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
-            tf.train.AdamOptimizer().minimize(tf.reduce_mean(net), global_step=step)
-        return tf.train.export_meta_graph()
+        return trained(net)
+
+
+def trained(net):
+    """The MetaGraphDef of the default graph, which trains after the updates."""
+    step = tf.train.get_or_create_global_step()
+    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+        tf.train.AdamOptimizer().minimize(tf.reduce_mean(net), global_step=step)
+    return tf.train.export_meta_graph()
 
 
 def layer(net):
@@ -82,7 +88,21 @@ def layer(net):
     return tf.nn.relu(net)
 
 
+def conditions(nodes):
+    """A MetaGraphDef of about that many nodes, with conditions of control flow version 1."""
+    with tf.Graph().as_default(), tf.device(placement()):
+        training = tf.placeholder(tf.bool, [])
+        net = tf.placeholder(tf.float32, [None, 8])
+        for number in range(nodes // CONDITION_OPS):
+            weights = tf.get_variable("weights_{}".format(number), [8, 8])
+            net = tf.layers.batch_normalization(tf.matmul(net, weights), training=training)
+            net = tf.nn.relu(net)
+        return trained(net)
+
+
 GRAPHS = {build.__name__: build for build in (chain, tables, batch_norms)}
+if tf.__version__.startswith("1."):
+    GRAPHS["conditions"] = conditions  # TensorFlow 2.x has no tf.layers any more
 
 
 def seconds(function, *args):
