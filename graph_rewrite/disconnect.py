@@ -1,16 +1,18 @@
 """Taking ops out of a graph: nothing waits for them any more, and nothing takes their values.
 
 What took the value of such an op, the result of an assignment, takes the variable's instead. The
-collection UPDATE_OPS loses them. They run only where they are fetched by name. Of those inside a
-function, named as in `graph_rewrite.opened`, the call runs a copy of the function without them.
+collection UPDATE_OPS loses them, and what they leave with nothing to do (`graph_rewrite.idle`).
+They run only where they are fetched by name. Of those inside a function, named as in
+`graph_rewrite.opened`, the call runs a copy of the function without them.
 """
 
 from typing import Dict, List, Set, Tuple
 
 from graph_rewrite.bodies import run_without
+from graph_rewrite.idle import idle
 from graph_rewrite.nodes import CONTROL, join, split
-from graph_rewrite.op_kinds import ACCUMULATES, ADDS_TO_ROWS, TRAINING_OP
-from graph_rewrite.opened import home
+from graph_rewrite.op_kinds import ACCUMULATES, ADDS_TO_ROWS, TRAINING_OP, OpKinds
+from graph_rewrite.opened import home, open_functions
 from semisync.compat import tf
 
 
@@ -20,27 +22,34 @@ def disconnect(graph, names):
     Args:
       names: of assign-like ops.
     """
-    _run_without(graph, [name for name in names if home(name)])
-    names = [name for name in names if not home(name)]
-    dead = {graph.get_operation_by_name(name) for name in names}
+    names = set(names)
+    graph_def = graph.as_graph_def()
+    unused = _idle(open_functions(graph_def), graph_def.library, names)
+    _run_without(graph, graph_def, [name for name in names if home(name)])
+    replaced = {graph.get_operation_by_name(name) for name in names if not home(name)}
+    dead = replaced.union(map(graph.get_operation_by_name, unused))
     for op in graph.get_operations():
         if op not in dead and not dead.isdisjoint(op.control_inputs):
             others = [other for other in op.control_inputs if other not in dead]
             op._remove_all_control_inputs()
             op._add_control_inputs(others)
-    for op in dead:
+    for op in replaced:
         for output in op.outputs:
             for user in output.consumers():
-                if user not in dead:
+                if user not in replaced:
                     _take_the_variable(user, output, op.inputs[0])
     updates = graph.get_collection_ref(tf.GraphKeys.UPDATE_OPS)
     updates[:] = [update for update in updates if getattr(update, "op", update) not in dead]
 
 
-def _run_without(graph, names):
+def _idle(nodes, library, names):
+    """The `idle` ops of a graph, for names of ops at any level."""
+    return idle(nodes, OpKinds(nodes, library), {name for name in names if not home(name)})
+
+
+def _run_without(graph, graph_def, names):
     if not names:
         return
-    graph_def = graph.as_graph_def()
     functions = graph_def.library.function
     before = len(functions)
     calls = {node.name: node for node in graph_def.node}
@@ -73,10 +82,11 @@ def detach(meta, nodes, names):
     Args:
       nodes: its `Nodes`, functions opened, which do not see the change.
     """
-    dead = {name for name in names if not home(name)}
+    replaced = {name for name in names if not home(name)}
+    dead = replaced | _idle(nodes, meta.graph_def.library, names)
     run_without(nodes.by_name, meta.graph_def.library, [name for name in names if home(name)])
     after = _ends_of_training(nodes, dead)
-    variables = {tensor: nodes[name].input[0] for name in dead for tensor in (name, name + ":0")}
+    variables = {tensor: nodes[n].input[0] for n in replaced for tensor in (n, n + ":0")}
 
     def left(controls):
         """(The control edges that stay or come instead of others, whether there are others)."""
@@ -92,13 +102,13 @@ def detach(meta, nodes, names):
             known[id(controls)] = left(controls)
         edges, fewer = known[id(controls)]
         lost = [tensor for tensor in data if tensor in variables]
-        if node.name not in dead and (lost or fewer):
+        if node.name not in replaced and (lost or fewer):
             ends = {end for tensor in lost for end in after.get(tensor, ())}
             del node.input[:]
             node.input.extend([variables.get(tensor, tensor) for tensor in data])
             node.input.extend(edges + sorted(ends.difference(edges)))
     updates = meta.collection_def[tf.GraphKeys.UPDATE_OPS].node_list.value
-    updates[:] = [update for update in updates if split(update)[0] not in names]
+    updates[:] = [update for update in updates if split(update)[0] not in dead]
     if not updates:
         del meta.collection_def[tf.GraphKeys.UPDATE_OPS]
 

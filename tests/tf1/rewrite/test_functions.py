@@ -6,7 +6,6 @@ import pytest
 import graph_rewrite
 import semisync
 from graph_rewrite.disconnect import detach, disconnect
-from graph_rewrite.opened import open_functions
 from graph_rewrite.updates import all_updates
 from graph_rewrite.view import View
 from semisync.compat import tf
@@ -100,7 +99,7 @@ def test_an_update_of_a_function_in_a_function_is_taken_out_of_that_call_alone(l
             disconnect(graph, updates)
         meta = tf.train.export_meta_graph()
         if not live:
-            detach(meta, open_functions(meta), updates)
+            detach(meta, View(meta).nodes, updates)
     with tf.Graph().as_default(), tf.Session() as session:
         tf.train.import_meta_graph(meta)
         session.run(tf.global_variables_initializer())
