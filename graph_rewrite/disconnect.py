@@ -29,7 +29,7 @@ def disconnect(graph, names):
     replaced = {graph.get_operation_by_name(name) for name in names if not home(name)}
     dead = replaced.union(map(graph.get_operation_by_name, unused))
     for op in graph.get_operations():
-        if op not in dead and not dead.isdisjoint(op.control_inputs):
+        if op not in replaced and not dead.isdisjoint(op.control_inputs):
             others = [other for other in op.control_inputs if other not in dead]
             op._remove_all_control_inputs()
             op._add_control_inputs(others)

@@ -7,6 +7,7 @@ Without the update both read the variable, from a parameter server perhaps, for 
 
 from graph_rewrite.hops import CARRY, MERGE, READ
 from graph_rewrite.op_kinds import PLACEHOLDERS
+from graph_rewrite.opened import home
 
 _HANDS_ON = CARRY | READ | MERGE
 _TELLS = ("Assert", "Print", "PrintV2")
@@ -25,14 +26,14 @@ def idle(nodes, kinds, names):
 
     def takers(node):
         takers = [use.node for use in nodes.uses(node.name)]
-        return [taker.name for taker in takers if taker.op in _HANDS_ON]
+        return [each.name for each in takers if each.op in _HANDS_ON and not home(each.name)]
 
     after = [
         name
         for controls, waiting in nodes.alike()
         if not names.isdisjoint(controls)
         for name in waiting
-        if nodes[name].op in _HANDS_ON
+        if nodes[name].op in _HANDS_ON and not home(name)
     ]
     found = nodes.reachable(names.union(after), takers) - names
     above = nodes.ancestors(found, without=names)

@@ -96,7 +96,7 @@ class Nodes:
         """The names of the tensors that a NodeDef takes; control edges come after them."""
         found = []
         for name in node.input:
-            if name[0] == "^":
+            if name[:1] == "^":
                 break
             found.append(name)
         return found
@@ -110,7 +110,7 @@ class Nodes:
 
         There may be thousands; all that wait for the same ones have one and the same tuple.
         """
-        if not node.input or node.input[-1][0] != "^":
+        if not node.input or node.input[-1][:1] != "^":
             return ()
         if node.name not in self._controls:
             edges = tuple(node.input[len(self.inputs(node)) :])

@@ -91,3 +91,35 @@ def test_a_value_that_somebody_takes_stays_and_is_the_variable(live):
         tf.train.import_meta_graph(meta)
         session.run(tf.global_variables_initializer())
         assert session.run(taken.name).tolist() == [5.0] * WIDTH
+
+
+@pytest.mark.parametrize("live", [True, False], ids=["live", "exported"])
+def test_a_value_that_a_function_takes_stays(live):
+    with zoo.graph(control_flow=2) as graph:
+        moving, predicate = zoo.variable("moving"), tf.placeholder_with_default(True, [])
+        with tf.control_dependencies([moving.assign_sub(tf.ones([WIDTH]))]):
+            value = tf.identity(moving.read_value())
+        taken = tf.cond(predicate, lambda: value + 5.0, lambda: value)
+        with tf.control_dependencies([value]):
+            train = tf.no_op("train")
+        meta = without_the_update(graph, live)
+    nodes = Nodes.of(meta)
+    assert nodes.control_inputs(nodes[train.name]) == (value.op.name,)
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.import_meta_graph(meta)
+        session.run(tf.global_variables_initializer())
+        for _ in range(2):
+            assert session.run(taken.name).tolist() == [5.0] * WIDTH
+
+
+@pytest.mark.parametrize("live", [True, False], ids=["live", "exported"])
+@pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
+def test_what_has_nothing_to_do_updates_nothing_where_it_is_fetched(resource, live):
+    with zoo.graph(resource=resource) as graph:
+        _, _, value, _ = trained_after(lambda moving, counter: moving.read_value())
+        meta = without_the_update(graph, live)
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.import_meta_graph(meta)
+        session.run(tf.global_variables_initializer())
+        for _ in range(2):
+            assert session.run(value.outputs[0].name).tolist() == [0.0] * WIDTH
