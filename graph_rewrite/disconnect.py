@@ -22,11 +22,12 @@ def disconnect(graph, names):
     Args:
       names: of assign-like ops.
     """
-    names = set(names)
     graph_def = graph.as_graph_def()
-    unused = _idle(open_functions(graph_def), graph_def.library, names)
+    nodes = open_functions(graph_def)
+    at_the_top = {name for name in names if not home(name)}
+    unused = idle(nodes, OpKinds(nodes, graph_def.library), at_the_top)
     _run_without(graph, graph_def, [name for name in names if home(name)])
-    replaced = {graph.get_operation_by_name(name) for name in names if not home(name)}
+    replaced = set(map(graph.get_operation_by_name, at_the_top))
     dead = replaced.union(map(graph.get_operation_by_name, unused))
     for op in graph.get_operations():
         if op not in replaced and not dead.isdisjoint(op.control_inputs):
@@ -40,11 +41,6 @@ def disconnect(graph, names):
                     _take_the_variable(user, output, op.inputs[0])
     updates = graph.get_collection_ref(tf.GraphKeys.UPDATE_OPS)
     updates[:] = [update for update in updates if getattr(update, "op", update) not in dead]
-
-
-def _idle(nodes, library, names):
-    """The `idle` ops of a graph, for names of ops at any level."""
-    return idle(nodes, OpKinds(nodes, library), {name for name in names if not home(name)})
 
 
 def _run_without(graph, graph_def, names):
@@ -83,7 +79,7 @@ def detach(meta, nodes, names):
       nodes: its `Nodes`, functions opened, which do not see the change.
     """
     replaced = {name for name in names if not home(name)}
-    dead = replaced | _idle(nodes, meta.graph_def.library, names)
+    dead = replaced | idle(nodes, OpKinds(nodes, meta.graph_def.library), replaced)
     run_without(nodes.by_name, meta.graph_def.library, [name for name in names if home(name)])
     after = _ends_of_training(nodes, dead)
     variables = {tensor: nodes[n].input[0] for n in replaced for tensor in (n, n + ":0")}

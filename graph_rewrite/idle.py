@@ -6,11 +6,10 @@ Without the update both read the variable, from a parameter server perhaps, for 
 """
 
 from graph_rewrite.hops import CARRY, MERGE, READ
-from graph_rewrite.op_kinds import PLACEHOLDERS
+from graph_rewrite.op_kinds import PLACEHOLDERS, TELLS
 from graph_rewrite.opened import home
 
 _HANDS_ON = CARRY | READ | MERGE
-_TELLS = ("Assert", "Print", "PrintV2")
 
 
 def idle(nodes, kinds, names):
@@ -50,4 +49,4 @@ def idle(nodes, kinds, names):
 
 def _has_effect(kinds, node):
     batch = kinds.brings_batch(node) and node.op not in PLACEHOLDERS
-    return batch or node.op in _TELLS or kinds.writes(node)
+    return batch or node.op in TELLS or kinds.writes(node)

@@ -28,10 +28,10 @@ _WRITES_RESOURCE = re.compile(
 )
 _WRITES_NO_REFERENCE = re.compile("Ref[A-Z]|IsVariableInitialized$")
 _READS = READ | {"ResourceGather", "ResourceGatherNd"}
+# Ops that are run for what they say or refuse.
+TELLS = frozenset(["Assert", "Print", "PrintV2"])
 # Stateful, yet the same for every batch.
-_STATE = (VARIABLES | _READS).union(
-    ["Assert", "Print", "PrintV2", "VarIsInitializedOp", "VariableShape"]
-)
+_STATE = VARIABLES | _READS | TELLS | {"VarIsInitializedOp", "VariableShape"}
 
 
 class OpKinds:
