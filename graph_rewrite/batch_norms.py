@@ -238,6 +238,8 @@ def _hidden(view, owned, updates, statistics):
     if isinstance(owned.layer.training, str):
         needed.append(("predicate", owned.layer.training))
     for what, tensor in needed if updates else ():
+        if view.guards.looped(split(tensor)[0]):
+            return "its {} '{}' is made in a loop".format(what, tensor)
         if view.guards.of(tensor):
             return "its {} '{}' is there in one branch only".format(what, tensor)
         if view.guards.inside(tensor):

@@ -42,13 +42,12 @@ class _Split:
         self._nodes, self._kinds, self._sync = nodes, kinds, sync
         places = [place for update in updates for place in update.places]
         cut = {(place.node, place.number) for place in places}
-        self._order = {node.name: number for number, node in enumerate(nodes)}
         self._sources = {node.name for node in nodes if kinds.brings_batch(node)}
         self._fed = kinds.flow(self._sources, cut)
         self._downstream = downstream = nodes.descendants([place.node for place in places])
         self._each = self._written_by_each_batch(updates) | self._resets(updates)
-        if until is not None:
-            downstream &= nodes.ancestors([until])
+        if until:
+            downstream &= nodes.ancestors(until)
         self._waits: Dict[str, bool] = {}  # NoOp -> whether it waits for a batch
         first = {place.node for place in places}.union(*[update.ops for update in updates])
         first |= {name for name in downstream if self._is_chiefs(nodes[name])}
@@ -65,19 +64,15 @@ class _Split:
         fetched = last | {n for n in ops if nodes.users(n) - inside} | (collected.keys() & ops)
         tensors = {n for n in ops if {use.node.name for use in nodes.uses(n)} - inside}
         tensors |= {n for n in collected.keys() & ops if collected[n]} | (last & ends)
-
-        def ordered(names):
-            return sorted(names, key=self._order.__getitem__)
-
         self.part = ChiefPart(
             ops,
             needs,
-            ordered(last),
-            ordered(fetched),
+            self._nodes.ordered(last),
+            self._nodes.ordered(fetched),
             self._wanted(ops, tensors),
             self.edges,
-            ordered(moved),
-            ordered(downstream - ops - self._ignored),
+            self._nodes.ordered(moved),
+            self._nodes.ordered(downstream - ops - self._ignored),
         )
 
     def _written_by_each_batch(self, updates):
@@ -109,7 +104,7 @@ class _Split:
     def _values_of_branches(self, names):
         """The names of the ops that give the values of what these write in, a tf.cond or a loop."""
         found: Set[str] = set()
-        for node in [self._nodes[name] for name in names]:
+        for node in [self._nodes[name] for name in self._nodes.ordered(names)]:
             if self._kinds.bodies(node):
                 # TensorFlow runs no branch of an op that is only waited for.
                 found.update(use.node.name for use in self._nodes.uses(node.name))
@@ -144,7 +139,7 @@ class _Split:
         Such as the value of a variable that an optimizer has assigned, and does not use.
         """
         found: Set[str] = set()
-        for name in sorted(left - self._fed - collected.keys(), key=self._order.__getitem__)[::-1]:
+        for name in self._nodes.ordered(left - self._fed - collected.keys())[::-1]:
             users = self._nodes.users(name)
             after = {split(tensor)[0] for tensor in self._nodes[name].input} & self._downstream
             if users <= found and after <= inner:
@@ -195,7 +190,7 @@ class _Split:
                 self.edges[node.name] = known[id(controls)]
             return known[id(controls)]
 
-        return self._nodes.reachable(starts, follow, kept)
+        return self._nodes.reachable(self._nodes.ordered(starts), follow, kept)
 
     def _kept(self, controls, moved):
         """Of control inputs those that the chief can wait for, a tuple: the same if all are."""
@@ -230,7 +225,7 @@ class _Split:
             [maker],
             lambda n: [split(t)[0] for t in self._nodes.inputs(n) if split(t)[0] in self._fed],
         )
-        source = sorted(above & self._sources)[0]
+        source = self._nodes.ordered(above & self._sources)[0]
         raise BadInput(
             "{} ({}) needs {}, which depends on {} ({}): the chief applies global batches without "
             "a batch of its own, so make it a variable or a function of the global step".format(
@@ -239,7 +234,7 @@ class _Split:
         )
 
 
-def split_off(nodes, kinds, updates, sync, collected, until=None):
+def split_off(nodes, kinds, updates, sync, collected, until=()):
     """Returns the `ChiefPart` of a graph.
 
     Args:
@@ -247,7 +242,7 @@ def split_off(nodes, kinds, updates, sync, collected, until=None):
       updates: list of `Update`, with the batch's own gradients.
       sync: the graph's `SyncReplicas`.
       collected: {op: whether one of its outputs is meant} for all that the collections name.
-      until: the op by which the training ends, or None for all that is downstream.
+      until: names of the ops by which the training ends; none for all that is downstream.
 
     Raises:
       BadInput: the chief would need a batch.

@@ -17,6 +17,7 @@ from semisync.compat import op_def, tf
 from semisync.errors import BadInput
 
 APPLIED = "semisync/applied/"
+OWN = "semisync/own/"  # before the names of the chief's copies of ops that workers run, too
 # What TensorFlow 2.x sets and 1.15 does not know: a name for error messages, and a check that the
 # shape that is assigned is the variable's.
 _NEW = (("VarHandleOp", "debug_name"), ("AssignVariableOp", "validate_shape"))
@@ -39,6 +40,31 @@ class Editor:
         """Has tensors go to places: {Place: name of the tensor}."""
         for place, tensor in places.items():
             self._nodes[place.node].input[place.number] = join(*split(tensor))
+
+    def bring(self, values):
+        """Has the chief's part take other tensors for the values of ops: {op: tensor}.
+
+        What lies between these ops and the chief's own, a worker may run as well: the chief has a
+        copy of it.
+        """
+        needs, ops = self._part.needs, self._part.ops
+
+        def below(node):
+            return [use.node.name for use in self._nodes.uses(node.name) if use.node.name in needs]
+
+        changed = self._nodes.reachable(values, below).difference(values)
+        copied = {name: OWN + name for name in changed - ops}
+        for node in [node for node in self._nodes if node.name in changed]:
+            if node.name in copied:
+                copy = self._meta.graph_def.node.add()
+                copy.CopyFrom(node)
+                node, copy.name = copy, copied[copy.name]
+            for number, tensor in enumerate(self._nodes.inputs(node)):
+                name, output = split(tensor)
+                if name in values:
+                    node.input[number] = join(*split(values[name]))
+                elif name in copied:
+                    node.input[number] = join(copied[name], output)
 
     def rewire(self, edges):
         """Gives ops other control inputs: {name: names}."""
@@ -158,6 +184,13 @@ def collected(meta):
             op = split(name)[0]
             found[op] = found.get(op, False) or ":" in name
     return found
+
+
+def update_ops(meta):
+    """The names of the ops in UPDATE_OPS, a list."""
+    if tf.GraphKeys.UPDATE_OPS not in meta.collection_def:  # asking for it would add it
+        return []
+    return [split(n)[0] for n in meta.collection_def[tf.GraphKeys.UPDATE_OPS].node_list.value]
 
 
 def add_to_collection(meta, name, values):

@@ -14,7 +14,7 @@ of them:
 
 import collections
 
-from graph_rewrite.nodes import split
+from graph_rewrite.nodes import beside, split
 from graph_rewrite.partitions import whole
 from semisync.compat import VariableDef, tf
 from semisync.errors import BadInput
@@ -26,7 +26,6 @@ SHAPES = "_output_shapes"  # the attribute by which an export notes them
 Wanted = collections.namedtuple("Wanted", "tensors ops variables")
 
 _ALL, _STEP = tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.GLOBAL_STEP
-_BESIDE = "loc:@"  # in "_class", before the name of an op whose device a node shares
 
 # Where a MetaGraph has no saver, import_meta_graph would build one in the graph.
 _NO_SAVER = tf.train.SaverDef(
@@ -96,15 +95,11 @@ def _collect(part, meta, nodes, names):
     if _STEP in meta.collection_def:
         part.collection_def[_STEP].CopyFrom(meta.collection_def[_STEP])
         tensors += part.collection_def[_STEP].node_list.value  # of an old TensorFlow
-    if _STEP in nodes:  # it may be found by its name, which is that of the collection
-        tensors.append(_STEP)
-        names = names | {_STEP}
     known = variables(meta, _ALL)
     found = [each for name, each in known.items() if names & {name, whole(known, name)}]
     for variable in found:
-        if split(variable.variable_name)[0] != _STEP:  # whose description will be collected
-            variable.initializer_name = variable.variable_name  # nothing is initialised here
-            variable.initial_value_name = ""
+        variable.initializer_name = variable.variable_name  # nothing is initialised here
+        variable.initial_value_name = ""
         part.collection_def[_ALL].bytes_list.value.append(variable.SerializeToString())
     found += variables(meta, _STEP).values()
     tensors += [n for v in found for n in (v.initializer_name, v.initial_value_name) if n]
@@ -124,7 +119,7 @@ def _taken(nodes, kinds, names, ops):
     Args:
       ops: names of those that are taken as they are, a set.
     """
-    found, waiting = {}, list(names)
+    found, waiting = {}, sorted(names)
     while waiting:
         name = waiting.pop()
         if name in found:
@@ -139,7 +134,7 @@ def _taken(nodes, kinds, names, ops):
             found[name] = _stand_in(nodes, node, types, shapes)
         else:
             found[name] = _copy(node, inputs, kinds.definition(node))
-            waiting += nodes.makers(node) + _beside(node)
+            waiting += nodes.makers(node) + beside(node)
     return [found[node.name] for node in nodes if node.name in found]
 
 
@@ -155,7 +150,7 @@ def _stand_in(nodes, node, types, shapes):
 
 def _device(nodes, node):
     """On import an op gets the device of an op that it is beside, if this has one."""
-    devices = [nodes[name].device for name in _beside(node) if name in nodes] + [node.device]
+    devices = [nodes[name].device for name in beside(node) if name in nodes] + [node.device]
     return next(filter(None, devices), "")
 
 
@@ -169,14 +164,6 @@ def _copy(node, inputs, definition):
     del found.input[:]
     found.input.extend(inputs)
     return found
-
-
-def _beside(node):
-    """The names of the ops whose device a node with "_class" shares, a list."""
-    if "_class" not in node.attr:
-        return []
-    found = [tf.compat.as_str(each) for each in node.attr["_class"].list.s]
-    return [each[len(_BESIDE) :] for each in found if each.startswith(_BESIDE)]
 
 
 def _imported(meta):

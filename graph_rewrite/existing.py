@@ -6,7 +6,9 @@ by noting which tensor goes to which place, for the MetaGraph to be edited by.
 """
 
 from semisync.compat import tf
+from semisync.counting import count
 from semisync.errors import BadInput
+from semisync.hyperparameters import of_known_shape
 from semisync.optimizer import GlobalBatchOptimizer
 
 
@@ -58,22 +60,43 @@ class ExistingStep:
 
     Args:
       last: the ops by which the chief's step ends.
+      counts: whether these count the global step.
+      carried, unfed: `TrainingGraph.hyperparameters` and `.unfed`; it stands for the
+        `Hyperparameters` of its step, too.
 
     Attributes:
       put: {Place: the name of the tensor that is to go there}.
+      brought: {name of an op of `carried`: the name of the tensor that is to take its place}.
     """
 
-    def __init__(self, last):
-        self._last = last
-        self.put = {}
+    def __init__(self, last, counts, carried, unfed):
+        self._last, self._counts = last, counts
+        self.carried, self.unfed = carried, unfed
+        self.put, self.brought = {}, {}
 
     def apply_global_batch(self, pairs, global_step, after):
-        """See Wrapped: the step is the graph's own, and counts by itself."""
+        """See Wrapped: the step is the graph's own."""
         for gradient, variable in pairs:
             for place in variable.update.places:
                 self.put[place] = getattr(gradient, place.what, gradient).name
         # Nothing waits for `after`: what is carried along is applied beside the step.
-        return tf.group(*self._last)
+        if self._counts:
+            return tf.group(*self._last), self
+        with tf.control_dependencies(self._last), tf.device(global_step.device):
+            return tf.group(count(global_step)), self
+
+    def tensors(self):
+        """See Hyperparameters."""
+        graph = tf.get_default_graph()
+        return [of_known_shape(graph.get_tensor_by_name(name + ":0")) for name in self.carried]
+
+    def replace(self, tensors):
+        """See Hyperparameters."""
+        self.brought = {name: tensor.name for name, tensor in zip(self.carried, tensors)}
+
+    def own_numbers(self):
+        """See Wrapped: every process imports the same."""
+        return {}
 
     def apply_batch(self, pairs):
         """See Wrapped: what trains "async" variables stays where it was."""
@@ -98,5 +121,5 @@ class ExistingOptimizer(GlobalBatchOptimizer):
     def _batch_norms(self):
         return self._found[0]
 
-    def _found_updates(self):
+    def _found_updates(self, replaced):
         return self._found[1]

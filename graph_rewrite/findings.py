@@ -3,6 +3,7 @@
 from typing import Any, Dict, List
 
 from graph_rewrite.partitions import parts, whole
+from graph_rewrite.updates import IN_A_LOOP
 
 
 def finding(layer, names, updates, updated, in_collection, depended, trains):
@@ -55,6 +56,8 @@ def reason(view, owned, kept, sharing):
     reasons += [each.reason for each in layer.main.statistics]
     reasons += [statistic.reason for _, statistic in kept]
     reasons.append(layer.reason)
+    if view.guards.looped(layer.main.op) and not kept:
+        reasons.append(IN_A_LOOP)
     for what, updates in (("mean", owned.mean), ("variance", owned.variance)):
         variables = [update.variable for update, _ in updates]
         names = sorted({whole(view.nodes, name) for name in variables})

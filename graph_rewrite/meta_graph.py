@@ -11,22 +11,28 @@
 Variables, slots, hyperparameters and the saver are those that were there.
 """
 
+import glob
+import os
+
 from google.protobuf.message import DecodeError
 
-from graph_rewrite import devices, editing, moving_statistics
+from graph_rewrite import devices, editing, moving_statistics, placement
+from graph_rewrite import global_step as steps
 from graph_rewrite import shared_updates as shared
 from graph_rewrite.batch_norms import of_view
 from graph_rewrite.collector import uncollected
 from graph_rewrite.disconnect import detach
 from graph_rewrite.excerpt import wait_for
 from graph_rewrite.existing import ExistingOptimizer, ExistingStep, TrainedVariable
+from graph_rewrite.hyperparameters import fix
 from graph_rewrite.nodes import split
 from graph_rewrite.report import report_on
 from graph_rewrite.training_graph import TrainingGraph
 from graph_rewrite.view import View
+from graph_rewrite.wording import some
 from semisync import arguments, restore
 from semisync.compat import tf
-from semisync.errors import BadInput
+from semisync.errors import BadInput, UsageError
 
 TRAINED = "semisync/trained"  # the op that ends a worker's part
 
@@ -37,6 +43,7 @@ def read(path):
     Raises:
       BadInput: it is something else, or not whole.
     """
+    _refuse_checkpoint(path)
     meta = tf.MetaGraphDef()
     with open(path, "rb") as file:
         data = file.read()
@@ -51,6 +58,21 @@ def read(path):
     return meta
 
 
+def _refuse_checkpoint(path):
+    """Raises BadInput for the prefix of a checkpoint, or a folder of checkpoints."""
+    if os.path.isfile(path + ".meta") and not os.path.isfile(path):
+        raise BadInput("{} is a checkpoint's prefix: give its graph, {}.meta".format(path, path))
+    if os.path.isdir(path):
+        newest = tf.train.latest_checkpoint(path)
+        graphs = sorted(glob.glob(os.path.join(glob.escape(path), "*.meta")))
+        found = [each for each in graphs if newest and each == newest + ".meta"] or graphs
+        raise BadInput(
+            "{} is a folder: give a .meta file{}".format(
+                path, ", such as {}".format(found[-1]) if found else ", of which it has none"
+            )
+        )
+
+
 @uncollected
 def semi_synchronize(
     meta_graph_def,
@@ -61,6 +83,9 @@ def semi_synchronize(
     batch_norm="aggregate",
     policy=None,
     shared_updates=None,
+    ps=None,
+    global_step=None,
+    fixed=None,
     **options,
 ):
     """Returns a MetaGraphDef that trains semi-synchronously, and a `Report`.
@@ -73,13 +98,19 @@ def semi_synchronize(
     Args:
       meta_graph_def: of a training job, as one of its workers exported it; not changed.
       batches_per_step, staleness: of `semisync.GlobalBatchOptimizer`.
-      train_op: name of the op by which training ends; needed only where the graph can be trained in
-        several ways.
+      train_op: name of the op by which training ends, or a list of several that are to train
+        together; needed only where the graph can be trained in several ways.
       keep_devices: True leaves the exporting worker's task on the ops.
       batch_norm: what becomes of moving statistics, see `semisync.GlobalBatchOptimizer`.
       policy: of `semisync.GlobalBatchOptimizer`. What trains an "async" variable stays as it is:
         each worker's own, run at once with every batch, also with one that turns out too stale.
       shared_updates: of `semisync.GlobalBatchOptimizer`.
+      ps: how many parameter servers the job has, for a graph without devices: its variables go to
+        these in turn, see `graph_rewrite.placement`.
+      global_step: name of the variable that counts the global steps; needed only where the graph
+        does not tell.
+      fixed: {name of a placeholder or a constant: number} of hyperparameters that get this value
+        for good, see `graph_rewrite.hyperparameters`.
       options: on_stale, sparse_mean, paced, in_flight and name of `semisync.GlobalBatchOptimizer`.
 
     Raises:
@@ -90,24 +121,47 @@ def semi_synchronize(
         raise BadInput("the MetaGraph is rewritten already: rewrite the one that it was made of")
     meta = tf.MetaGraphDef()
     meta.CopyFrom(meta_graph_def)
+    fix(meta, fixed or {})
+    placed = {} if ps is None else placement.place(meta, ps)
     batch_norms, shares = _carried(meta, batch_norm, shared_updates)
     mode_of = arguments.variable_policy(policy)
     wanted = [moving_statistics.wanted(batch_norms), shared.wanted(shares)]
-    found = TrainingGraph(meta, wanted, train_op, keep_devices, mode_of)
+    train_ops = [train_op] if isinstance(train_op, str) else list(train_op or ())
+    found = TrainingGraph(
+        meta, wanted, train_ops, keep_devices, mode_of, global_step, frozenset(fixed or ())
+    )
+    _refuse_idle_rules(mode_of, found)
     forgotten = editing.forget_shapes(meta)
     options.update(batches_per_step=batches_per_step, staleness=staleness, batch_norm=batch_norm)
     with found.graph.as_default():
         built = _Built(found, batch_norms, shares, options)
         shareable = shared.updates(meta, found.nodes) if found.each_batch else ()
         report = report_on(found, built.optimizer, {op for op, _ in shareable})
+        report.places(placed, placement.is_unplaced(meta_graph_def) and not placed)
+        report.train_ops(train_ops)
+        report.hyperparameters(found, fixed or {})
         report.batch_norms(batch_norms)
         report.shared_updates(shares)
+        report.update_ops(found, *map(editing.update_ops, (meta_graph_def, meta)))
         if forgotten:
             sentence = "{} gradients of fused BatchNorms note no shapes: TensorFlows differ on them"
             report.changes.append(sentence.format(forgotten))
+        report.global_step(built.step, found.counted_elsewhere, steps.has_saver(meta))
         _edit(meta, found, built, report)
         _collect(meta, found, built)
     return meta, report
+
+
+def _refuse_idle_rules(mode_of, found):
+    """Raises UsageError where a regex of the policy finds no trained variable."""
+    trained = [update.variable.name for update in found.updates] + found.at_once
+    idle = mode_of.idle(trained) if hasattr(mode_of, "idle") else []
+    if idle:
+        raise UsageError(
+            "the policy's regex {!r} finds no variable that is trained: these are {}".format(
+                idle[0], some(trained)
+            )
+        )
 
 
 def _carried(meta, batch_norm, shared_updates):
@@ -128,23 +182,30 @@ class _Built:
 
     Attributes:
       optimizer: the `ExistingOptimizer`.
+      step: the `GlobalStep`, made where there was none.
       put: {Place: name of the tensor that goes there}.
+      brought: {name of an op: name of the tensor that the chief takes instead of its value}.
       sent: the op that ends the optimizer's part of the worker.
       summaries: names of the summaries that were added.
     """
 
     def __init__(self, found, batch_norms, shares, options):
         graph = found.graph
-        step = ExistingStep(wait_for(graph, found.nodes, found.part.last))
-        self.optimizer = ExistingOptimizer(step, batch_norms, shares, **options)
         variables = [TrainedVariable(graph, update) for update in found.updates]
+        self.step = found.global_step
+        if self.step.origin == steps.MADE:
+            self.step = self.step._replace(variable=steps.make(variables[0].device))
+        last = wait_for(graph, found.nodes, found.part.last)
+        counts = bool(self.step.counts)
+        step = ExistingStep(last, counts, found.hyperparameters, found.unfed)
+        self.optimizer = ExistingOptimizer(step, batch_norms, shares, **options)
         with tf.device(found.worker.device):
             pairs = [(variable.gradient(), variable) for variable in variables]
-            self.sent = self.optimizer.apply_gradients(pairs, found.global_step)
+            self.sent = self.optimizer.apply_gradients(pairs, self.step.variable)
             waited_for = wait_for(graph, found.nodes, found.waited_for)
             with tf.control_dependencies([self.sent] + waited_for):
                 tf.no_op(name=TRAINED)
-        self.put = step.put
+        self.put, self.brought = step.put, step.brought
         # An excerpt has those of the library alone.
         self.summaries = [each.name for each in graph.get_collection(tf.GraphKeys.SUMMARIES)]
 
@@ -157,12 +218,15 @@ def _edit(meta, found, built, report):
     for name in found.stand_ins + sorted(found.part.tensors.difference(found.stand_ins)):
         editor.stand_in(name, built.sent.name if name in early else TRAINED)
     editor.put(built.put)
+    editor.bring(built.brought)
     editor.rewire(found.part.edges)
     if tf.GraphKeys.LOCAL_INIT_OP in meta.collection_def:
         for name in meta.collection_def[tf.GraphKeys.LOCAL_INIT_OP].node_list.value:
-            initializer = built.optimizer.worker.hand.initializer
+            initializer = built.optimizer.handles.worker.hand.initializer
             found.nodes[split(name)[0]].input.append("^" + initializer.name)
             report.changes.append("{} initialises the worker's ticket, too".format(name))
+    if built.step.origin == steps.MADE:
+        steps.initialise(meta, found.nodes, built.step.variable.initializer.name)
     report.added = editor.finish(found.graph)
     worker = found.worker
     if worker.job:
@@ -173,11 +237,8 @@ def _edit(meta, found, built, report):
 
 def _collect(meta, found, built):
     """Adds to the collections what the library added to the graph's, and what the hook needs."""
-    worker, step = built.optimizer.worker, found.global_step
-    if tf.GraphKeys.GLOBAL_STEP not in meta.collection_def and hasattr(step, "to_proto"):
-        # The session's hooks look for it there; a resource they do not find by its name.
-        step = step.to_proto().SerializeToString()
-        editing.add_to_collection(meta, tf.GraphKeys.GLOBAL_STEP, [step])
+    worker = built.optimizer.handles.worker
+    steps.collect(meta, built.step)
     hand = worker.hand.to_proto().SerializeToString()
     editing.add_to_collection(meta, tf.GraphKeys.LOCAL_VARIABLES, [hand])
     editing.add_to_collection(meta, tf.GraphKeys.SUMMARIES, built.summaries)
@@ -187,5 +248,5 @@ def _collect(meta, found, built):
         for node in meta.graph_def.node
         if node.op == "Const" and node.attr["value"].tensor.string_val[:] == [member]
     ]
-    described = restore.describe(built.optimizer, constants, found.worker.job)
+    described = restore.describe(built.optimizer.handles, constants, found.worker.job)
     editing.add_to_collection(meta, restore.COLLECTION, [tf.compat.as_bytes(described)])

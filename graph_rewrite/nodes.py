@@ -11,6 +11,7 @@ import itertools
 from typing import Any, Dict, List, Set
 
 CONTROL = -1  # the output of a control edge
+_BESIDE = "loc:@"  # in "_class", before the name of an op whose device a node shares
 
 # One use of a tensor: the node that takes it, the number of its input, and the maker's output.
 Use = collections.namedtuple("Use", "node input output")
@@ -30,6 +31,14 @@ def join(name, output=0):
     if output == CONTROL:
         return "^" + name
     return "{}:{}".format(name, output) if output else name
+
+
+def beside(node):
+    """The names of the ops whose device a node with "_class" shares, a list."""
+    if "_class" not in node.attr:
+        return []
+    found = [each.decode() for each in node.attr["_class"].list.s]
+    return [each[len(_BESIDE) :] for each in found if each.startswith(_BESIDE)]
 
 
 class Nodes:
@@ -54,6 +63,7 @@ class Nodes:
         self._known: Dict[tuple, tuple] = {}  # control edges -> the same without "^"
         self._alike: Any = None
         self._waiting: Any = None
+        self._order: Dict[str, int] = {}
 
     @classmethod
     def of(cls, graph):
@@ -87,6 +97,12 @@ class Nodes:
             self._types = [node.op for node in self]
         wanted = {kind for kind in set(self._types) if holds(kind)}
         return [node for node, kind in zip(self, self._types) if kind in wanted] if wanted else []
+
+    def ordered(self, names):
+        """Names of nodes in the graph's order, a list."""
+        if not self._order:
+            self._order = {name: number for number, name in enumerate(self.by_name)}
+        return sorted(names, key=self._order.__getitem__)
 
     def maker(self, tensor):
         """The NodeDef that makes a tensor."""

@@ -84,7 +84,7 @@ def _unfused(view, found):
         gamma,
         beta,
         number(view.nodes, found["epsilon"]),
-        _channel_axes(view, taken, [*moving[1], gamma, beta], found["variance"]),
+        _channel_axes(view, taken, [*sorted(moving[1]), gamma, beta], found["variance"]),
         not taken or any(_over_the_batch(view, each) for each in taken),
     )
 

@@ -40,9 +40,14 @@ class OpKinds:
     Args:
       nodes: the graph's `Nodes`.
       library: its FunctionDefLibrary.
+
+    Attributes:
+      carried: names of the ops that bring no batch, whatever they are: the chief has their values
+        without one; a set to be added to.
     """
 
     def __init__(self, nodes, library):
+        self.carried = set()
         self._nodes = nodes
         self._functions = {function.signature.name: function for function in library.function}
         self._known = {}
@@ -98,6 +103,8 @@ class OpKinds:
 
     def brings_batch(self, node):
         """See the module."""
+        if node.name in self.carried:
+            return False
         called = self._called(node)
         if called:
             return any(self._any_inside(self.brings_batch, name) for name in called)

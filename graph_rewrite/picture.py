@@ -51,7 +51,8 @@ def _column(canvas, x, servers, report, after):
         lines.append("runs {} ops that write, once a global step".format(len(report.chiefs)))
         y = canvas.box(x, y, "the chief", lines, GREEN)
     y += 10
-    for title, sentences in (("changed", report.changes), ("left as it was", report.left)):
+    told = [("changed", report.changes), ("left as it was", report.left)]
+    for title, sentences in told + [("warnings", report.warnings)]:
         if after and sentences:
             y += 2 * LINE
             canvas.text(x, y, title, GREY, bold=True)

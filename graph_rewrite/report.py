@@ -3,8 +3,13 @@
 import collections
 from typing import Dict, Set
 
+from graph_rewrite.global_step import COUNTED, MADE
+from graph_rewrite.placement import UNPLACED
+from graph_rewrite.places import gradients
+from graph_rewrite.wording import alike, some
+from graph_rewrite.wording import batch_norms as counted
+
 SCHEMA = "semisync.rewrite/1"
-_NAMED = 8  # how many names a line of text lists at most
 
 # One trained variable. `kind`: "dense" or "sparse". `by`: the types of the ops that train it.
 Trained = collections.namedtuple("Trained", "variable kind by device")
@@ -23,40 +28,131 @@ class Report:
       added: how many ops were added.
       changes: sentences on what else was changed.
       left: sentences on what was left alone, and why.
+      fed: names of the hyperparameters that a job may feed; they go with each batch.
+      warnings: sentences on what will not train as meant, unless something is done.
     """
 
     def __init__(self, nodes, settings):
         self.nodes = nodes
         self.settings = settings
         self.trained, self.chiefs, self.stand_ins, self.moved = [], [], [], []
+        self.fed = []
         self.added = 0
-        self.changes, self.left = [], []
+        self.changes, self.left, self.warnings = [], [], []
+
+    def places(self, placed, unplaced):
+        """Says where the ops of a graph without devices go.
+
+        Args:
+          placed: see `placement.place`; empty where nothing was placed.
+          unplaced: whether no op has a device.
+        """
+        if placed:
+            counts = ["{} on {}".format(count, server) for server, count in placed.items()]
+            self.changes.append(
+                "variables and tables without a device are in turn on the parameter servers ({}), "
+                "with their slots; other ops without one are on the workers".format(some(counts))
+            )
+        if unplaced:
+            self.warnings.append(UNPLACED)
+
+    def train_ops(self, names):
+        """Says what becomes of train ops that are taken together."""
+        if len(names) > 1:
+            self.warnings.append(
+                "{} train together, each of them all {} variables: fetch them in one run, since "
+                "every run is a batch".format(" and ".join(names), len(self.trained))
+            )
+
+    def hyperparameters(self, found, fixed):
+        """Says which hyperparameters a job may feed.
+
+        Args:
+          found: the `TrainingGraph`.
+          fixed: {name: number} of those that it may not feed any more.
+        """
+        self.fed = list(found.hyperparameters)
+        for name, value in sorted(fixed.items()):
+            self.changes.append("{} is {:g} for good: to feed it is refused".format(name, value))
+
+    def global_step(self, step, elsewhere, has_saver):
+        """Says what became of a `GlobalStep`.
+
+        Args:
+          elsewhere: names of other ops that count it.
+          has_saver: whether the graph brings a saver.
+        """
+        name = step.variable.op.name
+        if step.origin == COUNTED:
+            self.changes.append(
+                "the global step is {}, since training counts it and no other whole number: name "
+                "another with --global-step".format(name)
+            )
+        elif step.origin == MADE:
+            runs = "from 0 in every run, since the saver does not know it"
+            old = "which no earlier checkpoint has"
+            self.changes.append(
+                "the global step {} is new: the chief counts it, {}".format(
+                    name, runs if has_saver else old
+                )
+            )
+        elif not step.counts:
+            self.changes.append("the chief counts the global step {}, now".format(name))
+        if elsewhere:
+            self.warnings.append(
+                "{} counts the global step {} too, which the chief counts now: fetch it no "
+                "more".format(some(elsewhere), name)
+            )
+
+    def update_ops(self, found, before, after):
+        """Says what became of the collection UPDATE_OPS.
+
+        Args:
+          found: the `TrainingGraph`.
+          before, after: the names of its ops, lists.
+        """
+        taken = [name for name in before if name not in after]
+        if taken:
+            self.changes.append(
+                "{} of {} ops were taken out of UPDATE_OPS, since the chief does what they "
+                "did: {}".format(len(taken), len(before), some(taken))
+            )
+        trained = found.nodes.ancestors(gradients(found.updates) + found.waited_for)
+        kinds = [
+            ("each worker still runs with every batch", trained - found.part.needs),
+            ("the chief runs once a global step", found.part.needs),
+            ("run where they are fetched", set(after) - trained - found.part.needs),
+        ]
+        for what, names in kinds:
+            stay = [name for name in after if name in names]
+            if stay:
+                self.left.append(
+                    "{} ops of UPDATE_OPS, which {} ({})".format(len(stay), what, some(stay))
+                )
 
     def batch_norms(self, found):
         """Says what became of the moving statistics of BatchNorms, a list."""
         shared = [each.name for each in found if each.shareable]
         if shared:
             self.changes.append(
-                "the moving statistics of {} BatchNorms share the fate of their batch: {}".format(
-                    len(shared), _some(shared)
+                "the moving statistics of {} share the fate of their batch: {}".format(
+                    counted(shared), some(shared)
                 )
             )
-        for each in found:
-            for sentence in (each.left_alone, each.finding):
-                if sentence and not each.shareable:
-                    self.left.append("the BatchNorm {}: {}".format(each.name, sentence))
-                elif sentence:
-                    self.changes.append(
-                        "the BatchNorm {}, as it was exported: {}; the chief makes its updates "
-                        "now, so fetch them by name no more".format(each.name, sentence)
-                    )
+        for names, sentence in alike(each for each in found if not each.shareable):
+            self.left.append("{}: {} ({})".format(counted(names), sentence, some(names)))
+        for names, sentence in alike(each for each in found if each.shareable):
+            self.changes.append(
+                "{}, as exported: {}; the chief makes the updates now, so fetch them by name no "
+                "more ({})".format(counted(names), sentence, some(names))
+            )
 
     def shared_updates(self, found):
         """Says which other updates share the fate of their batch, a list of `Shared`."""
         if found:
             self.changes.append(
                 "{} updates of variables share the fate of their batch: {}".format(
-                    len(found), _some(["{} ({})".format(each.op, each.how) for each in found])
+                    len(found), some(["{} ({})".format(each.op, each.how) for each in found])
                 )
             )
 
@@ -73,13 +169,16 @@ class Report:
         lines = ["found    {} ops".format(self.nodes)]
         for (kind, by), count in sorted(kinds.items()):
             lines.append("         {} {} variables, trained by {}".format(count, kind, by))
-        lines.append("chief    runs once a global step: " + _some(self.chiefs))
-        lines.append("trains   as before, by its name: " + _some(self.stand_ins))
+        lines.append("chief    runs once a global step: " + some(self.chiefs))
+        lines.append("trains   as before, by its name: " + some(self.stand_ins))
+        if self.fed:
+            lines.append("fed      may be, and goes with each batch: " + some(self.fed))
         if self.moved:
-            lines.append("waits    for every batch, and no longer the chief: " + _some(self.moved))
+            lines.append("waits    for every batch, and no longer the chief: " + some(self.moved))
         lines.append("added    {} ops".format(self.added))
         lines += ["changed  " + sentence for sentence in self.changes]
         lines += ["left     " + sentence for sentence in self.left]
+        lines += ["warning  " + sentence for sentence in self.warnings]
         return "\n".join(lines)
 
 
@@ -153,11 +252,4 @@ def _left_alone(found, shareable):
     ]
     for names, what in kinds:
         if names:
-            yield "{} {} ({})".format(len(names), what, _some(names))
-
-
-def _some(names):
-    """A list that may be long, in words."""
-    more = len(names) - _NAMED
-    shown = ", ".join(names[:_NAMED])
-    return "{} and {} more".format(shown, more) if more > 0 else shown or "none"
+            yield "{} {} ({})".format(len(names), what, some(names))

@@ -7,9 +7,12 @@ import collections
 from typing import Any, List
 
 from graph_rewrite import devices, editing
+from graph_rewrite import global_step as steps
 from graph_rewrite.chief_part import split_off
 from graph_rewrite.excerpt import Wanted, excerpt, variables
 from graph_rewrite.existing import TrainedVariable
+from graph_rewrite.hops import VARIABLES
+from graph_rewrite.hyperparameters import find_fed, find_rates
 from graph_rewrite.nodes import Nodes
 from graph_rewrite.op_kinds import OpKinds
 from graph_rewrite.places import gradients
@@ -18,19 +21,6 @@ from graph_rewrite.training_ops import TrainingOps
 from semisync.compat import tf
 from semisync.errors import BadInput
 
-_STEP = "global_step:0"
-
-
-def _global_step(graph):
-    """The variable, or None; also a resource of that name that stands in no collection.
-
-    Of those get_global_step says that a handle is no integer.
-    """
-    named = [v for v in graph.get_collection(tf.GraphKeys.GLOBAL_VARIABLES) if v.name == _STEP]
-    if named and not graph.get_collection(tf.GraphKeys.GLOBAL_STEP):
-        return named[0]
-    return tf.train.get_global_step(graph)
-
 
 class TrainingGraph:
     """The analysis of one MetaGraphDef.
@@ -38,7 +28,8 @@ class TrainingGraph:
     Args:
       meta: the MetaGraphDef; not changed, but its NodeDefs are those of `nodes`.
       wanted: what `graph` is to hold besides what is trained, a list of `Wanted`.
-      train_op, keep_devices: see `semi_synchronize`.
+      train_ops: names of the ops by which training ends, a list; none where the graph tells.
+      keep_devices, global_step: see `semi_synchronize`.
       mode_of: function (gradient, variable) -> "semi-sync" or "async".
 
     Attributes:
@@ -51,18 +42,21 @@ class TrainingGraph:
       unrelated: names of variables that another train op trains.
       untrained: names of trainable variables that nothing trains.
       part: the `ChiefPart`.
+      hyperparameters: names of the ops whose values the chief's part takes from the batches.
+      unfed: names of the tensors that the chief's part is made of and no batch brings; a list.
       waited_for: names of ops that the worker's train op waits for.
       each_batch: {op: variable}, names, of what else every batch writes that all workers share.
       summed: names of those of these variables that a batch writes before its gradients are made of
         them, such as a sum of gradients; a set.
       stand_ins: names of ops that are fetched as before, and then train semi-synchronously.
-      global_step: the variable.
+      global_step: the `GlobalStep`.
+      counted_elsewhere: names of the ops that count it, which nothing that trains needs.
 
     Raises:
       BadInput: the graph does not train, or not in a way that can be made semi-synchronous.
     """
 
-    def __init__(self, meta, wanted, train_op, keep_devices, mode_of):
+    def __init__(self, meta, wanted, train_ops, keep_devices, mode_of, global_step, fixed=()):
         self.nodes = nodes = Nodes.of(meta)
         trainable = list(variables(meta, tf.GraphKeys.TRAINABLE_VARIABLES))
         self._refuse_broken(meta.graph_def, trainable)
@@ -70,10 +64,13 @@ class TrainingGraph:
         self.worker = devices.find_worker(meta.graph_def, servers, keep_devices)
         self.kinds = OpKinds(nodes, meta.graph_def.library)
         self.sync = SyncReplicas(nodes, self.kinds)
+        self.kinds.carried.update(find_fed(nodes, self.kinds, trainable))
+        fed = self.kinds.carried.union(find_rates(nodes, self.kinds)).difference(fixed)
+        brought = [node.name for node in nodes if node.name in fed]
         updates = TrainingOps(nodes, self.kinds, trainable).updates
         self.unrelated: List[str] = []
-        if train_op is not None:
-            updates = self._of(train_op, updates)
+        if train_ops:
+            updates = self._of(train_ops, updates)
         if not updates:
             raise BadInput(
                 "no op of the graph trains a variable outside of functions: give the MetaGraph of "
@@ -82,21 +79,37 @@ class TrainingGraph:
         trained = {update.variable.name for update in updates}.union(self.unrelated)
         self.untrained = [name for name in trainable if name not in trained]
         own = [self.sync.own(update) for update in updates]
-        built_on = Wanted(gradients(own) + [u.variable.name for u in own], [], [])
+        counters = steps.counters(meta, nodes, self.kinds)
+        if global_step is not None:
+            steps.check_named(global_step, meta, nodes, counters)
+        candidates = steps.candidates(meta, global_step, counters)
+        trained_with = gradients(own) + [u.variable.name for u in own] + brought
+        built_on = Wanted(trained_with, [], candidates)
         self.graph = excerpt(meta, nodes, self.kinds, wanted + [built_on])
         modes = [self._mode(update, mode_of) for update in own]
         self.updates = [update for update, mode in zip(own, modes) if mode == "semi-sync"]
         self.at_once = [u.variable.name for u, mode in zip(own, modes) if mode == "async"]
         self._refuse_at_once()
         collected = editing.collected(meta)
-        self.part = split_off(nodes, self.kinds, self.updates, self.sync, collected, train_op)
+        self.part = split_off(nodes, self.kinds, self.updates, self.sync, collected, train_ops)
+        self.hyperparameters = [name for name in brought if name in self.part.needs]
+        self.unfed = self._unfed()
         self.waited_for = self.part.moved + self.sync.waited_for
         self.each_batch = self._written_by_each_batch(meta, updates)
         self.summed = self._summed()
         self.stand_ins = self.part.fetched + self.sync.train_ops
         self._refuse_gradients_after_training()
-        self._refuse_several_ways()
-        self.global_step = self._counted()
+        if len(train_ops) < 2:
+            self._refuse_several_ways()
+        self.global_step = steps.global_step(
+            self.graph, global_step, counters, self.part, self.kinds
+        )
+        self.counted_elsewhere = self._counted_elsewhere(counters)
+
+    def _unfed(self):
+        own = self.part.needs.difference(self.part.ops, self.hyperparameters)
+        made = [node for node in self.nodes if node.name in own and node.op not in VARIABLES]
+        return [node.name + ":0" for node in made if self.kinds.output_types(node)]
 
     def _refuse_broken(self, graph_def, trainable):
         """Raises BadInput where an op or a variable is missing, or two ops have one name."""
@@ -109,15 +122,19 @@ class TrainingGraph:
             names = collections.Counter(node.name for node in graph_def.node)
             raise BadInput("the graph has two ops {!r}".format(names.most_common(1)[0][0]))
 
-    def _of(self, train_op, updates):
-        if train_op not in self.nodes:
-            raise BadInput("the graph has no op {!r} to end the training with".format(train_op))
-        above = self.nodes.ancestors([train_op])
-        found = [u for u in updates if above.intersection(place.node for place in u.places)]
+    def _of(self, train_ops, updates):
+        trained = set()  # places
+        for name in train_ops:
+            if name not in self.nodes:
+                raise BadInput("the graph has no op {!r} to end the training with".format(name))
+            above = self.nodes.ancestors([name])
+            own = {place for u in updates for place in u.places if place.node in above}
+            if not own:
+                raise BadInput("the op {!r} trains no variable".format(name))
+            trained |= own
+        found = [update for update in updates if trained.intersection(update.places)]
         ops = {update.ops[0] for update in found}  # of no other update
         self.unrelated = [u.variable.name for u in updates if u.ops[0] not in ops]
-        if not found:
-            raise BadInput("the op {!r} trains no variable".format(train_op))
         return found
 
     def _mode(self, update, mode_of):
@@ -154,7 +171,9 @@ class TrainingGraph:
         if len(ways) > 1:
             raise BadInput(
                 "the graph trains in {} ways that have nothing in common: name one of {} as the "
-                "train op".format(len(ways), ", ".join(way[0][0] for way in ways))
+                "train op, or several that are to train together".format(
+                    len(ways), ", ".join(way[0][0] for way in ways)
+                )
             )
 
     def _chiefs_above(self, node):
@@ -187,21 +206,20 @@ class TrainingGraph:
         if found:
             raise BadInput(
                 "some gradients are computed after {} has applied others: these two steps cannot "
-                "be one global step".format(sorted(found)[0])
+                "be one global step".format(self.nodes.ordered(found)[0])
             )
 
-    def _counted(self):
-        """The global step, which the chief's ops must count."""
-        step = _global_step(self.graph)
-        if step is None:
-            raise BadInput(
-                "the graph has no global step: pass global_step=tf.train.get_or_create_global_step"
-                "() to minimize, and export again"
-            )
-        name = step.op.name
-        if any(self.kinds.written(op) == name for op in self.part.needs):
-            return step
-        raise BadInput(
-            "training does not count the global step {}: pass global_step={} to minimize or "
-            "apply_gradients, and export again".format(name, name)
-        )
+    def _counted_elsewhere(self, counters):
+        """See the attribute; raises BadInput where every batch counts the global step."""
+        step = self.global_step
+        if step.counts or step.variable is None:
+            return []
+        name = step.variable.op.name
+        for op, variable in self.each_batch.items():
+            if variable == name:
+                raise BadInput(
+                    "every batch counts the global step {} by {}, before it is trained on: pass "
+                    "global_step={} to minimize or apply_gradients instead, and export "
+                    "again".format(name, op, name)
+                )
+        return counters.get(name, [])

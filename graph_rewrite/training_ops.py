@@ -258,7 +258,7 @@ class TrainingOps:
         if found:
             raise BadInput(
                 "the op {} trains inside a tf.cond, a loop or a function: take the gradients out "
-                "of it and export again".format(found[0])
+                "of it and export again".format(self._nodes.ordered(found)[0])
             )
 
     def _refuse_unknown(self):

@@ -29,7 +29,7 @@ _KINDS = dict(
     + [(op, "scatter") for op in SCATTER]
 )
 _RESTORES = ("RestoreV2", "Restore", "RestoreSlice")
-_LOOP = "it lies in a loop"
+IN_A_LOOP = "it lies in a loop"
 
 
 def all_updates(view):
@@ -75,7 +75,7 @@ def _update(view, node):
         in_branch=bool(view.guards.branches("^" + node.name)),
         dependents=view.users(node.name),
         kind=kind,
-        left_alone=reason or (_LOOP if view.guards.looped(node.name) else ""),
+        left_alone=reason or (IN_A_LOOP if view.guards.looped(node.name) else ""),
     )
 
 

@@ -9,16 +9,95 @@ from semisync.errors import UsageError
 MODES = ("semi-sync", "async")
 
 
+def graph_mode():
+    """Raises UsageError where no train op for a session of a cluster can be built."""
+    if tf.executing_eagerly():
+        raise UsageError(
+            "GlobalBatchOptimizer trains a graph in sessions, and this process executes eagerly: "
+            "call tf.compat.v1.disable_v2_behavior() first, or build within tf.Graph().as_default()"
+        )
+    if tf.distribute.has_strategy():
+        raise UsageError(
+            "GlobalBatchOptimizer aggregates between the workers itself: build the train op "
+            "outside of {}.scope()".format(type(tf.distribute.get_strategy()).__name__)
+        )
+    if not hasattr(tf.get_default_graph(), "outer_graph"):
+        return
+    if type(tf.get_default_graph()).__name__ == "FuncGraph":
+        raise UsageError(
+            "GlobalBatchOptimizer is called inside a tf.function: build the train op in the graph "
+            "of the session, without tf.function"
+        )
+    raise UsageError(
+        "apply_gradients is called inside a branch, as MixedPrecisionLossScaleOptimizer does: wrap "
+        "that optimizer with GlobalBatchOptimizer, not the other way round"
+    )
+
+
 def plain_optimizer(optimizer, wrappers):
     """`optimizer`, which is a tf.compat.v1 optimizer and none of the classes `wrappers`."""
     name = type(optimizer).__name__
+    if isinstance(optimizer, type):
+        raise UsageError(
+            "GlobalBatchOptimizer wraps an optimizer, and {0} is a class: pass {0}(...)".format(
+                optimizer.__name__
+            )
+        )
     if not isinstance(optimizer, tf.train.Optimizer):
         raise UsageError(
-            "GlobalBatchOptimizer wraps a tf.compat.v1.train.Optimizer, not {!r}".format(name)
+            "GlobalBatchOptimizer wraps a tf.compat.v1.train.Optimizer, not {!r}{}".format(
+                name,
+                ": take that of the same name from tf.compat.v1.train"
+                if "keras" in type(optimizer).__module__
+                else "",
+            )
         )
     if isinstance(optimizer, wrappers):
         raise UsageError("{} aggregates already: wrap the optimizer inside it".format(name))
     return optimizer
+
+
+def own_gradient(gradient):
+    """`gradient`, of this process's batch."""
+    tensor = getattr(gradient, "values", gradient)
+    if tensor.op.type.endswith("AccumulatorTakeGradient"):
+        raise UsageError(
+            "SyncReplicasOptimizer is around GlobalBatchOptimizer, which takes its place: leave "
+            "SyncReplicasOptimizer out"
+        )
+    return gradient
+
+
+def global_step(step):
+    """`step`, an integer variable of no dimension."""
+    variable = isinstance(step, tf.Variable) or getattr(step, "op", None) in _variable_ops()
+    if not variable or not step.dtype.base_dtype.is_integer or step.shape.rank != 0:
+        raise UsageError(
+            "global_step is {!r}: pass tf.train.get_or_create_global_step(), an integer variable "
+            "of shape []".format(step)
+        )
+    return step
+
+
+def _variable_ops():
+    return [variable.op for variable in tf.global_variables()]
+
+
+def flag(name, meaning, value):
+    """`value` as a bool."""
+    if isinstance(value, bool) or (isinstance(value, numbers.Integral) and value in (0, 1)):
+        return bool(value)
+    if type(value).__name__ in ("bool_", "bool"):  # of NumPy
+        return bool(value)
+    raise UsageError("{} is {}, True or False, not {!r}".format(name, meaning, value))
+
+
+def seconds(name, value):
+    """`value`, a number greater than 0."""
+    valid = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not valid or not 0 < value < float("inf"):
+        raise UsageError("{} is a number of seconds greater than 0, not {!r}".format(name, value))
+    return float(value)
 
 
 def count(name, meaning, number):
@@ -50,8 +129,8 @@ def choice(name, value, choices):
 
 
 def staleness_policy(policy):
-    """`policy`, which is None or a callable."""
-    if policy is not None and not callable(policy):
+    """`policy`, which is None or a callable and no class."""
+    if policy is not None and (not callable(policy) or isinstance(policy, type)):
         raise UsageError(
             "staleness is a policy such as semisync.Threshold(4) or a callable, not {!r}".format(
                 policy
@@ -68,13 +147,36 @@ def variable_policy(policy):
         return lambda gradient, variable: choice(
             "the policy of " + variable.op.name, policy(gradient, variable), MODES
         )
-    compiled = rules("policy", policy, MODES)
+    return _Rules(policy)
 
-    def first_match(_, variable):
-        found = (mode for pattern, mode in compiled if pattern.search(variable.op.name))
+
+class _Rules:
+    """The mode of the first rule that finds a variable's name."""
+
+    def __init__(self, policy):
+        self._rules = rules("policy", policy, MODES)
+
+    def __call__(self, gradient, variable):
+        found = (mode for pattern, mode in self._rules if pattern.search(variable.op.name))
         return next(found, "semi-sync")
 
-    return first_match
+    def idle(self, names):
+        """The regexes that find none of `names`, a list."""
+        patterns = [pattern for pattern, _ in self._rules]
+        return [p.pattern for p in patterns if not any(map(p.search, names))]
+
+
+def warn_of_idle_rules(mode_of, pairs):
+    """Logs the regexes of a `variable_policy` that find no variable of (gradient, variable)."""
+    names = [variable.op.name for _, variable in pairs]
+    for pattern in mode_of.idle(names) if isinstance(mode_of, _Rules) else ():
+        tf.logging.warning(
+            "semisync: the policy's regex %r finds none of the %d variables that are trained, such "
+            "as %s",
+            pattern,
+            len(names),
+            names[0],
+        )
 
 
 def rules(name, entries, choices):

@@ -16,27 +16,38 @@ from semisync.compat import tf
 
 
 class Assembly:
-    """Builds the ops.
+    """Builds the ops: `take` for all shelves, together or apart, then `finish`.
 
     Args:
-      shelves: one for each PS that gets a part of the payload.
       size: M.
     """
 
-    def __init__(self, shelves, size):
+    def __init__(self, size):
         self.tickets = tf.placeholder(tf.int64, [size], name="tickets")
         self.ticket = tf.placeholder(tf.int64, [], name="ticket")
         self.weight = tf.placeholder(tf.float32, [], name="weight")
         # M / the number of batches, for the items that are means: 1 but for the last global batch.
         self.share = tf.placeholder(tf.float32, [], name="share")
-        self.combined = {}  # item -> what M batches make of it
-        weigh, blank, fill, sweep = [], [], [], []
-        tickets = tf.unstack(self.tickets)
+        self._numbers = tf.unstack(self.tickets)
+        self._shelves = []
+        self.weigh = self.blank = self.fill = self.sweep = None
+
+    def take(self, shelves):
+        """Takes M payloads off each shelf; returns {item: what M batches make of it}."""
+        combined = {}
         for shelf in shelves:
             with tf.device(shelf.device):
-                batches = [shelf.get(ticket) for ticket in tickets]
+                batches = [shelf.get(ticket) for ticket in self._numbers]
                 for item, column in zip(shelf.items, zip(*batches)):
-                    self.combined[item] = item.combined(column)
+                    combined[item] = item.combined(column)
+        self._shelves += shelves
+        return combined
+
+    def finish(self):
+        """Builds the ops that work on one ticket."""
+        weigh, blank, fill, sweep = [], [], [], []
+        for shelf in self._shelves:
+            with tf.device(shelf.device):
                 nothing = _nothing(shelf)
                 weigh.append(self._weigh(shelf))
                 fill.append(shelf.put(self.ticket, nothing))

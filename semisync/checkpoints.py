@@ -6,24 +6,22 @@ the lock that the graph's chiefs hold while they apply. The hook's last save com
 batches of the other workers are applied; once they are, the same saver saves once more.
 
 No hook can see which saver a session uses (Scaffold may carry one of the user's own), so it is
-`tf.train.Saver.save` itself that waits, in sessions whose graph has a chief and in no other.
+`tf.train.Saver.save` itself that waits, for a lock that the chiefs of the session's graph hold.
 """
 
 import functools
 import numbers
 import threading
-import weakref
 
 from semisync.compat import tf
-
-_guards: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()  # graph -> SteadySaver
+from semisync.per_graph import PerGraph
 
 
 def steady(graph):
     """The `SteadySaver` of a graph; from now on saves in its sessions wait for `quiet`."""
     if not hasattr(tf.train.Saver.save, "__wrapped__"):
         tf.train.Saver.save = _guarded(tf.train.Saver.save)
-    return _guards.setdefault(graph, SteadySaver())
+    return _guards.of(graph)
 
 
 class SteadySaver:
@@ -54,14 +52,15 @@ class SteadySaver:
             saver.save(session, save_path, global_step=step)
 
 
+_guards = PerGraph(SteadySaver)
+
+
 def _guarded(save):
-    """`Saver.save` that gives way to the graph's chief, where there is one."""
+    """`Saver.save` that gives way to the chiefs of the session's graph."""
 
     @functools.wraps(save)
     def guarded_save(saver, sess, save_path, global_step=None, *args, **kwargs):
-        guard = _guards.get(sess.graph)
-        if guard is None:
-            return save(saver, sess, save_path, global_step, *args, **kwargs)
+        guard = _guards.of(sess.graph)
         return guard.save(save, saver, sess, save_path, global_step, *args, **kwargs)
 
     return guarded_save

@@ -26,7 +26,7 @@ class Chief(threading.Thread):
     """Applies global batches through one session until it is told to finish, or fails.
 
     Args:
-      optimizer: the `GlobalBatchOptimizer`, its graph built.
+      handles: the `Handles` of the session's graph.
       session: a raw tf.Session.
       coordinator: of that session; a failure here stops it and is raised in the main thread.
       quiet: a lock held while the variables change, so that a checkpoint sees whole steps.
@@ -35,11 +35,11 @@ class Chief(threading.Thread):
       observed: list of (fetches, function): see `GlobalBatchHook.observe`.
     """
 
-    def __init__(self, optimizer, session, coordinator, quiet, patience, audit, observed):
+    def __init__(self, handles, session, coordinator, quiet, patience, audit, observed):
         super().__init__(name="semisync-chief", daemon=True)
-        self._optimizer = optimizer
-        self._desk, self._board = optimizer.desk, optimizer.board
-        self._assembly, self._step = optimizer.assembly, optimizer.step
+        self._handles = handles
+        self._desk, self._board = handles.desk, handles.board
+        self._assembly, self._step = handles.assembly, handles.step
         self._session = session
         self._coordinator = coordinator
         self._quiet = quiet
@@ -55,10 +55,10 @@ class Chief(threading.Thread):
         self._undrawn = 0
         self._weights = {}  # staleness -> weight
         self.ledger = Ledger(
-            optimizer.batches_per_step,
-            paced=optimizer.paced,
-            in_flight=optimizer.in_flight,
-            keep_stale=optimizer.on_stale == "keep",
+            handles.batches_per_step,
+            paced=handles.paced,
+            in_flight=handles.in_flight,
+            keep_stale=handles.on_stale == "keep",
             patience=patience,
         )
 
@@ -72,12 +72,12 @@ class Chief(threading.Thread):
         # is about to take it would wait for, and with it every thread of the PS.
         self._session.run(board.claim, {board.new_epoch: self.ledger.first})
         self._withdraw()
-        self._session.run(self._optimizer.clear_shelves)
+        self._session.run(self._handles.clear_shelves)
         taken = self._session.run(self._desk.take, {self._desk.new_tickets: []})
         for message in desks.messages(taken):
             if message.kind == desks.JOINED:
                 self.ledger.receive(message)
-        self._clock = int(self._session.run(self._optimizer.first_clock))
+        self._clock = int(self._session.run(self._handles.first_clock))
         self._posted_clock = self._clock
         self._session.run(board.open, {board.new_clock: self._clock, board.new_settings: settings})
         self._audit.write([{"event": "begin", "step": self._clock, "first": self.ledger.first}])

@@ -18,4 +18,12 @@ def op_def(name):
     return get(name) if get else op_def_registry.get_registered_ops().get(name)
 
 
-__all__ = ["VariableDef", "op_def", "raw_ops", "tf"]
+def constant(tensor):
+    """The value of a constant, a NumPy array; None of any other tensor.
+
+    tf.get_static_value has the tensor refuse to be fed from then on.
+    """
+    return tf.make_ndarray(tensor.op.get_attr("value")) if tensor.op.type == "Const" else None
+
+
+__all__ = ["VariableDef", "constant", "op_def", "raw_ops", "tf"]

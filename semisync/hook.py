@@ -16,9 +16,9 @@ tokens, nothing of the failed session.
 import functools
 import time
 import weakref
-from typing import Optional
+from typing import Any, Optional
 
-from semisync import settings
+from semisync import arguments, settings
 from semisync.board import ENDED
 from semisync.checkpoints import steady
 from semisync.chief import Chief
@@ -40,18 +40,32 @@ class GlobalBatchHook(tf.train.SessionRunHook):
 
     LOOK_EVERY = 5.0  # seconds between two words to the log while waiting for the chief
 
-    def __init__(self, optimizer, is_chief, patience, audit):
-        self._optimizer = optimizer
-        self.fate = optimizer.fate
-        self._worker = optimizer.worker
-        self._is_chief = is_chief
-        self._patience = patience
-        self._audit = audit
+    def __init__(self, find, is_chief, patience, audit, ready=lambda: None):
+        """
+        Args:
+          find: function that returns the `Handles` of the default graph, or raises.
+          is_chief, patience, audit: see `GlobalBatchOptimizer.make_session_run_hook`.
+          ready: function that makes the default graph, which is whole, ready for sessions.
+        """
+        self._find, self._ready = find, ready
+        self._is_chief = arguments.flag("is_chief", "whether this process is the chief", is_chief)
+        self._patience = arguments.seconds("patience", patience)
+        self._audit = arguments.writable(audit) if self._is_chief and audit is not None else None
         self._observed = []
+        self._handles: Any = None  # `Handles` of the graph, from begin on
         self._settings: Optional[str] = None  # to be compared with the chief's
         self._may_be_empty = True  # the hand, before the next run
         self._chief: Optional[Chief] = None
         self._watch: Optional[Watch] = None
+
+    @property
+    def handles(self):
+        """Of the session's graph, before a session of the default graph."""
+        return self._handles or self._find()
+
+    @property
+    def fate(self):
+        return self.handles.fate
 
     @property
     def ledger(self):
@@ -67,22 +81,27 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._observed.append((fetches, look))
 
     def begin(self):
-        self._optimizer.disconnect_replaced()
+        self._handles = self._find()
+        self._unfed = frozenset(self._handles.unfed)
+        self._ready()
+        self._chief = self._watch = None  # of an earlier session
         if self._is_chief:  # now: a CheckpointSaverHook saves before this hook sees the session
             self._saver = steady(tf.get_default_graph())
 
     def after_create_session(self, session, coord):
         others = _hooks.setdefault(session, [])
-        if any(hook._optimizer is self._optimizer for hook in others):
+        if any(hook.handles is self._handles for hook in others):
             raise UsageError(
                 "this session has two hooks of one GlobalBatchOptimizer: pass one of them only"
             )
         others.append(self)
-        mine = settings.describe(self._optimizer, session.run(self._optimizer.policy_probe))
+        weights = session.run(self._handles.policy_probe)
+        settings.check(weights)
+        mine = settings.describe(self._handles, weights)
         if self._is_chief:
             _warn_of_missing_filters(session)
             self._chief = Chief(
-                self._optimizer,
+                self._handles,
                 session,
                 coord,
                 self._saver.quiet,
@@ -93,24 +112,36 @@ class GlobalBatchHook(tf.train.SessionRunHook):
             self._chief.open(mine)
             self._chief.start()
             coord.register_thread(self._chief)
-        session.run(self._worker.join)
+        session.run(self._handles.worker.join)
         self._settings, self._coordinator = mine, coord
         self._may_be_empty, self._left = True, False
 
     def before_run(self, run_context):
         session = run_context.session
-        if self._may_be_empty and session.run(self._worker.empty):
+        self._refuse_what_has_no_effect(run_context.original_args.feed_dict)
+        if self._may_be_empty and session.run(self._handles.worker.empty):
             self._draw(session)
         if self._settings is not None:
             self._agree(session)
             beats = functools.partial(self._beats, session)
             self._watch = Watch(
-                beats, self._optimizer.pings, session, self._coordinator, self._patience
+                beats, self._handles.pings, session, self._coordinator, self._patience
             )
         self._may_be_empty = True
 
     def after_run(self, run_context, run_values):
-        self._may_be_empty = self._optimizer.draws_between_runs
+        self._may_be_empty = self._handles.draws_between_runs
+
+    def _refuse_what_has_no_effect(self, fed):
+        """Raises UsageError where a run feeds what the chief's step takes and no batch brings."""
+        for key in fed or ():
+            name = getattr(key, "name", key)
+            if name in self._unfed:
+                raise UsageError(
+                    "{} is fed, and would have no effect: the chief applies global batches with it "
+                    "in runs of its own; make it a tf.placeholder_with_default, which goes with "
+                    "each batch, or a variable".format(name)
+                )
 
     def _draw(self, session):
         """Draws a ticket; for the first one the chief may still have to come.
@@ -122,7 +153,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
           SemisyncError: no chief came.
         """
         beats, deadline = None, time.monotonic() + self._patience
-        draw = Question(functools.partial(session.run, self._worker.first_draw))
+        draw = Question(functools.partial(session.run, self._handles.worker.first_draw))
         while draw.wait(self.LOOK_EVERY):
             before, beats = beats, self._beats(session)
             if beats != before:
@@ -142,7 +173,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
             raise tf.errors.OutOfRangeError(None, None, sentence)
         raise SemisyncError(
             "no ticket for {} in {:.0f} s: {} is not running, or its GlobalBatchOptimizer has "
-            "another name".format(self._worker.member, self._patience, chief)
+            "another name".format(self._handles.worker.member, self._patience, chief)
         )
 
     def _beats(self, session):
@@ -150,17 +181,17 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         if self._chief:
             return self._chief.beats
         try:
-            return int(session.run(self._optimizer.board.read_beats))
+            return int(session.run(self._handles.board.read_beats))
         except tf.errors.FailedPreconditionError:
             return None
 
     def _agree(self, session):
         """Raises UsageError, and has the chief stop the job, where the settings differ."""
         mine, self._settings = self._settings, None
-        chiefs = session.run(self._optimizer.board.read_settings).decode()
+        chiefs = session.run(self._handles.board.read_settings).decode()
         sentence = settings.difference(mine, chiefs)
         if sentence:
-            worker = self._worker
+            worker = self._handles.worker
             sentence = "{}: {}".format(worker.member, sentence)
             session.run(worker.object, {worker.objection: sentence})
             raise UsageError(sentence)
@@ -179,7 +210,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
 
     def _leave(self, session):
         if not self._left:
-            session.run(self._worker.leave)
+            session.run(self._handles.worker.leave)
         self._left = True
 
 

@@ -31,20 +31,25 @@ Variables whose policy is "async" stand beside all this: each worker applies its
 once, as the wrapped optimizer alone would, before it tells the chief.
 """
 
-from typing import Any, Dict, List
+from typing import Any, List
 
 from graph_rewrite import moving_statistics
 from graph_rewrite import shared_updates as shared
 from graph_rewrite.batch_norms import find_batch_norms
 from graph_rewrite.disconnect import disconnect
-from semisync import arguments, siblings
+from semisync import arguments, counting, siblings
 from semisync.assembly import Assembly
 from semisync.board import Board
+from semisync.carried import Carried
 from semisync.compat import raw_ops, tf
 from semisync.desk import Desk
+from semisync.devices import on_cpu
 from semisync.errors import UsageError
+from semisync.handles import Handles
 from semisync.hook import GlobalBatchHook
+from semisync.old_jobs import RECIPES, OldJob
 from semisync.payload import Record, items_by_device
+from semisync.per_graph import PerGraph
 from semisync.settings import probe
 from semisync.shelf import Shelf
 from semisync.staleness import may_reject
@@ -52,6 +57,16 @@ from semisync.step import build_step
 from semisync.watch import pings
 from semisync.worker import Worker
 from semisync.wrapped import Wrapped
+
+
+class _InGraph:
+    """What an optimizer has in one graph."""
+
+    def __init__(self):
+        self.records: List[Record] = []
+        self.replaced: List[str] = []  # ops whose work the chief does
+        self.uncounted: Any = None  # the global step that the job counts by itself, or None
+        self.handles: Any = None
 
 
 class GlobalBatchOptimizer(tf.train.Optimizer):
@@ -130,26 +145,30 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         )
         self._shared_updates = arguments.rules("shared_updates", shared_updates or [], shared.HOW)
         super(GlobalBatchOptimizer, self).__init__(use_locking=False, name=name)
-        self._records: List[Record] = []
-        self._replaced: List[str] = []  # ops whose work the chief does
-        # Built by apply_gradients; the hook runs them.
-        self.global_step: Any = None
-        self.desk: Any = None
-        self.board: Any = None
-        self.worker: Any = None
-        self.assembly: Any = None
-        self.step: Any = None
-        self.clear_shelves: Any = None
-        self.first_clock: Any = None
-        self.policy_probe: Any = None
-        self.manifest: List[str] = []
-        self.draws_between_runs = False
-        self.pings: Dict[str, Any] = {}
-        self.fate: Any = None
-        self.aggregated_gradients: Any = None
+        self._in_graph = PerGraph(_InGraph)
+        self._last: Any = None  # the newest handles
+
+    @property
+    def handles(self):
+        """What was built in the default graph, else what was built last: `Handles`, or None."""
+        return self._in_graph.of().handles or self._last
+
+    @property
+    def fate(self):
+        return self.handles and self.handles.fate
+
+    @property
+    def aggregated_gradients(self):
+        return self.handles and self.handles.aggregated_gradients
+
+    def __getattr__(self, name):
+        if name in RECIPES:
+            raise OldJob(RECIPES[name])
+        raise AttributeError("GlobalBatchOptimizer has no attribute {!r}".format(name))
 
     def compute_gradients(self, *args, **kwargs):
         """As the wrapped optimizer's."""
+        arguments.graph_mode()
         return self._wrapped.optimizer.compute_gradients(*args, **kwargs)
 
     def carry(self, tensors, device, update):
@@ -161,58 +180,92 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
           update: (weights float32 [k], list of tensors [k, ...]) -> op, built once: what a global
             step does with those of its k batches whose weight is not 0.
         """
-        self._records.append(Record(tensors, device, update))
+        self._in_graph.of().records.append(Record(tensors, device, update))
 
     def apply_gradients(self, grads_and_vars, global_step=None, name=None):
         """Builds the worker's train op and the chief's step; returns the train op.
 
         Args:
           grads_and_vars: as compute_gradients returns it; pairs without a gradient are left out.
-          global_step: counts global batches. Only where another GlobalBatchOptimizer of the graph
-            counts them already may it be None.
+          global_step: counts global batches. None: the one that another GlobalBatchOptimizer of the
+            graph counts already, else the graph's own, which the job then counts no longer.
 
         Raises:
-          UsageError: no gradient, no global step, a second call, or a graph that is finished.
+          UsageError: no gradient, no global step, a second call in one graph, or no place to build
+            a train op in.
         """
+        arguments.graph_mode()
         pairs = [(g, v) for g, v in grads_and_vars if g is not None]
-        self._check(pairs, global_step)
-        together = [pair for pair in pairs if self._mode_of(*pair) == "semi-sync"]
-        at_once = [pair for pair in pairs if self._mode_of(*pair) == "async"]
-        self.global_step = global_step
-        self._share_what_the_batch_updates()
-        counted = global_step if global_step is not None else siblings.counted_step()
-        device = counted.device
+        here = self._in_graph.of()
+        self._check(pairs, here)
+        modes = [self._mode_of(*pair) for pair in pairs]
+        together = [pair for pair, mode in zip(pairs, modes) if mode == "semi-sync"]
+        at_once = [pair for pair, mode in zip(pairs, modes) if mode == "async"]
+        arguments.warn_of_idle_rules(self._mode_of, pairs)
+        counts = _step_to_count(global_step)
+        counted = siblings.counted_step() if counts is None else counts
+        device = on_cpu(counted.device)
+        self._share_what_the_batch_updates(here)
         # What the chief runs, and the worker's first and last messages, must not wait for what the
         # caller has put before the train op, such as UPDATE_OPS, which need a batch.
         with tf.control_dependencies(None):
             limited = self.paced or self.in_flight is not None
-            shared_name, self.draws_between_runs = siblings.join(self._name, global_step, limited)
+            shared_name, in_turn = siblings.join(self._name, counts, limited)
             with tf.name_scope(name, self._name) as scope:
-                self.desk = Desk(shared_name, device)
-                self.board = Board(shared_name, device)
-                shelves = self._make_shelves(shared_name, together)
-                self.manifest = self._describe(pairs)
-                self.clear_shelves = tf.group(*[shelf.clear() for shelf in shelves])
+                desk, board = Desk(shared_name, device), Board(shared_name, device)
+                shelves = self._make_shelves(shared_name, together, here.records)
                 with tf.device(device):
-                    self.assembly = Assembly(shelves, self.batches_per_step)
+                    assembly = Assembly(self.batches_per_step)
+                    combined = assembly.take(shelves)
+            aggregated = _gradients_of(combined)
+            # Outside the name scope: the wrapped optimizer's variables keep their names.
+            applied, brought = self._apply(combined, aggregated, at_once, global_step, here.records)
+            if counts is not global_step:
+                with tf.control_dependencies([applied]):
+                    applied = counting.count(counts)
+                here.uncounted = counting.Uncounted(counts, applied)
+            with tf.name_scope(scope):
+                with tf.device(device):
+                    carried = Carried(brought, shared_name, device, assembly)
+                    shelves += carried.shelves
+                    assembly.finish()
+                    clear = tf.group(carried.begin, *[shelf.clear() for shelf in shelves])
+                    # A copy: a reference variable's value is an alias, and would be fetched as it
+                    # is later.
+                    first_clock = tf.cast(raw_ops.DeepCopy(x=counted), tf.int64)
                 payload = [t for shelf in shelves for each in shelf.items for t in each.tensors]
                 ready = payload + [getattr(gradient, "values", gradient) for gradient, _ in at_once]
                 # The last variables are mostly the last layers', whose gradients come first.
                 early = pairs[-1][0]
-                self.worker = Worker(self.desk, self.board, ready, getattr(early, "values", early))
-                self.fate = self.worker.fate
-                self.board.summaries()
-                self.pings = pings([device] + [variable.device for _, variable in pairs])
-            # Outside the name scope: the wrapped optimizer's variables keep their names.
-            applied = self._apply(at_once)
-            with tf.name_scope(scope), tf.device(device):
-                own_device = self.worker.device
-                self.step = build_step(applied, self.board, self._staleness, own_device)
-                # A copy: a reference variable's value is an alias, and would be fetched as it is
-                # later.
-                self.first_clock = tf.cast(raw_ops.DeepCopy(x=counted), tf.int64)
-                with tf.device(own_device):
-                    self.policy_probe = probe(self._staleness)
+                worker = Worker(desk, board, ready, getattr(early, "values", early))
+                board.summaries()
+                with tf.device(device):
+                    done = tf.group(applied, carried.keep)
+                    step = build_step(done, board, self._staleness, worker.device)
+                with tf.device(worker.device):
+                    policy_probe = probe(self._staleness)
+                here.handles = self._last = Handles(
+                    batches_per_step=self.batches_per_step,
+                    on_stale=self.on_stale,
+                    paced=self.paced,
+                    in_flight=self.in_flight,
+                    hyperparameters=self._wrapped.own_numbers(),
+                    manifest=self._describe(pairs, modes, here.replaced),
+                    # Paced, a worker leaves the tickets that it has no batch for to the others.
+                    draws_between_runs=self.paced or in_turn,
+                    global_step=counts,
+                    desk=desk,
+                    board=board,
+                    worker=worker,
+                    assembly=assembly,
+                    step=step,
+                    clear_shelves=clear,
+                    first_clock=first_clock,
+                    policy_probe=policy_probe,
+                    pings=pings([counted.device] + [variable.device for _, variable in pairs]),
+                    aggregated_gradients=aggregated,
+                    unfed=sorted(brought.unfed),
+                )
 
         def send(ticket, gate):
             staged = [
@@ -224,86 +277,66 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
 
         with tf.name_scope(scope):
             policy = self._staleness if may_reject(self._staleness) else None
-            return self.worker.train_op(policy, send, draw=not self.draws_between_runs)
+            return worker.train_op(policy, send, draw=not here.handles.draws_between_runs)
 
-    def _check(self, pairs, global_step):
+    def _check(self, pairs, here):
         if not pairs:
             raise UsageError("no variable has a gradient: check the loss and the var_list")
+        for gradient, _ in pairs:
+            arguments.own_gradient(gradient)
         if tf.get_default_graph().finalized:
             raise UsageError(
                 "the graph is finalized: call minimize or apply_gradients before the session is "
                 "made"
             )
-        if hasattr(tf.get_default_graph(), "outer_graph"):
+        if here.handles is not None:
             raise UsageError(
-                "apply_gradients is called inside a branch, as MixedPrecisionLossScaleOptimizer "
-                "does: wrap that optimizer with GlobalBatchOptimizer, not the other way round"
-            )
-        if global_step is None and siblings.counted_step() is None:
-            raise UsageError(
-                "GlobalBatchOptimizer counts global batches: pass "
-                "global_step=tf.train.get_or_create_global_step() to minimize or apply_gradients"
-            )
-        if self.worker is not None:
-            raise UsageError(
-                "this GlobalBatchOptimizer already applies gradients: make one for each train op"
+                "this GlobalBatchOptimizer already applies gradients in this graph: make one for "
+                "each train op"
             )
 
-    def _share_what_the_batch_updates(self):
+    def _share_what_the_batch_updates(self, here):
         """Carries BatchNorm's statistics and the shared updates; the chief applies them."""
         with tf.control_dependencies(None):
             if self._batch_norm != "async":
                 once = self._batch_norm == "aggregate-once"
-                self._replaced += moving_statistics.share(self._batch_norms(), self.carry, once)
-            self._replaced += shared.share(self._found_updates(), self.carry)
+                here.replaced += moving_statistics.share(self._batch_norms(), self.carry, once)
+            here.replaced += shared.share(self._found_updates(here.replaced), self.carry)
 
     def _batch_norms(self):
         return find_batch_norms(tf.get_default_graph())
 
-    def _found_updates(self):
-        return shared.find(tf.get_default_graph(), self._shared_updates, self._replaced)
+    def _found_updates(self, replaced):
+        return shared.find(tf.get_default_graph(), self._shared_updates, replaced)
 
-    def disconnect_replaced(self):
-        """Takes the updates that the chief now makes out of the graph, which must be whole."""
-        if self._replaced:
-            disconnect(tf.get_default_graph(), self._replaced)
-        self._replaced = []
-
-    def _make_shelves(self, name, pairs):
+    def _make_shelves(self, name, pairs, records):
         """One shelf for each PS that gets a part of the payload."""
-        items = items_by_device(pairs, self._records, self.batches_per_step, self._sparse_mean)
+        items = items_by_device(pairs, records, self.batches_per_step, self._sparse_mean)
         return [
             Shelf("{}/shelf_{}".format(name, number), device, on_device)
             for number, (device, on_device) in enumerate(items.items())
         ]
 
-    def _describe(self, pairs):
+    def _describe(self, pairs, modes, replaced):
         """What every process must have alike of the payload, a list of strings."""
         return (
-            ["{} {} {}".format(self._mode_of(g, v), v.op.name, type(g).__name__) for g, v in pairs]
+            ["{} {} {}".format(m, v.op.name, type(g).__name__) for m, (g, v) in zip(modes, pairs)]
             + [self._sparse_mean, self._batch_norm]
-            + self._replaced
+            + replaced
         )
 
-    def _apply(self, at_once):
-        """The op that applies the combined payloads, and grows the global step."""
-        combined = self.assembly.combined
-        self.aggregated_gradients = [
-            pair
-            for entry, pairs in combined.items()
-            if not isinstance(entry, Record)
-            for pair in pairs
-        ]
+    def _apply(self, combined, aggregated, at_once, global_step, records):
+        """The op that applies the combined payloads, and the `Hyperparameters` of it."""
         if at_once:
-            self._wrapped.make_slots([v for _, v in self.aggregated_gradients + at_once])
-        updates = [record.update(*combined[record]) for record in self._records]
-        applied = self._wrapped.apply_global_batch(
-            self.aggregated_gradients, self.global_step, updates
-        )
-        return tf.group(applied, *updates)
+            self._wrapped.make_slots([v for _, v in aggregated + at_once])
+        updates = [record.update(*combined[record]) for record in records]
+        applied, found = self._wrapped.apply_global_batch(aggregated, global_step, updates)
+        return tf.group(applied, *updates), found
 
     def make_session_run_hook(self, is_chief, num_tokens=None, patience=120.0, audit=None):
         """The hook that every worker passes to its MonitoredTrainingSession.
+
+        It may be made before minimize, and serve one session after another, also of other graphs.
 
         Args:
           is_chief: True in exactly one process, which applies the global batches.
@@ -314,13 +347,28 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             `semisync.audit`.
 
         Raises:
-          UsageError: before minimize or apply_gradients, or where `audit` cannot be written.
+          UsageError: an argument is not what it should be, or `audit` cannot be written.
         """
-        if self.worker is None:
-            raise UsageError("call minimize or apply_gradients before make_session_run_hook")
-        if is_chief and audit is not None:
-            arguments.writable(audit)
-        return GlobalBatchHook(self, is_chief, patience, audit)
+        return GlobalBatchHook(self._built, is_chief, patience, audit, self._ready)
+
+    def _built(self):
+        """The `Handles` of the default graph."""
+        handles = self._in_graph.of().handles
+        if handles is None:
+            raise UsageError(
+                "this GlobalBatchOptimizer applies no gradients in the session's graph: call "
+                "minimize or apply_gradients before the session is made"
+            )
+        return handles
+
+    def _ready(self):
+        """Takes the updates that the chief now makes out of the default graph, which is whole."""
+        here = self._in_graph.of()
+        if here.replaced:
+            disconnect(tf.get_default_graph(), here.replaced)
+        if here.uncounted:
+            here.uncounted.enforce()
+        here.replaced, here.uncounted = [], None
 
     def get_slot(self, *args, **kwargs):
         """As the wrapped optimizer's."""
@@ -333,6 +381,27 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
     def variables(self):
         """As the wrapped optimizer's."""
         return self._wrapped.optimizer.variables()
+
+
+def _step_to_count(global_step):
+    """The variable that an optimizer counts, given its argument; None where a sibling counts."""
+    if global_step is not None:
+        return arguments.global_step(global_step)
+    if siblings.counted_step() is not None:
+        return None
+    step = tf.train.get_global_step()
+    if step is None:
+        raise UsageError(
+            "GlobalBatchOptimizer counts global batches: pass "
+            "global_step=tf.train.get_or_create_global_step() to minimize or apply_gradients"
+        )
+    return arguments.global_step(step)
+
+
+def _gradients_of(combined):
+    """The (gradient, variable) pairs among what M batches make of each item of the payload."""
+    items = [item for item in combined if not isinstance(item, Record)]
+    return [pair for item in items for pair in combined[item]]
 
 
 def _pass(gate, gradient):

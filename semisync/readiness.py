@@ -15,8 +15,12 @@ from semisync.errors import SemisyncError
 
 
 def worker_config(task):
-    """A tf.ConfigProto for the session of worker `task`, with device filters."""
-    return tf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:{}".format(task)])
+    """A tf.ConfigProto for the session of worker `task`.
+
+    It has device filters, and soft placement: what has no GPU kernel runs on the CPU.
+    """
+    filters = ["/job:ps", "/job:worker/task:{}".format(task)]
+    return tf.ConfigProto(device_filters=filters, allow_soft_placement=True)
 
 
 def wait_until_initialised(target, config, timeout=120.0):

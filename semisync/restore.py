@@ -18,23 +18,24 @@ import uuid
 import weakref
 from types import SimpleNamespace
 
-from semisync import arguments
 from semisync.compat import tf
 from semisync.errors import UsageError
 from semisync.hook import GlobalBatchHook
 from semisync.worker import member_name
 
 COLLECTION = "semisync"
-FORMAT = 1
+FORMAT = 2
 
-# Every attribute of an optimizer that the hook, the chief's thread and the settings use.
+# Every attribute of the `Handles` that the hook, the chief's thread and the settings use.
 SETTINGS = (
     "batches_per_step",
     "on_stale",
     "paced",
     "in_flight",
+    "hyperparameters",
     "manifest",
     "draws_between_runs",
+    "unfed",
 )
 TENSORS = {
     "": ("clear_shelves", "first_clock", "policy_probe", "pings", "fate"),
@@ -63,16 +64,16 @@ TENSORS = {
 _restored: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()  # graph -> what was restored
 
 
-def describe(optimizer, identity, worker_job):
-    """The JSON string of a `GlobalBatchOptimizer` whose graph is built.
+def describe(handles, identity, worker_job):
+    """The JSON string of the `Handles` of a `GlobalBatchOptimizer`.
 
     Args:
       identity: names of the constants that hold its `Worker.member`.
       worker_job: such as "/job:worker", of the devices whose task each process has to add; "" for
         none.
     """
-    found = {"": optimizer}
-    found.update((part, getattr(optimizer, part)) for part in TENSORS if part)
+    found = {"": handles}
+    found.update((part, getattr(handles, part)) for part in TENSORS if part)
     tensors = {
         part: {name: _names(getattr(found[part], name)) for name in names}
         for part, names in TENSORS.items()
@@ -80,13 +81,13 @@ def describe(optimizer, identity, worker_job):
     return json.dumps(
         {
             "format": FORMAT,
-            "settings": {name: getattr(optimizer, name) for name in SETTINGS},
-            "lasting": optimizer.step.lasting,
+            "settings": {name: getattr(handles, name) for name in SETTINGS},
+            "lasting": handles.step.lasting,
             "tensors": tensors,
             "identity": sorted(identity),
-            "hand": optimizer.worker.hand.op.name,
+            "hand": handles.worker.hand.op.name,
             "worker_job": worker_job,
-            "global_step": optimizer.global_step.op.name,
+            "global_step": handles.global_step.op.name,
         },
         sort_keys=True,
     )
@@ -131,9 +132,7 @@ def restore_hook(is_chief, patience=120.0, audit=None, worker_device=None):
     graph = tf.get_default_graph()
     if graph not in _restored:
         _restored[graph] = _restore(graph, _description(graph), worker_device)
-    if is_chief and audit is not None:
-        arguments.writable(audit)
-    return GlobalBatchHook(_restored[graph], is_chief, patience, audit)
+    return GlobalBatchHook(lambda: _restored[graph], is_chief, patience, audit)
 
 
 def _description(graph):
@@ -162,8 +161,7 @@ def _description(graph):
 
 
 def _restore(graph, found, worker_device):
-    # What the chief does now was taken out of the graph when it was rewritten.
-    optimizer = SimpleNamespace(disconnect_replaced=lambda: None, **found["settings"])
+    optimizer = SimpleNamespace(**found["settings"])
     for part, names in found["tensors"].items():
         tensors = {name: _elements(graph, each) for name, each in names.items()}
         if part:
@@ -229,6 +227,8 @@ def _check_the_desk(optimizer, global_step):
     desk = optimizer.desk.new_tickets.op
     if task(desk) != task(global_step):
         raise UsageError(
-            "the queues of the rewritten graph lie on {!r} and its global step on {!r}: rewrite a "
-            "MetaGraph that was exported with its devices".format(desk.device, global_step.device)
+            "the queues of the rewritten graph lie on {!r} and its global step on {!r}: rewrite it "
+            "with --ps, or a MetaGraph that was exported with its devices".format(
+                desk.device, global_step.device
+            )
         )

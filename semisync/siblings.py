@@ -1,15 +1,13 @@
 """The optimizers of one graph, and what each has to know of those that were built before it."""
 
 import collections
-import weakref
 
-from semisync.compat import tf
+from semisync.per_graph import PerGraph
 
 # `limited` says that a worker may have to wait for a ticket of it.
 Sibling = collections.namedtuple("Sibling", "name global_step limited")
 
-# graph -> [Sibling]. No collection: those are saved with the graph.
-_siblings: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
+_siblings = PerGraph(list)  # of Sibling. No collection: those are saved with the graph.
 
 
 def join(name, global_step, limited):
@@ -25,9 +23,9 @@ def join(name, global_step, limited):
       limited: see `Sibling`.
 
     Returns: its shared name, no other one's and the same in every process; and True where its
-      tickets are drawn between runs.
+      tickets are to be drawn between runs.
     """
-    known = _of_default_graph()
+    known = _siblings.of()
     draws_between_runs = limited and any(other.limited for other in known)
     known.append(Sibling(name, global_step, limited))
     count = [other.name for other in known].count(name)
@@ -36,9 +34,5 @@ def join(name, global_step, limited):
 
 def counted_step():
     """The global step that an optimizer of the default graph counts, or None."""
-    steps = [known.global_step for known in _of_default_graph()]
+    steps = [known.global_step for known in _siblings.of()]
     return next((step for step in steps if step is not None), None)
-
-
-def _of_default_graph():
-    return _siblings.setdefault(tf.get_default_graph(), [])

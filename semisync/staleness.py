@@ -112,9 +112,19 @@ class Exponential:
 
 
 def weights_of(policy, staleness):
-    """The weights that a policy, or None, gives to stalenesses; both float32 tensors [n]."""
+    """The weights that a policy, or None, gives to stalenesses; both float32 tensors [n].
+
+    Raises:
+      UsageError: it gives something of another shape.
+    """
     tf = _tf()
-    return tf.cast((policy or tf.ones_like)(staleness), tf.float32)
+    weights = tf.cast((policy or tf.ones_like)(staleness), tf.float32)
+    if not weights.shape.is_compatible_with(staleness.shape):
+        raise UsageError(
+            "staleness: the policy gives weights of shape {} for stalenesses of shape {}: it gives "
+            "one weight for each".format(weights.shape, staleness.shape)
+        )
+    return weights
 
 
 def is_formula(policy):

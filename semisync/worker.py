@@ -20,6 +20,8 @@ import uuid
 
 from semisync.compat import raw_ops, tf
 from semisync.desk import DISAGREED, DRAWN, JOINED, LEFT, STAGED, WITHHELD
+from semisync.devices import on_cpu
+from semisync.staleness import weights_of
 
 TICKET, TOKEN, WAITED, PACE, HELD, SPENT, LAST = range(7)
 NEVER_DRAWN = -1
@@ -39,7 +41,7 @@ class Worker:
         self._desk, self._board, self._ready, self._early = desk, board, ready, early
         # What the device function in force gives to an op that is no variable, else where the
         # gradients are computed.
-        self.device = tf.no_op(name="device").device or ready[0].device
+        self.device = on_cpu(tf.no_op(name="device").device or ready[0].device)
         self.member = member_name(self.device, identity)
         with tf.device(self.device):
             # Not get_variable: the caller's variable scope may partition, reuse or regularise.
@@ -50,7 +52,8 @@ class Worker:
                 name="semisync_hand_" + identity,
                 collections=[tf.GraphKeys.LOCAL_VARIABLES],
             )
-            self._look = self.hand.read_value()
+            with tf.control_dependencies([self._initialised()]):
+                self._look = self.hand.read_value()
             self.ticket, self.token = self._look[TICKET], self._look[TOKEN]
             self.empty = tf.equal(self.ticket, NEVER_DRAWN) | tf.not_equal(self._look[SPENT], 0)
             self.join = desk.tell(self.member, _numbers(JOINED, 0, 0, 0))
@@ -89,6 +92,17 @@ class Worker:
                     else self._hold(_numbers(NEVER_DRAWN, 0, 0, 0), ticket)
                 )
 
+    def _initialised(self):
+        """The op that fails in a session that did not run the local initialiser."""
+        return tf.Assert(
+            tf.is_variable_initialized(self.hand),
+            [
+                "GlobalBatchOptimizer: this session did not run tf.local_variables_initializer(), "
+                "and has no hooks: train in a tf.train.MonitoredTrainingSession with hooks="
+                "[opt.make_session_run_hook(is_chief)], not in a plain tf.Session or Keras' fit"
+            ],
+        )
+
     def _too_stale(self, policy):
         """True when the policy already gives the batch the weight 0.
 
@@ -111,7 +125,8 @@ class Worker:
 
     @staticmethod
     def _rejects(policy, staleness):
-        return tf.less_equal(policy(tf.reshape(tf.cast(staleness, tf.float32), [1]))[0], 0)
+        staleness = tf.reshape(tf.cast(staleness, tf.float32), [1])
+        return tf.less_equal(weights_of(policy, staleness)[0], 0)
 
     def _unless(self, stale, send, numbers):
         """Returns a tensor that is there once the batch is sent, or is not to be sent.

@@ -7,9 +7,12 @@ tf.train.Optimizer that its documentation names for subclasses to override.
 """
 
 import copy
+from typing import Any, List
 
 from semisync.compat import tf
+from semisync.counting import count
 from semisync.errors import UsageError
+from semisync.hyperparameters import Hyperparameters, own_numbers
 
 
 class Wrapped:
@@ -22,22 +25,27 @@ class Wrapped:
     def __init__(self, optimizer):
         self.optimizer = optimizer
 
+    def own_numbers(self):
+        """{name: value} of the numbers that the optimizer was made with."""
+        return own_numbers(self.optimizer)
+
     def apply_global_batch(self, pairs, global_step, after):
-        """Returns the op of the chief's step, which also grows the global step.
+        """Returns the op of the chief's step, and its `Hyperparameters`.
 
         Args:
           pairs: (gradient, variable), each id of a sparse gradient once; empty where every variable
             is "async".
-          global_step: a variable, or None.
+          global_step: a variable that the step adds 1 to, or None.
           after: ops to wait for before the global step grows.
         """
+        before = {op.name for op in tf.get_default_graph().get_operations()}
         if pairs:
-            return tf.group(_without_summing(self.optimizer).apply_gradients(pairs, global_step))
-        self.optimizer._prepare()
-        with tf.control_dependencies(after + [self.optimizer._finish([], "finish")]):
-            if global_step is None:
-                return tf.no_op()
-            return tf.assign_add(global_step, tf.ones_like(global_step)).op
+            step = tf.group(_without_summing(self.optimizer).apply_gradients(pairs, global_step))
+        else:
+            self.optimizer._prepare()
+            with tf.control_dependencies(after + [self.optimizer._finish([], "finish")]):
+                step = tf.no_op() if global_step is None else count(global_step)
+        return step, Hyperparameters(step, before, _tensors(pairs))
 
     def apply_batch(self, pairs):
         """Returns the ops by which a worker applies its own batch to "async" variables."""
@@ -57,6 +65,15 @@ class Wrapped:
             )
         with tf.init_scope():
             self.optimizer._create_slots(variables)
+
+
+def _tensors(pairs):
+    found: List[Any] = []
+    for gradient, _ in pairs:
+        sparse = isinstance(gradient, tf.IndexedSlices)
+        parts = (gradient.values, gradient.indices, gradient.dense_shape) if sparse else (gradient,)
+        found += parts
+    return found
 
 
 def _without_summing(optimizer):

@@ -103,7 +103,7 @@ def train(spec, server):
     def batch(step_context):
         # After a failure TensorFlow makes a new session and calls this again: with a new ticket.
         # Not step_context.session: that stays the failed one.
-        ticket = int(step_context.run_with_hooks(opt.worker.ticket))
+        ticket = int(step_context.run_with_hooks(opt.handles.worker.ticket))
         step_context.run_with_hooks(train_op, {value: addend(ticket), place: [row(ticket)]})
 
     with tf.train.MonitoredTrainingSession(

@@ -127,7 +127,7 @@ def train(case, spec, server):
             save_checkpoint_steps=case["save_every"],
         ) as session:
             for number in range(case["batches"][task]):
-                ticket, token = session.run([opt.worker.ticket, opt.worker.token])
+                ticket, token = session.run([opt.handles.worker.ticket, opt.handles.worker.token])
                 time.sleep(case["slow"][task])
                 inputs, outputs = batch(task, number)
                 session.run(train_op, {ids: inputs, targets: outputs})

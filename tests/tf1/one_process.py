@@ -60,7 +60,7 @@ class Model:
 
 def late(optimizer, token):
     """The op after which this worker's next batch counts as one that took long, from `token` on."""
-    return tf.scatter_update(optimizer.worker.hand, [TOKEN, PACE], [token, 0])
+    return tf.scatter_update(optimizer.handles.worker.hand, [TOKEN, PACE], [token, 0])
 
 
 class Remember(tf.train.SessionRunHook):
@@ -165,7 +165,9 @@ class Job:
             loss = other + weight * tf.check_numerics(self.x, "the input")
             self.weight = weight
             self.optimizer = semisync.GlobalBatchOptimizer(
-                optimizer or tf.train.GradientDescentOptimizer(1.0), batches_per_step, **options
+                optimizer() if optimizer else tf.train.GradientDescentOptimizer(1.0),
+                batches_per_step,
+                **options,
             )
             if carry:
                 carry(self)

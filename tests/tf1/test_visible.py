@@ -31,7 +31,7 @@ def test_tensorboard_shows_staleness_fates_waiting_and_batches_in_flight(tmp_pat
             job.train(session, *[0.0] * 10)
             job.train_late(session, 0.0, token=0)
             job.train(session, *[0.0] * 9)
-            posts = job.optimizer.board.gauges
+            posts = job.optimizer.handles.board.gauges
             while session.run(posts)[2] == 0:  # the board is posted once a second
                 job.train(session, 0.0, 0.0)
             job.train(session, 0.0, 0.0)
@@ -60,4 +60,4 @@ def test_a_job_that_stands_still_says_once_who_is_missing(caplog, monkeypatch):
             session.run(job.step)
     (said,) = complaints()
     assert "1 of 2 batches are there" in said
-    assert job.optimizer.worker.member in said
+    assert job.optimizer.handles.worker.member in said

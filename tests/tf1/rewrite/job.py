@@ -39,7 +39,7 @@ def train(case, spec, server):
             hooks = [Before(out)] + hooks + [After(out)]
         else:
             semisync.wait_until_initialised(server.target, semisync.worker_config(task))
-        ticket = hook._optimizer.worker.ticket
+        ticket = hook.handles.worker.ticket
         log = []
         with tf.train.MonitoredTrainingSession(
             master=server.target,

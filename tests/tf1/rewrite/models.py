@@ -110,6 +110,14 @@ class AdamSquare(Square):
         return [(tf.train.AdamOptimizer(epsilon=1e-3), "")]
 
 
+class UncountedSquare(Square):
+    """A job whose training does not count the global step."""
+
+    def train_op(self, loss, step):
+        ((optimizer, _),) = self.optimizers()
+        return optimizer.minimize(loss)
+
+
 class SyncSquare(Square):
     """The job of a SyncReplicasOptimizer of 2 gradients and 3 workers."""
 

@@ -52,6 +52,6 @@ def test_the_one_that_is_updated_shares_its_statistics(build):
     assert runs.left_alone == ""
     assert idle.left_alone == "'{}' updates 'bn/moving_mean' too".format(runs.op)
     _, report = graph_rewrite.semi_synchronize(meta, 2)
-    assert "the moving statistics of 1 BatchNorms share" in str(report)
+    assert "the moving statistics of 1 BatchNorm share" in str(report)
     # Of a graph that may still grow nobody can say which of them runs.
     assert all(bn.left_alone for bn in find_batch_norms(graph))

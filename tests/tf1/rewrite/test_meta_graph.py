@@ -252,7 +252,7 @@ def test_every_process_has_a_name_of_its_own():
     for _ in range(2):
         with tf.Graph().as_default() as graph:
             tf.train.import_meta_graph(meta)
-            member = semisync.restore_hook(False)._optimizer.worker.member
+            member = semisync.restore_hook(False).handles.worker.member
             consts = {
                 tf.compat.as_str(node.attr["value"].tensor.string_val[0])
                 for node in graph.as_graph_def().node

@@ -31,19 +31,25 @@ CASES = {
     "adam_ref": Case(models.AdamSquare, False, PACED, EVEN),
     "adagrad_resource": Case(models.Square, True, PACED, EVEN),
     "sync_replicas": Case(models.SyncSquare, False, PACED, EVEN),
+    "uncounted": Case(models.UncountedSquare, True, PACED, EVEN),
+    "unplaced_ref": Case(models.AdamSquare, False, dict(PACED, ps=PS), EVEN),
+    "unplaced_resource": Case(models.Square, True, dict(PACED, ps=PS), EVEN),
     "resnet": Case(models.ResNet, False, PACED, EVEN),
     "unpaced_resnet": Case(models.ResNet, False, {"staleness": decayed}, [3, 6, 11]),
 }
 
 
 def write(name, directory):
-    """Exports a case's plain job as worker 1 has it, rewrites it; returns the case for `job`."""
+    """Exports a case's plain job as worker 1 has it, rewrites it; returns the case for `job`.
+
+    One that is rewritten for a number of parameter servers is exported without devices.
+    """
     case = CASES[name]
     cluster = {"ps": ["a:1"] * PS, "worker": ["b:1"] * WORKERS}
     setter = tf.train.replica_device_setter(
         cluster=tf.train.ClusterSpec(cluster), worker_device="/job:worker/task:1"
     )
-    exported = export(case.kind, case.resource, name, setter)
+    exported = export(case.kind, case.resource, name, None if "ps" in case.options else setter)
     meta, report = graph_rewrite.semi_synchronize(exported.meta, M, name=name, **case.options)
     assert any("/job:worker" in change for change in report.changes)
     path = directory / (name + ".meta")
@@ -92,7 +98,7 @@ def variables(out, name, when):
     return dict(np.load(str(out / "{}.{}.npz".format(name, when))))
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if CASES[name].options is PACED])
+@pytest.mark.parametrize("name", [name for name in CASES if "paced" in CASES[name].options])
 def test_workers_that_import_it_train_the_global_batch(name, out):
     case = CASES[name]
     model = case.kind()

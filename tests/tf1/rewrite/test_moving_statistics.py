@@ -247,5 +247,5 @@ def test_a_batch_norm_whose_updates_are_fetched_by_name_is_reported_among_the_ch
     with job.graph.as_default():
         _, report = graph_rewrite.semi_synchronize(tf.train.export_meta_graph(), 3)
     assert not any("BatchNorm" in sentence for sentence in report.left)
-    (sentence,) = [each for each in report.changes if each.startswith("the BatchNorm bn")]
+    (sentence,) = [each for each in report.changes if each.startswith("1 BatchNorm, as exported")]
     assert "nothing runs the updates" in sentence and "fetch them by name no more" in sentence

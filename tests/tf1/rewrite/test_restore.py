@@ -46,14 +46,14 @@ def test_two_hooks_of_one_graph_share_what_was_restored(distributed):
     with tf.Graph().as_default():
         tf.train.import_meta_graph(distributed)
         first = semisync.restore_hook(True, worker_device="/job:worker/task:1")
-        assert semisync.restore_hook(True)._optimizer is first._optimizer
+        assert semisync.restore_hook(True).handles is first.handles
 
 
 def test_the_task_comes_from_the_device_of_the_import(distributed):
     with tf.Graph().as_default() as graph:
         with tf.device("/job:worker/task:1"):
             tf.train.import_meta_graph(distributed)
-        member = semisync.restore_hook(False)._optimizer.worker.member
+        member = semisync.restore_hook(False).handles.worker.member
         assert worker_devices(graph) == {"/job:worker/task:1"}
         assert member.startswith("/job:worker/task:1 ")
 

@@ -1,0 +1,39 @@
+"""Where the library's own ops run in a job that puts its model on a GPU."""
+
+import semisync
+from semisync.compat import tf
+from semisync.devices import on_cpu
+
+
+def test_no_string_lies_on_a_gpu():
+    with tf.Graph().as_default() as graph, tf.device("/job:worker/task:1/device:GPU:0"):
+        with tf.device("/job:ps/task:0"):
+            step = tf.train.get_or_create_global_step()
+            weight = tf.get_variable("w", initializer=1.0)
+        opt = semisync.GlobalBatchOptimizer(
+            tf.train.AdagradOptimizer(0.1), 2, staleness=semisync.Threshold(1)
+        )
+        before = {op.name for op in graph.get_operations()}
+        opt.minimize(tf.square(weight), global_step=step)
+        opt.make_session_run_hook(True)
+    found = [
+        op
+        for op in graph.get_operations()
+        if op.name not in before
+        and any(t.dtype == tf.string for t in list(op.inputs) + list(op.outputs))
+    ]
+    assert len(found) > 5
+    places = {"/job:worker/task:1/device:CPU:0", "/job:ps/task:0/device:CPU:0"}
+    assert {op.device for op in found} <= places
+
+
+def test_the_cpu_is_that_of_the_same_process():
+    assert on_cpu("/job:worker/task:3/device:GPU:1") == "/job:worker/task:3/device:CPU:0"
+    assert on_cpu("/job:ps/replica:0/task:0/cpu:0") == "/job:ps/replica:0/task:0/device:CPU:0"
+    assert on_cpu("/gpu:0") == on_cpu("") == "/device:CPU:0"
+
+
+def test_a_workers_session_may_place_softly():
+    config = semisync.worker_config(2)
+    assert config.allow_soft_placement
+    assert list(config.device_filters) == ["/job:ps", "/job:worker/task:2"]
