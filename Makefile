@@ -31,7 +31,7 @@ demo: $(VENV)
 # TensorFlow 1.15's tests run beside the others, and are printed after them.
 test: $(VENV) tf1-environment check
 	@if [ -e $(VENV_TF1) ]; then \
-	  REQUIRE=$(REQUIRE) .venv-tf1/bin/python -m pytest tests/tf1 $(PYTEST_ARGS) \
+	  REQUIRE=$(REQUIRE) .venv-tf1/bin/python -m pytest tests/tf1 tests/jobs $(PYTEST_ARGS) \
 	    > .venv-tf1/tests.log 2>&1 & \
 	  tf1=$$!; trap 'kill $$tf1; exit 130' INT TERM; \
 	fi; \
