@@ -1,6 +1,7 @@
 """What the arguments of `GlobalBatchOptimizer` must be; each mistake is one sentence."""
 
 import numbers
+import os
 import re
 
 from semisync.compat import tf
@@ -198,8 +199,9 @@ def _rule(name, entry, choices):
 
 
 def writable(path):
-    """`path`, which a file can be appended to."""
+    """`path`, which a file can be appended to; its folder is made."""
     try:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         with open(path, "a"):
             return path
     except OSError as error:

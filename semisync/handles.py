@@ -11,6 +11,7 @@ class Handles(NamedTuple):
       hyperparameters: {name: value} of the wrapped optimizer's own numbers.
       manifest: what the payload is made of, a list of strings.
       draws_between_runs: whether a worker's tickets are drawn between the runs of its train op.
+      number: of the optimizer among those of the graph, in the order in which they were built.
       global_step: a variable; None where another optimizer of the graph counts global batches.
       desk, board, worker, assembly, step: see the modules of these names.
       clear_shelves: the op that throws away every payload on the PS.
@@ -29,6 +30,7 @@ class Handles(NamedTuple):
     hyperparameters: Dict[str, float]
     manifest: List[str]
     draws_between_runs: bool
+    number: int
     global_step: Any
     desk: Any
     board: Any

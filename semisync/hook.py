@@ -5,8 +5,9 @@
     after_create_session   chief: opens the desk and starts its thread. Everybody: joins. Nobody
                            waits here: a chief may have several optimizers to open.
     before_run             draws a ticket, where the hand may be empty: before the first run, and
-                           after one that failed or does not draw itself. Once it has the first one,
-                           compares its settings with the chief's.
+                           after one that failed or does not draw itself. The first of a session's
+                           hooks does so for all, in the order in which their optimizers were built.
+                           Once it has the first one, compares its settings with the chief's.
     end                    everybody: gives the tickets back. Chief: waits for the others, saves.
 
 A session that is made again after a failure goes through the first step again: new tickets, new
@@ -55,6 +56,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._handles: Any = None  # `Handles` of the graph, from begin on
         self._settings: Optional[str] = None  # to be compared with the chief's
         self._may_be_empty = True  # the hand, before the next run
+        self._filled = False  # whether the hand was seen to for the next run
         self._chief: Optional[Chief] = None
         self._watch: Optional[Watch] = None
 
@@ -114,23 +116,30 @@ class GlobalBatchHook(tf.train.SessionRunHook):
             coord.register_thread(self._chief)
         session.run(self._handles.worker.join)
         self._settings, self._coordinator = mine, coord
-        self._may_be_empty, self._left = True, False
+        self._may_be_empty, self._filled, self._left = True, False, False
 
     def before_run(self, run_context):
         session = run_context.session
         self._refuse_what_has_no_effect(run_context.original_args.feed_dict)
-        if self._may_be_empty and session.run(self._handles.worker.empty):
-            self._draw(session)
+        if not self._filled:
+            for hook in sorted(_hooks[session], key=lambda hook: hook._handles.number):
+                hook._fill(session)
+        self._filled = False  # the next run's hand
         if self._settings is not None:
             self._agree(session)
             beats = functools.partial(self._beats, session)
             self._watch = Watch(
                 beats, self._handles.pings, session, self._coordinator, self._patience
             )
-        self._may_be_empty = True
 
     def after_run(self, run_context, run_values):
         self._may_be_empty = self._handles.draws_between_runs
+
+    def _fill(self, session):
+        """Sees to it that the hand holds a ticket for the next run."""
+        if self._may_be_empty and session.run(self._handles.worker.empty):
+            self._draw(session)
+        self._filled = self._may_be_empty = True
 
     def _refuse_what_has_no_effect(self, fed):
         """Raises UsageError where a run feeds what the chief's step takes and no batch brings."""

@@ -210,7 +210,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         # caller has put before the train op, such as UPDATE_OPS, which need a batch.
         with tf.control_dependencies(None):
             limited = self.paced or self.in_flight is not None
-            shared_name, in_turn = siblings.join(self._name, counts, limited)
+            shared_name, number, in_turn = siblings.join(self._name, counts, limited)
             with tf.name_scope(name, self._name) as scope:
                 desk, board = Desk(shared_name, device), Board(shared_name, device)
                 shelves = self._make_shelves(shared_name, together, here.records)
@@ -253,6 +253,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
                     manifest=self._describe(pairs, modes, here.replaced),
                     # Paced, a worker leaves the tickets that it has no batch for to the others.
                     draws_between_runs=self.paced or in_turn,
+                    number=number,
                     global_step=counts,
                     desk=desk,
                     board=board,

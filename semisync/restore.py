@@ -35,6 +35,7 @@ SETTINGS = (
     "hyperparameters",
     "manifest",
     "draws_between_runs",
+    "number",
     "unfed",
 )
 TENSORS = {

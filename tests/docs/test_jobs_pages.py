@@ -20,7 +20,7 @@ def test_every_job_has_its_row():
 @pytest.mark.parametrize("name", NAMES)
 def test_the_row_tells_how_many_lines_change(name):
     row = next(line for line in TABLE.read_text().splitlines() if name + ".change" in line)
-    removed, added = change.size(*change.before_and_after(name))
+    removed, added = change.size(change.read(name)[0], change.apply(*change.read(name)))
     assert "| -{} +{} |".format(removed, added) in row
 
 
@@ -28,4 +28,4 @@ def test_the_row_tells_how_many_lines_change(name):
 def test_the_page_shows_the_script_that_the_tests_run(name):
     head = "# file: {}.py\n".format(name)
     shown = [text for _, text in blocks(SCRIPTS) if text.startswith(head)]
-    assert shown == [head + change.before_and_after(name)[1]]
+    assert shown == [head + change.apply(*change.read(name))]

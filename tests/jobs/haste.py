@@ -1,6 +1,6 @@
-"""TensorFlow's fixed sleeps, shortened: they would be most of the time of a job of a few seconds.
+"""Shortens TensorFlow's fixed sleeps, which would take most of the time of a job of a few seconds.
 
-Nothing else changes: what TensorFlow waits for is the same, it only looks more often.
+Nothing else changes: TensorFlow waits for the same things, and only looks more often.
 """
 
 import tensorflow.compat.v1 as tf

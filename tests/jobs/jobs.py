@@ -1,4 +1,4 @@
-"""How each job is started: what its script calls the things that every job is told.
+"""How each job is started: the flags by which its script takes what every job needs.
 
 An argument is a template of
 
@@ -19,7 +19,7 @@ class Job(collections.namedtuple("Job", "name ps arguments alone synchronous aud
       name: of the script.
       ps: how many parameter servers.
       arguments: of the command line, a list of templates.
-      alone: arguments besides that have a single worker train with the plain optimizer.
+      alone: more arguments, with which a single worker trains with the plain optimizer.
       synchronous: True where the unchanged job aggregates the batches of its workers.
       audits: the audit logs that the changed job writes, one per optimizer.
       graph: the script that exports the graph that the job imports, or None.

@@ -3,8 +3,8 @@
 The spec holds
 
     script, arguments    of the command line
-    environment          what the process has in its environment besides
-    directory            in which it runs
+    environment          more environment variables
+    directory            where it runs
 """
 
 import json

@@ -1,8 +1,8 @@
 """Whole jobs as they are written for TensorFlow 1.x, before and after the documented change.
 
 Each script in `scripts` runs on a real cluster as it is, and again with the change that stands
-beside it. The audit log of the changed job says which batches made each global step; the unchanged
-script, as one worker that gets these batches as one, must then come to the same variables.
+beside it. The audit log of the changed job says which batches made each global step. The unchanged
+script, run as a single worker that reads them as one batch, must end with the same variables.
 """
 
 import collections

@@ -10,8 +10,8 @@ from tests.jobs.data import batch
 def numbered(log, has_chief):
     """The batches of every global step, lists of (worker, which of its batches, from 0).
 
-    A worker reads its file in order and the log keeps a worker's batches in order: the n-th that
-    it has of a worker is the worker's n-th.
+    A worker reads its file in order, and the log keeps a worker's batches in order: the n-th batch
+    that the log has of a worker is the n-th of its file.
     """
     seen, steps = collections.Counter(), []
     for step in audit.steps(log):
@@ -32,8 +32,8 @@ def _worker(member, has_chief):
 def rows_of(steps, size):
     """The rows of the global batches, one after another.
 
-    A last, smaller global batch is there as often as makes it `size` local batches: the mean over
-    its rows stays what it is, and a job that begins its data anew finds no room for other rows.
+    A last, smaller global batch is repeated until it has `size` local batches. That leaves the mean
+    over its rows as it is, and a job that starts its data over cannot fill it with other rows.
     """
     whole = [batches * (size // len(batches)) for batches in steps]
     return [row for step in whole for worker, number in step for row in batch(worker, number)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import semisync
-from semisync import desk
+from semisync import audit, desk
 from semisync.compat import tf
 from semisync.errors import SemisyncError
 from tests.tf1.one_process import Job, late
@@ -123,6 +123,36 @@ def test_two_optimizers_in_one_graph_keep_apart():
             for _ in range(4):
                 session.run(train)
     assert [hook.ledger.fates["admitted"] for hook in hooks] == [4, 4]
+
+
+def test_first_tickets_are_drawn_in_the_order_of_building_whatever_that_of_the_hooks():
+    """Else of two workers each may hold the ticket that the other waits for."""
+    drawn = []
+    with tf.Graph().as_default():
+        step = tf.train.get_or_create_global_step()
+        weight, hooks, train = tf.get_variable("w", initializer=0.0), [], []
+        for name in ("first", "second"):
+            optimizer = semisync.GlobalBatchOptimizer(sgd(), 1, in_flight=1, name=name)
+            train.append(optimizer.minimize(weight, global_step=step))
+            hook = optimizer.make_session_run_hook(True)
+
+            def draw(session, name=name, draw=hook._draw):
+                drawn.append(name)
+                draw(session)
+
+            hook._draw = draw
+            hooks.append(hook)
+        with tf.train.MonitoredTrainingSession(hooks=hooks[::-1]) as session:
+            session.run(train)
+    assert drawn[:2] == ["first", "second"]
+
+
+def test_the_folder_of_the_audit_log_is_made(tmp_path):
+    log = tmp_path / "checkpoints" / "audit.jsonl"
+    job = Job()
+    with job.session(audit=str(log)) as session:
+        job.train(session, 1, 1)
+    assert audit.check(str(log))["admitted"] == 2
 
 
 def test_a_forgotten_hook_is_named():
