@@ -30,9 +30,9 @@ _SERVER, _WORKER = "/job:ps/task:{}", "/job:worker/task:0"
 _JOB = "/job:"
 
 UNPLACED = (
-    "no op has a device: a session of a cluster would run all of them on /job:ps/task:0, the "
-    "gradients of every worker, too, and leave the other parameter servers empty; pass --ps N, the "
-    "number of parameter servers, for variables in turn on these and all else on the workers"
+    "no op has a device: a cluster would run all of them on /job:ps/task:0, the gradients of every "
+    "worker too, and leave the other parameter servers empty; pass --ps N, the number of parameter "
+    "servers, to place variables on these in turn and all else on the workers"
 )
 
 

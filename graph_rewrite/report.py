@@ -50,8 +50,10 @@ class Report:
         if placed:
             counts = ["{} on {}".format(count, server) for server, count in placed.items()]
             self.changes.append(
-                "variables and tables without a device are in turn on the parameter servers ({}), "
-                "with their slots; other ops without one are on the workers".format(some(counts))
+                "variables and tables without a device are on the parameter servers in turn ({}), "
+                "their slots beside them; all else without one is on the workers".format(
+                    some(counts)
+                )
             )
         if unplaced:
             self.warnings.append(UNPLACED)
@@ -117,7 +119,8 @@ class Report:
                 "{} of {} ops were taken out of UPDATE_OPS, since the chief does what they "
                 "did: {}".format(len(taken), len(before), some(taken))
             )
-        trained = found.nodes.ancestors(gradients(found.updates) + found.waited_for)
+        starts = gradients(found.updates) + found.waited_for + found.part.left
+        trained = found.nodes.ancestors(starts)
         kinds = [
             ("each worker still runs with every batch", trained - found.part.needs),
             ("the chief runs once a global step", found.part.needs),

@@ -66,7 +66,7 @@ def test_gradients_are_computed_on_the_workers_and_applied_on_the_servers(resour
     assert devices["MatMul"] == {"/job:worker"}
     servers = {trained.device for trained in report.trained}
     assert servers == {"/job:ps/task:{}".format(task) for task in range(PS)}
-    assert any("in turn on the parameter servers (3 on /job:ps/task:0" in c for c in report.changes)
+    assert any("on the parameter servers in turn (3 on /job:ps/task:0" in c for c in report.changes)
     assert not report.warnings
 
 

@@ -83,7 +83,7 @@ def test_a_rule_that_takes_more_of_a_batch_than_a_gradient_is_refused():
 
     def build(model, wrap):
         optimizer = Fed("rule")
-        optimizer.rate = tf.placeholder(tf.float32, [], "rate")
+        optimizer.rate = tf.reduce_mean(model.targets, name="rate")
         return optimizer.minimize(model.loss(), global_step=model.step)
 
     with pytest.raises(BadInput) as error:
