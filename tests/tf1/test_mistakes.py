@@ -2,6 +2,7 @@
 
 import contextlib
 
+import numpy as np
 import pytest
 
 import semisync
@@ -148,6 +149,17 @@ def test_a_plain_session_without_local_initialisation():
         session.run(tf.global_variables_initializer())
         with pytest.raises(tf.errors.InvalidArgumentError, match="not in a plain tf.Session"):
             session.run(job.train_op, {job.x: 1.0})
+
+
+@pytest.mark.skipif(
+    not hasattr(tf, "estimator"), reason="Keras of TensorFlow 2.x takes no optimizer of tf.train"
+)
+def test_the_fit_of_keras():
+    with tf.Graph().as_default(), tf.Session().as_default():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
+        model.compile(optimizer=wrapped(), loss="mse")
+        with pytest.raises(tf.errors.InvalidArgumentError, match="plain tf.Session or Keras"):
+            model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
 
 
 @pytest.mark.parametrize(
