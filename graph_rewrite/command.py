@@ -1,12 +1,23 @@
 """`semisync rewrite IN.meta OUT.meta --batches-per-step M`: see `graph_rewrite.meta_graph`."""
 
+import argparse
+import os
+import sys
+
 from semisync import files
+from semisync.errors import UsageError
+from semisync.quiet import quiet_tensorflow
+
+_EXAMPLES = """examples:
+  semisync rewrite job.meta semi-sync.meta --batches-per-step 32 --max-staleness 4
+  semisync rewrite job.meta --batches-per-step 32 --dry-run --svg changes.svg"""
 
 
 def configure(parser):
     """Declares the arguments."""
+    parser.epilog = _EXAMPLES
     parser.add_argument("source", metavar="IN.meta", help="the MetaGraph of a training job")
-    parser.add_argument("out", metavar="OUT.meta", help="where to write the new one")
+    parser.add_argument("out", metavar="OUT.meta", nargs="?", help="where to write the new one")
     parser.add_argument(
         "--batches-per-step",
         type=int,
@@ -33,7 +44,29 @@ def configure(parser):
         "--in-flight", type=int, metavar="K", help="how many batches may be under way at once"
     )
     parser.add_argument(
-        "--train-op", metavar="NAME", help="where the graph can be trained in several ways"
+        "--train-op",
+        action="append",
+        metavar="NAME",
+        help="where the graph can be trained in several ways; those of several are run together",
+    )
+    parser.add_argument(
+        "--global-step",
+        metavar="NAME",
+        help="the variable that counts global steps, where the graph does not tell",
+    )
+    parser.add_argument(
+        "--ps",
+        type=int,
+        metavar="N",
+        help="for a graph without devices: variables go to N parameter servers, in turn",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        type=_name_and_number,
+        default=[],
+        metavar="NAME=VALUE",
+        help="a hyperparameter, placeholder or constant, that has this value for good",
     )
     parser.add_argument(
         "--keep-devices", action="store_true", help="leave the exporting worker's task on the ops"
@@ -67,9 +100,11 @@ def configure(parser):
 
 def run(args):
     """Rewrites, and prints the report."""
-    from graph_rewrite.meta_graph import read, semi_synchronize
-    from graph_rewrite.picture import draw
-    from semisync.staleness import Threshold
+    _check_outputs(args)
+    with quiet_tensorflow():
+        from graph_rewrite.meta_graph import read, semi_synchronize
+        from graph_rewrite.picture import draw
+        from semisync.staleness import Threshold
 
     meta, report = semi_synchronize(
         read(args.source),
@@ -83,8 +118,13 @@ def run(args):
         shared_updates=args.share,
         train_op=args.train_op,
         keep_devices=args.keep_devices,
+        ps=args.ps,
+        global_step=args.global_step,
+        fixed=dict(args.set),
     )
     print(report)
+    for sentence in report.warnings:
+        print("semisync rewrite: warning: " + sentence, file=sys.stderr)
     if args.json:
         files.write_json(args.json, report.to_dict())
     if args.svg:
@@ -92,3 +132,29 @@ def run(args):
     if not args.dry_run:
         files.write_bytes(args.out, meta.SerializeToString(deterministic=True))
     return 0
+
+
+def _name_and_number(text):
+    name, _, value = text.rpartition("=")
+    if not name:
+        raise argparse.ArgumentTypeError("{!r} is not NAME=VALUE".format(text))
+    try:
+        return name, float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError("{!r} is no number, in {!r}".format(value, text)) from None
+
+
+def _check_outputs(args):
+    """Raises UsageError where what the command makes has no place to go to."""
+    if args.out is None and not args.dry_run:
+        raise UsageError("OUT.meta is missing: say where to write the graph, or pass --dry-run")
+    for path in (None if args.dry_run else args.out, args.svg, args.json):
+        folder = os.path.dirname(path or "")
+        if folder and not os.path.isdir(folder):
+            raise UsageError(
+                "{} cannot be written, since there is no folder {}: make it first".format(
+                    path, folder
+                )
+            )
+        if path:
+            files.check_writable(path)

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Dict, Mapping, Optional, Sequence
 
-from migrate.evidence import find_evidence, meta_path
+from migrate.contradictions import check_against_graph
 from migrate.ids.agreement import check_hashed
 from migrate.plans import CASTS, POOLINGS, STRATEGIES, AnyTable, Plan, Table
 from migrate.sources.bundle import Checkpoint
@@ -16,8 +16,6 @@ from migrate.sources.hashed import HashTable
 from migrate.sources.info import TensorInfo, partitions, row_blocks
 from migrate.static import check_static
 from semisync.errors import BadInput
-
-_CONTRARY = {("sum", False), ("mean", False)}  # without weights neither can stand for the other
 
 
 def check_plan(plan: Plan, checkpoint: Checkpoint, hashed: Mapping[str, HashTable]) -> None:
@@ -36,9 +34,10 @@ def check_plan(plan: Plan, checkpoint: Checkpoint, hashed: Mapping[str, HashTabl
         _check_choices(table)
         shape = (table.rows, table.dim)
         strategy = table.partition_strategy
-        for source in [table.variable, *table.slots.values()]:
-            info = _check(checkpoint, source, shape, table.dtype, strategy)
-            _check_partitions(table, source, info)
+        info = _check(checkpoint, table.variable, shape, table.dtype, strategy)
+        _check_partitions(table, table.variable, info)
+        for source in table.slots.values():
+            _check_partitions(table, source, _check(checkpoint, source, shape, None, strategy))
     for table_ in plan.hash_tables:
         _check_name(table_, names)
         check_hashed(table_, hashed, checkpoint.prefix)
@@ -46,12 +45,13 @@ def check_plan(plan: Plan, checkpoint: Checkpoint, hashed: Mapping[str, HashTabl
         if dense.name == "":
             raise BadInput(f"the plan gives {dense.variable!r} an empty name")
         strategy = dense.partition_strategy
-        for source in [dense.variable, *dense.slots.values()]:
-            _check(checkpoint, source, tuple(dense.shape), dense.dtype, strategy)
+        _check(checkpoint, dense.variable, tuple(dense.shape), dense.dtype, strategy)
+        for source in dense.slots.values():
+            _check(checkpoint, source, tuple(dense.shape), None, strategy)
     for name in plan.scalars:
         _check(checkpoint, name, (), None, None)
     _check_written_once(plan)
-    _check_against_graph(plan, checkpoint)
+    check_against_graph(plan, checkpoint)
 
 
 def _check(
@@ -99,32 +99,6 @@ def _check_choices(table: Table) -> None:
     if table.weighted and table.pooling == "none":
         raise BadInput(f"{where} has weights, but pooling none; weights are for pooled vectors")
     check_static(table)
-
-
-def _check_against_graph(plan: Plan, checkpoint: Checkpoint) -> None:
-    """That no strategy and no pooling of the plan contradicts the look-ups in the MetaGraph."""
-    if not plan.tables and not plan.dense:
-        return
-    evidence = find_evidence(checkpoint, meta_path(checkpoint, plan.meta))
-    if evidence is None:
-        return
-    said = {one.variable: one.partition_strategy for one in plan.tables}
-    said.update({one.variable: one.partition_strategy for one in plan.dense})
-    for variable, strategy in said.items():
-        lookup = evidence.lookups.get(variable)
-        seen = None if lookup is None else lookup.strategy
-        if seen in STRATEGIES and strategy != seen:
-            raise BadInput(
-                f"{variable!r}: the plan says partition strategy {strategy!r}, but its look-up in "
-                f"{evidence.graph.path} uses {seen!r}; set it to {seen} in the plan"
-            )
-    for table in plan.tables:
-        uses = evidence.poolings.get(table.variable, [])
-        if len(uses) == 1 and {uses[0][:2], (table.pooling, table.weighted)} == _CONTRARY:
-            raise BadInput(
-                f"{table.variable!r}: the plan says pooling {table.pooling!r}, but "
-                f"{evidence.graph.path} looks it up as {uses[0]}; set it to {uses[0].combiner}"
-            )
 
 
 def _check_partitions(table: Table, source: str, info: TensorInfo) -> None:

@@ -1,6 +1,7 @@
-"""The graph of a MetaGraph (`PREFIX.meta`), decoded without TensorFlow.
+"""The graph of a MetaGraph (`PREFIX.meta`, `saved_model.pb`), decoded without TensorFlow.
 
-    MetaGraphDef  {2 graph_def, 3 saver_def}
+    SavedModel    {1 saved_model_schema_version, 2 meta_graphs}
+    MetaGraphDef  {1 meta_info_def {4 tags}, 2 graph_def, 3 saver_def}
     GraphDef      {1 node}
     NodeDef       {1 name, 2 op, 3 input, 5 attr}          attr is a map {1 key, 2 AttrValue}
     AttrValue     {1 list, 5 b, 8 tensor}              list is {7 shape}
@@ -49,7 +50,10 @@ class Graph(NamedTuple):
 
 
 def read_graph(path: str) -> Graph:
-    """The graph of the MetaGraph at `path`; BadInput where the file is none."""
+    """The graph of the MetaGraph at `path`; BadInput where the file is none.
+
+    Of a SavedModel it is the one to train, where there is one, else the first.
+    """
     with open_file(path) as file:
         if not 0 < file.size <= _MAX_META:
             raise BadInput(
@@ -58,7 +62,7 @@ def read_graph(path: str) -> Graph:
         data = memoryview(file.read(0, file.size, path))
     nodes: Dict[str, Node] = {}
     scope = None
-    for field, value in fields(data, path):
+    for field, value in fields(_meta_graph(data, path), path):
         if field == 2:
             for part, inner in fields(message(value, path), path):
                 if part == 1:
@@ -67,8 +71,33 @@ def read_graph(path: str) -> Graph:
         elif field == 3:
             scope = _saver_scope(message(value, path), path)
     if not nodes:
-        raise BadInput(f"{path} holds no graph; give the .meta file that tf.train.Saver wrote")
+        raise BadInput(
+            f"{path} holds no graph; give the .meta file that tf.train.Saver wrote, or the "
+            "saved_model.pb of a SavedModel"
+        )
     return Graph(path, nodes, scope)
+
+
+def _meta_graph(data: memoryview, path: str) -> memoryview:
+    """The MetaGraphDef in the bytes of a file. A SavedModel begins with the number of its schema,
+    a MetaGraphDef with messages alone."""
+    found = [(field, value) for field, value in fields(data, path) if field in (1, 2)]
+    if not any(field == 1 and isinstance(value, int) for field, value in found):
+        return data
+    graphs = [message(value, path) for field, value in found if field == 2]
+    if not graphs:
+        raise BadInput(f"{path} is a SavedModel without a MetaGraph; it is damaged")
+    return next((one for one in graphs if "train" in _tags(one, path)), graphs[0])
+
+
+def _tags(meta_graph: memoryview, path: str) -> List[str]:
+    return [
+        text(tag, path)
+        for field, value in fields(meta_graph, path)
+        if field == 1
+        for inner, tag in fields(message(value, path), path)
+        if inner == 4
+    ]
 
 
 def constant_strings(graph: Graph, name: str, count: int) -> Optional[List[str]]:

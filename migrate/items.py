@@ -6,7 +6,7 @@ Names in the target, for a table T at module path M and a dense variable V:
     optim.state.M.embedding_bags.T.weight.T.momentum1     Adagrad, FBGEMM's fused optimizer
     optim.state.M.embedding_bags.T.weight.exp_avg         Adam and others, torch.optim's names
     optim.state.M.embedding_bags.T.weight.step            Adam, where the checkpoint tells it
-    dense.V, dense_optim.V.<slot>
+    dense.V, dense_optim.V.<slot>, dense_optim.V.step     the last for Adam, as above
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 from migrate.ids.columns import Origin
 from migrate.plans import AnyTable, Plan, Table
 from migrate.quantization import HEAD
-from migrate.semantics import ADAMS, adam_step
+from migrate.semantics import ADAMS, Trained, adam_step
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.dtypes import number_type
 from migrate.sources.info import TensorInfo
@@ -88,6 +88,8 @@ def items(plan: Plan, checkpoint: Checkpoint) -> List[Item]:
         for slot, source in dense.slots.items():
             path = ("dense_optim", name, slot)
             found.append(_item(path, source, "dense slot", deal, checkpoint[source]))
+        path = ("dense_optim", name, "step")
+        found += _step_item(path, "dense slot", plan, dense, checkpoint)
     for name in plan.scalars:
         found.append(_item(("dense", name), name, "scalar", False, checkpoint[name]))
     return found
@@ -144,10 +146,15 @@ def slot_path(fqn: str, table: AnyTable, slot: str) -> Tuple[str, ...]:
 
 def step_items(plan: Plan, table: AnyTable, checkpoint: Checkpoint) -> Iterator[Item]:
     """The step of Adam, where the table was trained with it and the checkpoint tells it."""
-    if table.optimizer in ADAMS:
-        step = adam_step(plan, table, checkpoint)
-        if step is not None:
-            path = ("optim", "state", plan.fqn(table), "step")
-            item = _item(path, step.source, "step", False, checkpoint[step.source])
-            # torch.optim keeps its step as a float
-            yield item._replace(dtype="float32", value=step.value)
+    path = ("optim", "state", plan.fqn(table), "step")
+    yield from _step_item(path, "step", plan, table, checkpoint)
+
+
+def _step_item(
+    path: Tuple[str, ...], role: str, plan: Plan, owner: Trained, checkpoint: Checkpoint
+) -> Iterator[Item]:
+    step = adam_step(plan, owner, checkpoint) if owner.optimizer in ADAMS else None
+    if step is not None:
+        item = _item(path, step.source, role, False, checkpoint[step.source])
+        # torch.optim keeps its step as a float
+        yield item._replace(dtype="float32", value=step.value)

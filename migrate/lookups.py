@@ -1,6 +1,6 @@
 """Which variables of a graph are embedding tables, and how their rows were dealt to partitions.
 
-1. The SaveV2 nodes of the Saver say which variable node is stored under which name, and at which
+1. The ops of the Saver say which variable node is stored under which name, and at which
    rows of a partitioned variable.
 2. A variable is looked up when a gather along its rows reads it, or a sum by segments that gathers
    itself, which is how TensorFlow 2.x looks up a plain variable for embedding_lookup_sparse.
@@ -19,7 +19,8 @@ from migrate.graph import Edge, Graph, Node, constant_integer, constant_strings
 from semisync.errors import BadInput
 
 VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
-_GATHERS = {"Gather", "GatherV2", "ResourceGather"}
+SAVES = {"SaveSlices", "SaveV2"}  # of the formats V1 and V2, with inputs of one order
+GATHERS = {"Gather", "GatherV2", "ResourceGather"}
 SEGMENTS = {  # they gather and pool; by their combiner
     "SparseSegmentMean": "mean",
     "SparseSegmentSqrtN": "sqrtn",
@@ -62,19 +63,19 @@ class Lookup(NamedTuple):
 
 def saved_variables(graph: Graph) -> Dict[str, Saved]:
     """Variable nodes by name, with where the graph's Saver stores them."""
-    saves = [node for node in graph.nodes.values() if node.op == "SaveV2"]
+    saves = [node for node in graph.nodes.values() if node.op in SAVES]
     own = [node for node in saves if node.name.startswith(graph.saver_scope or "")]
     found: Dict[str, Saved] = {}
     for save in own or saves:
         for edge, name, spec in saved_tensors(graph, save):
-            node = _origin(graph, edge, PASS)
-            if node is None or node.op not in VARIABLES:
+            node = origin(graph, edge)
+            if node is None:
                 continue
             saved = Saved(name, _first_row(spec, graph))
-            if found.setdefault(node.name, saved) != saved:
+            if found.setdefault(node, saved) != saved:
                 raise BadInput(
-                    f"{graph.path}: variable {node.name!r} is saved both as {saved.name!r} and as "
-                    f"{found[node.name].name!r}; give the .meta of the Saver that wrote the data"
+                    f"{graph.path}: variable {node!r} is saved both as {saved.name!r} and as "
+                    f"{found[node].name!r}; give the .meta of the Saver that wrote the data"
                 )
     return found
 
@@ -110,7 +111,7 @@ def hidden_uses(graph: Graph, saved: Dict[str, Saved]) -> List[str]:
 
 
 def saved_tensors(graph: Graph, save: Node) -> Iterator[Tuple[Edge, str, str]]:
-    """(input, name in the checkpoint, slice) of each tensor that a SaveV2 node stores."""
+    """(input, name in the checkpoint, slice) of each tensor that an op of the Saver stores."""
     if len(save.inputs) < 3:
         return
     count = len(save.inputs) - 3
@@ -132,7 +133,14 @@ def _first_row(spec: str, graph: Graph) -> int:
     return int(first)
 
 
-def _origin(graph: Graph, edge: Edge, through: Set[str]) -> Optional[Node]:
+def origin(graph: Graph, edge: Edge, through: Set[str] = PASS) -> Optional[str]:
+    """The variable node that `edge` comes from, by way of nodes whose op is in `through`; None
+    where it comes from no variable."""
+    node = _source(graph, edge, through)
+    return node.name if node is not None and node.op in VARIABLES else None
+
+
+def _source(graph: Graph, edge: Edge, through: Set[str]) -> Optional[Node]:
     """The node that `edge` comes from, beyond nodes whose op is in `through`."""
     node = graph.nodes.get(edge[0])
     for _ in range(_MAX_STEPS):
@@ -169,7 +177,7 @@ def gathers(graph: Graph, start: str, consumers: Consumers) -> Iterator[Node]:
             continue
         if user.op in SEGMENTS:
             yield user
-        elif user.op in _GATHERS:
+        elif user.op in GATHERS:
             axis = user.inputs[2][0] if len(user.inputs) > 2 else None
             if axis is None or constant_integer(graph, axis) == 0:
                 yield user
@@ -201,15 +209,15 @@ def _dealt(graph: Graph, gather: Node) -> Optional[Tuple[Node, int]]:
 
 def _strategy(graph: Graph, deal: Node, parts: int) -> str:
     """ "mod" or "div", read from how `deal` assigns ids to its `parts` outputs."""
-    assigned = _origin(graph, deal.inputs[1], _RESHAPED)
-    rows = _origin(graph, deal.inputs[0], _RESHAPED)
+    assigned = _source(graph, deal.inputs[1], _RESHAPED)
+    rows = _source(graph, deal.inputs[0], _RESHAPED)
     if assigned is None or rows is None:
         return "unknown"
     if assigned.op in ("FloorMod", "Mod") and rows.op in ("FloorDiv", "Div"):
         divisors = [_divisor(graph, node) for node in (assigned, rows)]
         return "mod" if divisors == [parts, parts] else "unknown"
     if assigned.op == "Maximum":
-        terms = [_origin(graph, edge, _RESHAPED) for edge in assigned.inputs]
+        terms = [_source(graph, edge, _RESHAPED) for edge in assigned.inputs]
         if all(term is not None and term.op in ("FloorDiv", "Div") for term in terms):
             return "div"
     return "unknown"
@@ -219,5 +227,5 @@ def _divisor(graph: Graph, node: Node) -> Optional[int]:
     """The constant by which a FloorMod or FloorDiv divides."""
     if len(node.inputs) != 2:
         return None
-    constant = _origin(graph, node.inputs[1], _RESHAPED)
+    constant = _source(graph, node.inputs[1], _RESHAPED)
     return None if constant is None else constant_integer(graph, constant.name)

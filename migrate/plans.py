@@ -139,7 +139,7 @@ AnyTable = Union[Table, HashedTable]
 @dataclass
 class Dense:
     """A variable that is no table; `partition_strategy` is "mod" where its rows must be dealt.
-    name: in the target, where it is another."""
+    name: in the target, where it is another; optimizer, slots, hyperparameters: as in Table."""
 
     variable: str
     shape: List[int]
@@ -148,6 +148,7 @@ class Dense:
     partition_strategy: Optional[str] = None
     optimizer: Optional[str] = None
     slots: Dict[str, str] = field(default_factory=dict)
+    hyperparameters: Dict[str, float] = field(default_factory=dict)
 
 
 @dataclass

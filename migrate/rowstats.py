@@ -8,41 +8,16 @@ Adagrad's and FTRL's accumulators, 1 for RMSProp's mean square, else 0).
 from __future__ import annotations
 
 import math
-import re
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy
 
 from migrate.sources.bundle import Checkpoint
-from migrate.sources.dtypes import BY_NAME
 from migrate.sources.hashed import HashTable
-from migrate.sources.tensor_tables import stored_tables
 from migrate.transforms import widened
 
 _CHUNK = 4 << 20  # bytes of one chunk of one tensor
 _EXAMPLES = 5  # rows that are named of each suspicious sort
-
-# By the optimizer's name in the slot's and the slot's number, or by the name in an object graph.
-_INITIAL: Dict[str, Tuple[float, ...]] = {
-    "Adadelta": (0, 0),
-    "Adagrad": (0.1,),
-    "AdagradDA": (0, 0.1),
-    "Adam": (0, 0),
-    "AdamAsync": (0, 0),
-    "AdaMax": (0, 0),
-    "Ftrl": (0.1, 0),
-    "Momentum": (0,),
-    "ProximalAdagrad": (0.1,),
-    "RMSProp": (1, 0, 0),
-    "accumulator": (0.1,),
-    "accum": (0.1,),
-    "linear": (0,),
-    "m": (0,),
-    "momentum": (0,),
-    "rms": (1,),
-    "v": (0,),
-}
-_LEAF = re.compile(r"(\w+?)(?:_(\d+))?$")
 
 
 class Suspects(NamedTuple):
@@ -65,42 +40,19 @@ class RowStatistics(NamedTuple):
     never_updated: Optional[Suspects]
 
 
-def slots_of(checkpoint: Checkpoint) -> Dict[str, Dict[str, str]]:
-    """For each variable its slots: name of the tensor by the slot's own name."""
-    found: Dict[str, Dict[str, str]] = {}
-    graph = checkpoint.objects().slots
-    for name, info in checkpoint.items():
-        if name in graph:
-            found.setdefault(graph[name].variable, {})[graph[name].name] = name
-        elif info.kind == "slot" and "/." not in name:
-            variable, _, leaf = name.rpartition("/")
-            found.setdefault(variable, {})[leaf] = name
-    return found
+def of_variable(checkpoint: Checkpoint, name: str, slots: Mapping[str, float]) -> RowStatistics:
+    """Reads the variable and its slots from front to back, verified.
 
-
-def variables(checkpoint: Checkpoint) -> List[str]:
-    """Names of the variables of trained numbers, without the rows of hash tables."""
-    hashed = {name + "-values" for name in stored_tables(checkpoint)}
-    return [
-        name
-        for name, info in checkpoint.items()
-        if info.kind == "variable" and BY_NAME[info.dtype].is_floating and name not in hashed
-    ]
-
-
-def of_variable(checkpoint: Checkpoint, name: str, slots: Dict[str, str]) -> RowStatistics:
-    """Reads the variable and its slots from front to back, verified."""
+    slots: tensors of the variable's shape -> what they begin with.
+    """
     info = checkpoint[name]
     row_bytes = info.nbytes // info.shape[0] if info.shape[0] else 0
     per_chunk = max(_CHUNK // max(row_bytes, 1), 1)
-    known = {slot: _initial(slot) for slot in slots}
-    told = {slots[slot]: value for slot, value in known.items() if value is not None}
-    told = {slot: value for slot, value in told.items() if checkpoint[slot].shape == info.shape}
-    streams = [checkpoint.chunks(slot, per_chunk) for slot in told]
+    streams = [checkpoint.chunks(slot, per_chunk) for slot in slots]
     counter = _Counter(bool(streams))
     for first, values in checkpoint.chunks(name, per_chunk):
         untouched = numpy.ones(len(values), bool)
-        for stream, value in zip(streams, told.values()):
+        for stream, value in zip(streams, slots.values()):
             state = _numbers(next(stream)[1])
             untouched &= (state == state.dtype.type(value)).all(axis=1)
         counter.add(_numbers(values), numpy.arange(first, first + len(values)), untouched)
@@ -115,13 +67,6 @@ def of_table(table: HashTable) -> RowStatistics:
         if rows.values is not None and rows.keys.size:
             counter.add(_numbers(rows.values), rows.keys, None)
     return counter.result()
-
-
-def _initial(slot: str) -> Optional[float]:
-    match = _LEAF.match(slot)
-    values = _INITIAL.get(match[1], ()) if match else ()
-    number = int(match[2] or 0) if match else 0
-    return values[number] if number < len(values) else None
 
 
 def _numbers(values: numpy.ndarray) -> numpy.ndarray:

@@ -13,9 +13,11 @@ from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy
 
-from migrate.plans import HashedTable, Plan, Table
+from migrate.plans import Dense, HashedTable, Plan, Table
 from migrate.pooling import without_kernel
 from migrate.sources.bundle import Checkpoint
+
+Trained = Union[Table, HashedTable, Dense]  # what has an optimizer
 
 _OWN = "migrate.torchrec.optimizers."
 _POWER = re.compile(r"beta2_power(_\d+)?")  # a second Adam's has a number
@@ -100,7 +102,7 @@ def notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:
             found.append(NADAM.format(table.name))
         if table.optimizer in ADAMS:
             found.append(_step_note(plan, table, checkpoint))
-    return found
+    return found + _dense_step_notes(plan, checkpoint)
 
 
 def _step_note(plan: Plan, table: Union[Table, HashedTable], checkpoint: Checkpoint) -> str:
@@ -108,48 +110,62 @@ def _step_note(plan: Plan, table: Union[Table, HashedTable], checkpoint: Checkpo
     about = f"{table.optimizer}: step of {table.name} is"
     step, reason = _step_and_reason(plan, table, checkpoint)
     if step is None:
-        return (
-            f"{about} not known: {reason}{_without_global_step(plan, table)}; none is written, so "
-            "that its optimizer begins at 0 unless you set state['step'] after load_optimizer"
-        )
+        return f"{about} {_unknown(plan, table, reason)}"
     return f"{about} {step.value:.0f}, from {step.source}" + (f": {reason}" if reason else "")
 
 
-def adam_step(
-    plan: Plan, table: Union[Table, HashedTable], checkpoint: Checkpoint
-) -> Optional[Step]:
-    """Updates made so far, as the bias correction counts them: of all, AdamAsync's of the table.
+def _dense_step_notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:
+    """Of which dense variables the step is not known: one note for each reason."""
+    found: Dict[str, List[str]] = {}
+    for dense in plan.dense:
+        if dense.optimizer in ADAMS:
+            step, reason = _step_and_reason(plan, dense, checkpoint)
+            if step is None:
+                found.setdefault(_unknown(plan, dense, reason), []).append(dense.variable)
+    return [f"Adam: step of {', '.join(names)} is {why}" for why, names in found.items()]
+
+
+def _unknown(plan: Plan, owner: Trained, reason: str) -> str:
+    """That a step is not known, why, and what settles it."""
+    return (
+        f"not known: {reason}{_without_global_step(plan, owner)}; none is written, so "
+        "that its optimizer begins at 0 unless you set state['step'] after load_optimizer"
+    )
+
+
+def adam_step(plan: Plan, owner: Trained, checkpoint: Checkpoint) -> Optional[Step]:
+    """Updates made so far, as the bias correction counts them: of all, AdamAsync's of the variable.
 
     Where no beta2_power tells, the global step stands in, if there is exactly one; but not
     where AdamAsync has no power of the table's own: it counts the updates of all workers.
     """
-    return _step_and_reason(plan, table, checkpoint)[0]
+    return _step_and_reason(plan, owner, checkpoint)[0]
 
 
 def _step_and_reason(
-    plan: Plan, table: Union[Table, HashedTable], checkpoint: Checkpoint
+    plan: Plan, owner: Trained, checkpoint: Checkpoint
 ) -> Tuple[Optional[Step], str]:
     """`adam_step`, and why it is not the power of beta2 that tells it; "" where it is."""
-    found, reason = _step_of_power(plan, table, checkpoint)
+    found, reason = _step_of_power(plan, owner, checkpoint)
     steps = _global_steps(plan)
     if (
         found is None
         and len(steps) == 1
-        and not (table.optimizer == "AdamAsync" and len(_powers(plan, table)) != 1)
+        and not (owner.optimizer == "AdamAsync" and len(_powers(plan, owner)) != 1)
     ):
         found = Step(float(checkpoint.read(steps[0]).item()), steps[0])
     return found, reason
 
 
 def _step_of_power(
-    plan: Plan, table: Union[Table, HashedTable], checkpoint: Checkpoint
+    plan: Plan, owner: Trained, checkpoint: Checkpoint
 ) -> Tuple[Optional[Step], str]:
     """What the power of beta2 tells; None and why where it does not.
 
     After t updates it is beta2^(t+1). It is a float32 product of t factors, so that t is known to
     one part in 10^4 or so; not beyond 10^4 updates, where the correction is next to 1.
     """
-    powers = _powers(plan, table)
+    powers = _powers(plan, owner)
     if not powers:
         return None, "the plan's scalars have no beta2_power of it"
     values = {float(checkpoint.read(name).item()) for name in powers}
@@ -158,12 +174,12 @@ def _step_of_power(
             f"{', '.join(powers)} differ, and nothing tells which is its; leave the others out of "
             "the plan's scalars, or out by --drop"
         )
-    if "beta2" not in table.hyperparameters:
+    if "beta2" not in owner.hyperparameters:
         return None, (
             f"{powers[0]} tells nothing without beta2, which no MetaGraph has as a constant; set "
             "beta2 among its hyperparameters in the plan"
         )
-    beta2 = float(numpy.float32(table.hyperparameters["beta2"]))  # as it was multiplied
+    beta2 = float(numpy.float32(owner.hyperparameters["beta2"]))  # as it was multiplied
     power = values.pop()
     if 0 < beta2 < 1 and power > 1e-30:
         updates = math.log(power) / math.log(beta2) - 1
@@ -172,9 +188,9 @@ def _step_of_power(
     return None, f"{powers[0]} is {power:g}, which tells no number of updates with beta2 {beta2:g}"
 
 
-def _without_global_step(plan: Plan, table: Union[Table, HashedTable]) -> str:
+def _without_global_step(plan: Plan, owner: Trained) -> str:
     """Why the global step does not stand in."""
-    if table.optimizer == "AdamAsync":
+    if owner.optimizer == "AdamAsync":
         return ""
     steps = _global_steps(plan)
     if steps:
@@ -186,13 +202,13 @@ def _global_steps(plan: Plan) -> List[str]:
     return [name for name in plan.scalars if name.rpartition("/")[2] == "global_step"]
 
 
-def _powers(plan: Plan, table: Union[Table, HashedTable]) -> List[str]:
-    """The scalars that may be beta2^(t+1) for `table`. AdamAsync has one a variable, its fourth
+def _powers(plan: Plan, owner: Trained) -> List[str]:
+    """The scalars that may be beta2^(t+1) for `owner`. AdamAsync has one a variable, its fourth
     slot: a table in partitions has several and no single step, a hash table's are no scalars."""
-    if table.optimizer != "AdamAsync":
+    if owner.optimizer != "AdamAsync":
         return [name for name in plan.scalars if _POWER.fullmatch(name.rpartition("/")[2])]
-    if isinstance(table, HashedTable):
+    if isinstance(owner, HashedTable):
         return []
-    slot = table.slots.get("exp_avg", "").rpartition("/")[2]
+    slot = owner.slots.get("exp_avg", "").rpartition("/")[2]
     found = [name for name in plan.scalars if name.rpartition("/")[2] == f"{slot}_3"]
-    return [name for name in found if name.startswith(table.variable + "/")]
+    return [name for name in found if name.startswith(owner.variable + "/")]

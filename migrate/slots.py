@@ -2,7 +2,7 @@
 
 TensorFlow names the k-th slot of a variable `<variable>/<optimizer>` and `<variable>/<optimizer>_k`
 (k from 1). `<optimizer>` is the `name=` of the tf.train.Optimizer; where that is not a default
-one, the training ops of the MetaGraph (ApplyAdam, SparseApplyAdagrad, ...) tell what it stands for.
+one, the training ops of the MetaGraph tell what it stands for (`migrate.training`).
 
 Names on the other side:
     table   what FBGEMM's fused optimizers call it (Adagrad: momentum1), else what torch.optim does
@@ -13,12 +13,6 @@ Where neither side has the optimizer, TensorFlow's word for the slot is kept.
 from __future__ import annotations
 
 from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
-
-from migrate.graph import Graph
-from migrate.lookups import Saved
-from migrate.sources.info import TensorInfo
-from migrate.sources.kinds import OPTIMIZERS
-from semisync.errors import BadInput
 
 _NAMES: Dict[str, Tuple[str, ...]] = {
     "Adadelta": ("square_avg", "acc_delta"),
@@ -35,69 +29,41 @@ _NAMES: Dict[str, Tuple[str, ...]] = {
 _CENTERED_RMSPROP = ("square_avg", "grad_avg", "momentum_buffer")
 _FUSED = {"Adagrad": ("momentum1",)}
 
-# Training op, without "Resource" and "Sparse", and the input that holds the first slot.
-_FIRST_SLOT = {
-    "ApplyAdadelta": ("Adadelta", 1),
-    "ApplyAdagrad": ("Adagrad", 1),
-    "ApplyAdagradDA": ("AdagradDA", 1),
-    "ApplyAdagradV2": ("Adagrad", 1),
-    "ApplyAdam": ("Adam", 1),
-    "ApplyAdamAsync": ("AdamAsync", 1),
-    "ApplyAdaMax": ("AdaMax", 1),
-    "ApplyCenteredRMSProp": ("RMSProp", 2),  # inputs: var, mg, ms, mom
-    "ApplyFtrl": ("Ftrl", 1),
-    "ApplyFtrlV2": ("Ftrl", 1),
-    "ApplyMomentum": ("Momentum", 1),
-    "ApplyProximalAdagrad": ("ProximalAdagrad", 1),
-    "ApplyRMSProp": ("RMSProp", 1),
+# What TensorFlow's defaults begin with, where that is not zero throughout.
+_INITIAL: Dict[str, Tuple[float, ...]] = {
+    "Adagrad": (0.1,),
+    "AdagradDA": (0.0, 0.1),
+    "Ftrl": (0.1, 0.0),
+    "ProximalAdagrad": (0.1,),
+    "RMSProp": (1.0, 0.0, 0.0),
 }
 
 
 class Slots(NamedTuple):
-    """The slots of one variable: sources[k] is the tensor of the k-th."""
+    """The slots of one variable, and what else is known of its optimizer.
+
+    optimizer        TensorFlow's name of it
+    sources          k -> tensor of the checkpoint that is the k-th slot
+    hyperparameters  None for one that is no constant, or not the same for all parts
+    lazy             Adam that moves the rows of the batch alone (LazyAdam)
+    by_graph         whether training ops of the MetaGraph say so
+    """
 
     optimizer: str
     sources: Dict[int, str]
+    hyperparameters: Dict[str, Optional[float]] = {}
+    lazy: bool = False
+    by_graph: bool = False
 
+    @property
+    def variant(self) -> str:
+        """The optimizer's name, "LazyAdam" too."""
+        return "LazyAdam" if self.lazy else self.optimizer
 
-def optimizer_names(graph: Optional[Graph], saved: Mapping[str, Saved]) -> Dict[str, str]:
-    """What each last part of a slot's name stands for: {"Adagrad": "Adagrad", "MyAdam": "Adam"}."""
-    found: Dict[str, str] = {}
-    for node in graph.nodes.values() if graph else ():
-        op = node.op.replace("Resource", "").replace("Sparse", "")
-        optimizer, position = _FIRST_SLOT.get(op, ("", 0))
-        if not optimizer or len(node.inputs) <= position:
-            continue
-        slot = saved.get(node.inputs[position][0])
-        if slot is None:
-            continue
-        leaf = slot.name.rpartition("/")[2]
-        if found.setdefault(leaf, optimizer) != optimizer:
-            raise BadInput(
-                f"{graph.path if graph else ''}: slots named {leaf!r} belong both to "
-                f"{found[leaf]} and to {optimizer}; such a checkpoint cannot be converted"
-            )
-    return {**{name: name for name in OPTIMIZERS}, **found}
-
-
-def find_slots(tensors: Mapping[str, TensorInfo], names: Mapping[str, str]) -> Dict[str, Slots]:
-    """The slots of each variable that has some. BadInput where two optimizers claim a variable."""
-    found: Dict[str, Slots] = {}
-    for name, info in tensors.items():
-        variable, _, leaf = name.rpartition("/")
-        owner = tensors.get(variable)
-        kind = slot_of(leaf, names)
-        if owner is None or kind is None or owner[:2] != info[:2]:
-            continue
-        optimizer, index = kind
-        slots = found.setdefault(variable, Slots(optimizer, {}))
-        if slots.optimizer != optimizer or index in slots.sources:
-            raise BadInput(
-                f"variable {variable!r} has slots of two optimizers, {name!r} and "
-                f"{next(iter(slots.sources.values()))!r}; save it with one and convert again"
-            )
-        slots.sources[index] = name
-    return found
+    @property
+    def constants(self) -> Dict[str, float]:
+        """The hyperparameters that are known."""
+        return {name: one for name, one in self.hyperparameters.items() if one is not None}
 
 
 def slot_of(leaf: str, names: Mapping[str, str]) -> Optional[Tuple[str, int]]:
@@ -108,6 +74,12 @@ def slot_of(leaf: str, names: Mapping[str, str]) -> Optional[Tuple[str, int]]:
     if base in names and index.isdigit():
         return names[base], int(index)
     return None
+
+
+def initial_value(optimizer: str, number: int) -> Optional[float]:
+    """TensorFlow's default for the slot `number`; None for one that the optimizer lacks."""
+    values = _INITIAL.get(optimizer, (0.0,) * len(_NAMES[optimizer]))
+    return values[number] if number < len(values) else None
 
 
 def torch_names(slots: Slots, fused: bool) -> List[Optional[str]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import Dict, Mapping, Optional, Union
 
-from migrate.graph import read_graph
+from migrate.meta_graphs import find_graph
 from migrate.sentinels import find_sentinels
 from migrate.sources.bundle import Checkpoint, open_checkpoint
+from migrate.sources.directory import is_directory_of_checkpoints
 from migrate.sources.files import size_of
 from migrate.sources.hashed import HashTable
 from migrate.sources.increment import Overlaid
@@ -32,10 +33,10 @@ def hash_tables(
     source: an open checkpoint or its prefix (contrib.lookup, DeepRec, TFRA), a directory of raw
     files (TFRA's FileSystemSaver, HugeCTR, SOK), or the path of Monolith's dumps: their directory
     or what stands before `-00000-of-0000N`.
-    meta: the MetaGraph, which has the sentinels of MutableDenseHashTables; PREFIX.meta where it
-    exists. sentinels: the same by hand, by the table's name; they win. newer: a DeepRec
-    incremental checkpoint to put on top, where `source` was not opened with it. key_dtype, dtype:
-    of TFRA's raw files.
+    meta: the MetaGraph, which has the sentinels of MutableDenseHashTables; without it
+    migrate.meta_graphs looks for one. sentinels: the same by hand, by the table's name; they win.
+    newer: a DeepRec incremental checkpoint to put on top, where `source` was not opened with it.
+    key_dtype, dtype: of TFRA's raw files.
     Raises BadInput for damaged, incomplete or unknown files.
     """
     if not isinstance(source, Checkpoint) or not source:
@@ -49,12 +50,11 @@ def hash_tables(
         newer = open_checkpoint(os.fspath(newer))
     if newer is None and isinstance(source, Overlaid):
         newer = source.newer
-    beside = source.prefix + ".meta"
-    known: Dict[str, Sentinels] = {}
-    if meta is not None or size_of(beside) is not None:
-        known = find_sentinels(read_graph(os.fspath(meta or beside)))
+    stored = stored_tables(source)
+    graph = find_graph(source, meta) if stored else None
+    known = {} if graph is None else find_sentinels(graph)
     known.update(sentinels or {})
-    strange = sorted(set(known) - set(stored_tables(source)))
+    strange = sorted(set(known) - set(stored))
     if strange and sentinels:
         raise BadInput(f"{source.prefix} has no hash table {strange[0]!r} to give sentinels for")
     return tensor_tables(source, known, newer)
@@ -65,6 +65,8 @@ def other_tables(
 ) -> Optional[Dict[str, HashTable]]:
     """The hash tables of files that are no checkpoint; None where `source` is none of these."""
     path = os.fspath(source)
+    if is_directory_of_checkpoints(path):
+        return None  # whose files may be named alike
     found = raw_tables(path, key_dtype, dtype) if os.path.isdir(path) else None
     if found is None and size_of(path + ".index") is None:
         found = monolith_tables(path)

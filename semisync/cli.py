@@ -5,19 +5,21 @@ A subcommand is a module with two functions:
     configure(parser)   declares its arguments; imports nothing heavy
     run(args) -> int    does the work and returns the exit code
 
-Exit codes: 0 done or equivalent, 1 not equivalent or not verified, 2 inconclusive,
-3 bad input or usage (one sentence on stderr, no traceback).
+semisync.exit_codes lists what the code may be. Bad input ends with one sentence on stderr and no
+traceback. An error that nobody foresaw ends with INTERNAL_ERROR, a sentence that says what was
+being read and where to report it, and the traceback below that: a crash is no answer.
 """
 
 import argparse
 import importlib
 import os
 import sys
-from typing import List, NamedTuple, NoReturn, Optional, Tuple
+import traceback
+from typing import Any, List, NamedTuple, NoReturn, Optional, Tuple
 
+from semisync import crash, exit_codes
 from semisync.errors import MissingExtra, SemisyncError
 
-BAD_INPUT = 3
 BROKEN_PIPE = 141  # what a shell reports of a process that SIGPIPE ended
 INTERRUPTED = 130  # and of one that Ctrl-C ended
 
@@ -58,11 +60,28 @@ _OWN = {"semisync", "graph_rewrite", "migrate", "parity"}
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, but a usage error ends with exit code 3 like every other bad input."""
+    """argparse, but a usage error ends with BAD_INPUT like every other bad input, and the help with
+    what `configure` has put into the epilog (as it is) and the exit codes."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+
+    def format_help(self) -> str:
+        return f"{super().format_help()}\n{exit_codes.listing()}\n"
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        self.exit(BAD_INPUT, f"{self.prog}: {message}\n")
+        self.exit(exit_codes.BAD_INPUT, f"{self.prog}: {message}\n")
+
+
+class _PrintVersion(argparse.Action):
+    """Looks the version up only where it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        from semisync.version import version
+
+        print(f"semisync {version()}, Python {sys.version.split()[0]}")
+        parser.exit()
 
 
 def _top_parser() -> argparse.ArgumentParser:
@@ -72,9 +91,9 @@ def _top_parser() -> argparse.ArgumentParser:
         prog="semisync",
         description="Semi-synchronous training for TensorFlow parameter servers, and a way to "
         "TorchRec that proves itself.",
-        epilog=f"commands:\n{listing}\n\n`semisync COMMAND --help` explains each.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"commands:\n{listing}\n\n`semisync COMMAND --help` explains each, with examples.",
     )
+    parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print it and end")
     parser.add_argument("command", choices=SUBCOMMANDS, metavar="COMMAND", help="see below")
     return parser
 
@@ -86,13 +105,15 @@ def main(argv: Optional[List[str]] = None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     name = _top_parser().parse_args(argv[:1]).command
     subcommand = SUBCOMMANDS[name]
+    args = argparse.Namespace()
     if sys.version_info < subcommand.python:
         return _fail(name, SemisyncError(_too_old(subcommand.python)))
     try:
         module = importlib.import_module(subcommand.module)
         parser = _Parser(prog=f"semisync {name}", description=subcommand.help)
         module.configure(parser)
-        code = module.run(parser.parse_args(argv[1:]))
+        parser.parse_args(argv[1:], args)
+        code = module.run(args)
         sys.stdout.flush()
         return code
     except SemisyncError as error:
@@ -106,7 +127,7 @@ def main(argv: Optional[List[str]] = None) -> int:
         return INTERRUPTED
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] in _OWN:
-            raise
+            return _crash(name, args, error)
         return _fail(
             name,
             MissingExtra(
@@ -114,6 +135,8 @@ def main(argv: Optional[List[str]] = None) -> int:
                 f"run: pip install 'semisync[{subcommand.extra}]'"
             ),
         )
+    except Exception as error:  # a defect, whatever it is
+        return _crash(name, args, error)
 
 
 def _too_old(oldest: Tuple[int, int]) -> str:
@@ -139,12 +162,22 @@ def _drop_output() -> None:
 
 
 def _fail(name: str, error: SemisyncError) -> int:
+    _say(name, str(error))
+    return exit_codes.BAD_INPUT
+
+
+def _crash(name: str, args: argparse.Namespace, error: Exception) -> int:
+    _say(name, crash.sentence(args, error))
+    traceback.print_exception(type(error), error, error.__traceback__)
+    return exit_codes.INTERNAL_ERROR
+
+
+def _say(name: str, sentence: str) -> None:
     try:
         sys.stdout.flush()
     except OSError:  # its reader has gone, or its disk is full
         _drop_output()
-    print(f"semisync {name}: {error}", file=sys.stderr)
-    return BAD_INPUT
+    print(f"semisync {name}: {sentence}", file=sys.stderr)
 
 
 if __name__ == "__main__":

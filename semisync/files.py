@@ -1,9 +1,34 @@
-"""Files that another process may read at any moment: it finds the old one or the new one, whole."""
+"""Files that another process may read at any moment: it finds the old one or the new one, whole.
+
+A command that takes long asks `check_writable` of its output first.
+"""
 
 import contextlib
 import json
 import os
 import pathlib
+import tempfile
+
+from semisync.errors import UsageError
+
+
+def check_writable(path):
+    """Raises UsageError where nothing can be written at `path`: a file, or a folder to be made.
+
+    Where `path` is no folder, neither it nor the folders above it need to exist; they are not made.
+    """
+    place = pathlib.Path(os.path.realpath(str(path)))
+    if not place.is_dir():
+        place = next(above for above in place.parents if above.exists())
+    try:
+        with tempfile.TemporaryFile(dir=str(place)):
+            pass
+    except OSError as error:
+        raise UsageError(
+            "{} cannot be written, since {} takes no file ({}); name another place".format(
+                path, place, error.strerror
+            )
+        ) from error
 
 
 @contextlib.contextmanager

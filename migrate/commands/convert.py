@@ -12,6 +12,7 @@ from migrate.commands.progress import Progress
 from migrate.conversion import convert
 from migrate.sources.bundle import open_checkpoint
 from migrate.targets.staging import refuse_existing
+from semisync.files import check_writable
 
 __all__ = ["configure", "run"]
 
@@ -25,6 +26,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if not args.dry_run:
         refuse_existing(args.out)  # before the reading, which may take long
+        check_writable(args.out)
     with open_checkpoint(args.prefix, newer=args.newer) as checkpoint:
         plan = planned(args, checkpoint)
     if args.dry_run:

@@ -9,16 +9,25 @@ from typing import Tuple
 from migrate import ranks
 from migrate.ids.modes import DUPLICATES, MODES
 from migrate.planning import plan
+from migrate.planning.choosing import NO_TABLES
 from migrate.plans import CASTS, STATICS, STRATEGIES, Plan
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.increment import Overlaid
 from migrate.targets import TARGETS
 from semisync.errors import BadInput, UsageError
 
+_EXAMPLES = """examples:
+  semisync convert model.ckpt-1 converted
+  semisync convert model.ckpt-1 converted --dry-run > plan.yaml
+  semisync convert model.ckpt-1 converted --plan plan.yaml --target safetensors"""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.add_argument("prefix", metavar="PREFIX", help="path of the checkpoint, without .index")
+    parser.epilog = _EXAMPLES
+    parser.add_argument(
+        "prefix", metavar="PREFIX", help="a checkpoint without .index, or its directory"
+    )
     parser.add_argument("out", metavar="OUT", help="directory to write; a new or an empty one")
     parser.add_argument(
         "--newer", metavar="PREFIX", help="a DeepRec incremental checkpoint to lay over it"
@@ -29,12 +38,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _configure_plan(parser: argparse.ArgumentParser) -> None:
     """What each tensor becomes."""
-    parser.add_argument("--meta", metavar="FILE", help="the MetaGraph; default PREFIX.meta")
+    parser.add_argument(
+        "--meta",
+        metavar="FILE",
+        help="the MetaGraph, .meta or saved_model.pb; default PREFIX.meta or the SavedModel's own",
+    )
     parser.add_argument(
         "--plan", metavar="FILE", help="a plan to carry out, as --dry-run prints it"
     )
-    parser.add_argument(
+    tables = parser.add_mutually_exclusive_group()
+    tables.add_argument(
         "--tables", metavar="REGEX", help="variables that are tables; default: those looked up"
+    )
+    tables.add_argument(
+        "--no-tables",
+        dest="tables",
+        action="store_const",
+        const=NO_TABLES,
+        help="no variable is a table: the model is dense",
     )
     parser.add_argument(
         "--partition-strategy",
@@ -110,8 +131,8 @@ def planned(args: argparse.Namespace, checkpoint: Checkpoint) -> Plan:
             ids=args.ids or "rows",
             duplicates=args.duplicates or "error",
         )
-    options = (args.meta, args.tables, args.partition_strategy, args.rename, args.cast, args.drop)
-    if any((*options, args.static, args.ids, args.duplicates)):
+    options = (args.meta, args.partition_strategy, args.rename, args.cast, args.drop)
+    if args.tables is not None or any((*options, args.static, args.ids, args.duplicates)):
         raise UsageError(
             "--plan already says what --meta, --tables, --partition-strategy, --rename, --cast, "
             "--static, --drop, --ids and --duplicates would; leave them out or edit the plan"

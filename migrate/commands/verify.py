@@ -5,17 +5,24 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Dict
 
 if TYPE_CHECKING:  # it imports torch, which --help does not need
     from migrate.verification import Verification
 
 SCHEMA = "semisync.verification/1"
 
+_EXAMPLES = """examples:
+  semisync verify model.ckpt-1 converted
+  semisync verify model.ckpt-1 converted --sample 1000 --json"""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.add_argument("prefix", metavar="PREFIX", help="path of the checkpoint, without .index")
+    parser.epilog = _EXAMPLES
+    parser.add_argument(
+        "prefix", metavar="PREFIX", help="a checkpoint without .index, or its directory"
+    )
     parser.add_argument("out", metavar="OUT", help="directory that `semisync convert` wrote")
     parser.add_argument(
         "--sample", type=int, metavar="N", help="compare N rows of each tensor, drawn at random"
@@ -28,7 +35,10 @@ def run(args: argparse.Namespace) -> int:
     from migrate.verification import verify
 
     result = verify(args.prefix, args.out, args.sample)
-    print(_as_json(result) if args.json else as_text(result))
+    if args.json:
+        print(json.dumps(record(result), indent=1, ensure_ascii=False))
+    else:
+        print(as_text(result))
     return 0 if result.verified else 1
 
 
@@ -50,6 +60,6 @@ def as_text(result: Verification) -> str:
     return "\n".join(lines)
 
 
-def _as_json(result: Verification) -> str:
-    data = {"schema": SCHEMA, "verified": result.verified}
-    return json.dumps({**data, **dataclasses.asdict(result)}, indent=1, ensure_ascii=False)
+def record(result: Verification) -> Dict[str, Any]:
+    """What --json prints; `semisync parity --verified` takes it as evidence."""
+    return {"schema": SCHEMA, "verified": result.verified, **dataclasses.asdict(result)}

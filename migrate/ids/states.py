@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Dict, NamedTuple, Optional, Set
 
-from migrate.slots import Slots, slot_of, torch_names
+from migrate.slots import Slots, initial_value, slot_of, torch_names
 from migrate.sources.hashed import HashTable
 from migrate.sources.kinds import OPTIMIZERS
 
@@ -28,9 +28,6 @@ _KNOWN = {
     "momentum_momentum": ("Momentum", 0),
     "momentum_n": ("Momentum", 0),
 }
-
-# TensorFlow's initial values that are not zero, by optimizer and slot.
-_INITIAL = {("Adagrad", 0): 0.1, ("Ftrl", 0): 0.1, ("RMSProp", 0): 1.0}
 
 
 class States(NamedTuple):
@@ -62,5 +59,5 @@ def find_states(table: HashTable) -> States:
     for (number, source), known_as in zip(sorted(found.items()), named):
         name = known_as or source
         slots[name] = source
-        fill[name] = _INITIAL.get((optimizer, number), 0.0)
+        fill[name] = initial_value(optimizer, number) or 0.0
     return States(optimizer, slots, fill)

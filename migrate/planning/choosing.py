@@ -12,6 +12,8 @@ from migrate.sources.dtypes import BY_NAME
 from migrate.sources.info import TensorInfo
 from semisync.errors import UsageError
 
+NO_TABLES = ""  # the pattern that says so: as a regular expression it would name everything
+
 
 def drop_tensors(
     checkpoint: Checkpoint, taken: Set[str], options: Options, result: Plan
@@ -33,25 +35,33 @@ def choose_tables(
     left: Mapping[str, TensorInfo],
     pattern: Optional[str],
     evidence: Optional[Evidence],
-    beside_hashed: bool,
     result: Plan,
 ) -> Set[str]:
     """The variables among `left` that are tables: those that `pattern` names, else those that the
-    graph looks up. beside_hashed: whether there are hash tables too."""
+    graph looks up."""
+    if pattern == NO_TABLES:
+        return set()
     if pattern is not None:
         return _matching(left, pattern)
     if evidence is None:
-        if beside_hashed and not any(map(_may_be_table, left.values())):
+        if not any(map(_may_be_table, left.values())):
             return set()
         raise UsageError(
-            f"{result.source}.meta does not exist, so that nothing tells which "
-            "variables are embedding tables; give --meta FILE or --tables REGEX"
+            f"{result.source} has no MetaGraph beside it, so that nothing tells which variables "
+            "are embedding tables; give --meta FILE, --tables REGEX, or --no-tables where none is"
         )
     unseen = [name for name in evidence.hidden if name in left and _may_be_table(left[name])]
     if unseen:
         result.notes.append(
             f"functions of the graph use {', '.join(unseen)}; look-ups inside of functions "
             "are not seen: name the tables with --tables REGEX if these are some"
+        )
+    known = {where.name for where in evidence.saved.values()}
+    unknown = [name for name, info in left.items() if name not in known and _may_be_table(info)]
+    if unknown:
+        result.notes.append(
+            f"the MetaGraph does not know {', '.join(unknown)}, which become dense variables: name "
+            "the tables with --tables REGEX if these are some"
         )
     chosen = set()
     for name in evidence.lookups:

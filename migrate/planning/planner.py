@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import List, Optional, Sequence, Tuple, Union
 
-from migrate.evidence import find_evidence, meta_path
+from migrate.evidence import find_evidence
 from migrate.ids.summary import tensors_of
+from migrate.meta_graphs import meta_path
 from migrate.planning.choosing import choose_tables, drop_tensors
 from migrate.planning.hashed import plan_hash_tables
 from migrate.planning.options import Options
@@ -33,9 +33,9 @@ def plan(
 ) -> Plan:
     """Decides what each tensor of `checkpoint` becomes.
 
-    meta                path of the MetaGraph; `PREFIX.meta` is taken where it exists
+    meta                path of the MetaGraph; without it migrate.meta_graphs looks for one
     tables              regular expression (re.search) for the variables that are tables; without
-                        it they are those that the graph looks up
+                        it they are those that the graph looks up; "" where none is
     partition_strategy  "div" or "mod", for partitioned tables whose strategy the graph lacks
     module              path of the EmbeddingBagCollection in the model
     rename              (regular expression, replacement) pairs; each is applied in turn to the
@@ -54,13 +54,13 @@ def plan(
     hashed = hash_tables(checkpoint, meta)
     # A MetaGraph is asked of variables; hash tables it saves another way
     of_tables = {name for table in hashed.values() for name in tensors_of(table)}
-    path = meta_path(checkpoint, meta) if set(checkpoint) - of_tables else None
-    evidence = find_evidence(checkpoint, path)
-    given = None if meta is None else os.path.abspath(meta)
+    evidence = None
+    if set(checkpoint) - of_tables:
+        evidence = find_evidence(checkpoint, meta, options.drops)
     result = Plan(
         source=checkpoint.prefix,
         module=module,
-        meta=evidence.graph.path if evidence else given,
+        meta=evidence.graph.path if evidence else meta_path(checkpoint, meta),
         newer=checkpoint.newer.prefix if isinstance(checkpoint, Overlaid) else None,
     )
     variables = Variables(checkpoint, evidence, options, result)
@@ -68,7 +68,7 @@ def plan(
     taken |= drop_tensors(checkpoint, taken, options, result)
     taken |= variables.slot_tensors
     left = {name: info for name, info in checkpoint.items() if name not in taken}
-    chosen = choose_tables(left, tables, evidence, bool(hashed), result)
+    chosen = choose_tables(left, tables, evidence, result)
     for name, info in left.items():
         if name in chosen:
             result.tables.append(variables.table(name, info))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Collection, Dict, Optional, Set, Tuple
+from typing import Collection, Dict, Optional, Tuple
 
 from migrate.averages import swapped_averages, swapped_note, unknown_notes
 from migrate.evidence import Evidence
-from migrate.hyperparameters import find_hyperparameters, lazily_updated
 from migrate.lookups import Lookup
 from migrate.planning.options import Options
 from migrate.plans import POOLINGS, Dense, Plan, Table
-from migrate.slots import Slots, find_slots, optimizer_names, torch_names
+from migrate.slots import Slots, torch_names
 from migrate.sources.bundle import Checkpoint
 from migrate.sources.info import TensorInfo, partitions, row_blocks
 from migrate.sources.kinds import OPTIMIZERS
+from migrate.training import find_training
 from semisync.errors import BadInput, UsageError
 
 
@@ -31,23 +31,18 @@ class Variables:
         result: Plan,
     ) -> None:
         self._options, self._result = options, result
-        graph = evidence.graph if evidence else None
-        saved = evidence.saved if evidence else {}
         self._lookups = evidence.lookups if evidence else {}
         self._poolings = evidence.poolings if evidence else {}
-        self._swapped = swapped_averages(saved)
-        slots = find_slots(checkpoint, optimizer_names(graph, saved))
-        self._slots = {self._swapped.get(name, name): one for name, one in slots.items()}
-        self._hyperparameters = find_hyperparameters(graph, saved) if graph else {}
+        self._swapped = swapped_averages(evidence.saved if evidence else {})
+        training = evidence.training if evidence else find_training(checkpoint, None, options.drops)
+        self._slots = training.slots
         self._tensors = checkpoint
-        self._lazy: Set[str] = lazily_updated(graph, saved) if graph else set()
-        self.slot_tensors = {
-            source for slots in self._slots.values() for source in slots.sources.values()
-        }
+        self.slot_tensors = set(training.slot_tensors())
+        result.notes += training.notes()
         if self._swapped:
             result.notes.append(swapped_note(self._swapped))
         elif evidence is None:
-            result.notes += unknown_notes(checkpoint, slots)
+            result.notes += unknown_notes(checkpoint, self._slots)
 
     def table(self, name: str, info: TensorInfo) -> Table:
         """What the variable `name` becomes as a table."""
@@ -68,9 +63,9 @@ class Variables:
             dtype=info.dtype,
             partitions=partitions(info),
             partition_strategy=self._strategy_of(name, info, required=True),
-            optimizer=self._optimizer_of(slots),
+            optimizer=slots.variant if slots else None,
             slots=self._slots_of(slots, fused=True),
-            hyperparameters=self._hyperparameters_of(slots),
+            hyperparameters=slots.constants if slots else {},
             cast=self._options.cast_of(info.dtype),
             pooling=pooling,
             weighted=weighted,
@@ -86,8 +81,9 @@ class Variables:
             shape=list(info.shape),
             dtype=info.dtype,
             partition_strategy=self._dense_strategy_of(name, info, tables),
-            optimizer=slots.optimizer if slots else None,
+            optimizer=slots.variant if slots else None,
             slots=self._slots_of(slots, fused=False),
+            hyperparameters=slots.constants if slots else {},
         )
 
     def _pooling_of(self, name: str) -> Tuple[Optional[str], bool]:
@@ -102,22 +98,12 @@ class Variables:
             )
         return None, False
 
-    def _optimizer_of(self, slots: Optional[Slots]) -> Optional[str]:
-        if slots is None:
-            return None
-        if slots.optimizer == "Adam" and self._lazy & set(slots.sources.values()):
-            return "LazyAdam"
-        return slots.optimizer
-
-    def _hyperparameters_of(self, slots: Optional[Slots]) -> Dict[str, float]:
-        if slots is None or 0 not in slots.sources:
-            return {}
-        return dict(self._hyperparameters.get(slots.sources[0].rpartition("/")[2], {}))
-
     def _note_optimizer(self, slots: Optional[Slots]) -> None:
         """That an optimizer is known by its training op alone, and may do more beside it."""
-        leaf = "" if slots is None else slots.sources.get(0, "").rpartition("/")[2]
-        if slots is None or not leaf or leaf in OPTIMIZERS:
+        if slots is None or not slots.by_graph or 0 not in slots.sources:
+            return
+        leaf = slots.sources[0].rpartition("/")[2]
+        if leaf in OPTIMIZERS:
             return
         note = (
             f"slots named {leaf} are {slots.optimizer}'s by the op that updates them; what else "

@@ -19,7 +19,6 @@ Invariants
 from __future__ import annotations
 
 import copy
-import glob
 import math
 import os
 from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
@@ -27,12 +26,14 @@ from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Uni
 import numpy
 
 from migrate.sources import crc32c, kinds, objects
+from migrate.sources.directory import checkpoint_prefix
 from migrate.sources.dtypes import DType
 from migrate.sources.entries import Piece, Tensor, read_index
 from migrate.sources.files import index_path, of_saved_model, size_of, v1_tables
 from migrate.sources.info import Slice, TensorInfo, row_blocks
 from migrate.sources.remote import is_remote
 from migrate.sources.rows import RowReader, Span, box, skipped
+from migrate.sources.scattered import gather
 from migrate.sources.shards import PieceStream, Shards, check
 from migrate.sources.strings import StringStream
 from migrate.sources.v1 import SliceStream, Tables, read_v1
@@ -65,11 +66,18 @@ Stream = Union[PieceStream, StringStream, SliceStream]
 
 
 class Checkpoint(Mapping[str, TensorInfo]):
-    """Mapping of tensor names to TensorInfo; `read` and `chunks` give the values."""
+    """Mapping of tensor names to TensorInfo; `read` and `chunks` give the values.
+
+    prefix  that of its files
+    parts   name under which a part of a tensor is stored -> the tensor's, see
+            migrate.sources.scattered
+    """
 
     def __init__(self, prefix: str, checksums: bool = True) -> None:
+        prefix = checkpoint_prefix(prefix)
         self.prefix = prefix if is_remote(prefix) else os.path.abspath(prefix)
-        self._tensors, self._store = self._open(checksums)
+        tensors, self._store = self._open(checksums)
+        self._tensors, self.parts = gather(tensors, self.prefix)
         kind = kinds.classify({name: (t.dtype, t.shape) for name, t in self._tensors.items()})
         self._infos = {name: _info(tensor, kind[name]) for name, tensor in self._tensors.items()}
 
@@ -228,8 +236,6 @@ class Checkpoint(Mapping[str, TensorInfo]):
         """Whether the path holds hash tables in files of their own, beside no checkpoint."""
         from migrate.tables import other_tables  # which reads checkpoints, too
 
-        if glob.glob(os.path.join(glob.escape(self.prefix), "*.index")):
-            return False  # it is a directory of checkpoints, whose files may be named alike
         return not is_remote(self.prefix) and other_tables(self.prefix) is not None
 
     def _tensor(self, name: str) -> Tensor:
@@ -251,8 +257,9 @@ class Checkpoint(Mapping[str, TensorInfo]):
 def open_checkpoint(prefix: str, checksums: bool = True, newer: Optional[str] = None) -> Checkpoint:
     """Opens the checkpoint whose files are `prefix`.index and `prefix`.data-*.
 
-    Instead of these, `prefix` may be that of a V1 checkpoint, or the directory of a SavedModel; it
-    may be a URL that fsspec serves (s3://, gs://, hdfs://), except for V1.
+    Instead of these, `prefix` may be that of a V1 checkpoint, the directory of a SavedModel, or a
+    directory whose file `checkpoint` names one; it may be a URL that fsspec serves (s3://, gs://,
+    hdfs://), except for V1.
     Files of hash tables alone (Monolith, TFRA, HugeCTR, SOK) are a checkpoint without tensors:
     `migrate.hash_tables` lists what is there.
     checksums: False reads data without checking its crc32c, for what was verified before; the

@@ -150,9 +150,7 @@ def index_path(prefix: str) -> str:
     if size_of(index) is not None or os.path.exists(index):
         return index
     if os.path.isdir(prefix):
-        raise BadInput(
-            f"{prefix} is a directory; give the prefix of one checkpoint{_suggestion(prefix)}"
-        )
+        raise BadInput(f"{prefix} is a directory without a checkpoint; give a checkpoint's prefix")
     bare = _SUFFIX.sub("", prefix)
     if bare != prefix:
         raise BadInput(f"{prefix} is one file of a checkpoint; give its prefix, {bare}")
@@ -163,6 +161,13 @@ def of_saved_model(directory: str) -> Optional[str]:
     """Prefix of the variables of the SavedModel in `directory`; None where there is none."""
     prefix = os.path.join(directory, "variables", "variables")
     return prefix if size_of(prefix + ".index") is not None else None
+
+
+def saved_model_path(prefix: str) -> Optional[str]:
+    """Path of the `saved_model.pb` whose variables have `prefix`; None where there is none."""
+    folder, slash, name = prefix.rpartition("/variables/")
+    path = f"{folder}/saved_model.pb"
+    return path if slash and name == "variables" and size_of(path) is not None else None
 
 
 def v1_tables(prefix: str) -> List[str]:
@@ -194,11 +199,6 @@ def v1_tables(prefix: str) -> List[str]:
 
 def _is_shard(name: str, base: str) -> bool:
     return name.startswith(base) and bool(_V1_SHARD.fullmatch(name[len(base) :]))
-
-
-def _suggestion(directory: str) -> str:
-    found = sorted(name[:-6] for name in os.listdir(directory) if name.endswith(".index"))
-    return f", for example {os.path.join(directory, found[-1])}" if found else ""
 
 
 def _ends_with_magic(path: str) -> bool:

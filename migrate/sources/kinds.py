@@ -2,7 +2,7 @@
 
 A slot is named `<variable>/<optimizer name>` or `<variable>/<optimizer name>_<k>` and has the
 shape of its variable. The optimizer's `name=` argument changes the name, so that only TensorFlow's
-default names are known here; a MetaGraph tells the others (`migrate.slots`). In an object-based
+default names are known here; a MetaGraph tells the others (`migrate.training`). In an object-based
 checkpoint the key of a slot says so itself (`migrate.sources.objects` tells whose slot it is).
 """
 

@@ -124,7 +124,7 @@ class SliceStream:
 
 
 def read_v1(paths: List[str]) -> Tuple[Dict[str, Tensor], Tables]:
-    """The tensors by name, and where their values are."""
+    """The tensors by name, as `migrate.sources.entries.read_index`, and where their values are."""
     tables = Tables(paths)
     slices: Dict[str, List[Piece]] = {}
     kinds: Dict[str, Tuple[DType, Tuple[int, ...]]] = {}
@@ -140,9 +140,8 @@ def read_v1(paths: List[str]) -> Tuple[Dict[str, Tensor], Tables]:
                 slices.setdefault(name, []).append(Piece(start, size, shard, key, nbytes, 0))
     found = {}
     for name, (dtype, shape) in sorted(kinds.items()):
-        pieces = sorted(slices.get(name, []))
-        entries.check_tiling(pieces, shape, f"{paths[0]}: tensor {name!r}")
-        found[name] = Tensor(dtype, shape, tuple(pieces), len(pieces) > 1)
+        pieces = tuple(sorted(slices.get(name, [])))
+        found[name] = Tensor(dtype, shape, pieces, len(pieces) > 1)
     return found, tables
 
 

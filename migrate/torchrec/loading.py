@@ -16,7 +16,7 @@ import glob
 import importlib.util
 import os
 import warnings
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Tuple
 
 import torch
 import torch.distributed as dist
@@ -65,17 +65,38 @@ def load(module: torch.nn.Module, directory: str) -> List[str]:
     return sorted(wanted)
 
 
-def dense_variables(directory: str) -> Dict[str, torch.Tensor]:
-    """The dense variables and scalars of `directory` by their names in TensorFlow."""
+def dense_variables(directory: str, transpose: Collection[str] = ()) -> Dict[str, torch.Tensor]:
+    """The dense variables and scalars of `directory` by their names in TensorFlow.
+
+    transpose: names of those to transpose: TensorFlow's kernels are [in, out], nn.Linear's weights
+    [out, in]. Raises UsageError where one of them is no matrix among the dense variables.
+    """
     manifest = read_manifest(os.fspath(directory))
     wanted, names = {}, {}
     for entry in manifest.tensors:
         if entry.role in ("dense", "scalar"):
             wanted[entry.fqn] = torch.empty(entry.shape, dtype=getattr(torch, entry.dtype))
             names[entry.fqn] = entry.source
+    check_matrices({names[fqn]: list(one.shape) for fqn, one in wanted.items()}, transpose)
     if wanted:
         read(directory, wanted)
-    return {names[fqn]: tensor for fqn, tensor in wanted.items()}
+    return {
+        names[fqn]: tensor.t().contiguous() if names[fqn] in transpose else tensor
+        for fqn, tensor in wanted.items()
+    }
+
+
+def check_matrices(shapes: Mapping[str, List[int]], transpose: Collection[str]) -> None:
+    """UsageError where `transpose` names what is no matrix. shapes: of the dense variables."""
+    if isinstance(transpose, str):
+        raise UsageError(f"transpose is {transpose!r}, expected a list of names")
+    for name in transpose:
+        if len(shapes.get(name, ())) != 2:
+            matrices = sorted(one for one, shape in shapes.items() if len(shape) == 2)
+            raise UsageError(
+                f"transpose names {name!r}, which is {shapes.get(name, 'not there')}; expected a "
+                f"dense variable of two dimensions, one of {matrices}"
+            )
 
 
 def read(directory: str, state_dict: Dict[str, Any]) -> None:

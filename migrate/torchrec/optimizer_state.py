@@ -1,6 +1,9 @@
 """Loading the state of optimizers that step after the backward pass: torch.optim's and
 `migrate.torchrec.optimizers`. Those that TorchRec fuses are filled by `load`.
 
+TensorFlow keeps the kernel of a dense layer as [in, out], and nn.Linear as [out, in]. Which one a
+parameter is, its shape tells unless it is square; so the caller says it, and nothing is guessed.
+
 A parameter of a DistributedModelParallel is what this process has of a table: some rows, some
 columns, or several blocks of columns one below the other. Which, the module's state dict tells: its
 shards are views of the parameter. A state has the parameter's sizes, and its shards the same
@@ -11,14 +14,16 @@ from __future__ import annotations
 
 import copy
 import os
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Collection, Dict, List, Mapping, Optional, Tuple
 
 import torch
 from torch.distributed._shard.sharded_tensor import Shard, ShardedTensor
 
 from migrate.manifest import Manifest, Written, read_manifest
-from migrate.torchrec.loading import read, weight_keys
+from migrate.torchrec.loading import check_matrices, read, weight_keys
 from semisync.errors import UsageError
+
+DENSE = "dense."  # before the name of a dense variable in the checkpoint
 
 
 def load_optimizer(
@@ -26,23 +31,29 @@ def load_optimizer(
     parameters: Mapping[str, torch.Tensor],
     directory: str,
     module: Optional[torch.nn.Module] = None,
+    transpose: Optional[Collection[str]] = None,
 ) -> List[str]:
     """Fills the state of an optimizer that is not fused, from `directory`.
 
     optimizer: of torch.optim or of migrate.torchrec.optimizers. parameters: those that it steps,
     by name: a table's weight as in `module.named_parameters()`, a dense variable by its name in the
     checkpoint; others are left out. module: where tables are sharded, the DistributedModelParallel
-    that they are in; every rank must then call this.
-    Returns the names in the checkpoint that were loaded. Raises UsageError where none fits or
-    shapes differ, BadInput where the data is damaged.
+    that they are in; every rank must then call this. transpose: names among `parameters` of the
+    dense variables whose parameters are transposed, as the weights of nn.Linear are: their slots
+    are transposed too. Where a dense variable is square it must be given, if only as ().
+    Returns the names in the checkpoint that were loaded. Raises UsageError where none fits, shapes
+    differ or `transpose` is missing or names what is no matrix, BadInput where the data is damaged.
     """
     manifest = read_manifest(os.fspath(directory))
+    dense = {one.fqn[len(DENSE) :]: one.shape for one in manifest.tensors if one.role == "dense"}
+    check_matrices(dense, transpose or ())
     weights = dict(weight_keys(manifest, dict(parameters)))
     sharded = {} if module is None else module.state_dict()
     wanted: Dict[str, Any] = {}
+    states: List[Tuple[torch.Tensor, str, torch.Tensor]] = []
     for entry in manifest.tensors:
         weight, state = _owner(entry, manifest)
-        name = weights.get(weight, weight.partition("dense.")[2])
+        name = weights.get(weight, weight.partition(DENSE)[2])
         if name not in parameters:
             continue
         parameter = parameters[name]
@@ -51,23 +62,48 @@ def load_optimizer(
             own = wanted[entry.fqn] = torch.empty(entry.shape, dtype=dtype)
         else:
             whole = sharded.get(name, parameter)
-            if entry.shape != list(whole.size()):
-                raise UsageError(
-                    f"{entry.fqn!r} is {entry.shape} in the checkpoint, but {name!r} is "
-                    f"{list(whole.size())}; where tables are sharded, give the module too"
-                )
+            turn = _is_transposed(entry, name, whole, transpose)
             own = torch.empty(parameter.shape, dtype=dtype, device=parameter.device)
-            wanted[entry.fqn] = _sharded_alike(own, parameter, whole)
-        if parameter.numel():  # else this process has no part of the table
-            optimizer.state[parameter].setdefault("step", torch.zeros(()))
-            optimizer.state[parameter][state] = own
+            wanted[entry.fqn] = own.t() if turn else _sharded_alike(own, parameter, whole)
+        states.append((parameter, state, own))
     if not wanted:
         raise UsageError(
             f"{directory} has no optimizer state of any of {sorted(parameters)}; name tables as "
             "module.named_parameters() does, dense variables as in TensorFlow"
         )
     read(directory, wanted)
+    for parameter, state, own in states:
+        if parameter.numel():  # else this process has no part of the table
+            optimizer.state[parameter].setdefault("step", torch.zeros(()))
+            optimizer.state[parameter][state] = own
     return sorted(wanted)
+
+
+def _is_transposed(
+    entry: Written, name: str, parameter: Any, transpose: Optional[Collection[str]]
+) -> bool:
+    """Whether a slot is the other way round than its parameter; UsageError where their shapes do
+    not fit, or where that of a square kernel does not tell and the caller has not said it."""
+    shape = list(parameter.size())
+    dense = entry.role == "dense slot"
+    turn = dense and name in (transpose or ())
+    if entry.shape != (shape[::-1] if turn else shape):
+        advice = "; where tables are sharded, give the module too" if not dense else ""
+        if dense and not turn and entry.shape == shape[::-1]:
+            advice = (
+                "; TensorFlow's kernels are [in, out], nn.Linear's weights [out, in]: give "
+                f"transpose=[{name!r}]"
+            )
+        raise UsageError(
+            f"{entry.fqn!r} is {entry.shape} in the checkpoint, but {name!r} is {shape}{advice}"
+        )
+    if dense and transpose is None and len(shape) == 2 and shape[0] == shape[1] > 1:
+        raise UsageError(
+            f"{name!r} is {shape} in TensorFlow, [in, out], and its parameter is {shape} too, so "
+            f"that its shape does not tell whether it is nn.Linear's [out, in]; give transpose="
+            f"[{name!r}] if it is, else transpose=[]"
+        )
+    return turn
 
 
 def _sharded_alike(own: torch.Tensor, parameter: torch.Tensor, whole: Any) -> Any:
@@ -91,7 +127,7 @@ def _owner(entry: Written, manifest: Manifest) -> Tuple[str, str]:
     """(name in the checkpoint of the parameter, torch.optim's name of the state) of a slot."""
     if entry.role == "dense slot":
         variable, _, state = entry.fqn.partition(".")[2].rpartition(".")
-        return f"dense.{variable}", state
+        return DENSE + variable, state
     for table in manifest.tables:
         start = f"optim.state.{table.fqn}."
         if entry.fqn.startswith(start):

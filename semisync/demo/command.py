@@ -5,19 +5,24 @@
 2. The semi-synchronous checkpoint is converted for TorchRec.
 3. Both models score the held-out rows; the parity report says whether they are equivalent.
 
-Exit codes: 0 equivalent, 1 not equivalent, 2 inconclusive, 3 bad input or usage.
+The exit code is the verdict's.
 """
 
 import argparse
 import sys
 
+_EXAMPLES = """examples:
+  semisync demo
+  semisync demo --data day_0.tsv --workers 8 --out out/criteo"""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.epilog = (
-        "writes report.html, report.json, scores.parquet and the converted checkpoint into DIR; "
-        "exit codes: 0 equivalent, 1 not equivalent, 2 inconclusive, 3 bad input"
+    parser.description = (
+        "train, convert and compare, in one go\n"
+        "writes report.html, report.json, scores.parquet and the converted checkpoint into DIR"
     )
+    parser.epilog = _EXAMPLES
     add = parser.add_argument
     add(
         "--data",

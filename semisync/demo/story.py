@@ -17,6 +17,7 @@ from semisync.demo import click_log
 from semisync.demo.local_cluster import LocalCluster
 from semisync.demo.progress import Progress
 from semisync.errors import UsageError
+from semisync.files import write_text
 
 MODES = ("async", "native-sync", "semi-sync")
 PS = 2
@@ -24,6 +25,7 @@ STALENESS_BOUND = 4  # global steps
 PAUSE = 0.03  # seconds that a batch takes besides computing, as reading and a real model would
 SLOW_SHARE, SLOW_FACTOR = 0.3, 5  # the stragglers: this share of the batches is so much slower
 BATCHES = 800  # of all workers together, in each mode
+RECORD = "verified.json"  # of the conversion's verification, as `semisync verify --json` prints it
 TIMEOUT = 600  # seconds for all of the training
 
 
@@ -51,7 +53,7 @@ def tell(data: Optional[str], out: str, workers: int, tf_python: str) -> int:
         mode["auc"] = auc(labels, np.load(folder / "training" / name / "scores.npy"))
     progress.table(modes, test.bayes_auc)
     converted = _convert(folder, progress)
-    comparison = _compare(folder, test, progress)
+    comparison = _compare(folder, test, converted["verified"], progress)
     record = {
         "schema": "semisync/demo/1",
         "data": _described(data, train, test),
@@ -77,7 +79,7 @@ def _own_folder(out: str) -> pathlib.Path:
     if folder.is_dir():
         for old in ("training", "converted"):
             shutil.rmtree(folder / old, ignore_errors=True)
-        for old in ("report.html", "report.json", "scores.parquet"):
+        for old in ("report.html", "report.json", "scores.parquet", RECORD):
             (folder / old).unlink(missing_ok=True)
     mark.mkdir(parents=True)
     return folder
@@ -167,8 +169,10 @@ def _measured(folder: pathlib.Path, mode: str, workers: int) -> Dict[str, Any]:
 
 
 def _convert(folder: pathlib.Path, progress: Progress) -> Dict[str, Any]:
-    """Converts the semi-synchronous checkpoint into FOLDER/converted."""
+    """Converts the semi-synchronous checkpoint into FOLDER/converted and compares every value."""
     import migrate
+    from migrate.commands.verify import record
+    from migrate.verification import verify
 
     progress.show("converting the semi-synchronous checkpoint")
     result = folder / "training" / "semi-sync" / "result.json"
@@ -176,22 +180,33 @@ def _convert(folder: pathlib.Path, progress: Progress) -> Dict[str, Any]:
     started = time.monotonic()
     with migrate.open_checkpoint(prefix) as checkpoint:
         shards = len(checkpoint.shard_paths())
-        manifest = migrate.convert(migrate.plan(checkpoint), str(folder / "converted"))
+        plan = migrate.plan(checkpoint)
+        manifest = migrate.convert(plan, str(folder / "converted"), verify=False)
+    verified = record(verify(prefix, str(folder / "converted")))
+    write_text(folder / RECORD, json.dumps(verified, indent=1) + "\n")
     tables = ", ".join(f"{t.name} {t.rows:,} x {t.dim}" for t in manifest.tables)
     progress.end(
         f"converted {os.path.basename(prefix)} ({shards} data shards) to TorchRec: {tables} and "
-        f"{len(manifest.tensors)} tensors in all"
+        f"{len(manifest.tensors)} tensors in all; {verified['rows']:,} rows verified"
     )
     return {
         "checkpoint": os.path.basename(prefix),
         "shards": shards,
         "tensors": len(manifest.tensors),
+        "verified": verified,
         "seconds": round(time.monotonic() - started, 2),
     }
 
 
-def _compare(folder: pathlib.Path, test: click_log.ClickLog, progress: Progress) -> Comparison:
-    """Scores the held-out rows with the converted model and compares."""
+def _compare(
+    folder: pathlib.Path, test: click_log.ClickLog, verified: Dict[str, Any], progress: Progress
+) -> Comparison:
+    """Scores the held-out rows with the converted model and compares.
+
+    Args:
+        verified: the record of the conversion's verification, which excludes the rare faults that
+            so few rows cannot.
+    """
     progress.show("scoring with TorchRec")
     import pyarrow
     import pyarrow.parquet
@@ -210,7 +225,7 @@ def _compare(folder: pathlib.Path, test: click_log.ClickLog, progress: Progress)
         "torchrec": candidate,
     }
     pyarrow.parquet.write_table(pyarrow.table(columns), folder / "scores.parquet")
-    comparison = compare(np.asarray(test.labels), baseline, candidate)
+    comparison = compare(np.asarray(test.labels), baseline, candidate, verified=verified)
     progress.end(
         f"AUC on the held-out rows: TensorFlow {comparison.baseline.auc:.6f}, "
         f"TorchRec {comparison.candidate.auc:.6f}, difference {comparison.delta:+.1e}"

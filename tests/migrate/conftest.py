@@ -9,11 +9,11 @@ import pytest
 from migrate import regions
 from tests.support.require import environment, tf1_python
 
-_WRITER = pathlib.Path(__file__).parent / "write_checkpoints.py"
+_HERE = pathlib.Path(__file__).parent
 
 
-def _write(python, folder, *options):
-    command = [python, str(_WRITER), str(folder), *options]
+def _write(python, folder, *options, script="write_checkpoints.py"):
+    command = [python, str(_HERE / script), str(folder), *options]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=300, check=False, env=environment()
     )
@@ -47,6 +47,24 @@ def tf1_checkpoints(tmp_path_factory):
 
 @pytest.fixture(scope="session", params=["tf1_checkpoints", "tf2_checkpoints"])
 def checkpoints(request):
+    """Each of the two folders in turn."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="session")
+def tf1_trained(tmp_path_factory):
+    """Folder of the checkpoints of write_trained.py, by TensorFlow 1.15, canned ones too."""
+    return _write(tf1_python(), tmp_path_factory.mktemp("trained1"), script="write_trained.py")
+
+
+@pytest.fixture(scope="session")
+def tf2_trained(tmp_path_factory):
+    """Folder of the checkpoints of write_trained.py, by TensorFlow 2.x."""
+    return _write(sys.executable, tmp_path_factory.mktemp("trained2"), script="write_trained.py")
+
+
+@pytest.fixture(scope="session", params=["tf1_trained", "tf2_trained"])
+def trained(request):
     """Each of the two folders in turn."""
     return request.getfixturevalue(request.param)
 

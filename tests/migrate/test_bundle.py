@@ -257,7 +257,7 @@ def test_kinds_follow_from_names_and_shapes(tf2_checkpoints):
 
 def test_what_stands_in_place_of_a_checkpoint_is_named(tf2_checkpoints, tmp_path):
     for prefix, sentence in [
-        (tf2_checkpoints, "is a directory; give the prefix of one checkpoint, for example"),
+        (tmp_path, "is a directory without a checkpoint; give a checkpoint's prefix"),
         (tf2_checkpoints / "sgd.index", r"give its prefix, .*sgd$"),
         (tf2_checkpoints / "sgd.data-00000-of-00003", r"give its prefix, .*sgd$"),
         (tmp_path / "nothing", "there is no checkpoint"),

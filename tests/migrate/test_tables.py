@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import migrate
-from migrate import rowstats
+from migrate.inspection import describe
 from migrate.sources.crc32c import masked_value
 from semisync.errors import BadInput, UsageError
 from tests.migrate.raw_tables import write_hugectr, write_sok
@@ -277,7 +277,8 @@ def test_variables_that_are_only_named_like_a_hash_table_are_none(tmp_path):
     (tmp_path / "x.data-00000-of-00001").write_bytes(bytes(24))
     assert migrate.hash_tables(tmp_path / "x") == {}
     with migrate.open_checkpoint(tmp_path / "x") as checkpoint:
-        assert rowstats.variables(checkpoint) == ["a-keys", "a-values"]
+        found = describe(checkpoint)["variables"]
+        assert [one["name"] for one in found] == ["a-keys", "a-values"]
 
 
 def test_an_unknown_path_is_named(tmp_path):

@@ -1,0 +1,57 @@
+"""What every --help ends with, and the version."""
+
+import argparse
+import importlib
+import re
+import shlex
+
+import pytest
+
+from semisync import exit_codes
+from semisync.cli import SUBCOMMANDS, main
+from tests.support.require import ROOT
+
+_EXAMPLE = re.compile(r"^  (semisync (?:.*\\\n)*.*)$", re.MULTILINE)
+
+
+def printed(capsys, *arguments):
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    assert end.value.code == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [[], *([name] for name in SUBCOMMANDS)])
+def test_every_help_lists_the_exit_codes(arguments, capsys):
+    text = printed(capsys, *arguments, "--help")
+    assert text.endswith(exit_codes.listing() + "\n")
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_every_subcommand_shows_examples_that_it_takes(name, capsys):
+    text = printed(capsys, name, "--help")
+    examples = _EXAMPLE.findall(text.partition("\nexamples:\n")[2])
+    assert len(examples) >= 2
+    parser = argparse.ArgumentParser()
+    importlib.import_module(SUBCOMMANDS[name].module).configure(parser)
+    for example in examples:
+        words = shlex.split(example.partition(" > ")[0].replace("\\\n", ""))
+        assert words[:2] == ["semisync", name]
+        parser.parse_args(words[2:])
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_the_page_of_commands_has_the_same_exit_codes():
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert dict(re.findall(r"^\| (\d) \| (.*?) \|$", page, re.MULTILINE)) == {
+        str(code): meaning for code, meaning in exit_codes.MEANINGS.items()
+    }
+
+
+def test_the_page_of_commands_lists_every_subcommand():
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `semisync (\w+)", page, re.MULTILINE)) == set(SUBCOMMANDS)
+
+
+def test_the_version_is_told(capsys):
+    assert re.fullmatch(r"semisync \S.*, Python 3\.\d+\.\d+\S*\n", printed(capsys, "--version"))
