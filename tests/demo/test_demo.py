@@ -75,9 +75,17 @@ def test_the_page_needs_no_network(finished):
     assert len(page) < 500_000
 
 
+def test_the_verdict_rests_on_the_verification_too(finished, record):
+    verified = json.loads((finished / "verified.json").read_text())
+    assert verified["verified"] and verified["sample"] is None
+    assert record["parity"]["verified"]["rows"] == verified["rows"] > 0
+    assert "the verdict rests on both" in (finished / "report.html").read_text()
+
+
 def test_the_scores_can_be_compared_again(finished, tmp_path):
     arguments = ["parity", str(finished / "scores.parquet"), "--label", "label"]
     arguments += ["--baseline-score", "tensorflow", "--candidate-score", "torchrec"]
+    arguments += ["--verified", str(finished / "verified.json")]
     assert main([*arguments, "--out", str(tmp_path)]) == 0
 
 
