@@ -16,6 +16,8 @@ from parity.comparison import compare
 from parity.diagnosis.diagnose import diagnose
 from parity.diagnosis.suspect import Suspect
 from parity.equivalence import Verdict
+from parity.gates import require
+from parity.level import at_confidence
 from parity.report import report_section, stylesheet, write_report
 from parity.result import Comparison, Side
 from parity.runs import compare_runs
@@ -30,6 +32,7 @@ __all__ = [
     "Side",
     "Suspect",
     "Verdict",
+    "at_confidence",
     "auc",
     "compare",
     "compare_days",
@@ -38,6 +41,7 @@ __all__ = [
     "diagnose",
     "plot",
     "report_section",
+    "require",
     "stylesheet",
     "tf1_compat_auc",
     "worst_rows",

@@ -4,16 +4,23 @@ import argparse
 import os
 from typing import Any, Callable, Dict, Optional, Tuple
 
+from parity.gates import METRICS, parse_requirements
 from parity.junit import INCONCLUSIVE
+from parity.level import CONFIDENCE
+from parity.logits import ROLES, choose_columns
 from semisync.errors import UsageError
+
+_EXAMPLES = """examples:
+  semisync parity scores.parquet --label y --baseline-score old --candidate-score new --out report
+  semisync parity old.parquet new.parquet --key id --label y --baseline-score score --out report
+  semisync parity day1.parquet --label y --baseline-score old --candidate-score new \\
+    --partial day1.part
+  semisync parity --merge day1.part day2.part --out report"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.epilog = (
-        "exit codes: 0 equivalent, 1 not equivalent, 2 inconclusive (0 with --inconclusive warn), "
-        "3 bad input"
-    )
+    parser.epilog = _EXAMPLES
     add = parser.add_argument  # the order here is the order in --help
     _declare_inputs(add)
     _declare_columns(add)
@@ -27,7 +34,7 @@ def _declare_inputs(add: Callable[..., Any]) -> None:
         "baseline",
         metavar="BASELINE",
         nargs="?",
-        help="file with the scores to match",
+        help="file, folder or pattern with the scores to match; - is standard input",
     )
     add("candidate", metavar="CANDIDATE", nargs="?", help="the candidate's file, if another one")
     add(
@@ -64,6 +71,13 @@ def _declare_columns(add: Callable[..., Any]) -> None:
         metavar="COL",
         help="column of the candidate's scores; with two files the baseline's name by default",
     )
+    add(
+        "--baseline-logit",
+        metavar="COL",
+        help="instead of --baseline-score: a column of logits, compared as their probabilities in "
+        "float64, so that large ones have a log loss",
+    )
+    add("--candidate-logit", metavar="COL", help="the same for the candidate")
     add("--key", metavar="COL", help="column that names a row, the same in both files")
     add(
         "--allow-misses",
@@ -73,7 +87,14 @@ def _declare_columns(add: Callable[..., Any]) -> None:
     add("--group", metavar="COL", help="what rows share that vary together, such as the user")
     add("--weight", metavar="COL", help="column of sample weights")
     add("--day", metavar="COL", help="compare day by day as well, and test for drift")
-    add("--slice", metavar="COL", nargs="+", default=[], help="compare within each value as well")
+    add(
+        "--slice",
+        metavar="COL",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="compare within each value as well",
+    )
 
 
 def _declare_diagnosis(add: Callable[..., Any]) -> None:
@@ -82,6 +103,7 @@ def _declare_diagnosis(add: Callable[..., Any]) -> None:
         "--ids",
         metavar="COL[=TABLE]",
         nargs="+",
+        action="extend",
         default=[],
         help="columns that embedding tables are looked up with, to diagnose a difference",
     )
@@ -91,7 +113,21 @@ def _declare_diagnosis(add: Callable[..., Any]) -> None:
         help="to diagnose a difference: a checkpoint, a converted directory or a .yaml of settings",
     )
     add("--candidate-model", metavar="PATH", help="the same for the candidate")
+    add(
+        "--verified",
+        metavar="RECORD",
+        help="what `semisync verify --json` printed of the candidate's conversion: it excludes "
+        "rare faults, for which the rows may be too few",
+    )
     add("--worst", metavar="N", type=int, default=0, help="list the rows that differ most")
+    add(
+        "--show",
+        metavar="COL",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="columns to list with them, beside key, group, day and slices",
+    )
 
 
 def _declare_verdict_and_report(add: Callable[..., Any]) -> None:
@@ -103,6 +139,24 @@ def _declare_verdict_and_report(add: Callable[..., Any]) -> None:
         default=5e-4,
         help="the largest difference that does not matter (default: %(default)s)",
     )
+    add(
+        "--confidence",
+        metavar="C",
+        type=float,
+        default=CONFIDENCE,
+        help="of the intervals; each of the two one-sided tests is at (1 - C) / 2 (default: "
+        "%(default)s)",
+    )
+    add(
+        "--require",
+        metavar="METRIC=MARGIN",
+        nargs="+",
+        action="extend",
+        default=[],
+        help=f"what must be equivalent as well, to within its own margin: {', '.join(METRICS)}",
+    )
+    add("--require-slices", action="store_true", help="every slice must be equivalent as well")
+    add("--require-days", action="store_true", help="every day, and their mean, as well")
     add("--title", default="AUC parity", help="heading of the report")
     add(
         "--inconclusive",
@@ -116,10 +170,14 @@ def _declare_verdict_and_report(add: Callable[..., Any]) -> None:
 
 def check(args: argparse.Namespace) -> None:
     """Refuses numbers without meaning, and what is missing to compare rows, or parts."""
+    choose_columns(args)
     if args.worst < 0:
         raise UsageError(f"--worst is {args.worst}; a number of rows, 0 or more, is expected")
     if not args.memory >= 0:
         raise UsageError(f"--memory is {args.memory:g}; gigabytes, 0 or more, are expected")
+    if args.show and not args.worst:
+        raise UsageError("--show lists columns of the worst rows; --worst says how many rows")
+    _check_requirements(args)
     for option, value in (("--group", args.group), ("--worst", args.worst)):
         if value and (args.partial or args.merge):
             raise UsageError(
@@ -128,6 +186,8 @@ def check(args: argparse.Namespace) -> None:
             )
     if args.partial and args.baseline_runs:
         raise UsageError("--partial counts one comparison; runs are compared in memory")
+    if args.partial and args.verified:
+        raise UsageError("--verified is for the verdict; give it with --merge")
     needed = {"--label": args.label, "--baseline-score": args.baseline_score, "--out": args.out}
     if args.merge:
         if args.baseline or args.partial or args.baseline_runs:
@@ -142,6 +202,20 @@ def check(args: argparse.Namespace) -> None:
     missing = [option for option, value in needed.items() if value is None]
     if missing:
         raise UsageError(f"the following arguments are required: {', '.join(missing)}")
+
+
+def _check_requirements(args: argparse.Namespace) -> None:
+    """Refuses gates that could never be decided."""
+    metrics = parse_requirements(args.require)
+    if args.partial and (metrics or args.require_slices or args.require_days):
+        raise UsageError("--partial gives no verdict; name what is required with --merge")
+    for asked, option, given, needed in (
+        ("gauc" in metrics, "--require gauc", args.group, "--group"),
+        (args.require_slices, "--require-slices", args.slice or args.merge, "--slice"),
+        (args.require_days, "--require-days", args.day or args.merge, "--day"),
+    ):
+        if asked and not given:
+            raise UsageError(f"{option} needs {needed}, which is not given")
 
 
 def choose_files(args: argparse.Namespace) -> None:
@@ -193,7 +267,16 @@ def column_names(args: argparse.Namespace) -> Dict[str, Any]:
         "weight": args.weight,
         "ids": tuple(dict.fromkeys(column_and_table(item)[0] for item in args.ids)),
         "parts": tuple(dict.fromkeys([*args.slice, *([args.day] if args.day else [])])),
+        "logits": _logits(args),
     }
+
+
+def _logits(args: argparse.Namespace) -> Tuple[str, ...]:
+    """The roles whose columns hold logits; the candidate's too where it takes the baseline's."""
+    given = args.baseline_logit, args.candidate_logit
+    inherited = args.candidate_score is None and args.baseline_logit is not None
+    held = given[0] is not None, given[1] is not None or inherited
+    return tuple(role for role, logit in zip(ROLES, held) if logit)
 
 
 def column_and_table(item: str) -> Tuple[str, Optional[str]]:

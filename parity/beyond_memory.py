@@ -20,6 +20,7 @@ from parity.result import Comparison
 from parity.second_look import Looks, Worst, put_aside, read_back
 from parity.spill import Buckets
 from parity.streams import Block
+from parity.verified import Verified
 
 
 def count(blocks: Iterable[Block], kind: Kind, buckets: Optional[Buckets] = None) -> Counts:
@@ -41,10 +42,12 @@ def count(blocks: Iterable[Block], kind: Kind, buckets: Optional[Buckets] = None
     return counts
 
 
-def compare_counts(counts: Counts, margin: float) -> Comparison:
+def compare_counts(
+    counts: Counts, margin: float, verified: Optional[Verified] = None
+) -> Comparison:
     """`parity.compare` of counted rows, with days and slices as they were counted."""
     check_margin(margin)
-    found = compare_summary(counts.whole, margin)
+    found = compare_summary(counts.whole, margin, verified=verified)
     within = estimates_within(counts)
     return dataclasses.replace(
         found, days=days_of(counts, within, margin), slices=slices_of(counts, within, margin)
@@ -52,17 +55,23 @@ def compare_counts(counts: Counts, margin: float) -> Comparison:
 
 
 def compare_blocks(
-    blocks: Iterable[Block], kind: Kind, margin: float, grouped: bool = False, worst: int = 0
+    blocks: Iterable[Block],
+    kind: Kind,
+    margin: float,
+    grouped: bool = False,
+    worst: int = 0,
+    verified: Optional[Verified] = None,
 ) -> Comparison:
     """`parity.compare` of blocks of rows.
 
     Args:
         grouped: whether the rows have groups that vary together.
         worst: how many of the rows that pull the difference hardest to list.
+        verified: the record that stands for the rows that rare faults take.
     """
     check_margin(margin)
     if not grouped and not worst:
-        return compare_counts(count(blocks, kind), margin)
+        return compare_counts(count(blocks, kind), margin, verified)
     with Buckets() as buckets:
         counts = count(blocks, kind, buckets)
         whole, within = Estimate(checked(counts.whole)), estimates_within(counts)
@@ -78,7 +87,7 @@ def compare_blocks(
                 hardest.add(rows, numbers)
     by_group = None if looks is None else looks.whole()
     return dataclasses.replace(
-        compare_summary(counts.whole, margin, by_group, whole),
+        compare_summary(counts.whole, margin, by_group, whole, verified),
         days=days_of(counts, within, margin, looks),
         slices=slices_of(counts, within, margin, looks),
         worst=() if hardest is None else hardest.found(),

@@ -17,11 +17,21 @@ from parity.calibration import (
 )
 from parity.checks import check_margin
 from parity.comparison import notes_on_few
-from parity.equivalence import Interval, Verdict, judge, normal_interval, rows_to_settle
+from parity.doubts import SAME_SCORES
+from parity.equivalence import Interval, Verdict, judge, normal_interval
 from parity.estimate import Estimate, Model, models_of
+from parity.rare_failures import (
+    Sample,
+    notes_on_carriers,
+    rare_failures,
+    rows_needed,
+    settle,
+)
 from parity.result import Comparison, Side
 from parity.second_look import ByGroup
 from parity.summary import Summary
+from parity.unavailable import why_no_counted_losses
+from parity.verified import Verified
 from semisync.errors import BadInput
 
 
@@ -30,34 +40,39 @@ def compare_summary(
     margin: float = 5e-4,
     by_group: Optional[ByGroup] = None,
     estimate: Optional[Estimate] = None,
+    verified: Optional[Verified] = None,
 ) -> Comparison:
     """Is the candidate's AUC within `margin` of the baseline's?
 
-    The interval is the normal one of the upper standard error (parity.estimate), widened by the
+    The interval is that of the upper standard error (parity.estimate), widened by the
     certified bound. Score differences are those of the coarse bins' middles.
 
     Args:
         by_group: what a second look at the rows found by group, or None for rows that stand alone.
         estimate: of the summary, where it was made before.
+        verified: the record that stands for the rows that rare faults take.
 
     Raises: BadInput for fewer than two rows of a class; UsageError for the margin.
     """
     check_margin(margin)
     models = models_of(checked(summary))
     estimate = estimate or Estimate(summary, models)
-    bound, observations = estimate.bound, estimate.rarer
+    bound, of_classes = estimate.bound, estimate.observations
     error, own_errors = estimate.errors()
-    independent = error
+    independent, carried = error, estimate.carried()
     gaucs: List[Optional[float]] = [None, None]
     if by_group is not None:
         error, independent = by_group.error, by_group.independent
         own_errors, gaucs = by_group.own_errors, by_group.gaucs
-        observations = min(observations, by_group.groups)
+        of_classes, carried = by_group.observations, by_group.carried
+    observations = min(of_classes)
     interval = estimate.interval(error, observations)
-    verdict = settled(interval, bound, margin)
-    needed = None
-    if verdict is Verdict.INCONCLUSIVE and not too_rough(bound, margin):
-        needed = rows_to_settle(summary.rows, observations, interval, margin)
+    rare = rare_failures(Sample(summary.rows, of_classes, estimate.reaches(), *carried), margin)
+    verdict, needed = Verdict.INCONCLUSIVE, None
+    if not too_rough(bound, margin):
+        verdict = settle(interval, margin, rare, verified)
+        if verdict is Verdict.INCONCLUSIVE:
+            needed = rows_needed(summary.rows, interval, margin, rare, verified)
     sides = [_side(estimate, m, models[m], own_errors[m], gaucs[m]) for m in (0, 1)]
     return Comparison(
         verdict=verdict,
@@ -76,8 +91,16 @@ def compare_summary(
         rows_to_settle=needed,
         logloss_difference=_loss_difference(summary, by_group),
         score_difference=_score_difference(summary),
-        notes=(*_notes_on_bound(bound, margin), *notes_on_few(observations, margin)),
+        notes=(
+            *_notes_on_bound(bound, margin),
+            *notes_on_few(observations, margin),
+            *notes_on_carriers(rare, interval, margin),
+        ),
+        unavailable=why_no_counted_losses(summary.losses.probabilities),
         bound=bound,
+        rare_failures=rare,
+        verified=verified,
+        warnings=(SAME_SCORES,) if summary.same else (),
     )
 
 

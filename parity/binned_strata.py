@@ -7,10 +7,12 @@ import numpy as np
 
 from parity.binned import settled
 from parity.counts import Counts, Value
-from parity.equivalence import Interval, at_least, normal_interval, resolution
+from parity.equivalence import Interval, Verdict, at_least, resolution, student_interval
 from parity.estimate import Estimate
+from parity.parts import Part
+from parity.rare_failures import HITS, settle_seen
 from parity.second_look import Looks, Within
-from parity.strata import Days, Part, drift, with_q
+from parity.strata import Days, days_of_parts, with_q
 from semisync.errors import BadInput
 
 
@@ -53,7 +55,7 @@ def days_of(
     day = counts.kind.day
     if day is None:
         return None
-    series = tuple(_parts(counts, day, within[day], margin, looks))
+    series = _parts(counts, day, within[day], margin, looks)
     usable = [estimate for estimate in within[day].values() if estimate is not None]
     if not usable:
         raise BadInput("no day has two rows of each class, which a standard error needs")
@@ -63,12 +65,12 @@ def days_of(
     if looks is None:
         errors = [part.standard_error for part in series if part.standard_error is not None]
         error = math.sqrt(sum(e * e for e in errors)) / len(usable)
+        observations = min(min(estimate.observations) for estimate in usable) * len(usable)
     else:
-        error = looks.error_of_mean_day()
-    low, high = normal_interval(mean, error)
-    fewest = min(estimate.rarer for estimate in usable) * len(usable)
-    interval = at_least(Interval(low - bound, high + bound), mean, resolution(fewest))
-    return Days(series, mean, error, interval, settled(interval, bound, margin), *drift(series))
+        error, observations = looks.mean_day()
+    low, high = student_interval(mean, error, observations - 1)
+    interval = at_least(Interval(low - bound, high + bound), mean, resolution(observations))
+    return days_of_parts(series, mean, error, interval, settled(interval, bound, margin))
 
 
 def _parts(
@@ -90,21 +92,27 @@ def _parts(
 
 
 def _compared(
-    part: Part, estimate: Estimate, margin: float, by_group: Optional[Tuple[Optional[float], int]]
+    part: Part,
+    estimate: Estimate,
+    margin: float,
+    by_group: Optional[Tuple[Optional[float], float, float]],
 ) -> Part:
     """The part with its figures."""
-    error, observations = estimate.errors()[0], estimate.rarer
+    error, observations = estimate.errors()[0], min(estimate.observations)
+    step = estimate.carried()[1]
     if by_group is not None:
-        if by_group[0] is not None:
-            error = by_group[0]
-        observations = min(observations, by_group[1])
+        error = error if by_group[0] is None else by_group[0]
+        observations, step = by_group[1:]
     interval = estimate.interval(error, observations)
+    verdict = settled(interval, estimate.bound, margin)
+    if verdict is Verdict.EQUIVALENT:
+        verdict = settle_seen(interval, margin, observations, HITS * step)
     return part._replace(
         baseline_auc=estimate.aucs[0],
         candidate_auc=estimate.aucs[1],
         delta=estimate.delta,
         standard_error=error,
         interval=interval,
-        verdict=settled(interval, estimate.bound, margin),
+        verdict=verdict,
         p=estimate.p(error, observations),
     )

@@ -29,19 +29,41 @@ def to_numbers(values: pa.ChunkedArray, column: Column) -> np.ndarray:
 
 
 def to_names(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
-    """A key or a group as int64 or large strings, none missing; other plain types as they are."""
+    """What names a row or a part of the rows, none missing.
+
+    Whole numbers are int64 (uint64 stays uint64), text is large strings, and so are dates and
+    times: in UTC where they have a time zone, without trailing zeros of a second, so that one
+    moment has one name in every unit. Other plain types stay as they are.
+    """
     _refuse_missing(values, column)
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     kind = values.type
     if pa.types.is_nested(kind):
         raise BadInput(f"{column} holds {kind}; a number or a string a row is expected")
+    if pa.types.is_integer(kind):
+        return values if pa.types.is_uint64(kind) else values.cast(pa.int64())
+    if pa.types.is_timestamp(kind):
+        return _moments(values, column)
+    if pa.types.is_floating(kind):
+        numbers = values.to_numpy()
+        if np.isnan(numbers).any():
+            place = column.at(int(np.isnan(numbers).argmax()))
+            raise BadInput(f"{place} is nan; every row needs a value")
+    text = pa.types.is_string(kind) or pa.types.is_date(kind)
+    return values.cast(pa.large_string()) if text else values
+
+
+def _moments(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+    if values.type.tz is not None:
+        values = values.cast(pa.timestamp(values.type.unit, "UTC"))
     try:
-        if pa.types.is_integer(kind):
-            return values.cast(pa.int64())
-        return values.cast(pa.large_string()) if pa.types.is_string(kind) else values
+        text = values.cast(pa.large_string())
     except pa.ArrowInvalid as error:
-        raise BadInput(f"{column} holds a number beyond 64 bits with sign: {error}") from error
+        raise BadInput(f"{column} holds a moment that has no date: {error}") from error
+    for zeros, instead in ((r"\.0+(Z?)$", r"\1"), (r"(\.\d*[1-9])0+(Z?)$", r"\1\2")):
+        text = pc.replace_substring_regex(text, zeros, instead)
+    return text
 
 
 def to_codes(names: pa.ChunkedArray) -> np.ndarray:

@@ -4,6 +4,8 @@
 2. The rows' placement differences give its standard error (parity.variance): paired, so what both
    models find hard cancels, and by clusters where rows come in clusters.
 3. The 90 % interval against the margin gives the verdict (parity.equivalence).
+4. EQUIVALENT also takes rows enough to exclude rare faults, or a record of a verification that
+   does (parity.rare_failures).
 
 The standard error covers the choice of the rows, not the training: two runs of one pipeline differ
 as well, and one run of each cannot show by how much.
@@ -13,27 +15,30 @@ from typing import Any, Optional, Tuple
 
 import numpy as np
 
+from parity import doubts
 from parity.agreement import score_difference
 from parity.calibration import calibration, loss_difference, losses, reliability
 from parity.checks import check_margin
-from parity.equivalence import (
-    Interval,
-    Verdict,
-    at_least,
-    judge,
-    normal_interval,
-    observations_to_resolve,
-    resolution,
-    rows_to_settle,
-    unmoved_interval,
-)
-from parity.grouped import grouped_auc
+from parity.equivalence import Verdict, observations_to_resolve, resolution
+from parity.grouped import within_groups
+from parity.paired import gauc_difference, pcoc_difference
 from parity.ranking import Ranking, rank
+from parity.rare_failures import (
+    Sample,
+    notes_on_carriers,
+    rare_failures,
+    reaches,
+    rows_needed,
+    settle,
+)
 from parity.result import Comparison, Side
 from parity.rows import Rows, checked_rows
+from parity.sampling import sampled
 from parity.tf1_auc import thresholded_auc
-from parity.unmoved import unmoved
-from parity.variance import Spread, spread
+from parity.unavailable import why_no_losses
+from parity.unmoved import Unmoved
+from parity.variance import Spread, check_holding, class_observations, holding, spread
+from parity.verified import Record, Verified, read_record
 from semisync.errors import BadInput
 
 FEW = 40  # the standard error from fewer rows of a class, or clusters, is itself rough
@@ -46,6 +51,7 @@ def compare(
     margin: float = 5e-4,
     clusters: Any = None,
     weights: Any = None,
+    verified: Optional[Record] = None,
 ) -> Comparison:
     """Is the candidate's AUC within `margin` of the baseline's?
 
@@ -56,30 +62,34 @@ def compare(
         margin: the largest difference in AUC that does not matter, from 1e-9 to below 1.
         clusters: (n,) what rows share that vary together, such as the user; numbers or strings.
         weights: (n,) sample weights >= 0; rows of weight 0 are left out.
+        verified: what `semisync verify --json` printed of the candidate's conversion, as a path or
+            a mapping: it stands for the rows that it takes to exclude rare faults.
 
     Returns: a Comparison; its `verdict` is EQUIVALENT, NOT_EQUIVALENT or INCONCLUSIVE.
 
     Raises: BadInput, naming the argument and the first row at fault; UsageError for the margin.
     """
     check_margin(margin)
-    return compare_rows(checked_rows(labels, baseline, candidate, clusters, weights), margin)
+    record = None if verified is None else read_record(verified)
+    rows = checked_rows(labels, baseline, candidate, clusters, weights)
+    return compare_rows(rows, margin, record)
 
 
-def compare_rows(rows: Rows, margin: float) -> Comparison:
-    """`compare` of checked rows and margin."""
+def compare_rows(rows: Rows, margin: float, verified: Optional[Verified] = None) -> Comparison:
+    """`compare` of checked rows, margin and record."""
     clusters = _count_clusters(rows)
-    observations = rows.rarer if clusters is None else min(rows.rarer, clusters)
     old = _Model(rows.baseline, rows)
     new = _Model(rows.candidate, rows)
     delta = new.auc - old.auc
     moved = new.placements - old.placements
     found = spread(moved, delta, rows.positive, rows.weights, rows.clusters)
 
-    interval, notes = _interval(old, new, moved, found, observations, margin)
-    verdict = judge(interval, margin)
+    interval, _, still = sampled(rows, moved, delta, found)
+    rare = rare_failures(sample_of(rows, old.placements, found), margin)
+    verdict = settle(interval, margin, rare, verified)
     needed = None
     if verdict is Verdict.INCONCLUSIVE:
-        needed = rows_to_settle(len(rows.positive), observations, interval, margin)
+        needed = rows_needed(len(rows.positive), interval, margin, rare, verified)
     paired = None
     if old.losses is not None and new.losses is not None:
         paired = loss_difference(old.losses, new.losses, rows.weights, rows.clusters)
@@ -100,7 +110,33 @@ def compare_rows(rows: Rows, margin: float) -> Comparison:
         rows_to_settle=needed,
         logloss_difference=paired,
         score_difference=score_difference(rows.baseline, rows.candidate),
-        notes=notes,
+        pcoc_difference=pcoc_difference(rows),
+        gauc_difference=gauc_difference(old.within, new.within),
+        warnings=doubts.of_scores(rows.baseline, rows.candidate),
+        notes=(
+            *_notes_on_unmoved(still, found),
+            *notes_on_few(found.observations, margin),
+            *notes_on_carriers(rare, interval, margin),
+        ),
+        unavailable=why_no_losses(rows.baseline, rows.candidate),
+        rare_failures=rare,
+        verified=verified,
+    )
+
+
+def sample_of(rows: Rows, placements: np.ndarray, found: Spread) -> Sample:
+    """What rare failures are judged by.
+
+    Args:
+        placements: float64 (n,), the baseline's.
+        found: the spread of the difference.
+    """
+    return Sample(
+        len(rows.positive),
+        class_observations(rows.positive, rows.weights, rows.clusters),
+        reaches(rows.positive, placements),
+        found.carriers,
+        found.step,
     )
 
 
@@ -113,18 +149,19 @@ class _Model:
         self.auc = self._ranking.area()
         self.placements = self._ranking.placements()
         self.losses = losses(rows.positive, scores)
+        self.within = None
+        if rows.clusters is not None:
+            self.within = within_groups(rows.positive, scores, rows.clusters, rows.weights)
 
     def side(self) -> Side:
         """The figures to report."""
         positive, weights, clusters = self.rows.positive, self.rows.weights, self.rows.clusters
         scores = self._scores
         own = spread(self.placements, self.auc, positive, weights, clusters)
-        fit = bins = within = old_style = None
+        fit = bins = old_style = None
         if self.losses is not None:
             bins = reliability(positive, scores, weights)
             fit = calibration(positive, scores, self.losses, weights, bins)
-        if clusters is not None:
-            within = grouped_auc(positive, scores, clusters, weights).gauc
         if scores.min() >= 0 and scores.max() <= 1:
             old_style = thresholded_auc(positive, scores, weights)
         return Side(
@@ -132,7 +169,7 @@ class _Model:
             standard_error=own.standard_error,
             calibration=fit,
             pr_auc=self._ranking.average_precision(),
-            gauc=within,
+            gauc=None if self.within is None else self.within.gauc,
             tf1_compat_auc=old_style,
             tied_pairs=self._ranking.tied_pairs(),
             curve=self._ranking.curve(),
@@ -148,49 +185,39 @@ def _count_clusters(rows: Rows) -> Optional[int]:
         )
     if rows.clusters is None:
         return None
-    count = int(np.count_nonzero(np.bincount(rows.clusters)))
-    if count == 1:
-        raise BadInput("all rows are in one cluster; a standard error needs two clusters or more")
-    return count
+    held = holding(*(np.bincount(rows.clusters[c]) for c in (rows.positive, ~rows.positive)))
+    return check_holding(held).either
 
 
-def _interval(
-    old: _Model,
-    new: _Model,
-    moved: np.ndarray,
-    found: Spread,
-    observations: int,
-    margin: float,
-) -> Tuple[Interval, Tuple[str, ...]]:
-    """The 90 % interval of the difference, and notes on what it rests on."""
-    delta = new.auc - old.auc
-    interval = normal_interval(delta, found.standard_error)
-    notes = []
-    still = unmoved(old.rows, moved, found)
-    if still is not None:
-        interval = unmoved_interval(delta, observations, still.reach)
-        if still.ranks:
-            notes.append(
-                "The standard error is 0 although the models rank differently; the interval is "
-                f"the rule of three's for {observations:,} observations (rows of the rarer class, "
-                "or clusters) that all see the same difference."
-            )
-    interval = at_least(interval, delta, resolution(observations))
-    return interval, (*notes, *notes_on_few(observations, margin))
+def _notes_on_unmoved(still: Optional[Unmoved], found: Spread) -> Tuple[str, ...]:
+    """Of a standard error of 0 that is none of equal ranks."""
+    if still is None or not still.ranks:
+        return ()
+    return (
+        "The standard error is 0 although the models rank differently; the interval is the rule of "
+        f"three's for {_count(found.observations)} that all see the same difference.",
+    )
 
 
-def notes_on_few(observations: int, margin: float) -> Tuple[str, ...]:
-    """What so few observations (rows of the rarer class, or clusters) cannot show."""
+def notes_on_few(observations: float, margin: float) -> Tuple[str, ...]:
+    """What so few observations (parity.variance) cannot show."""
     notes = []
     if observations < FEW:
         notes.append(
-            f"The standard error rests on {observations} observations (rows of the rarer class, "
-            f"or clusters) and is itself rough, rather too small; {FEW} or more are advised."
+            f"The standard error rests on {_count(observations)} and is itself rough; {FEW} or "
+            "more are advised."
         )
     if resolution(observations) >= margin:
         notes.append(
-            f"However alike the models rank them, {observations} observations (rows of the rarer "
-            f"class, or clusters) cannot vouch for less than +-{resolution(observations):.2g}; "
-            f"this margin takes {observations_to_resolve(margin)} or more."
+            f"However alike the models rank them, {_count(observations)} cannot vouch for less "
+            f"than +-{resolution(observations):.2g}; this margin takes "
+            f"{observations_to_resolve(margin):,} or more."
         )
     return tuple(notes)
+
+
+def _count(observations: float) -> str:
+    return (
+        f"{observations:,.0f} observations (rows of the rarer class, or clusters that hold it, as "
+        "many as count alike)"
+    )

@@ -19,7 +19,7 @@ from parity.summary import Summary
 from semisync.errors import BadInput, UsageError
 from semisync.files import write_bytes
 
-FORMAT = 3  # of the file
+FORMAT = 4  # of the file
 MOST_VALUES = 250  # of all dividing columns; each takes about 13 MB
 
 Value = Union[int, float, str]  # of a day or a slice
@@ -43,6 +43,7 @@ class Source(NamedTuple):
 
     columns: Mapping[str, str] = {}  # names by role
     files: Tuple[Tuple[Mapping[str, Any], ...], ...] = ()  # of each data set; FileIdentity.to_json
+    join: Mapping[str, int] = {}  # rows matched, and those that either data set alone has
 
     def shared(self, other: "Source") -> Optional[str]:
         """A file of which both have counted rows; None where no row can be in both.
@@ -59,9 +60,13 @@ class Source(NamedTuple):
         return shared[0] if shared else None
 
     def joined_by(self, other: "Source") -> "Source":
-        """The files of both."""
+        """The files and joined rows of both."""
         pairs = itertools.zip_longest(self.files, other.files, fillvalue=())
-        return self._replace(files=tuple((*ours, *theirs) for ours, theirs in pairs))
+        names = {**self.join, **other.join}
+        return self._replace(
+            files=tuple((*ours, *theirs) for ours, theirs in pairs),
+            join={name: self.join.get(name, 0) + other.join.get(name, 0) for name in names},
+        )
 
 
 class Division(NamedTuple):
@@ -145,7 +150,7 @@ class Counts:
                 raise BadInput(f"it has format {header['format']}, but {FORMAT} is expected")
             found = cls(Kind(header["weighted"], header["day"], tuple(header["slices"])))
             files = tuple(tuple(of_one) for of_one in header["source"]["files"])
-            found.source = Source(header["source"]["columns"], files)
+            found.source = Source(header["source"]["columns"], files, header["source"]["join"])
             for name, values in header["values"].items():
                 for value in values:
                     found._of(name, value)

@@ -16,15 +16,16 @@ from parity.bins import COARSE_BITS
 from parity.equivalence import (
     Interval,
     at_least,
-    normal_interval,
-    normal_p,
     resolution,
+    student_interval,
+    student_p,
     unmoved_interval,
     unmoved_p,
 )
 from parity.ranking import Ranking
 from parity.summary import Summary
 from parity.unmoved import ROUNDING
+from parity.variance import carried_by
 
 
 class Model(NamedTuple):
@@ -65,7 +66,7 @@ class Estimate:
         self.bound = models[0].bound + models[1].bound
         negatives, positives = (float(mass.sum()) for mass in summary.mass[0])
         self.class_mass = negatives, positives
-        self.rarer = summary.rarer
+        self.observations = self._effective_rows()
 
     def errors(self) -> Tuple[float, List[float]]:
         """For rows that stand alone: what the standard error of the difference is at most, and
@@ -74,24 +75,55 @@ class Estimate:
         own = [self._root(pull, np.zeros(len(pull))) for pull in pulls.models]
         return self._root(pulls.delta, pulls.doubt), own
 
-    def interval(self, error: float, observations: int) -> Interval:
+    def interval(self, error: float, observations: float) -> Interval:
         """The 90 % interval of the difference, with the bound added on either side."""
-        low, high = normal_interval(self.delta, error)
+        low, high = student_interval(self.delta, error, observations - 1)
         if self._unmoved(error):
             low, high = unmoved_interval(self.delta, observations, 1.0)
         widened = Interval(low - self.bound, high + self.bound)
         return at_least(widened, self.delta, resolution(observations))
 
-    def p(self, error: float, observations: int) -> float:
+    def p(self, error: float, observations: float) -> float:
         """The p-value of a difference that the bound cannot explain."""
         surely = max(0.0, abs(self.delta) - self.bound)
         if self._unmoved(error):
             return unmoved_p(surely, observations, 1.0)
-        return normal_p(surely, error, observations) if error else 1.0
+        return student_p(surely, error, observations - 1) if error else 1.0
 
     def _unmoved(self, error: float) -> bool:
         """Whether all rows see the same difference, and not none (parity.unmoved)."""
         return error <= ROUNDING < abs(self.delta)
+
+    def carried(self) -> Tuple[float, float]:
+        """`carriers` and `step` of a Spread, of rows that stand alone.
+
+        Of weighted rows the cells hold no sum of w^4; rows of one cell are taken to weigh alike.
+        """
+        cells = self.summary.joint.cells()
+        squares = self._of_cells().delta ** 2
+        fourths = cells.squares.astype(float) ** 2 / cells.rows
+        return carried_by(float(cells.squares @ squares), float(fourths @ squares**2))
+
+    def reaches(self) -> Tuple[float, float]:
+        """How far a placement of the baseline can move at most, of negatives and of positives."""
+        placed = self.placements(COARSE_BITS)[0]
+        cells = self.summary.joint.cells()
+        found = []
+        for label in (0, 1):
+            used = np.unique(cells.bins(0)[cells.keys & 1 == label]) - placed.first
+            values, doubts = placed.values[label, used], placed.doubts[label, used]
+            farthest = max(float((values + doubts).max()), 1 - float((values - doubts).min()))
+            found.append(min(1.0, farthest))
+        return found[0], found[1]
+
+    def _effective_rows(self) -> Tuple[float, float]:
+        """Of the negatives and of the positives (parity.variance)."""
+        cells = self.summary.joint.cells()
+        negatives, positives = (
+            mass**2 / float(cells.squares[of_class].sum())
+            for mass, of_class in zip(self.class_mass, (~cells.positive, cells.positive))
+        )
+        return negatives, positives
 
     def placements(self, bits: int) -> List[Placements]:
         """Of either model, by bins of 2^bits."""

@@ -37,6 +37,32 @@ def grouped_auc(
         groups: int (n,) codes from 0.
         weights: float64 (n,) above 0, or None.
     """
+    found = within_groups(positive, scores, groups, weights)
+    return GroupedAuc(
+        found.gauc, len(found.areas), int(found.rows.sum()), float(found.weights.sum())
+    )
+
+
+class WithinGroups(NamedTuple):
+    """The groups that hold both classes, in the order of their codes."""
+
+    areas: np.ndarray  # float64 (groups,): AUC within each
+    weights: np.ndarray  # float64 (groups,): impressions
+    rows: np.ndarray  # int64 (groups,)
+
+    @property
+    def gauc(self) -> Optional[float]:
+        """None without a group."""
+        return float(np.average(self.areas, weights=self.weights)) if len(self.areas) else None
+
+
+def within_groups(
+    positive: np.ndarray,
+    scores: np.ndarray,
+    groups: np.ndarray,
+    weights: Optional[np.ndarray] = None,
+) -> WithinGroups:
+    """Each group's own AUC; arguments as of `grouped_auc`."""
     bits = sortable_bits(scores)
     order = np.lexsort((bits, groups))
     group, bits, label = groups[order], bits[order], positive[order]
@@ -54,13 +80,5 @@ def grouped_auc(
 
     both = (positives > 0) & (negatives > 0)
     rows = np.diff(np.append(starts, len(order)))[both]
-    if not both.any():
-        return GroupedAuc(None, 0, 0, 0.0)
     share = (positives + negatives)[both]
-    area = won[both] / (positives * negatives)[both]
-    return GroupedAuc(
-        float(np.average(area, weights=share)),
-        int(np.count_nonzero(both)),
-        int(rows.sum()),
-        float(share.sum()),
-    )
+    return WithinGroups(won[both] / (positives * negatives)[both], share, rows)

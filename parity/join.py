@@ -32,7 +32,7 @@ def match_keys(
     """Joins on equal keys.
 
     Args:
-        baseline, candidate: keys without nulls, from `parity.columns.to_names`. Where the types
+        baseline, candidate: keys without nulls, from `parity.keys.to_keys`. Where the types
             differ, numbers are compared as decimal text.
         columns: where each came from, for the messages.
         allow_misses: leave out rows without a partner instead of refusing them.

@@ -1,7 +1,8 @@
 """The verdict as JUnit XML, which every CI can show.
 
-1. One test case is the verdict, and it alone can fail: it does where the exit code is not 0, so
-   that the file and the exit code never contradict each other.
+1. One test case is the verdict on AUC, and each gate (parity.gates) is one. These alone can fail:
+   one does where the exit code is not 0, so that the file and the exit code never contradict each
+   other.
 2. Days and slices are test cases of their own. One that is not equivalent is skipped, with what
    was found as its message: it is seen, and does not decide, as nobody said beforehand that it
    would.
@@ -43,6 +44,12 @@ def junit(found: Comparison, title: str, inconclusive: str = "fail") -> str:
     ):
         ElementTree.SubElement(properties, "property", name=name, value=str(value))
     _verdict_case(suite, found, inconclusive)
+    for gate, sentence in zip(found.gates, words.gates_in_words(found)):
+        name = f"{words.gate_name(gate)} within {gate.margin:g}"
+        case = ElementTree.SubElement(
+            suite, "testcase", classname="parity.required", name=_legal(name)
+        )
+        _add_outcome(case, gate.verdict, sentence, inconclusive)
     if found.days is not None:
         mean = found.days.mean_delta, found.days.interval
         _part_case(suite, "days", "mean of the days", found.days.verdict, *mean, found.margin)
@@ -66,18 +73,30 @@ def junit(found: Comparison, title: str, inconclusive: str = "fail") -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
+def _case(suite: ElementTree.Element, kind: str, name: str) -> ElementTree.Element:
+    return ElementTree.SubElement(suite, "testcase", classname=_legal(kind), name=_legal(name))
+
+
 def _verdict_case(suite: ElementTree.Element, found: Comparison, inconclusive: str) -> None:
-    case = ElementTree.SubElement(
-        suite, "testcase", classname="parity", name=f"AUC within {found.margin:g} of the baseline's"
-    )
-    if found.verdict is Verdict.EQUIVALENT:
-        return
-    warned = found.verdict is Verdict.INCONCLUSIVE and inconclusive == "warn"
+    case = _case(suite, "parity", f"AUC within {found.margin:g} of the baseline's")
+    outcome = _add_outcome(case, found.verdict, words.headline(found), inconclusive)
+    if outcome is not None:
+        told = words.finding(found), words.compared(found), words.advice(found), *found.warnings
+        outcome.text = _NO_XML.sub("\ufffd", "\n".join(told))
+
+
+def _add_outcome(
+    case: ElementTree.Element, verdict: Verdict, message: str, inconclusive: str
+) -> Optional[ElementTree.Element]:
+    """The case's failure or skip; None where it passes."""
+    if verdict is Verdict.EQUIVALENT:
+        return None
+    warned = verdict is Verdict.INCONCLUSIVE and inconclusive == "warn"
     outcome = ElementTree.SubElement(case, "skipped" if warned else "failure")
-    outcome.set("message", words.headline(found))
+    outcome.set("message", _NO_XML.sub("\ufffd", message))
     if not warned:
-        outcome.set("type", found.verdict.value)
-    outcome.text = "\n".join((words.finding(found), words.compared(found), words.advice(found)))
+        outcome.set("type", verdict.value)
+    return outcome
 
 
 def _part_case(
@@ -89,9 +108,7 @@ def _part_case(
     interval: Optional[Interval],
     margin: float,
 ) -> None:
-    case = ElementTree.SubElement(
-        suite, "testcase", classname=_legal(f"parity.{kind}"), name=_legal(name)
-    )
+    case = _case(suite, f"parity.{kind}", name)
     if verdict is Verdict.EQUIVALENT:
         return
     message = "too few rows of a class"

@@ -2,25 +2,32 @@
 
 import html
 import re
+from typing import Any, Mapping, Optional
 
 from parity import words
 from parity.diagnosis.words import in_words
 from parity.result import Comparison
 from parity.sections.sides import cells, figures_of
+from parity.subject import subject
 from parity.words import clipped, signed
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]|~]|^[-+])")
 _MENTIONS = re.compile("([@#])")  # of people and issues, which escaping does not stop
 
 
-def markdown(found: Comparison, title: str) -> str:
-    """Verdict, table of both models, what to do; names are shown as they are, never rendered."""
+def markdown(found: Comparison, title: str, provenance: Optional[Mapping[str, Any]] = None) -> str:
+    """Verdict, table of both models, what to do; names are shown as they are, never rendered.
+
+    Args:
+        provenance: names the columns and files (parity.subject).
+    """
     low, high = (signed(value, found.margin) for value in found.interval)
     lines = [
-        f"### {words.MARK[found.verdict]} {words.NAME[found.verdict]}: {_literal(title)}",
+        f"### {words.MARK[found.decision]} {words.NAME[found.decision]}: {_literal(title)}",
         "",
         _literal(words.headline(found)),
         "",
+        *(f"**Warning.** {_literal(sentence)}\n" for sentence in found.warnings),
         "| | baseline | candidate | difference |",
         "|---|---|---|---|",
     ]
@@ -33,7 +40,10 @@ def markdown(found: Comparison, title: str) -> str:
         lines.append(f"| {_literal(name)} | {before} | {after} | {change} |")
     lines += ["", f"**What to do.** {_literal(words.advice(found))}", ""]
     told = [
+        *filter(None, [subject(provenance)]),
         words.sample(found) + ".",
+        *words.rare_failures_in_words(found),
+        *(f"Required: {told}" for told in words.gates_in_words(found)),
         *in_words(found.diagnosis),
         *words.parts_in_words(found),
         *found.notes,

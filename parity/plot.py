@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence,
 import numpy as np
 
 from parity.equivalence import Verdict
+from parity.parts import Part
 from parity.result import Comparison
-from parity.strata import Part
+from parity.trend import series_of
 from parity.words import clipped, signed
 from semisync.errors import MissingExtra, UsageError
 
@@ -134,7 +135,7 @@ def days(found: Comparison) -> "Figure":
             axes.fill_between(at, low, high, color=PALETTE["baseline"], alpha=0.25, linewidth=0)
             axes.plot(at, delta, color=PALETTE["baseline"], linewidth=1.5, label="days, intervals")
         if series.slope is not None:
-            weight = [day.standard_error**-2 if day.standard_error else 0 for day in usable]
+            weight = series_of(series.days).weights
             middle, mean = (np.average(values, weights=weight) for values in (at, delta))
             ends = np.array([at[0], at[-1]])
             line = mean + series.slope * (ends - middle)

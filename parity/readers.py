@@ -15,8 +15,11 @@ import pyarrow as pa
 from parity.checks import Column, check_labels, check_scores, check_weights
 from parity.columns import to_codes, to_ids, to_names, to_numbers
 from parity.diagnosis.ids import Ids
+from parity.identity import FileIdentity, identify_all
 from parity.join import Match, match_keys, refuse_disagreement
-from parity.tables import FileIdentity, identify_all, parts_of, read_columns
+from parity.keys import refuse_unlike, to_keys
+from parity.logits import ROLES, probabilities
+from parity.tables import parts_of, read_columns
 from semisync.errors import BadInput
 
 
@@ -31,6 +34,7 @@ class ColumnNames(NamedTuple):
     weight: Optional[str] = None
     parts: Tuple[str, ...] = ()  # days and slices
     ids: Tuple[str, ...] = ()  # what embedding tables are looked up with
+    logits: Tuple[str, ...] = ()  # which of parity.logits.ROLES are logits, not scores
 
 
 class Sample(NamedTuple):
@@ -67,8 +71,8 @@ def read_one(path: str, names: ColumnNames) -> Sample:
     labels, clusters, weights = _common(path, table, names)
     return Sample(
         labels,
-        _scores(path, table, names.baseline_score),
-        _scores(path, table, names.candidate_score),
+        _scores(path, table, names, "baseline_score"),
+        _scores(path, table, names, "candidate_score"),
         clusters,
         weights,
         _identities(table),
@@ -92,16 +96,17 @@ def read_two(
         raise BadInput("two files need a key column, whose value names the same row in both")
     old = _read(baseline_path, names, [names.label, names.baseline_score])
     labels, clusters, weights = _common(baseline_path, old, names)
-    baseline = _scores(baseline_path, old, names.baseline_score)
+    baseline = _scores(baseline_path, old, names, "baseline_score")
     new = read_columns(
         candidate_path,
         numbers=[names.label, names.candidate_score],
         names=[names.key],
         optional=[names.label],
     )
-    candidate = _scores(candidate_path, new, names.candidate_score)
+    candidate = _scores(candidate_path, new, names, "candidate_score")
     ends = _column(baseline_path, old, names.key), _column(candidate_path, new, names.key)
-    keys = [to_names(table[names.key], end) for table, end in zip((old, new), ends)]
+    refuse_unlike((old[names.key].type, new[names.key].type), ends)
+    keys = [to_keys(table[names.key], end) for table, end in zip((old, new), ends)]
     match = match_keys(keys[0], keys[1], ends, allow_misses)
     if names.label in new.column_names:
         column = _column(candidate_path, new, names.label)
@@ -132,7 +137,10 @@ def read_runs(
     Raises: BadInput as `read_two`; every key must be in every file.
     """
     sample = read_two(baselines[0], candidates[0], names)
-    swapped = names._replace(candidate_score=names.baseline_score)
+    swapped = names._replace(
+        candidate_score=names.baseline_score,
+        logits=ROLES if "baseline_score" in names.logits else (),
+    )
     others = [read_two(baselines[0], path, swapped) for path in baselines[1:]]
     more = [read_two(baselines[0], path, names) for path in candidates[1:]]
     files = {file.path: file for read in [sample, *others, *more] for file in read.files}
@@ -184,9 +192,12 @@ def _common(
     return labels, clusters, weights
 
 
-def _scores(path: str, table: pa.Table, name: str) -> np.ndarray:
+def _scores(path: str, table: pa.Table, names: ColumnNames, role: str) -> np.ndarray:
+    """Those of one of parity.logits.ROLES."""
+    name = getattr(names, role)
     column = _column(path, table, name)
-    return check_scores(to_numbers(table[name], column), column)
+    scores = check_scores(to_numbers(table[name], column), column)
+    return probabilities(scores) if role in names.logits else scores
 
 
 def _refuse_disagreement(

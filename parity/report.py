@@ -20,6 +20,7 @@ from parity.junit import junit
 from parity.markdown import markdown
 from parity.result import Comparison
 from parity.sections import SECTIONS
+from parity.sections.index import anchor, index_of
 from parity.sections.markup import escaped
 from parity.sections.provenance import provenance_section
 from parity.sections.verdict import verdict_section
@@ -77,12 +78,12 @@ def write_report(
     record = {**comparison.to_json(), "title": title, "provenance": provenance}
     texts = (
         _PAGE.format(
-            title=escaped(f"{words.NAME[comparison.verdict]} - {title}"),
+            title=escaped(f"{words.NAME[comparison.decision]} - {title}"),
             style=stylesheet(),
-            section=report_section(comparison, title, provenance),
+            section=report_section(comparison, title, provenance, index=True),
         ),
         junit(comparison, title, inconclusive),
-        markdown(comparison, title),
+        markdown(comparison, title, provenance),
         json.dumps(record, indent=2, allow_nan=False) + "\n",
     )
     try:
@@ -106,22 +107,31 @@ def report_section(
     title: str = "AUC parity",
     provenance: Optional[Mapping[str, Any]] = None,
     heading_level: int = 1,
+    index: bool = False,
 ) -> str:
     """The report as one <section> of HTML, to embed in a page that has `stylesheet()`.
+
+    It is light, dark in a dark notebook, and as the reader's system is in a page whose body has the
+    class "parity-page".
 
     Args:
         comparison, title, provenance: as for `write_report`.
         heading_level: of the title, 1 to 5; the parts below it are one level down.
+        index: whether links to the parts follow the verdict; of one report a page, as ids must
+            not come twice.
     """
     level = heading_level + 1
     blocks = [
         '<section class="parity">',
         f'<h{heading_level} class="title">{escaped(title)}</h{heading_level}>',
-        verdict_section(comparison),
+        verdict_section(comparison, provenance),
     ]
     parts = [(name, section(comparison)) for name, section in SECTIONS]
     parts.append(("Provenance", provenance_section(provenance or {})))
+    parts = [(name, text) for name, text in parts if text]
+    if index:
+        blocks.append(index_of([name for name, _ in parts]))
     for name, text in parts:
-        if text:
-            blocks += [f'<h{level} class="part">{name}</h{level}>', text]
+        place = f' id="{anchor(name)}"' if index else ""
+        blocks += [f'<h{level} class="part"{place}>{name}</h{level}>', text]
     return "\n".join([*blocks, "</section>"])

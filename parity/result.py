@@ -1,6 +1,6 @@
 """What a comparison found: plain figures, the same for a program, a report and a CI."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -8,14 +8,19 @@ import numpy as np
 from parity.agreement import ScoreDifference
 from parity.calibration import Calibration, MeanDifference, Reliability
 from parity.diagnosis.suspect import Suspect
-from parity.equivalence import CONFIDENCE, Interval, Verdict
+from parity.equivalence import Interval, Verdict
+from parity.gates import Gate, decided
+from parity.level import confidence
+from parity.rare_failures import RareFailures
+from parity.significance import p_of_difference, p_of_equivalence
 from parity.strata import Days, Part
+from parity.verified import Verified
 from parity.worst import WorstRow
 
 SCHEMA = "semisync/parity/1"  # grows with every change that a reader of the JSON could trip over
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Side:
     """One model's own figures."""
 
@@ -33,6 +38,9 @@ class Side:
     def logloss(self) -> Optional[float]:
         """In nats; None unless all scores lie strictly inside (0, 1)."""
         return None if self.calibration is None else self.calibration.logloss
+
+    def __repr__(self) -> str:
+        return f"Side(auc={self.auc:.6f})"
 
     def to_json(self) -> Dict[str, Any]:
         """The figures, without the curve."""
@@ -72,14 +80,14 @@ class TrainingNoise(NamedTuple):
     runs_to_settle: Optional[int]  # a side; None where only more rows could
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """Two models on the same rows. Differences are candidate minus baseline, in units of AUC."""
 
     verdict: Verdict
     delta: float
     standard_error: float  # of `delta`, by clusters where there are any
-    interval: Interval  # 90 %, around `delta`
+    interval: Interval  # at `confidence`, around `delta`
     margin: float
     baseline: Side
     candidate: Side
@@ -98,17 +106,48 @@ class Comparison:
     slices: Tuple[Tuple[str, Tuple[Part, ...]], ...] = ()  # by the name of what slices
     worst: Tuple[WorstRow, ...] = ()
     bound: Optional[float] = None  # certified, of delta, where scores were counted in histograms
+    rare_failures: Optional[RareFailures] = None  # what the rows cannot exclude
+    verified: Optional[Verified] = None  # the record that excludes it, where one was given
     diagnosis: Tuple[Suspect, ...] = ()  # by falling score; none where the verdict is EQUIVALENT
+    pcoc_difference: Optional[MeanDifference] = None  # as that of log loss; None from histograms
+    gauc_difference: Optional[MeanDifference] = None  # by clusters; None from histograms
+    warnings: Tuple[str, ...] = ()  # sentences on what the figures cannot show (parity.doubts)
+    unavailable: Tuple[str, ...] = ()  # which figures there are not, and why (parity.unavailable)
+    gates: Tuple[Gate, ...] = ()  # what was required beside AUC
+    confidence: float = field(default_factory=confidence)  # of all intervals
+
+    @property
+    def decision(self) -> Verdict:
+        """The verdict on AUC and every gate together, which the exit code tells."""
+        return decided([self.verdict, *(gate.verdict for gate in self.gates)])
+
+    @property
+    def p_difference(self) -> float:
+        """The two-sided p-value of "the AUCs do not differ"."""
+        return p_of_difference(self.delta, self.interval, self.confidence)
+
+    @property
+    def p_equivalence(self) -> float:
+        """The p-value of "the AUCs differ by the margin or more", the larger of both sides'."""
+        return p_of_equivalence(self.delta, self.interval, self.margin, self.confidence)
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        return (
+            f"Comparison({self.decision.value}, delta={self.delta:+.3g}, "
+            f"interval=({low:+.3g}, {high:+.3g}), margin={self.margin:g}, rows={self.rows})"
+        )
 
     def to_json(self) -> Dict[str, Any]:
         """The figures as values of strict JSON, under the versioned key "schema"."""
         return {
             "schema": SCHEMA,
+            "decision": self.decision.value,
             "verdict": self.verdict.value,
             "delta": self.delta,
             "standard_error": self.standard_error,
             "interval": list(self.interval),
-            "confidence": CONFIDENCE,
+            "confidence": self.confidence,
             "margin": self.margin,
             "baseline": self.baseline.to_json(),
             "candidate": self.candidate.to_json(),
@@ -132,8 +171,17 @@ class Comparison:
             "slices": {name: _plain(parts) for name, parts in self.slices},
             "worst_rows": _plain(self.worst),
             "bound": self.bound,
+            "rare_failures": _plain(self.rare_failures),
+            "verified": _plain(self.verified),
             "diagnosis": _plain(self.diagnosis),
             "notes": list(self.notes),
+            "warnings": list(self.warnings),
+            "unavailable": list(self.unavailable),
+            "gates": _plain(self.gates),
+            "p_difference": self.p_difference,
+            "p_equivalence": self.p_equivalence,
+            "pcoc_difference": _plain(self.pcoc_difference),
+            "gauc_difference": _plain(self.gauc_difference),
         }
 
     def _repr_html_(self) -> str:

@@ -21,9 +21,9 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from parity.checks import Column, check_margin, check_scores
-from parity.comparison import compare_rows
+from parity.comparison import compare_rows, sample_of
+from parity.doubts import of_runs
 from parity.equivalence import (
-    ALPHA,
     POWER,
     Interval,
     Verdict,
@@ -31,11 +31,14 @@ from parity.equivalence import (
     judge,
     resolution,
 )
+from parity.level import alpha
 from parity.ranking import rank
+from parity.rare_failures import RareFailures, notes_on_carriers, rare_failures, settle
 from parity.result import Comparison, Control, TrainingNoise
 from parity.rows import Rows, checked_rows
 from parity.student import quantile
 from parity.variance import spread
+from parity.verified import Record, read_record
 from semisync.errors import UsageError
 
 MOST_RUNS = 1000  # beyond which asking for more runs is no advice
@@ -69,11 +72,12 @@ def compare_runs(
     margin: float = 5e-4,
     clusters: Any = None,
     weights: Any = None,
+    verified: Optional[Record] = None,
 ) -> Comparison:
     """Is the candidate pipeline's mean AUC within `margin` of the baseline pipeline's?
 
     Args:
-        labels, margin, clusters, weights: as for `parity.compare`.
+        labels, margin, clusters, weights, verified: as for `parity.compare`.
         baselines: the scores of each training run of the baseline, each (n,), on the same rows.
         candidates: the same for the candidate; at least one side has two runs.
 
@@ -88,19 +92,21 @@ def compare_runs(
             "noise needs a run a side and two of one; for one run of each use parity.compare"
         )
     check_margin(margin)
+    record = None if verified is None else read_record(verified)
     rows = checked_rows(labels, baselines[0], candidates[0], clusters, weights)
-    single = compare_rows(rows, margin)
+    single = compare_rows(rows, margin, record)
     old, new = _side(baselines, "baselines", rows), _side(candidates, "candidates", rows)
     delta = float(new.aucs.mean() - old.aucs.mean())
     moved = new.placements - old.placements
     by_rows = spread(moved, delta, rows.positive, rows.weights, rows.clusters)
-    observations = min(rows.rarer, single.clusters or rows.rarer)
-    parts = [*_by_seeds(old, new), (by_rows.standard_error**2, observations - 1)]
+    observations = by_rows.observations
+    parts = [*_by_seeds(old, new), (by_rows.standard_error**2, max(1.0, by_rows.freedom))]
 
-    error, freedom = satterthwaite(parts)
-    half = quantile(1 - ALPHA, freedom) * error
+    error, degrees = satterthwaite(parts)
+    half = quantile(1 - alpha(), degrees) * error
     interval = at_least(Interval(delta - half, delta + half), delta, resolution(observations))
-    verdict = judge(interval, margin)
+    rare = rare_failures(sample_of(rows, old.placements, by_rows), margin)
+    verdict = settle(interval, margin, rare, record)
     noise = _noise(old, new, by_rows.standard_error, parts, margin)
     return dataclasses.replace(
         single,
@@ -112,10 +118,24 @@ def compare_runs(
         candidate=dataclasses.replace(single.candidate, auc=float(new.aucs.mean())),
         standard_error_independent=by_rows.independent,
         design_effect=by_rows.design_effect,
-        rows_to_settle=None,
+        rows_to_settle=_rows_to_settle(interval, rare, verdict, margin),
+        rare_failures=rare,
         training=noise,
-        notes=(*_notes_on_copies(baselines, candidates), *_notes(noise, verdict, margin)),
+        warnings=of_runs(baselines, candidates),
+        notes=(
+            *_notes_on_copies(baselines, candidates),
+            *_notes(noise, judge(interval, margin), margin),
+            *notes_on_carriers(rare, interval, margin),
+        ),
     )
+
+
+def _rows_to_settle(
+    interval: Interval, rare: RareFailures, verdict: Verdict, margin: float
+) -> Optional[int]:
+    """Rows where only they are missing, for rare faults; None where runs may be."""
+    inside = judge(interval, margin) is Verdict.EQUIVALENT
+    return rare.rows_to_exclude if inside and verdict is Verdict.INCONCLUSIVE else None
 
 
 def _noise(
@@ -163,7 +183,7 @@ def power(parts: Sequence[Tuple[float, float]], margin: float) -> float:
     error, freedom = satterthwaite(parts)
     if not error:
         return 1.0
-    tail = quantile(1 - ALPHA, freedom)
+    tail = quantile(1 - alpha(), freedom)
     spread_out = 6 * math.sqrt(2 / freedom)
     # Of the estimated variance to the true one.
     ratios = np.linspace(max(1e-4, 1 - spread_out), 1 + spread_out, 801)
@@ -211,7 +231,7 @@ def _variances(old: _Side, new: _Side) -> List[float]:
     return [known[0] if side.variance is None else side.variance for side in (old, new)]
 
 
-def _by_seeds(old: _Side, new: _Side) -> List[Tuple[float, int]]:
+def _by_seeds(old: _Side, new: _Side) -> List[Tuple[float, float]]:
     """What the seeds add to the variance of the difference, with its degrees of freedom."""
     return [
         (variance / side.runs, side.runs - 1 or other.runs - 1)

@@ -20,8 +20,8 @@ from parity.estimate import Estimate, Pulls
 from parity.grouped import grouped_auc
 from parity.rows import Rows
 from parity.spill import Buckets
+from parity.variance import Holding, carried_by, check_holding, holding, obuchowski
 from parity.worst import WorstRow, picked
-from semisync.errors import BadInput
 
 _PART_BITS = 4  # bins of a day or slice are looked up by sixteens: there may be hundreds of tables
 
@@ -37,6 +37,8 @@ class ByGroup(NamedTuple):
     own_errors: List[float]  # of the two AUCs
     loss_error: float  # of the paired difference of log loss; 0 without it
     gaucs: List[Optional[float]]
+    observations: Tuple[float, float]  # effective groups that hold negatives, and positives
+    carried: Tuple[float, float]  # `carriers` and `step` of parity.variance.Spread
 
 
 class _Placed:
@@ -57,23 +59,72 @@ class _Placed:
 
 
 class Sums:
-    """Squares of groups' sums, added up; a group comes whole, in one call."""
+    """Of groups' sums over positives (u) and over negatives (d) what Obuchowski's variance takes.
+
+    A group comes whole, in one call, so no sum is kept: for each amount sum u^2, sum d^2, sum u d
+    and sum (u + d)^4, and of the weights of either class the sum and the sum of squares.
+    """
 
     def __init__(self) -> None:
-        self.count = 0
-        self._squares: np.ndarray = np.zeros(0)
+        self.held = Holding(0, 0, 0)
+        self._products: np.ndarray = np.zeros(0)  # (amounts, 4)
+        self._weights = np.zeros((2, 2))  # by label: sum, sum of squares
 
-    def add(self, groups: np.ndarray, amounts: Sequence[np.ndarray]) -> None:
-        """Rows by their group, int (n,) from 0, and some amounts of each, float64 (n,)."""
-        self.count += int(np.count_nonzero(np.bincount(groups)))
-        sums = [np.bincount(groups, amount) for amount in amounts]
-        squares = np.array([float((total * total).sum()) for total in sums])
-        self._squares = squares if not len(self._squares) else self._squares + squares
+    def add(
+        self,
+        groups: np.ndarray,
+        positive: np.ndarray,
+        amounts: Sequence[np.ndarray],
+        weights: Optional[np.ndarray],
+    ) -> None:
+        """Rows by their group, int (n,) from 0, bool (n,) labels, some amounts of each, float64
+        (n,), and their weights, float64 (n,) or None."""
+        size = int(groups.max()) + 1
+        classes = (positive, ~positive)
+        codes = [groups[of_class] for of_class in classes]
+        held = holding(*(np.bincount(one, minlength=size) for one in codes))
+        self.held = Holding(*(old + new for old, new in zip(self.held, held)))
+        products = []
+        for amount in amounts:
+            up, down = (np.bincount(g, amount[c], size) for g, c in zip(codes, classes))
+            parts = (up * up, down * down, up * down, (up + down) ** 4)
+            products.append([float(part.sum()) for part in parts])
+        new = np.array(products)
+        self._products = new if not len(self._products) else self._products + new
+        for label, (group, of_class) in enumerate(zip(codes[::-1], classes[::-1])):
+            mass = np.bincount(group, None if weights is None else weights[of_class], size)
+            self._weights[label] += float(mass.sum()), float((mass * mass).sum())
+
+    @property
+    def usable(self) -> bool:
+        """Whether two groups hold each class."""
+        return self.held.fewer > 1
+
+    @property
+    def observations(self) -> Tuple[float, float]:
+        """Effective groups that hold negatives, and positives."""
+        negatives, positives = (float(total**2 / squares) for total, squares in self._weights)
+        return negatives, positives
 
     def error(self, *amounts: int) -> float:
-        """The standard error from amounts that add up, by Minkowski's inequality."""
-        roots = sum(math.sqrt(self._squares[i]) for i in amounts)
-        return roots * math.sqrt(self.count / (self.count - 1))
+        """The standard error from amounts that add up, by Minkowski's inequality: the variance is
+        a sum of squares of u, d and u + d, as the factors of the first two are no smaller."""
+        roots = 0.0
+        for i in amounts:
+            up, down, across = self._products[i, :3].tolist()
+            roots += math.sqrt(obuchowski(up, down, across, self.held))
+        return roots
+
+    def error_of_total(self, amount: int) -> float:
+        """The standard error of a mean over rows, whose classes do not matter."""
+        up, down, across = self._products[amount, :3]
+        factor = self.held.either / (self.held.either - 1)
+        return math.sqrt(max(0.0, float(up + down + 2 * across)) * factor)
+
+    def carried(self, amount: int) -> Tuple[float, float]:
+        """`carriers` and `step` of a Spread."""
+        up, down, across, fourths = self._products[amount]
+        return carried_by(float(up + down + 2 * across), float(fourths))
 
 
 class Looks:
@@ -94,7 +145,8 @@ class Looks:
     def add(self, rows: Rows, codes: Dict[str, np.ndarray]) -> None:
         """Rows of whole groups, and the number of each one's value in each dividing column."""
         groups, pulls = _groups(rows), self._whole.pulls(rows)
-        self._sums.add(groups, [pulls.delta, pulls.doubt, *pulls.models, self._losses(rows)])
+        amounts = [pulls.delta, pulls.doubt, *pulls.models, self._losses(rows)]
+        self._sums.add(groups, rows.positive, amounts, rows.weights)
         for label, of_class in enumerate((~rows.positive, rows.positive)):
             self._alone[label] += [float((p[of_class] ** 2).sum()) for p in pulls[:2]]
         for model, scores in enumerate((rows.baseline, rows.candidate)):
@@ -104,36 +156,39 @@ class Looks:
             self._add_parts(name, rows, codes[name])
 
     def whole(self) -> ByGroup:
-        """Of all rows. Raises: BadInput for a single group."""
-        if self._sums.count < 2:
-            raise BadInput("all rows are in one group; a standard error needs two groups or more")
+        """Of all rows. Raises: BadInput where a single group holds a class."""
+        check_holding(self._sums.held, "group")
         gaucs = [float(won / weight) if weight else None for won, weight in self._gauc]
         own = [self._sums.error(2), self._sums.error(3)]
         summary = self._whole.estimate.summary
         of_class = np.array([summary.rows - summary.positives, summary.positives])
         variance = np.sqrt(self._alone).sum(axis=1) ** 2 * of_class / (of_class - 1)
         return ByGroup(
-            self._sums.count,
+            self._sums.held.either,
             self._sums.error(0, 1),
             math.sqrt(float(variance.sum())),
             own,
-            self._sums.error(4),
+            self._sums.error_of_total(4),
             gaucs,
+            self._sums.observations,
+            self._sums.carried(0),
         )
 
-    def part(self, name: str, value: Value) -> Optional[Tuple[Optional[float], int]]:
-        """Within a day or slice the difference's standard error, None of a single group, and its
-        groups; None where it has no difference."""
+    def part(self, name: str, value: Value) -> Optional[Tuple[Optional[float], float, float]]:
+        """Within a day or slice the difference's standard error, None where a single group holds a
+        class, its observations and step (parity.variance); None where it has no difference."""
         sums = self._of_parts.get((name, value))
         if sums is None:
             return None
-        return (sums.error(0, 1) if sums.count > 1 else None), sums.count
+        if not sums.usable:
+            return None, 1.0, 0.0
+        return sums.error(0, 1), min(sums.observations), sums.carried(0)[1]
 
-    def error_of_mean_day(self) -> float:
-        """Of the mean of the days' differences; a group may come on several days."""
-        if self._of_days.count < 2:
-            raise BadInput("all rows are in one group; a standard error needs two groups or more")
-        return self._of_days.error(0, 1)
+    def mean_day(self) -> Tuple[float, float]:
+        """Of the mean of the days' differences the standard error and its observations; a group
+        may come on several days."""
+        check_holding(self._of_days.held, "group")
+        return self._of_days.error(0, 1), min(self._of_days.observations)
 
     def _add_parts(self, name: str, rows: Rows, codes: np.ndarray) -> None:
         of_values = self._within[name]
@@ -147,12 +202,14 @@ class Looks:
             taken = rows.take(chosen)
             pulls = placed.pulls(taken)
             groups = np.unique(_groups(taken), return_inverse=True)[1]
-            self._of_parts.setdefault((name, value), Sums()).add(groups, pulls[:2])
-            pieces.append((_groups(taken), *pulls[:2]))
+            sums = self._of_parts.setdefault((name, value), Sums())
+            sums.add(groups, taken.positive, pulls[:2], taken.weights)
+            weights = np.ones(len(chosen)) if taken.weights is None else taken.weights
+            pieces.append((_groups(taken), taken.positive, *pulls[:2], weights))
         if name == self._day and pieces:
             usable = sum(placed is not None for placed in of_values.values())
-            groups, delta, doubt = (np.concatenate(column) for column in zip(*pieces))
-            self._of_days.add(groups, [delta / usable, doubt / usable])
+            groups, positive, delta, doubt, weights = map(np.concatenate, zip(*pieces))
+            self._of_days.add(groups, positive, [delta / usable, doubt / usable], weights)
 
     def _losses(self, rows: Rows) -> np.ndarray:
         """Each row's pull on the paired difference of log loss; zeros without it."""

@@ -23,6 +23,7 @@ from parity.join import (
     refuse_repeated,
     repeated,
 )
+from parity.keys import refuse_unlike, to_keys
 from parity.readers import ColumnNames
 from parity.rows import Rows
 from parity.spill import Buckets
@@ -54,7 +55,12 @@ class SpilledJoin:
 
     def __iter__(self) -> Iterator[Block]:
         """Raises: BadInput as `parity.readers.read_two`, once the last block was taken."""
-        as_words = len({self._key_type(side) for side in (0, 1)}) > 1
+        old_keys, new_keys = (self._first_key(side) for side in (0, 1))
+        refuse_unlike(
+            (old_keys.table[self._key].type, new_keys.table[self._key].type),
+            (old_keys.column(self._key), new_keys.column(self._key)),
+        )
+        as_words = _keys(old_keys, self._key).type != _keys(new_keys, self._key).type
         with Buckets() as old, Buckets() as new:
             for side, buckets in enumerate((old, new)):
                 self._put_aside(side, buckets, as_words)
@@ -75,20 +81,20 @@ class SpilledJoin:
         texts = dict.fromkeys([self._key, *names.parts, *([names.group] if names.group else [])])
         return batches(self._paths[0], numbers, list(texts), DIVIDED_BATCH)
 
-    def _key_type(self, side: int) -> pa.DataType:
+    def _first_key(self, side: int) -> Batch:
         for batch in self._batches(side):
-            return batch.names(self._key).type
+            return batch._replace(table=batch.table.slice(0, 1))
         raise BadInput(f"{self._paths[side]} has no rows; at least one of each class is needed")
 
     def _put_aside(self, side: int, buckets: Buckets, as_words: bool) -> None:
         names, seen = self._names, 0
         for batch in self._batches(side):
-            keys, count = batch.names(self._key), batch.table.num_rows
+            keys, count = _keys(batch, self._key), batch.table.num_rows
             keys = as_text(keys, batch.column(self._key)) if as_words else keys
             self._examples[side] = keys[0].as_py() if not seen else self._examples[side]
             columns: Dict[str, Any] = {"key": keys, "number": np.arange(seen, seen + count)}
-            score = names.candidate_score if side else names.baseline_score
-            columns["score"] = batch.scores(score).astype(np.float64, copy=False)
+            scores = batch.scores(names, "candidate_score" if side else "baseline_score")
+            columns["score"] = scores.astype(np.float64, copy=False)
             if names.label in batch.table.column_names:
                 columns["label"] = batch.labels(names.label)
             if not side:
@@ -164,3 +170,7 @@ class SpilledJoin:
         mine, our_label, other, their_label = self._first
         ours, theirs = (labels[0], mine, our_label), (labels[1], other, their_label)
         refuse_disagreement(self._disagreements, ours, theirs)
+
+
+def _keys(batch: Batch, name: str) -> pa.ChunkedArray:
+    return to_keys(batch.table[name], batch.column(name))

@@ -10,8 +10,11 @@ beforehand:
 
 Days are scored before they are trained on (progressive validation). Beside the pooled AUC, in which
 rows of different days are compared too, stand the mean of the daily differences, each day alike,
-and a test for drift: the slope of the daily differences, weighted by 1 / SE^2, its error widened
-where the days scatter more than their errors say.
+and tests for drift and for a break (parity.trend).
+
+The verdict of a part is that of its interval, with the allowance for the few rows that may carry
+it. That rare faults may hide (the floor of parity.rare_failures) is asked of all rows together, not
+of each part: a part would need as many rows as the whole.
 """
 
 import math
@@ -25,46 +28,25 @@ from parity.equivalence import (
     Verdict,
     at_least,
     judge,
-    normal_interval,
-    normal_p,
     resolution,
-    unmoved_interval,
-    unmoved_p,
+    student_interval,
 )
+from parity.parts import Part
 from parity.ranking import rank
+from parity.rare_failures import HITS, settle_seen
 from parity.rows import Rows, checked_rows
-from parity.student import two_sided
-from parity.unmoved import unmoved
-from parity.variance import spread
+from parity.sampling import sampled
+from parity.trend import Change, change_of, series_of, slope_of
+from parity.variance import (
+    ClusterSums,
+    Spread,
+    check_holding,
+    class_observations,
+    holding,
+    pulls,
+    spread,
+)
 from semisync.errors import BadInput
-
-FALSE_DISCOVERIES = 0.1  # share expected among the slices that a hunt points out
-
-
-class Part(NamedTuple):
-    """One slice or day; the figures are None where it has fewer than two rows of a class."""
-
-    name: str
-    rows: int
-    positives: int
-    baseline_auc: Optional[float] = None
-    candidate_auc: Optional[float] = None
-    delta: Optional[float] = None
-    standard_error: Optional[float] = None
-    interval: Optional[Interval] = None
-    verdict: Optional[Verdict] = None
-    p: Optional[float] = None  # of no difference
-    q: Optional[float] = None  # p, corrected for the number of parts
-
-    @property
-    def rarer(self) -> int:
-        """Rows of the rarer class."""
-        return min(self.positives, self.rows - self.positives)
-
-    @property
-    def differs(self) -> bool:
-        """Whether a hunt points it out."""
-        return self.q is not None and self.q < FALSE_DISCOVERIES
 
 
 class Days(NamedTuple):
@@ -78,6 +60,7 @@ class Days(NamedTuple):
     slope: Optional[float]  # AUC a day; None with fewer than three days
     slope_error: Optional[float]
     drift_p: Optional[float]  # of no slope, Student's t
+    change: Optional[Change] = None  # the surest one; None with fewer than three days
 
 
 def compare_slices(
@@ -130,11 +113,25 @@ def compare_days(
     if not usable:
         raise BadInput("no day has two rows of each class, which a standard error needs")
     mean = float(np.mean([part.delta for part, _ in usable]))
-    error = _error_of_mean(usable, rows.clusters)
-    fewest = min(part.rarer for part, _ in usable) * len(usable)
-    interval = at_least(normal_interval(mean, error), mean, resolution(fewest))
-    series = tuple(part for part, _ in found)
-    return Days(series, mean, error, interval, judge(interval, margin), *drift(series))
+    error, observations = _error_of_mean(usable, rows)
+    interval = student_interval(mean, error, observations - 1)
+    interval = at_least(interval, mean, resolution(observations))
+    return days_of_parts(
+        [part for part, _ in found], mean, error, interval, judge(interval, margin)
+    )
+
+
+def days_of_parts(
+    days: Sequence[Part], mean: float, error: float, interval: Interval, verdict: Verdict
+) -> Days:
+    """The days in their order with the figures of their mean, and what they show of a trend."""
+    change = change_of(series_of(days))
+    return Days(tuple(days), mean, error, interval, verdict, *drift(days), change)
+
+
+def drift(days: Sequence[Part]) -> Tuple[Optional[float], Optional[float], Optional[float]]:
+    """Slope a day, its standard error, and the p-value of no slope; None for under three days."""
+    return slope_of(series_of(days)) or (None, None, None)
 
 
 def with_q(parts: Sequence[Part]) -> Tuple[Part, ...]:
@@ -151,28 +148,18 @@ def with_q(parts: Sequence[Part]) -> Tuple[Part, ...]:
     return tuple(corrected)
 
 
-def drift(series: Sequence[Part]) -> Tuple[Optional[float], Optional[float], Optional[float]]:
-    """Slope a day, its standard error, and the p-value of no slope; None for under three days."""
-    usable = [i for i, part in enumerate(series) if part.standard_error]
-    if len(usable) < 3:
-        return None, None, None
-    day = np.array(usable, float)
-    delta = np.array([series[i].delta for i in usable], float)
-    weight = np.array([series[i].standard_error for i in usable], float) ** -2
-    day -= np.average(day, weights=weight)
-    mean = np.average(delta, weights=weight)
-    leverage = float((weight * day * day).sum())
-    slope = float((weight * day * delta).sum()) / leverage
-    freedom = len(usable) - 2
-    scatter = float((weight * (delta - mean - slope * day) ** 2).sum()) / freedom
-    error = math.sqrt(max(1.0, scatter) / leverage)
-    return slope, error, two_sided(slope / error, freedom)
+class _Pulls(NamedTuple):
+    """Of a part with a difference: its rows' numbers and psi (parity.variance), and its spread."""
+
+    chosen: np.ndarray  # int (n,)
+    psi: np.ndarray  # float64 (n,)
+    spread: Spread
 
 
 def _parts(
     rows: Rows, names: Any, argument: str, margin: float
-) -> List[Tuple[Part, Optional[Tuple[np.ndarray, np.ndarray]]]]:
-    """Each part with its row numbers and their pulls on its delta; None where it has no delta."""
+) -> List[Tuple[Part, Optional[_Pulls]]]:
+    """Each part with its rows' pulls on its delta; None where it has no delta."""
     column = Column(argument)
     values, code = distinct(rows.aligned(np.asarray(names), column), column)
     order = np.argsort(code, kind="stable")
@@ -186,7 +173,7 @@ def _parts(
 
 def _part(
     name: str, chosen: np.ndarray, rows: Rows, margin: float
-) -> Tuple[Part, Optional[Tuple[np.ndarray, np.ndarray]]]:
+) -> Tuple[Part, Optional[_Pulls]]:
     count, positives = len(chosen), rows.positives
     if rows.rarer < 2:
         return Part(name, count, positives), None
@@ -194,42 +181,39 @@ def _part(
     aucs = old.area(), new.area()
     delta = aucs[1] - aucs[0]
     moved = new.placements() - old.placements()
-    clusters = rows.clusters
-    observations = rows.rarer
-    if clusters is not None:
-        clusters = np.unique(clusters, return_inverse=True)[1]
-        observations = min(observations, int(clusters.max()) + 1)
-        clusters = clusters if observations > 1 else None
-    found = spread(moved, delta, rows.positive, rows.weights, clusters)
-    still = unmoved(rows, moved, found)
-    if still is None:
-        error = found.standard_error
-        interval = normal_interval(delta, error)
-        p = normal_p(delta, error, observations)
-    else:
-        error = 0.0
-        interval = unmoved_interval(delta, observations, still.reach)
-        p = unmoved_p(delta, observations, still.reach)
-    interval = at_least(interval, delta, resolution(observations))
-    part = Part(name, count, positives, *aucs, delta, error, interval, judge(interval, margin), p)
-
-    weight = np.ones(count) if rows.weights is None else rows.weights
-    of_positives = float(weight[rows.positive].sum())
-    heavy = np.where(rows.positive, of_positives, float(weight.sum()) - of_positives)
-    return part, (chosen, weight * (moved - delta) / heavy)
+    found = _spread(moved, delta, rows)
+    interval, p, still = sampled(rows, moved, delta, found)
+    error = found.standard_error if still is None else 0.0
+    verdict = settle_seen(interval, margin, found.observations, HITS * found.step)
+    part = Part(name, count, positives, *aucs, delta, error, interval, verdict, p)
+    psi = pulls(moved, delta, rows.positive, rows.weights)
+    return part, _Pulls(chosen, psi, found)
 
 
-def _error_of_mean(usable: Sequence[Tuple[Part, Any]], clusters: Optional[np.ndarray]) -> float:
-    """Of the mean over days; clusters that come on several days are summed over them."""
-    if clusters is None:
+def _spread(moved: np.ndarray, delta: float, rows: Rows) -> Spread:
+    """By clusters, where two or more hold each class; else as of a single observation."""
+    columns = (moved, delta, rows.positive, rows.weights)
+    if rows.clusters is None:
+        return spread(*columns)
+    codes = np.unique(rows.clusters, return_inverse=True)[1]
+    if holding(*(np.bincount(codes[c]) for c in (rows.positive, ~rows.positive))).fewer < 2:
+        return spread(*columns)._replace(observations=1.0, freedom=0.0)
+    return spread(*columns, codes)
+
+
+def _error_of_mean(usable: Sequence[Tuple[Part, _Pulls]], rows: Rows) -> Tuple[float, float]:
+    """Of the mean over days, and its observations; clusters that come on several days are summed
+    over them."""
+    if rows.clusters is None:
         errors = np.array([part.standard_error for part, _ in usable], float)
-        return math.sqrt(float(errors @ errors)) / len(usable)
-    sums = np.zeros(int(clusters.max()) + 1)
-    seen = np.zeros(len(sums), bool)
-    for _, (chosen, pulls) in usable:
-        sums += np.bincount(clusters[chosen], pulls, len(sums))
-        seen[clusters[chosen]] = True
-    units = int(seen.sum())
-    if units < 2:
-        raise BadInput("all rows are in one cluster; a standard error needs two clusters or more")
-    return math.sqrt(float(sums @ sums) * units / (units - 1)) / len(usable)
+        fewest = min(one.spread.observations for _, one in usable) * len(usable)
+        return math.sqrt(float(errors @ errors)) / len(usable), fewest
+    chosen = np.concatenate([one.chosen for _, one in usable])
+    psi = np.concatenate([one.psi for _, one in usable])
+    taken = rows.take(chosen)
+    assert taken.clusters is not None  # as `rows` has them
+    codes = np.unique(taken.clusters, return_inverse=True)[1]
+    sums = ClusterSums.of(psi, taken.positive, codes)
+    check_holding(sums.held)
+    observations = min(class_observations(taken.positive, taken.weights, codes))
+    return math.sqrt(sums.variance()) / len(usable), observations

@@ -5,7 +5,7 @@ file and the row in that file.
 """
 
 import os
-from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +15,15 @@ import pyarrow.parquet
 
 from parity.checks import Column, check_label_values, check_scores, check_weight_values
 from parity.columns import to_names, to_numbers
+from parity.data_files import files_of
+from parity.logits import probabilities
+from parity.partitions import completed, partitions_of
 from parity.readers import ColumnNames
 from parity.rows import Rows
 from parity.tables import (
     chosen,
+    divided,
     explained,
-    files_of,
     header,
     kind_of,
     read_columns,
@@ -54,9 +57,11 @@ class Batch(NamedTuple):
         """bool (n,), checked."""
         return check_label_values(self.numbers(name), self.column(name))
 
-    def scores(self, name: str) -> np.ndarray:
-        """float32 or float64 (n,), checked."""
-        return check_scores(self.numbers(name), self.column(name))
+    def scores(self, names: ColumnNames, role: str) -> np.ndarray:
+        """float32 or float64 (n,), checked: those of one of parity.logits.ROLES."""
+        name = getattr(names, role)
+        scores = check_scores(self.numbers(name), self.column(name))
+        return probabilities(scores) if role in names.logits else scores
 
     def weights(self, name: str) -> np.ndarray:
         """float64 (n,), checked; some may be 0."""
@@ -82,6 +87,7 @@ def batches(
     names: Sequence[str] = (),
     size: int = BATCH,
     optional: Sequence[str] = (),
+    alike: bool = True,
 ) -> Iterator[Batch]:
     """The data set's rows in batches, in order; of Parquet of `size` rows.
 
@@ -89,17 +95,20 @@ def batches(
         numbers: columns that hold numbers.
         names: columns that name something: strings from a text file.
         optional: those of `numbers` that may be absent.
+        alike: whether `names` must have one type in all files, and values in their first rows.
 
     Raises: BadInput as `parity.tables.read_columns`.
     """
     first: Optional[Batch] = None
-    for file in files_of(path):
+    files = files_of(path)
+    partitions = partitions_of(files)
+    for file in files:
         skipped = 0
         with explained(file):
-            for table in _tables(file, numbers, names, size, optional):
+            for table in _tables(file, numbers, names, size, optional, partitions[file]):
                 if table.num_rows:
                     batch = Batch(file, skipped, table)
-                    if not skipped:
+                    if alike and not skipped:
                         first = first or batch._replace(table=table.slice(0, 1))
                         _check_types(batch, first, names)
                     yield batch
@@ -155,7 +164,7 @@ def with_weight(block: Block) -> Block:
 
 def _checked(batch: Batch, before: int, names: ColumnNames) -> Block:
     positive = batch.labels(names.label)
-    scores = batch.scores(names.baseline_score), batch.scores(names.candidate_score)
+    scores = batch.scores(names, "baseline_score"), batch.scores(names, "candidate_score")
     weights = batch.weights(names.weight) if names.weight else None
     return with_weight(
         Block(
@@ -173,26 +182,33 @@ def _tables(
     names: Sequence[str],
     size: int,
     optional: Sequence[str],
+    partitions: Mapping[str, pa.Scalar],
 ) -> Iterator[pa.Table]:
     kind = kind_of(path)
     columns = [*numbers, *names]
     if kind == "parquet":
         # Read ahead, what was read would be kept until the end of the file.
         file = pyarrow.parquet.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
-        wanted = chosen(path, file.schema_arrow.names, columns, optional)
-        for part in file.iter_batches(size, columns=wanted):
-            yield pa.Table.from_batches([part])
+        present = file.schema_arrow.names
+        wanted, inside = divided(path, present, columns, optional, partitions)
+        for part in file.iter_batches(size, columns=inside):
+            yield completed(pa.Table.from_batches([part]), wanted, partitions)
     elif kind == "orc":
         stripes: Any = pyarrow.orc.ORCFile(path)
-        wanted = chosen(path, stripes.schema.names, columns, optional)
+        wanted, inside = divided(path, stripes.schema.names, columns, optional, partitions)
         for i in range(stripes.nstripes):
-            yield pa.Table.from_batches([stripes.read_stripe(i, columns=wanted)])
+            stripe = pa.Table.from_batches([stripes.read_stripe(i, columns=inside)])
+            yield completed(stripe, wanted, partitions)
     elif kind == "tfrecord":
-        yield from tfrecord_tables(path, list(dict.fromkeys(columns)), optional)
+        inside = [name for name in dict.fromkeys(columns) if name not in partitions]
+        for table in tfrecord_tables(path, inside, optional):
+            wanted = chosen(path, [*table.column_names, *partitions], columns, optional)
+            yield completed(table, wanted, partitions)
     else:
-        wanted = chosen(path, header(path, kind), columns, optional)
+        wanted, inside = divided(path, header(path, kind), columns, optional, partitions)
         try:
-            yield from _text(path, kind, wanted, names)
+            for table in _text(path, kind, inside, names):
+                yield completed(table, wanted, partitions)
         except pa.ArrowInvalid:
             # Fields are then read as text, so that `to_numbers` can name the row at fault.
             whole = read_columns(path, numbers, names, optional)

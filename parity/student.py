@@ -6,6 +6,7 @@ thousand steps is exact to about 1e-12. Near the normal distribution the integra
 them, and Fisher's expansion about the normal quantile (Abramowitz & Stegun 26.7.5) is as exact.
 """
 
+import functools
 import math
 from statistics import NormalDist
 
@@ -23,6 +24,7 @@ def probability(angle: float, df: float) -> float:
     return float(scale * simpson * angle / _STEPS / 3)
 
 
+@functools.lru_cache(maxsize=4096)
 def quantile(level: float, df: float) -> float:
     """t with P(T < t) = level, for 0.5 < level < 1 and df >= 1."""
     if df > _NEARLY_NORMAL:

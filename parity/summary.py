@@ -38,6 +38,7 @@ class Summary:
         self.mass = empty_counts((2, 2, BINS), np.float64) if weighted else self.rows_by_bin
         self.joint = Joint(weighted)
         self.losses = LossSums()
+        self.same = True  # whether both scores of every row are equal
 
     @property
     def rarer(self) -> int:
@@ -74,6 +75,7 @@ class Summary:
                 np.add.at(self.mass[model].reshape(-1), places, weights)
         self.joint.add(positive, coarse[0], coarse[1], weights)
         self.losses.add(where, baseline, candidate, weights)
+        self.same = self.same and np.array_equal(baseline, candidate)
 
     def span(self) -> slice:
         """Bins from the first to the last coarse one in use by either model, at least one row."""
@@ -93,6 +95,7 @@ class Summary:
             self.mass[:, :, used] += other.mass[:, :, used]
         self.joint.merge(other.joint.cells())
         self.losses.merge(other.losses)
+        self.same &= other.same
 
     def arrays(self) -> Dict[str, np.ndarray]:
         """All that it holds, in arrays for a file; `from_arrays` reads them."""
@@ -105,6 +108,7 @@ class Summary:
             "cell_rows": cells.rows,
             "sums": self.losses.sums,
             "probabilities": np.array(self.losses.probabilities),
+            "same": np.array(self.same),
         }
         if self.weighted:
             held.update(mass=self.mass[:, :, used], squares=cells.squares)
@@ -128,6 +132,7 @@ class Summary:
         found.joint.merge(cells)
         found.losses.sums = np.array(held["sums"], float)
         found.losses.probabilities = bool(held["probabilities"])
+        found.same = bool(held["same"])
         counted = {int(cells.rows.sum()), found.rows, int(held["rows"][1].sum())}
         if len(counted) > 1 or min(held["rows"].min(initial=0), cells.rows.min(initial=0)) < 0:
             raise BadInput("its counts do not add up")

@@ -1,107 +1,37 @@
-"""Reading the named columns of files into Arrow, and knowing the files.
+"""Reading the named columns of files into Arrow.
 
 A Parquet or ORC file is known by its magic, CSV and TSV by their suffix (also with .gz, .bz2 or
-.zst), TFRecord too (.tfrecord, also with .gz). Several files of one data set are a folder or a
-pattern such as day=*/part-*.parquet, read in the order of their names. Only the named columns are
-decoded. In text files numbers are float64 and names stay text, so that the id 0012 is not the id
-12; an empty field is a missing value.
+.zst), TFRecord too (.tfrecord, also with .gz). Several files of one data set (parity.data_files)
+are read in the order of their names; columns that stand in the names of their folders
+(parity.partitions) are columns like others. Only the named columns are decoded. In text files
+numbers are float64 and names stay text, so that the id 0012 is not the id 12; an empty field is a
+missing value.
 
 Whatever pyarrow says of a file that it cannot read becomes one sentence in BadInput.
 """
 
 import contextlib
-import glob
-import hashlib
 import json
-import os
 import pathlib
-import re
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.orc
 import pyarrow.parquet
 
+from parity.data_files import COMPRESSED, files_of, magic_kind
+from parity.partitions import completed, partitions_of
 from parity.tfrecord import SUFFIXES, read_tfrecord
 from semisync.errors import BadInput
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_COMPRESSED = {".gz", ".bz2", ".zst"}
-_PARQUET = b"PAR1"
-_ORC = b"ORC"
-_KNOWN = re.compile(r"\.(parquet|orc|csv|tsv|tfrecords?)(\.(gz|bz2|zst))?$")
 _PARTS = b"files"
-
-
-class FileIdentity(NamedTuple):
-    """What a report says of a file that it used."""
-
-    path: str
-    sha256: str
-    bytes: int
-    rows: Optional[int] = None  # None for a file that was counted with others
-
-    def to_json(self) -> Dict[str, Any]:
-        """What is known of it."""
-        return {name: value for name, value in self._asdict().items() if value is not None}
-
-
-def files_of(path: str) -> List[str]:
-    """The files that a path, a folder or a pattern stands for, sorted.
-
-    Of a folder, the files with a known suffix, at any depth; names that begin with . or _ are
-    leftovers of a writer and not data.
-
-    Raises: BadInput where there is none.
-    """
-    if os.path.isdir(path):
-        found = [
-            file
-            for file in glob.glob(os.path.join(glob.escape(path), "**"), recursive=True)
-            if _KNOWN.search(file.lower()) and os.path.basename(file)[0] not in "._"
-        ]
-        if not found:
-            raise BadInput(f"{path} is a folder without a Parquet, ORC, CSV, TSV or TFRecord file")
-        return sorted(found)
-    if os.path.exists(path) or not glob.has_magic(path):
-        return [path]
-    found = sorted(file for file in glob.glob(path, recursive=True) if os.path.isfile(file))
-    if not found:
-        raise BadInput(f"no file matches {path}")
-    return found
 
 
 def parts_of(table: pa.Table) -> Tuple[Tuple[str, int], ...]:
     """The files, and the rows of each, that `read_columns` put together."""
     return tuple((file, rows) for file, rows in json.loads(table.schema.metadata[_PARTS]))
-
-
-def identify(path: str, rows: Optional[int] = None) -> FileIdentity:
-    """Hashes the file; reads it once, in blocks of a mebibyte."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(1 << 20), b""):
-            digest.update(block)
-    return FileIdentity(path, digest.hexdigest(), os.path.getsize(path), rows)
-
-
-def identify_all(files: Iterable[Tuple[str, Optional[int]]]) -> Tuple[FileIdentity, ...]:
-    """`identify` of a data set's files, each with its rows if they are known.
-
-    Raises: BadInput for two files of the same bytes, whose rows would be counted twice.
-    """
-    known: Dict[str, str] = {}
-    found = []
-    for file, rows in files:
-        found.append(identify(file, rows))
-        earlier = known.setdefault(found[-1].sha256, file)
-        if earlier != file:
-            raise BadInput(
-                f"{file} is a copy of {earlier}; rows that are counted twice make the interval too "
-                "narrow, so leave one out"
-            )
-    return tuple(found)
 
 
 def read_columns(
@@ -120,7 +50,8 @@ def read_columns(
     short, corrupt or of another format.
     """
     files = files_of(path)
-    tables = [_read_file(file, numbers, names, optional) for file in files]
+    partitions = partitions_of(files)
+    tables = [_read_file(file, numbers, names, optional, partitions[file]) for file in files]
     for file, table in zip(files, tables):
         if table.column_names != tables[0].column_names:
             raise BadInput(
@@ -128,7 +59,8 @@ def read_columns(
                 f"{files[0]} has {', '.join(tables[0].column_names)}; they must be the same"
             )
     try:
-        whole = pa.concat_tables(tables, promote_options="permissive")
+        held = [table for table in tables if table.num_rows]  # an empty one's types say nothing
+        whole = pa.concat_tables(held or tables[:1], promote_options="permissive")
     except pa.ArrowException as error:
         raise BadInput(f"the files of {path} do not have the same types: {error}") from error
     if not whole.num_rows:
@@ -138,23 +70,33 @@ def read_columns(
 
 
 def _read_file(
-    path: str, numbers: Sequence[str], names: Sequence[str], optional: Sequence[str]
+    path: str,
+    numbers: Sequence[str],
+    names: Sequence[str],
+    optional: Sequence[str],
+    partitions: Mapping[str, pa.Scalar],
 ) -> pa.Table:
     kind = kind_of(path)
     with explained(path):
         if kind == "tfrecord":
-            return read_tfrecord(path, list(dict.fromkeys([*numbers, *names])), optional)
+            wanted = list(dict.fromkeys([*numbers, *names]))
+            inside = [name for name in wanted if name not in partitions]
+            table = read_tfrecord(path, inside, optional)
+            present = [*table.column_names, *partitions]
+            return completed(table, chosen(path, present, wanted, optional), partitions)
+        file: Any
+        if kind == "parquet":
+            file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
+            present = file.schema_arrow.names
+        elif kind == "orc":
+            file = pyarrow.orc.ORCFile(path)
+            present = file.schema.names
+        else:
+            present = header(path, kind)
+        wanted, inside = divided(path, present, [*numbers, *names], optional, partitions)
         if kind in ("parquet", "orc"):
-            file: Any
-            if kind == "parquet":
-                file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
-                present = file.schema_arrow.names
-            else:
-                file = pyarrow.orc.ORCFile(path)
-                present = file.schema.names
-            return file.read(columns=chosen(path, present, [*numbers, *names], optional))
-        wanted = chosen(path, header(path, kind), [*numbers, *names], optional)
-        return _read_text(path, kind, wanted, names)
+            return completed(file.read(columns=inside), wanted, partitions)
+        return completed(_read_text(path, kind, inside, names), wanted, partitions)
 
 
 @contextlib.contextmanager
@@ -172,20 +114,17 @@ def explained(path: str) -> Iterator[None]:
 def kind_of(path: str) -> str:
     """ "parquet", "orc", "tfrecord", or the separator of a text file."""
     try:
-        with open(path, "rb") as file:
-            magic = file.read(len(_PARQUET))
+        by_magic = magic_kind(path)
     except IsADirectoryError as error:
         raise BadInput(f"{path} is a folder; a file is expected") from error
     except OSError as error:
         raise BadInput(f"{path} cannot be opened: {error.strerror}") from error
-    if not magic:
+    if by_magic == "":
         raise BadInput(f"{path} is empty (0 bytes)")
-    if magic == _PARQUET:
-        return "parquet"
-    if magic.startswith(_ORC):
-        return "orc"
+    if by_magic is not None:
+        return by_magic
     suffixes = [suffix.lower() for suffix in pathlib.Path(path).suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
+    if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
     if suffixes and suffixes[-1] in SUFFIXES:
         return "tfrecord"
@@ -213,7 +152,21 @@ def chosen(
     return chosen
 
 
+def divided(
+    path: str,
+    present: List[str],
+    wanted: Sequence[str],
+    optional: Sequence[str],
+    partitions: Mapping[str, pa.Scalar],
+) -> Tuple[List[str], List[str]]:
+    """As `chosen`, with the columns of the path; and those of them that the file has itself."""
+    outside = [name for name in partitions if name not in present]
+    columns = chosen(path, [*present, *outside], wanted, optional)
+    return columns, [name for name in columns if name not in outside]
+
+
 def header(path: str, separator: str) -> List[str]:
+    """The names of a text file's columns."""
     parse = pyarrow.csv.ParseOptions(delimiter=separator)
     read = pyarrow.csv.ReadOptions(use_threads=False)
     with pyarrow.csv.open_csv(path, read_options=read, parse_options=parse) as reader:

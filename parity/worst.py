@@ -5,7 +5,7 @@ between the classes, a row's share of it is w d / (2 x weight of its class): the
 the difference.
 """
 
-from typing import Any, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ class WorstRow(NamedTuple):
     baseline: float
     candidate: float
     share: float  # of the difference, in units of AUC
+    columns: Optional[Dict[str, Any]] = None  # of the file, to know the row by
 
 
 def worst_rows(

@@ -6,22 +6,32 @@ lie strictly inside (0, 1). With means m, standard deviations s and correlation 
     mean (new - old)^2  =  (m_new - m_old)^2  +  (s_new - s_old)^2  +  2 s_new s_old (1 - r)
                            shift                 stretch               scatter
 
-(Theil's decomposition, 1966). Shift and stretch are what recalibrating the candidate with an
-affine map removes; they leave every rank, and so the AUC, as it is. The scatter is the mean of
+(Theil's decomposition, 1966). Noise of one side stretches as well: its standard deviation is larger
+than the other's by what scatters. So no more than the least stretch is held for one that an affine
+map makes. Where each side's noise is at most all of the scatter, the slope of such a map lies
+between the two lines of regression (Frisch 1934),
+
+    r s_new / s_old   and   s_new / (s_old r)
+
+and the slope nearest to 1 between them is the least one. The scatter is the mean of
 
     residual^2,  residual = sqrt(s_new s_old) ((new - m_new) / s_new - (old - m_old) / s_old)
 
 so that each row has a part in it. The distance does not depend on the labels: chance in them
-blames nobody.
+blames nobody. A share that chance in the rows makes of every noise is none: of a map the 95 %
+quantile of chi-square with two degrees of freedom over the rows, of chosen rows the 95 % quantile
+of what as many rows drawn at random have (Bonferroni's, where several places are looked at).
 
 All means are weighted where there are weights.
 """
 
 import math
+from statistics import NormalDist
 from typing import NamedTuple, Optional
 
 import numpy as np
 
+ALPHA = 0.05  # of a share that is chance alone
 ROUNDING = 2e-5  # root mean square: what float32 arithmetic in another order leaves, on logits
 
 
@@ -50,9 +60,32 @@ class Apart(NamedTuple):
         return math.sqrt(self.total) <= ROUNDING * size
 
     @property
+    def rows(self) -> float:
+        """How many there are, of weighted ones effectively (Kish 1965)."""
+        return 1 / float(self.weight @ self.weight)
+
+    @property
+    def slope(self) -> float:
+        """Of the affine map from the baseline's scores with the least stretch; 1 if it may be."""
+        if not self.deviations.all():
+            return 1.0
+        old, new = self.old - self.means[0], self.new - self.means[1]
+        correlation = float(self.weight @ (old * new)) / float(self.deviations.prod())
+        if correlation <= 0:
+            return 1.0
+        ratio = float(self.deviations[1] / self.deviations[0])
+        return min(max(1.0, ratio * correlation), ratio / correlation)
+
+    def recalibrated(self) -> np.ndarray:
+        """float64 (n,): the candidate's scores with that map undone."""
+        return (self.new - self.means[1]) / self.slope + self.means[0]
+
+    @property
     def affine(self) -> float:
-        """Share of the distance that recalibrating with an affine map removes."""
-        return (self.shift + self.stretch) / self.total
+        """Share of the distance that is of that map; 0 where chance alone makes as much."""
+        stretch = ((self.slope - 1) * float(self.deviations[0])) ** 2
+        share = (self.shift + stretch) / self.total
+        return min(1.0, share) if share > -2 * math.log(ALPHA) / self.rows else 0.0
 
     def residuals(self) -> np.ndarray:
         """float64 (n,): each row's squared residual; their mean is the scatter."""
@@ -62,7 +95,7 @@ class Apart(NamedTuple):
         new = (self.new - self.means[1]) / self.deviations[1]
         return (new - old) ** 2 * float(self.deviations.prod())
 
-    def share(self, rows: np.ndarray) -> float:
+    def share(self, rows: np.ndarray, places: int = 1) -> float:
         """Share of the distance in some rows, beyond what as many rows would have by chance.
 
         The other rows first say how the candidate's scale maps to the baseline's. Of what differs
@@ -71,6 +104,7 @@ class Apart(NamedTuple):
 
         Args:
             rows: bool (n,).
+            places: among how many such sets of rows they were chosen, as the one that has most.
         """
         of_rows = float(self.weight[rows].sum())
         if not 0 < of_rows < 1:
@@ -79,7 +113,12 @@ class Apart(NamedTuple):
         differs = float(squares.sum())
         if not differs:
             return 0.0
-        excess = (float(squares[rows].sum()) / differs - of_rows) / (1 - of_rows)
+        beyond = float(squares[rows].sum()) / differs - of_rows
+        scatter = float((squares / self.weight) ** 2 @ self.weight) / differs**2 - 1
+        by_chance = math.sqrt(of_rows * (1 - of_rows) * max(0.0, scatter) / max(1.0, self.rows - 1))
+        if beyond <= NormalDist().inv_cdf(1 - ALPHA / places) * by_chance:
+            return 0.0
+        excess = beyond / (1 - of_rows)
         return min(max(0.0, excess), 1.0) * min(1.0, differs / self.total)
 
     def mended(self, rows: np.ndarray) -> np.ndarray:

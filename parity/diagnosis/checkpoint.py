@@ -5,7 +5,8 @@
 2. A table's row is cold where it is all zero, or where every slot still has its initial value.
 3. Tables are the variables that the MetaGraph looks up; without one, all of two dimensions that
    are not partitioned, since nothing tells how ids were dealt to partitions.
-4. `<layer>/moving_mean` and `<layer>/moving_variance` are BatchNorm's.
+4. The global step says whether it was trained at all.
+5. `<layer>/moving_mean` and `<layer>/moving_variance` are BatchNorm's.
 
 All data is read in a stream, every piece checked.
 """
@@ -15,16 +16,15 @@ from typing import Dict, Mapping, Optional, Set
 
 import numpy as np
 
-from migrate.evidence import Evidence, find_evidence, meta_path
+from migrate.evidence import Evidence, find_evidence
 from migrate.graph import Graph, constant_float
-from migrate.hyperparameters import find_hyperparameters, lazily_updated
-from migrate.lookups import Saved
-from migrate.slots import Slots, find_slots, optimizer_names
+from migrate.slots import Slots
 from migrate.sources.bundle import Checkpoint, open_checkpoint
 from migrate.sources.dtypes import BY_NAME
 from migrate.sources.info import partitions
 from migrate.sources.wire import fields
-from parity.diagnosis.facts import COMBINERS, Facts, MovingStatistics, agreed
+from migrate.training import find_training
+from parity.diagnosis.facts import COMBINERS, Facts, MovingStatistics, agreed, is_step
 from parity.diagnosis.slots import SlotSample, untrained
 
 _CHUNK = 1 << 20  # values at a time
@@ -34,27 +34,27 @@ _MEAN, _VARIANCE = "/moving_mean", "/moving_variance"
 def read_checkpoint(prefix: str) -> Facts:
     """The facts; BadInput as `migrate.open_checkpoint`."""
     with open_checkpoint(prefix) as checkpoint:
-        evidence = find_evidence(checkpoint, meta_path(checkpoint, None))
-        graph = evidence.graph if evidence else None
-        saved: Mapping[str, Saved] = evidence.saved if evidence else {}
-        slots = find_slots(checkpoint, optimizer_names(graph, saved))
+        evidence = find_evidence(checkpoint, None)
+        training = evidence.training if evidence else find_training(checkpoint, None)
+        slots = training.slots
         states = _sampled(checkpoint, slots)
         most = max(states.values(), key=lambda state: state.seen, default=SlotSample(""))
-        optimizer = _optimizer(slots, lazily_updated(graph, saved) if graph else set())
+        optimizer = _optimizer(slots)
         always = {"epsilon": 0.0} if optimizer == "Adagrad" else {}  # its kernel knows none
         return Facts(
             source=prefix,
             optimizer=optimizer,
             settings={
                 **always,
-                **(agreed(find_hyperparameters(graph, saved).values()) if graph else {}),
+                **agreed(one.constants for one in slots.values()),
                 **most.settings(),
             },
             denominator=most.denominator(),
             slots=len(slots),
             moving=_moving(checkpoint),
-            batch_norm=_batch_norm(graph) if graph else {},
+            batch_norm=_batch_norm(evidence.graph) if evidence else {},
             combiners=_combiners(evidence) if evidence else {},
+            step=_step(checkpoint),
             cold={
                 name: _cold_rows(checkpoint, name, slots.get(name), states, deal)
                 for name, deal in _tables(checkpoint, evidence, slots).items()
@@ -62,13 +62,8 @@ def read_checkpoint(prefix: str) -> Facts:
         )
 
 
-def _optimizer(slots: Mapping[str, Slots], lazy: Set[str]) -> Optional[str]:
-    names = {
-        "LazyAdam"
-        if one.optimizer == "Adam" and lazy & set(one.sources.values())
-        else one.optimizer
-        for one in slots.values()
-    }
+def _optimizer(slots: Mapping[str, Slots]) -> Optional[str]:
+    names = {one.variant for one in slots.values()}
     if names == {"Adam", "LazyAdam"}:  # its dense variables are Adam's
         names = {"LazyAdam"}
     return ", ".join(sorted(names)) or None
@@ -134,6 +129,16 @@ def _numbers(values: np.ndarray) -> np.ndarray:
     if values.dtype.names == ("bfloat16",):
         values = (values["bfloat16"].astype(np.uint32) << np.uint32(16)).view(np.float32)
     return values.reshape(len(values), -1)
+
+
+def _step(checkpoint: Checkpoint) -> Optional[int]:
+    """The largest of the counts of updates."""
+    counts = [
+        int(checkpoint.read(name).reshape(()))
+        for name, info in checkpoint.items()
+        if is_step(name) and info.dtype in ("int32", "int64") and not info.shape
+    ]
+    return max(counts, default=None)
 
 
 def _moving(checkpoint: Checkpoint) -> Dict[str, MovingStatistics]:

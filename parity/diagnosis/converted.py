@@ -5,14 +5,14 @@ TensorFlow's words, since they are what the training goes on with.
 """
 
 import os
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
 from migrate.manifest import Manifest, TableSummary, Written, read_manifest
 from migrate.models import FILE, read_model
 from migrate.targets.reading import Reader, open_target
-from parity.diagnosis.facts import COMBINERS, Facts, MovingStatistics, agreed
+from parity.diagnosis.facts import COMBINERS, Facts, MovingStatistics, agreed, is_step
 from parity.diagnosis.slots import SlotSample, untrained
 
 _CHUNK = 1 << 20  # values at a time
@@ -48,6 +48,7 @@ def read_converted(directory: str) -> Facts:
         settings={**agreed(map(_arguments, model)), **most.settings()},
         denominator=most.denominator(),
         slots=None if all(table.static for table in manifest.tables) else len(slots),
+        step=_step(reader, manifest),
         moving=_moving(reader, manifest),
         combiners={name: one for name, one in poolings.items() if one in COMBINERS},
         cold={
@@ -97,6 +98,16 @@ def _cold_rows(
             cold |= untrained(held, initial)
         found.append(cold)
     return np.concatenate(found)
+
+
+def _step(reader: Reader, manifest: Manifest) -> Optional[int]:
+    """The largest of the counts of updates."""
+    counts = [
+        int(reader.rows(one.fqn, 0, 1).reshape(-1)[0])
+        for one in manifest.tensors
+        if is_step(one.source) and one.dtype in ("int32", "int64") and one.shape in ([], [1])
+    ]
+    return max(counts, default=None)
 
 
 def _moving(reader: Reader, manifest: Manifest) -> Dict[str, MovingStatistics]:

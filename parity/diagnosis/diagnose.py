@@ -11,10 +11,12 @@ from parity.diagnosis.facts import known_facts
 from parity.diagnosis.ids import to_ids
 from parity.diagnosis.ranking import ranked
 from parity.equivalence import Verdict
-from parity.rows import checked_rows
+from parity.rows import Rows, checked_rows
 
 if TYPE_CHECKING:
     from parity.result import Comparison
+
+_LARGEST_SQUARED = np.float64(1e100)  # wide, so that float32 scores are not compared as such
 
 
 def diagnose(
@@ -45,7 +47,7 @@ def diagnose(
 
     Raises: BadInput for a column or a model that cannot be read.
     """
-    if found.verdict is Verdict.EQUIVALENT:
+    if found.decision is Verdict.EQUIVALENT:
         return found
     rows, cut, looked_up = None, {}, {}
     if labels is not None:
@@ -56,6 +58,10 @@ def diagnose(
             column = to_ids(values, Column(name))
             kept = rows.aligned(np.arange(column.rows), Column(name))
             looked_up[name] = column if rows.kept is None else column.take(kept)
+        note = _beyond_squares(rows)
+        if note is not None:
+            found = dataclasses.replace(found, notes=(*found.notes, note))
+            rows, cut, looked_up = None, {}, {}
     case = Case(
         found,
         rows,
@@ -66,3 +72,18 @@ def diagnose(
         None if candidate_model is None else known_facts(candidate_model),
     )
     return dataclasses.replace(found, diagnosis=ranked(case))
+
+
+def _beyond_squares(rows: Rows) -> Optional[str]:
+    """A sentence where a score is too large for the mean squared difference, which is diagnosed."""
+    for side, scores in (("baseline", rows.baseline), ("candidate", rows.candidate)):
+        large = np.flatnonzero(np.abs(scores) > _LARGEST_SQUARED)
+        if large.size:
+            first = large[0] if rows.kept is None else np.flatnonzero(rows.kept)[large[0]]
+            return (
+                f"The {side}'s score in row {first + 1:,} is {float(scores[large[0]]):g}, one of "
+                f"{large.size:,} beyond +-{_LARGEST_SQUARED:g}. The AUC needs their order alone "
+                "and stands; their squared differences exceed double precision, so the scores are "
+                "not diagnosed. Find out what makes them so large."
+            )
+    return None

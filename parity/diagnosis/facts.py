@@ -11,6 +11,7 @@ Words and numbers are TensorFlow's: `momentum` of BatchNorm is 1 - torch's.
 """
 
 import os
+import re
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, Mapping, NamedTuple, Optional, Set
 
@@ -46,6 +47,7 @@ class Facts:
     batch_norm     of BatchNorm: epsilon, momentum
     combiners      "sum", "mean" or "sqrtn" by table; under "" for all that are not named
     cold           by table: bool (rows,), ids whose row is all zero or was never trained
+    step           the global step that was saved; None: not known
     """
 
     source: str
@@ -57,6 +59,18 @@ class Facts:
     batch_norm: Dict[str, float] = field(default_factory=dict)
     combiners: Dict[str, str] = field(default_factory=dict)
     cold: Dict[str, np.ndarray] = field(default_factory=dict)
+    step: Optional[int] = None
+
+
+# TensorFlow 1's global step, and the count of updates of an object-based checkpoint's optimizer.
+_STEP = re.compile(
+    r"(^|/)(global_step|iter|iterations|_iterations)(/\.ATTRIBUTES/VARIABLE_VALUE)?$"
+)
+
+
+def is_step(name: str) -> bool:
+    """Whether a variable of that name counts the updates."""
+    return _STEP.search(name) is not None
 
 
 def agreed(settings: Iterable[Mapping[str, float]]) -> Dict[str, float]:

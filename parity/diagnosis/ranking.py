@@ -10,9 +10,9 @@ So a score is weighed by what stronger evidence leaves open:
     symptom    a pattern that several causes have             1 - best score by those two
     chance     nothing but the seed                           1 - best score by those three
 
-Scores on another scale are undone first, and the others judged on what is left then. Nothing is
-suspected where the scores differ by rounding alone, nor anything that explains less than a
-twentieth.
+An untrained side is the only suspect, as all else follows from it. Scores on another scale are
+undone first, and the others judged on what is left then. Nothing is suspected where the scores
+differ by rounding alone, nor anything that explains less than a twentieth.
 """
 
 import dataclasses
@@ -36,6 +36,7 @@ from parity.diagnosis.suspects import (
     rounding,
     scale,
     training_noise,
+    untrained,
 )
 
 NEGLIGIBLE = 0.05
@@ -62,7 +63,9 @@ def ranked(case: Case) -> Tuple[Suspect, ...]:
     """Suspects by falling score; equal ones by the strength of their basis."""
     if case.rows is not None and case.apart is None:
         return ()
-    first: List[Suspect] = []
+    first: List[Suspect] = [one for one in (untrained.suspect(case),) if one is not None]
+    if first:
+        return tuple(first)
     found = scale.find_scale(case)
     if found is not None and case.rows is not None:
         first = [one for one in (scale.suspect(case),) if one is not None]

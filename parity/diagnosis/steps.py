@@ -3,8 +3,8 @@
 Nobody can tell from settings by how much scores will differ. What can be told is by which factor r
 an update of a typical parameter differs: its effect is 1 - min(r, 1 / r), 0 for equal updates, near
 1 for updates of another order of magnitude. The typical parameter is the median one of the
-checkpoint's slots, where a checkpoint is given, else one with gradients of 0.001, as embeddings
-have under a loss that is the mean over a batch of some hundreds.
+checkpoint's slots; where no checkpoint is given, nothing tells how large gradients are, and the
+effect is its upper limit, that of vanishing gradients, as the rarest ids have.
 """
 
 from typing import Callable, Optional
@@ -12,8 +12,7 @@ from typing import Callable, Optional
 from parity.diagnosis.case import Case
 from parity.diagnosis.facts import Facts
 
-GRADIENT = 1e-3
-UNKNOWN = 0.5  # effect of a difference that no formula turns into a factor
+UNKNOWN = 0.5  # of a difference that no formula turns into a factor: the middle of 0 and 1
 
 
 def effect(ratio: float) -> float:

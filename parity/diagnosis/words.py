@@ -2,7 +2,7 @@
 
 from typing import List, Sequence
 
-from parity.diagnosis.suspect import Suspect
+from parity.diagnosis.suspect import CHANCE, ROWS, Suspect
 
 BASIS = {
     "rows": "shown by the rows",
@@ -10,6 +10,7 @@ BASIS = {
     "symptom": "a symptom",
     "chance": "chance",
 }
+MOST = 0.99  # that an estimate or a pattern is said to explain, as neither proves anything
 FIRST = 3  # suspects that the terminal names
 
 
@@ -22,5 +23,9 @@ def in_words(suspects: Sequence[Suspect]) -> List[str]:
 
 
 def weight(one: Suspect) -> str:
-    """How much of the difference it would explain, and what says so."""
-    return f"{one.score:.0%} of the difference ({BASIS[one.basis]})"
+    """How much of the difference it explains, or could explain at most, and what says so."""
+    if one.basis == ROWS:
+        return f"{one.score:.0%} of the difference ({BASIS[one.basis]})"
+    if one.basis == CHANCE:
+        return f"possible ({BASIS[one.basis]})"
+    return f"could explain up to {min(one.score, MOST):.0%} of the difference ({BASIS[one.basis]})"

@@ -6,15 +6,24 @@ import os
 import sys
 from typing import Any, List, Sequence, Tuple
 
+from parity.scoring.checkpoints import likely_outputs, possible_inputs, prefix_of
 from parity.scoring.model import TYPES
 from semisync.errors import UsageError
+from semisync.files import check_writable
+
+_EXAMPLES = """COL in --type and --fill may be a pattern such as 'C*'.
+
+examples:
+  semisync score rows.parquet --saved-model export --key id --label y --out tensorflow.parquet
+  semisync score rows.parquet --checkpoint model.ckpt-1 --input user=user_id --output logits \\
+    --sigmoid --key id --out tensorflow.parquet
+  semisync score rows.parquet --converted converted --torch-model model.py:build --sparse user \\
+    --key id --out torchrec.parquet"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.epilog = (
-        "COL in --type and --fill may be a pattern such as 'C*'. Exit codes: 0 done, 3 bad input"
-    )
+    parser.epilog = _EXAMPLES
     _add_data(parser)
     _add_model(parser.add_argument_group("the model, one of"))
     _add_inputs(parser.add_argument_group("its inputs and its output"))
@@ -33,7 +42,7 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
 def _add_model(group: Any) -> None:
     add = group.add_argument
     add("--saved-model", metavar="DIR", help="a TensorFlow SavedModel")
-    add("--checkpoint", metavar="PREFIX", help="a TensorFlow checkpoint")
+    add("--checkpoint", metavar="PREFIX", help="a TensorFlow checkpoint, or its directory")
     add(
         "--torch-model",
         metavar="CODE:NAME",
@@ -62,7 +71,7 @@ def _add_inputs(group: Any) -> None:
     add("--examples", metavar="NAME", help="feed it the inputs as serialized tf.train.Examples")
     add("--output", metavar="NAME", help="the signature's output or the tensor that scores")
     add("--column", metavar="N", type=int, help="of an output with several a row, from 0")
-    add("--sigmoid", action="store_true", help="the output is a logit; write its probability")
+    add("--sigmoid", action="store_true", help="the output is a logit; write its probability, too")
     add(
         "--feed",
         metavar="TENSOR=VALUE",
@@ -136,12 +145,13 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("--torch-model and --converted go together")
     if args.torch_model and (args.output or args.examples or args.feed):
         raise UsageError("--output, --examples and --feed are TensorFlow's; the code says it here")
-    if args.checkpoint and not args.output:
-        raise UsageError("--checkpoint needs --output, the tensor that scores")
     names = [name for _, name, _ in inputs(args)]
+    if args.checkpoint:
+        _check_graph(args, names)
     if not names and (args.examples or not args.saved_model):
         raise UsageError("name the model's inputs with --input and --sparse")
     written = [args.key or "row", *filter(None, [args.label]), *args.keep, "score"]
+    written += ["logit"] if args.sigmoid else []
     for what, several in (("inputs", names), ("columns to write", written)):
         twice = sorted({name for name in several if several.count(name) > 1})
         if twice:
@@ -152,6 +162,25 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("--batch-size is 1 or more, --timeout more than 0")
     if os.path.isdir(args.out):
         raise UsageError(f"{args.out} is a folder; --out names the file to write")
+    if not os.path.isdir(os.path.dirname(args.out) or "."):
+        raise UsageError(f"there is no folder {os.path.dirname(args.out)} for --out; make it first")
+    check_writable(args.out)
+
+
+def _check_graph(args: argparse.Namespace, names: Sequence[str]) -> None:
+    """Names the checkpoint's files, and what its graph has where the call does not name tensors."""
+    args.checkpoint = prefix_of(args.checkpoint)
+    args.meta = args.meta or f"{args.checkpoint}.meta"
+    known = os.path.isfile(args.meta)
+    if not args.output:
+        listed = f": {likely_outputs(args.meta)}" if known else ""
+        raise UsageError(f"--checkpoint needs --output, the tensor that scores{listed}")
+    if not names and known:
+        raise UsageError(
+            f"name the model's inputs with --input and --sparse: {args.output} depends on "
+            f"{possible_inputs(args.meta, args.output)}; `semisync inspect {args.checkpoint} "
+            "--graph` tells what they take"
+        )
 
 
 def inputs(args: argparse.Namespace) -> List[Tuple[str, str, bool]]:

@@ -4,7 +4,7 @@
     semisync score DATA --checkpoint PREFIX --input user=user:0 --output logits:0 --out ...
     semisync score DATA --converted DIR --torch-model model.py:build --sparse user --out ...
 
-Exit codes: 0 done, 3 bad input or usage; then no file is written.
+Where it does not end with exit code 0, no file is written.
 """
 
 import argparse
@@ -33,8 +33,10 @@ def run(args: argparse.Namespace) -> int:
         stack.callback(sink.close)
         model = _open(args)
         stack.callback(model.close)
-        files = _score(args, model, sink, types, fills)
-        sink.finish(_about(args, model, files))
+        files, instability = _score(args, model, sink, types, fills)
+        sink.finish(_about(args, model, files, instability))
+    if instability is not None:
+        print(f"semisync score: warning: {instability.in_words()}", file=sys.stderr)
     of_them = f", {sink.positives:,} of them positive" if args.label else ""
     print(f"{sink.rows:,} rows{of_them}: {args.out}")
     return 0
@@ -46,11 +48,13 @@ def _score(
     sink: Any,
     types: Sequence[Tuple[str, str]],
     fills: Sequence[Tuple[str, str]],
-) -> Dict[str, int]:
-    """Feeds the sink; returns the rows of each file."""
+) -> Tuple[Dict[str, int], Any]:
+    """Feeds the sink; returns the rows of each file, and what the scores depend on besides."""
     from parity.checks import Column
-    from parity.scoring import data, scores
+    from parity.scoring import data
     from parity.scoring.features import feature
+    from parity.scoring.scores import scorer, written
+    from parity.scoring.stability import find_instability
 
     wanted = [(one, _first(types, one.column), _first(fills, one.column)) for one in model.inputs]
     others = [name for name in (args.key, args.label, *args.keep) if name]
@@ -62,7 +66,8 @@ def _score(
         separator=args.list_separator,
     )
     files: Dict[str, int] = {}
-    for batch in data.batches(args.data, columns, args.batch_size):
+    instability, looked_for = None, False
+    for batch in data.batches(args.data, columns, min(args.batch_size, model.batch or sys.maxsize)):
         rows = batch.table.num_rows
         features = [
             feature(
@@ -74,12 +79,15 @@ def _score(
             )
             for one, kind, fill in wanted
         ]
-        output = model.score(rows, features)
-        sink.add(batch, scores.one_a_row(output, batch, args.column, args.sigmoid))
+        score = scorer(model, batch, features, args.column)
+        scores = score(0, rows)
+        if rows > 1 and not looked_for:
+            instability, looked_for = find_instability(scores, score), True
+        sink.add(batch, written(scores, args.sigmoid))
         files[batch.file] = batch.skipped + rows
         if sys.stderr.isatty():
             print(f"\r{sink.rows:,} rows, {batch.file}", end="\033[K", file=sys.stderr)
-    return files
+    return files, instability
 
 
 def _open(args: argparse.Namespace) -> Any:
@@ -106,7 +114,7 @@ def _open(args: argparse.Namespace) -> Any:
         "path": args.saved_model or args.checkpoint,
         "tags": args.tags.split(","),
         "signature": args.signature,
-        "meta": args.meta or f"{args.checkpoint}.meta",
+        "meta": args.meta,
         "modules": args.tf_import,
         "inputs": named,
         "examples": args.examples,
@@ -128,9 +136,11 @@ def _several(args: argparse.Namespace, model: Any) -> Set[str]:
     return columns
 
 
-def _about(args: argparse.Namespace, model: Any, files: Dict[str, int]) -> Dict[str, Any]:
+def _about(
+    args: argparse.Namespace, model: Any, files: Dict[str, int], instability: Any
+) -> Dict[str, Any]:
     """What the file's metadata says of how it came about."""
-    from parity.tables import identify
+    from parity.identity import identify
     from parity.versions import versions
 
     return {
@@ -139,6 +149,7 @@ def _about(args: argparse.Namespace, model: Any, files: Dict[str, int]) -> Dict[
             "inputs": [one._asdict() for one in model.inputs],
             "output": args.output,
             "sigmoid": args.sigmoid,
+            "instability": None if instability is None else instability.to_json(),
         },
         "data": [identify(file, rows)._asdict() for file, rows in files.items()],
         "versions": versions(),

@@ -15,8 +15,9 @@ import pyarrow.csv
 import pyarrow.orc
 import pyarrow.parquet
 
+from parity.data_files import files_of
 from parity.streams import Batch
-from parity.tables import chosen, explained, files_of, header, kind_of, text_options
+from parity.tables import chosen, explained, header, kind_of, text_options
 from parity.tfrecord import read_examples
 from semisync.errors import BadInput
 

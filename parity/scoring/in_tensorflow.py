@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 import threading
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -62,6 +62,7 @@ class TensorFlowModel:
             self.close()
             raise
         self.inputs = [Input(**one) for one in head["inputs"]]
+        self.batch: Optional[int] = head["batch"]
         self._origin = {**origin, "versions": head["versions"]}
 
     def score(self, rows: int, features: List[Feature]) -> np.ndarray:

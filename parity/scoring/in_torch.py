@@ -30,7 +30,7 @@ _NOT_THE_USERS = re.compile(r"site-packages|^<|\bimportlib\b")
 
 
 class TorchModel:
-    """Calls the factory; then ready to score.
+    """Calls the factory; then ready to score, any number of rows at a time.
 
     Args:
         factory: "MODULE:NAME" or "FILE.py:NAME".
@@ -40,6 +40,8 @@ class TorchModel:
 
     Raises: UsageError where there is no such factory, BadInput for what the user's code raises.
     """
+
+    batch = None
 
     def __init__(
         self, factory: str, converted: str, inputs: Sequence[Input], origin: Dict[str, Any]

@@ -22,11 +22,19 @@ class Feature(NamedTuple):
     values: np.ndarray  # dense: (rows,) or (rows, k); sparse: (values,); text: bytes as objects
     lengths: Optional[np.ndarray]  # sparse: int64 (rows,), how many values each row has
 
+    def part(self, start: int, stop: int) -> "Feature":
+        """Those of some of the rows."""
+        if self.lengths is None:
+            return Feature(self.values[start:stop], None)
+        ends = np.concatenate([[0], np.cumsum(self.lengths)])
+        return Feature(self.values[ends[start] : ends[stop]], self.lengths[start:stop])
+
 
 class Model(Protocol):
     """A model that is ready to score."""
 
     inputs: List[Input]
+    batch: Optional[int]  # rows that it takes at a time, at most; None: any number
 
     def score(self, rows: int, features: List[Feature]) -> np.ndarray:
         """The output for a batch, `features` in the order of `inputs`; float32 or float64."""

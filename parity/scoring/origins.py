@@ -9,7 +9,7 @@ import hashlib
 import os
 from typing import Any, Dict, Iterable, List
 
-from parity.tables import identify
+from parity.identity import identify
 from semisync.errors import BadInput
 
 
@@ -27,12 +27,23 @@ def of_saved_model(directory: str) -> Dict[str, Any]:
 
 def of_checkpoint(prefix: str, meta: str) -> Dict[str, Any]:
     """Of a checkpoint and its MetaGraph; BadInput where either is missing."""
-    stored = [file for file in (prefix + ".index", prefix) if os.path.isfile(file)]
-    if not stored:
-        raise BadInput(f"there is no checkpoint {prefix}: {prefix}.index does not exist")
+    stored = _stored(prefix)
     if not os.path.isfile(meta):
         raise BadInput(f"there is no MetaGraph {meta}; --meta names another")
-    return _origin("checkpoint", prefix, [stored[0], meta])
+    return _origin("checkpoint", prefix, [*stored, meta])
+
+
+def _stored(prefix: str) -> List[str]:
+    """The index of a checkpoint, or the tables of one of format V1, which is one or several."""
+    literal = glob.escape(prefix)
+    if os.path.isfile(prefix + ".index"):
+        if not glob.glob(literal + ".data-?????-of-?????"):
+            raise BadInput(f"{prefix} is not whole: it has an .index, and no .data file beside it")
+        return [prefix + ".index"]
+    tables = [prefix] if os.path.isfile(prefix) else glob.glob(literal + "-?????-of-?????")
+    if not tables:
+        raise BadInput(f"there is no checkpoint {prefix}: {prefix}.index does not exist")
+    return tables
 
 
 def of_conversion(directory: str, factory: str) -> Dict[str, Any]:

@@ -3,7 +3,9 @@
     KEY      the key column, or "row", the row's number in the data set from 0
     LABEL    int8, 0 or 1
     kept     other columns, as they are
-    score    float32 or float64, as the model gave it
+    score    float32 or float64, as the model gave it, or the probability of its logit
+    logit    as the model gave it, where the score is a probability: of a large logit a float32
+             probability is 1.0 exactly, which has no log loss
 
 The file's metadata has "semisync.score", a JSON object: schema, model, data, versions, written.
 """
@@ -22,6 +24,7 @@ from semisync.errors import BadInput
 
 SCHEMA = "semisync/score/1"
 SCORE = "score"
+LOGIT = "logit"
 ROW = "row"
 _KEY = "semisync.score"
 _ROW_GROUP = 1 << 20  # rows, or up to a batch more
@@ -46,8 +49,8 @@ class ScoreFile:
         self._waiting: List[pa.Table] = []
         self.rows = self.positives = 0
 
-    def add(self, batch: Batch, scores: np.ndarray) -> None:
-        """Appends the batch's rows.
+    def add(self, batch: Batch, scores: Mapping[str, np.ndarray]) -> None:
+        """Appends the batch's rows, and `scores` as columns.
 
         Raises: BadInput for a missing key, a label that is not 0 or 1, and columns of another type
         than those of the rows before.
@@ -65,7 +68,7 @@ class ScoreFile:
             self.positives += int(positive.sum())
         for name in self._kept:
             columns[name] = _text(batch.table[name])
-        columns[SCORE] = pa.array(scores)
+        columns.update((name, pa.array(values)) for name, values in scores.items())
         table = pa.table(columns)
         if self._schema is None:
             self._schema = table.schema

@@ -1,17 +1,37 @@
-"""From a model's output for a batch to one finite score a row."""
+"""From a model's output for a batch to one finite score a row, and what is written of it."""
 
-from typing import Optional
+from typing import Callable, Dict, Optional, Sequence
 
 import numpy as np
 
+from parity.scoring.model import Feature, Model
+from parity.scoring.output import LOGIT, SCORE
 from parity.streams import Batch
 from semisync.errors import BadInput
 
 
-def one_a_row(
-    output: np.ndarray, batch: Batch, column: Optional[int] = None, sigmoid: bool = False
-) -> np.ndarray:
-    """(rows,), in the output's own bits; with `sigmoid` the probability of a logit, rounded once.
+def scorer(
+    model: Model, batch: Batch, features: Sequence[Feature], column: Optional[int]
+) -> Callable[[int, int], np.ndarray]:
+    """Scores the batch's rows from one number to another, in one run, as `one_a_row` says."""
+
+    def score(start: int, stop: int) -> np.ndarray:
+        part = batch._replace(
+            skipped=batch.skipped + start, table=batch.table.slice(start, stop - start)
+        )
+        output = model.score(stop - start, [one.part(start, stop) for one in features])
+        return one_a_row(output, part, column)
+
+    return score
+
+
+def written(scores: np.ndarray, sigmoid: bool) -> Dict[str, np.ndarray]:
+    """The columns of the file: the scores, or with `sigmoid` their probabilities beside them."""
+    return {SCORE: probability(scores), LOGIT: scores} if sigmoid else {SCORE: scores}
+
+
+def one_a_row(output: np.ndarray, batch: Batch, column: Optional[int] = None) -> np.ndarray:
+    """(rows,), in the output's own bits.
 
     Args:
         output: float32 or float64, (rows,) or (rows, 1), or (rows, k) of which `column` is taken.
@@ -36,7 +56,10 @@ def one_a_row(
             f"{batch.file}: the model's score of row {batch.skipped + row + 1} is {scores[row]}; "
             "a score must be finite"
         )
-    if sigmoid:
-        with np.errstate(over="ignore"):  # exp overflows to a probability of 0
-            return (1 / (1 + np.exp(-scores.astype(np.float64)))).astype(scores.dtype)
     return scores
+
+
+def probability(logits: np.ndarray) -> np.ndarray:
+    """The sigmoid of logits, rounded once, to their own dtype."""
+    with np.errstate(over="ignore"):  # exp overflows to a probability of 0
+        return (1 / (1 + np.exp(-logits.astype(np.float64)))).astype(logits.dtype)

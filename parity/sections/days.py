@@ -1,4 +1,4 @@
-"""The daily differences, their mean, and the test for drift."""
+"""The daily differences, their mean, and the tests for drift and a break."""
 
 from parity import plot, words
 from parity.result import Comparison
@@ -19,6 +19,11 @@ def days_section(found: Comparison) -> str:
             f"{days.slope_error:.2g} (one standard error); a series without drift shows as much "
             f"with probability p = {days.drift_p:.2g}."
         )
+    if days.change is not None and not days.change.likely:
+        drift += (
+            f" No break stands out: the surest of {days.change.places} places to look at is "
+            f"{days.change.day}, with p = {days.change.p:.2g} after correction for them."
+        )
     return "\n".join(
         (
             paragraphs(
@@ -28,7 +33,8 @@ def days_section(found: Comparison) -> str:
                 "with each other; the verdict above is of all rows together.",
             ),
             drawing(
-                "Difference in AUC by day, with 90% intervals; the band is the margin",
+                f"Difference in AUC by day, with {words.percent(found.confidence)} intervals; the "
+                "band is the margin",
                 plot.days(found),
                 "days",
                 words.days_in_words(days, found.margin),

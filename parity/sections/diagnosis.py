@@ -20,8 +20,9 @@ def diagnosis_section(found: Comparison) -> str:
         (
             paragraphs(
                 "Each suspect stands with the share of the difference between the scores that it "
-                "would explain, weighed by what stronger evidence leaves open. Of settings that "
-                "are known to differ that is an estimate of their effect."
+                "explains, where the rows show it. Of a pattern, and of settings that are known to "
+                "differ, it is what they could explain at most, weighed by what stronger evidence "
+                "leaves open: it proves nothing."
             ),
             f'<ol class="suspects">\n{chr(10).join(items)}\n</ol>',
         )

@@ -1,7 +1,6 @@
 """The differences that carry an error of their own, and what they rest on."""
 
 from parity import words
-from parity.equivalence import CONFIDENCE
 from parity.result import Comparison
 from parity.sections.markup import table
 from parity.words import signed
@@ -13,17 +12,24 @@ def difference_section(found: Comparison) -> str:
     rows = [
         ("difference in AUC", signed(found.delta, found.margin)),
         ("its standard error, paired", f"{found.standard_error:.2g}"),
-        (f"its {CONFIDENCE:.0%} interval", f"{low} to {high}"),
+        (f"its {words.percent(found.confidence)} interval", f"{low} to {high}"),
         ("margin", f"±{found.margin:g}"),
+        ("p-value of no difference, two-sided", f"{found.p_difference:.2g}"),
+        ("p-value of a difference of the margin or more", f"{found.p_equivalence:.2g}"),
     ]
     if found.bound is not None:
         rows.append(
             ("certified bound of what histograms hide, in the interval", f"±{found.bound:.2g}")
         )
-    if found.logloss_difference is not None:
-        loss = found.logloss_difference
-        ends = (f"{value:+.2g}".replace("-", "−") for value in (loss.delta, *loss.interval))
-        rows.append(("difference in log loss, with 90% interval", "{} ({} to {})".format(*ends)))
+    for name, paired in (
+        ("log loss", found.logloss_difference),
+        ("PCOC", found.pcoc_difference),
+        ("GAUC", found.gauc_difference),
+    ):
+        if paired is not None:
+            values = (paired.delta, *paired.interval)
+            ends = (f"{value:+.2g}".replace("-", "−") for value in values)
+            rows.append((f"difference in {name}, with its interval", "{} ({} to {})".format(*ends)))
     rows += [
         ("rows", f"{found.rows:,}"),
         ("positive", f"{found.positives:,} ({found.positives / found.rows:.2%})"),
@@ -36,6 +42,13 @@ def difference_section(found: Comparison) -> str:
         ]
     if found.design_effect is not None:
         rows.append(("design effect of the clusters", f"{found.design_effect:.2f}"))
+    if found.rare_failures is not None:
+        rare = found.rare_failures
+        rows += [
+            ("rows of the rarer class, or clusters that hold it", f"{rare.observations:,.0f}"),
+            ("of all that carry the standard error, about", f"{rare.carriers:,.0f}"),
+            ("what rare faults could move the AUC by", f"±{rare.floor:.2g}"),
+        ]
     if found.rows_to_settle is not None:
         rows.append(("rows that would settle it, about", words.rounded(found.rows_to_settle)))
     return table(rows)

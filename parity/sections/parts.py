@@ -12,7 +12,7 @@ from parity.words import signed
 def parts_table(parts: Sequence[Part], name: str, margin: float, most: int) -> str:
     """The parts in their order; where there are more than `most`, those that differ most surely."""
     shown = list(parts) if len(parts) <= most else surest_first(parts)[:most]
-    head: Tuple[str, ...] = (name, "verdict", "difference", "90% interval", "q", "rows", "positive")
+    head: Tuple[str, ...] = (name, "verdict", "difference", "interval", "q", "rows", "positive")
     rows = [_row(part, margin) for part in shown]
     if all(part.q is None for part in shown):
         head = tuple(cell for cell in head if cell != "q")

@@ -5,7 +5,7 @@ from typing import List, Tuple
 from parity import plot
 from parity.result import Comparison, TrainingNoise
 from parity.sections.markup import drawing, paragraphs, table
-from parity.words import plain, signed
+from parity.words import percent, plain, signed
 
 
 def runs_section(found: Comparison) -> str:
@@ -63,7 +63,7 @@ def _noise(training: TrainingNoise, found: Comparison) -> List[Tuple[str, str]]:
         ("standard error from the seeds", f"{training.standard_error_seeds:.2g}"),
         ("standard error from the rows", f"{training.standard_error_rows:.2g}"),
         ("degrees of freedom", f"{training.degrees_of_freedom:.1f}"),
-        ("90% interval from both", f"{low} to {high}"),
+        (f"{percent(found.confidence)} interval from both", f"{low} to {high}"),
         ("chance that equal pipelines pass with as much", f"{training.power:.0%}"),
     ]
     if training.runs_to_settle is not None:

@@ -22,7 +22,7 @@ def scores_section(found: Comparison) -> str:
             table(whole),
             side_by_side(
                 drawing(
-                    "Rows by both scores, the darker the more; on the line the models agree",
+                    "Rows by both scores, the fuller the colour the more; on the line they agree",
                     plot.scores(found),
                     "scores",
                     "Two-dimensional histogram of the candidate's score against the baseline's.",

@@ -1,10 +1,10 @@
 """The difference within each slice, and which slices a hunt points out."""
 
 from parity import plot, words
+from parity.parts import FALSE_DISCOVERIES
 from parity.result import Comparison
 from parity.sections.markup import drawing, paragraphs
 from parity.sections.parts import parts_table
-from parity.strata import FALSE_DISCOVERIES
 
 _MOST_COLUMNS = 20
 _MOST_FIGURES = 5  # further columns have a table alone, so that the page stays small
@@ -31,7 +31,8 @@ def slices_section(found: Comparison) -> str:
         if place < _MOST_FIGURES and any(part.interval is not None for part in parts):
             blocks.append(
                 drawing(
-                    f"Difference in AUC by {words.clipped(name, 40)}, with 90% intervals; "
+                    f"Difference in AUC by {words.clipped(name, 40)}, with "
+                    f"{words.percent(found.confidence)} intervals; "
                     "● equivalent, ✖ not equivalent, ◇ inconclusive",
                     plot.slices(found, name),
                     f"slices-{place}",

@@ -1,31 +1,45 @@
 """The first screen: what was compared, what was found, what to do."""
 
 import html
+from typing import Any, Mapping, Optional
 
 from parity import plot, words
 from parity.result import Comparison
 from parity.sections.markup import drawing, paragraphs
+from parity.subject import subject
 from parity.words import signed
 
 
-def verdict_section(found: Comparison) -> str:
-    """The verdict in words and as a figure."""
-    verdict = found.verdict
+def verdict_section(found: Comparison, provenance: Optional[Mapping[str, Any]] = None) -> str:
+    """The verdict in words and as a figure.
+
+    Args:
+        provenance: names the columns and files (parity.subject).
+    """
+    decision = found.decision
     told = "".join(
-        f"<dt>{name}</dt><dd>{html.escape(sentence)}</dd>"
-        for name, sentence in (
-            ("Compared", words.compared(found)),
-            ("Found", words.finding(found)),
-            ("What to do", words.advice(found)),
+        f"<dt>{name}</dt>"
+        + "".join(f"<dd>{html.escape(text[0].upper() + text[1:])}</dd>" for text in texts)
+        for name, texts in (
+            ("Compared", [words.compared(found), *filter(None, [subject(provenance)])]),
+            ("Found", [words.finding(found), *words.rare_failures_in_words(found)]),
+            ("Required", words.gates_in_words(found)),
+            ("Beyond AUC", words.beyond_auc(found)),
+            ("What to do", [words.advice(found)]),
         )
+        if texts
+    )
+    warnings = "".join(
+        f'<p class="warning"><b>Warning:</b> {html.escape(sentence)}</p>\n'
+        for sentence in found.warnings
     )
     low, high, delta = (signed(value, found.margin) for value in (*found.interval, found.delta))
     return "\n".join(
         (
-            f'<div class="verdict {verdict.value}">',
-            f"<strong>{words.MARK[verdict]} {words.NAME[verdict]}</strong>",
+            f'<div class="verdict {decision.value}">',
+            f"<strong>{words.MARK[decision]} {words.NAME[decision]}</strong>",
             paragraphs(words.headline(found)),
-            f"<dl>{told}</dl>",
+            f"{warnings}<dl>{told}</dl>",
             "</div>",
             drawing(
                 "Difference in AUC, candidate − baseline",
@@ -34,6 +48,6 @@ def verdict_section(found: Comparison) -> str:
                 f"The interval runs from {low} to {high} around {delta}; the band of equivalence "
                 f"is plus and minus {found.margin:g}.",
             ),
-            f'<p class="small">{html.escape(words.EXPLANATION)}</p>',
+            f'<p class="small">{html.escape(words.explanation(found))}</p>',
         )
     )

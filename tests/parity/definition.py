@@ -33,8 +33,8 @@ def delong_variance(labels, baseline, candidate):
 def obuchowski_variance(labels, baseline, candidate, clusters):
     """The clustered variance of the 1997 paper: S10, S01 and S11 over per-cluster sums.
 
-    Her S10 and S01 carry G / ((G - 1) N_class) and the cross terms 2 G / (G - 1), with every
-    cluster counted, whichever classes it holds.
+    Her S10 has the factor I10 / ((I10 - 1) M), I10 the clusters that hold one of the M positives;
+    S01 likewise of the negatives; S11 has I / (I - 1), I all clusters.
     """
     positive = np.asarray(labels) == 1
     clusters = np.asarray(clusters)
@@ -46,6 +46,8 @@ def obuchowski_variance(labels, baseline, candidate, clusters):
     of_positives, of_negatives = clusters[positive], clusters[~positive]
     up = np.array([(difference.mean(1) - delta)[of_positives == name].sum() for name in names])
     down = np.array([(difference.mean(0) - delta)[of_negatives == name].sum() for name in names])
-    g = len(names)
-    s10, s01, s11 = ((a * b).sum() * g / (g - 1) for a, b in ((up, up), (down, down), (up, down)))
-    return s10 / p**2 + s01 / q**2 + 2 * s11 / (p * q)
+    i10, i01, i = (len(np.unique(held)) for held in (of_positives, of_negatives, clusters))
+    s10 = i10 / ((i10 - 1) * p) * (up**2).sum()
+    s01 = i01 / ((i01 - 1) * q) * (down**2).sum()
+    s11 = i / (i - 1) * (up * down).sum()
+    return s10 / p + s01 / q + 2 * s11 / (p * q)

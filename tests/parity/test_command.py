@@ -20,19 +20,19 @@ def folder(tmp_path_factory):
     """scores.parquet with good, bad and unclear candidates; old and new to be joined."""
     folder = tmp_path_factory.mktemp("scores")
     rng = np.random.default_rng(0)
-    labels = rng.random(20_000) < 0.3
-    logits = rng.normal(size=20_000) + labels
+    labels = rng.random(40_000) < 0.3
+    logits = rng.normal(size=40_000) + labels
 
     def scores(noise):
-        return 1 / (1 + np.exp(-logits - noise * rng.normal(size=20_000)))
+        return 1 / (1 + np.exp(-logits - noise * rng.normal(size=40_000)))
 
-    columns = {"id": np.arange(20_000), "y": labels.astype(np.int8), "old": scores(0)}
+    columns = {"id": np.arange(40_000), "y": labels.astype(np.int8), "old": scores(0)}
     columns.update(good=scores(0.01), bad=scores(3), unclear=scores(0.05))
-    columns.update(user=np.arange(20_000) // 20, w=rng.random(20_000))
+    columns.update(user=np.arange(40_000) // 20, w=rng.random(40_000))
     table = pa.table(columns)
     pyarrow.parquet.write_table(table, folder / "scores.parquet")
     old = table.select(["id", "y", "old", "user"])
-    new = table.select(["id", "good"]).take(rng.permutation(20_000))
+    new = table.select(["id", "good"]).take(rng.permutation(40_000))
     pyarrow.parquet.write_table(old, folder / "old.parquet")
     pyarrow.parquet.write_table(new, folder / "new.parquet")
     pyarrow.parquet.write_table(new.slice(5), folder / "short.parquet")
@@ -97,7 +97,7 @@ def test_json_says_what_was_compared(parity_command, tmp_path):
     arguments = [*COLUMNS, "good", "--group", "user", "--weight", "w", "--margin", "0.01"]
     assert parity_command("scores.parquet", *arguments, "--title", "Mine")[0] == 0
     record = json.loads((tmp_path / "out" / "report.json").read_text())
-    assert (record["rows"], record["clusters"], record["weighted"]) == (20_000, 1000, True)
+    assert (record["rows"], record["clusters"], record["weighted"]) == (40_000, 2000, True)
     assert (record["margin"], record["title"]) == (0.01, "Mine")
     provenance = record["provenance"]
     assert provenance["files"][0]["path"] == "scores.parquet"
@@ -124,13 +124,14 @@ def test_what_was_counted_in_histograms_is_known_by_its_hash(parity_command, fol
 
 
 def test_two_files_joined_by_key_say_what_one_file_says(parity_command, tmp_path):
+    more = ("--group", "user", "--margin", "0.01")
     report = tmp_path / "out" / "report.json"
-    assert parity_command("scores.parquet", *COLUMNS, "good", "--group", "user")[0] == 0
+    assert parity_command("scores.parquet", *COLUMNS, "good", *more)[0] == 0
     one = json.loads(report.read_text())
     two_files = ("old.parquet", "new.parquet", *COLUMNS, "good", "--key", "id")
-    assert parity_command(*two_files, "--group", "user")[0] == 0
+    assert parity_command(*two_files, *more)[0] == 0
     two = json.loads(report.read_text())
-    assert two["provenance"]["join"]["matched"] == 20_000
+    assert two["provenance"]["join"]["matched"] == 40_000
     for name in ("delta", "baseline", "candidate", "clusters", "score_difference"):
         assert two[name] == one[name]
 

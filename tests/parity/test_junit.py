@@ -103,5 +103,5 @@ def test_markdown_renders_no_name():
         assert live not in text
     names = [line for line in text.splitlines() if "script" in line]
     assert not re.search(r"(?<!\\)[`*\[\]|]", "".join(names))
-    assert text.count("script") == 3
-    assert text.count(r"\*\*bold\*\*") == 3
+    assert text.count("script") == 4
+    assert text.count(r"\*\*bold\*\*") == 4

@@ -5,21 +5,21 @@ import functools
 import json
 import pathlib
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import parity
 from parity import plot, words
+from parity.equivalence import Interval
 from parity.sections import SECTIONS
 from parity.strata import Days, Part
 from parity.worst import WorstRow
 from semisync.errors import UsageError
 from tests.parity import kinds
-from tests.support.require import skip_without
+from tests.parity.browser import answer
 
 VOID = {"meta"}
 NAMES = ["report.html", "report.json", "report.md", "report.xml"]
@@ -35,7 +35,7 @@ def comparison(noise=0.01, rows=20_000, **options):
 
 
 CASES = {
-    "EQUIVALENT": comparison(0.01),
+    "EQUIVALENT": comparison(0.01, rows=40_000),
     "NOT_EQUIVALENT": comparison(3.0),
     "INCONCLUSIVE": comparison(0.1, rows=2000),
 }
@@ -143,14 +143,15 @@ def test_json_is_the_comparison_with_title_and_provenance(tmp_path):
 
 def test_what_the_user_names_is_escaped():
     evil = "<script>$x$'&'</script>"
-    part = Part(evil, 9, 3, 0.5, 0.6, 0.1, 0.1, (-0.1, 0.3), parity.Verdict.INCONCLUSIVE, 0.3, 0.01)
-    days = Days((part, part), 0.1, 0.1, (-0.1, 0.3), parity.Verdict.INCONCLUSIVE, None, None, None)
+    unsure = parity.Verdict.INCONCLUSIVE
+    part = Part(evil, 9, 3, 0.5, 0.6, 0.1, 0.1, Interval(-0.1, 0.3), unsure, 0.3, 0.01)
+    days = Days((part, part), 0.1, 0.1, Interval(-0.1, 0.3), unsure, None, None, None)
     found = dataclasses.replace(
         CASES["EQUIVALENT"], notes=(evil,), days=days, slices=((evil, (part,)),)
     )
     page = parity.report_section(found, evil, {evil: [{"path": evil}]})
     assert "<script" not in page
-    assert Outline(page).text.count(evil) == 14
+    assert Outline(page).text.count(evil) == 16
 
 
 def test_sections_embed_at_any_heading_level():
@@ -286,11 +287,11 @@ def test_the_page_stays_small_whatever_it_is_told():
     """A thousand days, fifty columns of a thousand slices, names of five thousand letters."""
     name = "a long name " * 400
     verdict = parity.Verdict.NOT_EQUIVALENT
-    figures = (0.5, 0.6, 0.1, 0.1, (0.05, 0.15), verdict)
+    figures = (0.5, 0.6, 0.1, 0.1, Interval(0.05, 0.15), verdict)
     parts = tuple(
         Part(f"{i} {name}", 10**9, 10**8, *figures, p=1 / (i + 2), q=0.01) for i in range(1000)
     )
-    days = Days(parts, 0.1, 0.1, (0.05, 0.15), verdict, 1e-5, 1e-5, 0.3)
+    days = Days(parts, 0.1, 0.1, Interval(0.05, 0.15), verdict, 1e-5, 1e-5, 0.3)
     found = dataclasses.replace(
         kinds.comparison("runs"),
         days=days,
@@ -349,9 +350,9 @@ def contrast(one, other):
 
 def test_colours_can_be_told_apart_on_light_and_dark_screens():
     schemes = re.findall(r"\.parity \{([^}]*--ink[^}]*)\}", parity.stylesheet())
-    assert len(schemes) == 2
-    for scheme in schemes:
-        colour = dict(re.findall(r"--([\w-]+): (#\w{6});", scheme))
+    light, *dark = (dict(re.findall(r"--([\w-]+): (#\w{6});", scheme)) for scheme in schemes)
+    assert len(dark) == 2 and dark[0] == dark[1], "the system's and a notebook's"
+    for colour in (light, dark[0]):
         for text in ("ink", "muted", "baseline", "candidate", "edge"):
             assert contrast(colour[text], colour["paper"]) >= 4.5, text
         for text in ("good", "bad", "open"):
@@ -368,35 +369,107 @@ def test_a_notebook_shows_the_report_and_its_styles_stay_inside(monkeypatch):
     style = re.sub(r"/\*.*?\*/", "", parity.stylesheet(), flags=re.DOTALL)
     rules = re.findall(r"([^{}]+)\{", re.sub(r"@media[^{]*\{", "", style))
     for selectors in rules:
-        for selector in selectors.split(","):
-            assert selector.strip().startswith(".parity"), selector
+        for selector in re.split(r",(?![^()]*\))", selectors):
+            assert re.match(r"(:is\(.*\) )?\.parity", selector.strip()), selector
 
 
 @pytest.mark.parametrize("width", [390, 1200])
 def test_nothing_is_wider_than_the_screen(tmp_path, width):
     """Asks the browser itself: the page in a frame of that width must not scroll sideways."""
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        skip_without("chromium", "no chromium on PATH")
     provenance = {"files": [{"path": "a/" + "long-name" * 20, "sha256": "0" * 64}]}
     files = parity.write_report(CASES["INCONCLUSIVE"], tmp_path, "A title", provenance)
     page = files.html.read_text(encoding="utf-8")
-    probe = tmp_path / "probe.html"
-    probe.write_text(
-        page.replace("</body>", "")
-        .replace('<body class="parity-page">', f'<body style="width:{width}px;margin:0">')
-        .replace('<section class="parity">', '<section class="parity" id="probe">')
-        .replace(
-            "</html>",
-            "<script>const s = document.getElementById('probe');"
-            "document.title = s.scrollWidth <= s.clientWidth ? 'fits' : "
-            "`overflows: ${s.scrollWidth} > ${s.clientWidth}`;</script></body></html>",
-        ),
-        encoding="utf-8",
+    page = page.replace('<body class="parity-page">', f'<body style="width:{width}px;margin:0">')
+    widths = "(s => s.scrollWidth <= s.clientWidth)(document.querySelector('.parity'))"
+    assert answer(tmp_path, page, widths) == "true"
+
+
+LOOKED_AT = "getComputedStyle(document.querySelector('.parity')).getPropertyValue('--paper')"
+
+
+@pytest.mark.parametrize("system", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("body", "paper"),
+    [
+        ('class="parity-page"', None),
+        ('data-jp-theme-light="true"', "#ffffff"),
+        ('data-jp-theme-light="false"', "#14171c"),
+        ('class="vscode-light"', "#ffffff"),
+        ('class="vscode-dark"', "#14171c"),
+        ("", "#ffffff"),
+    ],
+)
+def test_a_notebooks_theme_decides_and_of_a_page_the_systems(tmp_path, system, body, paper):
+    fragment = kinds.comparison("plain")._repr_html_()
+    page = f"<!DOCTYPE html><html><head></head><body {body}>{fragment}</body></html>"
+    flag = f"--blink-settings=preferredColorScheme={int(system == 'light')}"
+    expected = paper or {"light": "#ffffff", "dark": "#14171c"}[system]
+    assert answer(tmp_path, page, LOOKED_AT, flag) == expected
+
+
+def test_a_table_that_is_wider_than_a_phone_scrolls_by_itself_and_shows_it(tmp_path):
+    files = parity.write_report(kinds.comparison("slices"), tmp_path)
+    page = files.html.read_text(encoding="utf-8")
+    page = page.replace('<body class="parity-page">', '<body style="width:390px;margin:0">')
+    wide = (
+        "[...document.querySelectorAll('.wide')].filter(t => t.scrollWidth > t.clientWidth)"
+        ".map(t => getComputedStyle(t).backgroundAttachment).join('; ')"
     )
-    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"]
-    command += ["--no-first-run", "--disable-background-networking", "--disable-sync"]
-    command += ["--disable-component-update", f"--user-data-dir={tmp_path / 'profile'}"]
-    command += ["--dump-dom", probe.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-    assert re.search("<title>(.*?)</title>", done.stdout).group(1) == "fits"
+    shown = set(answer(tmp_path, page, wide).split("; "))
+    assert shown == {"local, local, scroll, scroll"}, "covers move with the table, shadows stay"
+
+
+def test_the_page_has_an_index_whose_links_lead_to_the_sections(tmp_path):
+    page = parity.write_report(kinds.comparison("slices"), tmp_path).html.read_text("utf-8")
+    index = re.search(r'<nav class="index".*?</nav>', page).group()
+    links = re.findall(r'<a href="#([^"]*)">(.*?)</a>', index)
+    assert links == re.findall(r'<h2 class="part" id="([^"]*)">(.*?)</h2>', page)
+    assert len(links) >= 6
+    assert "<nav" not in section("slices"), "ids must not come twice on a notebook's page"
+
+
+def test_captions_are_true_in_the_dark():
+    assert "darker" not in section("plain") and "the fuller the colour the more" in section("plain")
+
+
+def test_the_repr_is_one_short_line():
+    found = kinds.comparison("slices")
+    assert len(repr(found)) < 150 and "\n" not in repr(found)
+    assert repr(found).startswith("Comparison(EQUIVALENT, delta=")
+    assert repr(found.baseline) == f"Side(auc={found.baseline.auc:.6f})"
+
+
+def test_p_values_agree_with_the_verdict_and_with_the_normal_distribution():
+    for found in map(kinds.comparison, kinds.KINDS):
+        inside = max(map(abs, found.interval)) < found.margin
+        assert (found.p_equivalence < 0.05) == inside
+    found = CASES["NOT_EQUIVALENT"]
+    z = abs(found.delta) / found.standard_error
+    assert found.p_difference == pytest.approx(2 * scipy.stats.norm.sf(z), rel=0.01)
+    text = section("NOT_EQUIVALENT")
+    assert f"<td>{found.p_difference:.2g}</td>" in text
+    assert f"<td>{found.p_equivalence:.2g}</td>" in text
+
+
+def test_confidence_widens_the_intervals_and_is_named(tmp_path):
+    labels, old, new = kinds.columns()
+    usual = parity.compare(labels, old, new, 0.02)
+    with parity.at_confidence(0.99):
+        found = parity.compare(labels, old, new, 0.02)
+        days = parity.compare_days(labels, old, new, np.arange(len(labels)) % 7, 0.02)
+    found = dataclasses.replace(found, days=days)
+    assert usual.confidence == 0.9 and found.confidence == found.to_json()["confidence"] == 0.99
+    ratio = scipy.stats.norm.ppf(0.995) / scipy.stats.norm.ppf(0.95)
+    for one, other in ((usual, found), (usual.logloss_difference, found.logloss_difference)):
+        wide, narrow = (x.interval.high - x.interval.low for x in (other, one))
+        assert wide / narrow == pytest.approx(ratio, rel=0.01)
+    assert found.p_difference == pytest.approx(usual.p_difference, rel=0.02)
+    text = Outline(parity.report_section(found)).text
+    assert "99% confidence" in text and "90%" not in text.replace("90%99%largest", "")
+    assert parity.compare(labels, old, new, 0.02).interval == usual.interval
+
+
+@pytest.mark.parametrize("level", [0.4, 1.0, float("nan")])
+def test_a_confidence_without_meaning_is_refused(level):
+    with pytest.raises(UsageError, match="the confidence is"), parity.at_confidence(level):
+        pass

@@ -3,7 +3,7 @@
 An update is divided by the root of a0 + S, where S, the sum of squared gradients, grows from 0 to
 what the checkpoint's median accumulator holds beyond a0. The score is the mean over that growth of
 the effect (parity.diagnosis.steps) of the ratio of the two roots; without a checkpoint that of the
-first update, with a gradient of 0.001.
+first update in the limit of small gradients, which is the largest.
 """
 
 import math
@@ -13,7 +13,7 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.facts import Facts
-from parity.diagnosis.steps import GRADIENT, effect, told
+from parity.diagnosis.steps import effect, told
 from parity.diagnosis.suspect import SETTINGS, Suspect
 
 NAME = "initial accumulators"
@@ -27,13 +27,14 @@ def suspect(case: Case) -> Optional[Suspect]:
     old, new = (facts.settings.get("initial_accumulator_value") for facts in case.models)
     if old is None or new is None or old == new or min(old, new) < 0:
         return None
-    first = math.sqrt((old + GRADIENT**2) / (new + GRADIENT**2))
     grown = told(case, _grown)
-    sums = np.array([GRADIENT**2]) if grown is None else grown * np.arange(1, _STEPS + 1) / _STEPS
-    ratios = np.sqrt((old + sums) / (new + sums))
+    sums = np.zeros(1) if grown is None else grown * np.arange(1, _STEPS + 1) / _STEPS
+    with np.errstate(divide="ignore"):
+        ratios = np.sqrt((old + sums) / (new + sums))
+    first = f"{math.sqrt(old / new):.3g}" if new else "any number of"
     evidence = [
-        f"Accumulators begin at {old:g} in the baseline and at {new:g} in the candidate: a first "
-        f"update with a gradient of {GRADIENT:g} is {first:.3g} times as large."
+        f"Accumulators begin at {old:g} in the baseline and at {new:g} in the candidate: where "
+        f"gradients are small, a first update is {first} times as large."
     ]
     if grown is not None:
         evidence.append(

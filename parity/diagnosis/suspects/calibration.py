@@ -1,9 +1,10 @@
 """The candidate's scores are shifted or stretched: its ranks, and so the AUC, are the baseline's.
 
-The counterfactual: the affine map that gives the candidate's logits the baseline's mean and
-standard deviation. The score is the share of the distance that is gone then. It is a finding of its
-own where that is nine tenths or more, as retraining moves ranks as well, and where the AUCs do not
-clearly differ, as it cannot make them; else a symptom that many causes have.
+The counterfactual: the affine map with the least stretch that noise does not make as well
+(parity.diagnosis.apart), undone. The score is the share of the distance that is its own, if it is
+more than chance makes of noise. It is a finding of its own where that is nine tenths or more, as
+retraining moves ranks as well, and where the AUCs do not clearly differ, as it cannot make them;
+else a symptom that many causes have.
 """
 
 from typing import List, Optional
@@ -24,8 +25,9 @@ def suspect(case: Case) -> Optional[Suspect]:
     apart = case.apart
     if apart is None or not apart.deviations.all():
         return None
-    share = apart.affine
-    slope = float(apart.deviations[1] / apart.deviations[0])
+    share, slope = apart.affine, apart.slope
+    if not share:
+        return None
     intercept = float(apart.means[1] - slope * apart.means[0])
     what = "logit" if apart.logits else "score"
     evidence = [
@@ -40,7 +42,7 @@ def suspect(case: Case) -> Optional[Suspect]:
             f"Predicted over actual clicks (PCOC): baseline {fits[0].pcoc:.3f}, candidate "
             f"{fits[1].pcoc:.3f}."
         )
-    if apart.shift >= apart.stretch:
+    if apart.shift >= ((slope - 1) * float(apart.deviations[0])) ** 2:
         remedy = (
             "Compare the biases of the last layer, and how the sampling of negatives is corrected "
             "for on each side; recalibrating the candidate changes no AUC."
@@ -59,8 +61,7 @@ def _losses_in_words(case: Case, apart: Apart) -> List[str]:
     rows = case.rows
     if rows is None or not apart.logits:
         return []
-    scaled = (apart.new - apart.means[1]) * apart.deviations[0] / apart.deviations[1]
-    mended = np.clip(sigmoid(scaled + apart.means[0]), 1e-300, 1 - 1e-16)
+    mended = np.clip(sigmoid(apart.recalibrated()), 1e-300, 1 - 1e-16)
     means = []
     for scores in (rows.baseline, rows.candidate, mended):
         loss = losses(rows.positive, scores)

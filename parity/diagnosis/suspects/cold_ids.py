@@ -42,8 +42,8 @@ def suspect(case: Case) -> Optional[Suspect]:
             one
             for one in (
                 _by_tables(apart, tables, column, ids),
-                _by_scores(apart, column, ids),
-                _by_rarity(apart, column, ids),
+                _by_scores(apart, column, ids, 2 * len(case.ids)),
+                _by_rarity(apart, column, ids, 2 * len(case.ids)),
             )
             if one is not None
         ]
@@ -139,7 +139,7 @@ def _by_tables(apart: Apart, tables: Dict[str, _Cold], column: str, ids: Ids) ->
     return _pattern(apart, rows, column, words, ROWS if known else SYMPTOM)
 
 
-def _by_scores(apart: Apart, column: str, ids: Ids) -> Optional[_Pattern]:
+def _by_scores(apart: Apart, column: str, ids: Ids, looks: int) -> Optional[_Pattern]:
     distinct, code = np.unique(ids.values, return_inverse=True)
     row, squares = ids.row_numbers(), apart.residuals()
     far = np.zeros((2, len(distinct)), bool)
@@ -155,10 +155,10 @@ def _by_scores(apart: Apart, column: str, ids: Ids) -> Optional[_Pattern]:
     words = (
         f"The models part at {int(both.sum()):,} of the {len(distinct):,} ids in {column}{named}."
     )
-    return _pattern(apart, ids.rows_with(far[row % 2, code]), column, (words,), SYMPTOM)
+    return _pattern(apart, ids.rows_with(far[row % 2, code]), column, (words,), SYMPTOM, looks)
 
 
-def _by_rarity(apart: Apart, column: str, ids: Ids) -> Optional[_Pattern]:
+def _by_rarity(apart: Apart, column: str, ids: Ids, looks: int) -> Optional[_Pattern]:
     _, code, count = np.unique(ids.values, return_inverse=True, return_counts=True)
     rarest = np.full(ids.rows, np.iinfo(np.int64).max)  # occurrences of a row's rarest id
     np.minimum.at(rarest, ids.row_numbers(), count[code])
@@ -169,13 +169,19 @@ def _by_rarity(apart: Apart, column: str, ids: Ids) -> Optional[_Pattern]:
     )
     best = int(np.argmax(scatter / max(float(scatter[-1]), 1e-300) - of_rows))
     words = f"The models part at the ids in {column} that occur {1 << best:,} times or less here."
-    return _pattern(apart, power <= best, column, (words,), SYMPTOM)
+    places = looks * len(np.unique(power))
+    return _pattern(apart, power <= best, column, (words,), SYMPTOM, places)
 
 
 def _pattern(
-    apart: Apart, rows: np.ndarray, column: str, evidence: Tuple[str, ...], basis: str
+    apart: Apart,
+    rows: np.ndarray,
+    column: str,
+    evidence: Tuple[str, ...],
+    basis: str,
+    places: int = 1,
 ) -> Optional[_Pattern]:
-    share = apart.share(rows)
+    share = apart.share(rows, places)
     return _Pattern(share, rows, column, evidence, basis) if share else None
 
 

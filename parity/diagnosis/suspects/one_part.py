@@ -19,10 +19,14 @@ def suspect(case: Case) -> Optional[Suspect]:
     if apart is None:
         return None
     squares = apart.weight * apart.residuals()
+    places = sum(
+        len(np.unique(values)) * (2 if column == case.day else 1)
+        for column, values in case.parts.items()
+    )
     best: Tuple[float, str, Optional[np.ndarray]] = (0.0, "", None)
     for column, values in case.parts.items():
         name, rows = _fullest(column, values, column == case.day, apart.weight, squares)
-        share = apart.share(rows)
+        share = apart.share(rows, places)
         if best[2] is None or share * (1 - rows.mean()) > best[0] * (1 - best[2].mean()):
             best = (share, name, rows)
     share, name, chosen = best

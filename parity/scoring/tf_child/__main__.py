@@ -4,20 +4,24 @@ import os
 import sys
 import traceback
 
-from messages import receive, send
-from scorer import Refused, Scorer
+sys.path[0] = os.path.dirname(os.path.abspath(sys.path[0]))
+from tf_child.messages import receive, send  # noqa: E402
+from tf_child.refused import Refused  # noqa: E402
+from tf_child.scorer import Scorer  # noqa: E402
+
+del sys.path[0]  # what the user's modules import is not there
 
 
 def main():
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     questions = sys.stdin.buffer
-    del sys.path[0]  # this folder: what the user's modules import is not here
     try:
         spec, _ = receive(questions)
         scorer = Scorer(spec)
         described = [one.describe() for one in scorer.inputs]
-        send(answers, {"inputs": described, "versions": scorer.versions()})
+        head = {"inputs": described, "batch": scorer.batch, "versions": scorer.versions()}
+        send(answers, head)
         while True:
             message = receive(questions)
             if message is None:

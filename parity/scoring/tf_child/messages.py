@@ -2,7 +2,8 @@
 
 Each waits for the other, one message in turn:
 
-    1. parent: the model, see `scorer.Scorer`           child: {"inputs": [...], "versions": {...}}
+    1. parent: the model, see `scorer.Scorer`           child: {"inputs": [...], "batch": rows,
+                                                               "versions": {...}}
     2. parent: {"rows": n} and the arrays of a batch    child: the array "scores"
        as often as there are batches
     3. parent: closes stdin                             child: ends

@@ -1,61 +1,16 @@
 """A TensorFlow model, opened in a session of its own, that scores batches."""
 
-import collections
 import difflib
 import importlib
 import platform
 
 import numpy as np
 
-_LISTED = 20  # names in an error
-
-
-class Refused(Exception):
-    """The model is not what was said of it; the message is for the user."""
-
-
-class Input(collections.namedtuple("Input", "column name tensors")):
-    """A column of the data and what it is fed to.
-
-    Attributes:
-      column: its name in the data.
-      name: what the model calls it.
-      tensors: one, or a sparse tensor's indices, values and shape; none for a feature of
-        serialized Examples.
-    """
-
-    def describe(self):
-        """What the parent needs to read the column: dtype is None where any will do."""
-        dtype = None
-        if self.tensors:
-            kind = self.tensors[len(self.tensors) // 2].dtype.base_dtype
-            sent_as = {"string": "bytes", "bfloat16": "float32"}  # which the feed narrows
-            dtype = sent_as.get(kind.name, kind.name)
-        sparse = len(self.tensors) != 1
-        return {"column": self.column, "name": self.name, "dtype": dtype, "sparse": sparse}
-
-    def feed(self, values, lengths):
-        """{tensor: array} for one batch."""
-        if len(self.tensors) == 1:
-            return {self.tensors[0]: self._fitting(values)}
-        starts = np.cumsum(lengths) - lengths
-        rows = np.repeat(np.arange(len(lengths)), lengths)
-        places = np.arange(len(values)) - np.repeat(starts, lengths)
-        shape = np.array([len(lengths), lengths.max()], np.int64)
-        return dict(zip(self.tensors, [np.stack([rows, places], 1), values, shape]))
-
-    def _fitting(self, values):
-        """`values` [rows] as [rows, 1] where the tensor has one dimension more."""
-        shape = self.tensors[0].shape
-        if shape.ndims == values.ndim + 1:
-            values = values.reshape(values.shape + (1,))
-        if not shape.is_compatible_with(values.shape):
-            raise Refused(
-                "the input {!r} takes the shape {}, but column {!r} gives {}".format(
-                    self.name, _sizes(shape.as_list()), self.column, _sizes(values.shape)
-                )
-            )
-        return values
+from .inputs import Input, padded
+from .opening import open_model
+from .refused import Refused, listing, sizes
+from .serialized import serialized
+from .sources import refuse_unfed
 
 
 class Scorer:
@@ -74,6 +29,10 @@ class Scorer:
     feeds       {tensor: value}, the same for every batch
 
     Raises: Refused, and whatever TensorFlow does.
+
+    Attributes:
+      inputs: the columns that it takes, in order.
+      batch: rows that every run takes, where the graph has a fixed number of them, or None.
     """
 
     def __init__(self, spec):
@@ -82,15 +41,11 @@ class Scorer:
         self._tf = tf
         for module in spec["modules"]:
             importlib.import_module(module)
-        self._graph = tf.Graph()
-        self._session = tf.Session(graph=self._graph)
-        inputs = outputs = None  # of the signature, by name
-        with self._graph.as_default():
-            if spec["kind"] == "saved_model":
-                signature = self._load_saved_model(spec)
-                inputs, outputs = signature.inputs, signature.outputs
-            else:
-                self._restore_checkpoint(spec)
+        self._session, signature = open_model(tf, spec)
+        self._graph = self._session.graph
+        inputs, outputs = (
+            (None, None) if signature is None else (signature.inputs, signature.outputs)
+        )
         self._output = self._named(spec["output"] or _only(outputs), outputs, "output")
         if not self._output.dtype.is_floating:
             raise Refused(
@@ -107,18 +62,40 @@ class Scorer:
             self._constants[tensor] = np.array(value, tensor.dtype.as_numpy_dtype)
         wanted = spec["inputs"] or [(name, name, False) for name in sorted(inputs or ())]
         self.inputs = [self._input(column, name, sparse, inputs) for column, name, sparse in wanted]
+        rows = [self._examples] if self._examples is not None else []
+        rows += [tensor for one in self.inputs for tensor in one.tensors]
+        refuse_unfed(self._output, rows + list(self._constants))
+        dense = [one.tensors[0] for one in self.inputs if len(one.tensors) == 1]
+        self.batch = _fixed_rows(dense if self._examples is None else rows)
 
     def score(self, rows, arrays):
-        """The output for a batch of `messages`; float32 or float64, of the model's own shape."""
+        """The output for a batch of `messages`; float32 or float64, of the model's own shape.
+
+        Where the graph takes more rows than there are, the last one is repeated, and what the
+        repetitions score is cut off.
+        """
         values = [arrays[str(i)] for i in range(len(self.inputs))]
         lengths = [arrays.get("{}/lengths".format(i)) for i in range(len(self.inputs))]
+        run = max(rows, self.batch or 0)
+        if run > rows:
+            both = [padded(its, many, run - rows) for its, many in zip(values, lengths)]
+            values, lengths = [its for its, _ in both], [many for _, many in both]
         feed = dict(self._constants)
         if self._examples is not None:
-            feed[self._examples] = self._serialized(rows, values, lengths)
+            names = [one.name for one in self.inputs]
+            feed[self._examples] = serialized(self._tf, run, names, values, lengths)
         else:
             for one, its_values, its_lengths in zip(self.inputs, values, lengths):
                 feed.update(one.feed(its_values, its_lengths))
         scores = self._session.run(self._output, feed)
+        if scores.shape[:1] == (run,):
+            scores = scores[:rows]
+        elif run > rows:
+            raise Refused(
+                "the output {!r} is {} for {} rows; one score a row is expected".format(
+                    self._output.name, sizes(scores.shape), run
+                )
+            )
         return scores if scores.dtype == np.float64 else scores.astype(np.float32)
 
     def versions(self):
@@ -128,22 +105,6 @@ class Scorer:
             "numpy": np.__version__,
             "tensorflow": self._tf.__version__,
         }
-
-    def _load_saved_model(self, spec):
-        meta = self._tf.saved_model.loader.load(self._session, spec["tags"], spec["path"])
-        if spec["signature"] not in meta.signature_def:
-            raise Refused(
-                "there is no signature {!r}; there are: {}".format(
-                    spec["signature"], _listing(meta.signature_def)
-                )
-            )
-        return meta.signature_def[spec["signature"]]
-
-    def _restore_checkpoint(self, spec):
-        tf = self._tf
-        saver = tf.train.import_meta_graph(spec["meta"], clear_devices=True) or tf.train.Saver()
-        self._session.run([tf.local_variables_initializer(), tf.tables_initializer()])
-        saver.restore(self._session, spec["path"])
 
     def _input(self, column, name, sparse, signature):
         if self._examples is not None:
@@ -171,7 +132,7 @@ class Scorer:
             return self._tensor(name)
         if name not in signature:
             raise Refused(
-                "the signature has no {} {!r}; it has: {}".format(role, name, _listing(signature))
+                "the signature has no {} {!r}; it has: {}".format(role, name, listing(signature))
             )
         encoding = signature[name].WhichOneof("encoding")
         if encoding != "name":
@@ -189,40 +150,19 @@ class Scorer:
             fed = [op.name for op in operations if op.type == "Placeholder"]
             raise Refused(
                 "the graph has no tensor {!r}{}; its placeholders: {}".format(
-                    full, hint, _listing(fed)
+                    full, hint, listing(fed)
                 )
             ) from error
-
-    def _serialized(self, rows, values, lengths):
-        """An Example of each row, bytes [rows]; a feature without values is left out of it."""
-        lists = {"i": "int64_list", "u": "int64_list", "b": "int64_list", "f": "float_list"}
-        columns = [
-            (one.name, lists.get(its.dtype.kind, "bytes_list"), its.tolist(), np.cumsum(many))
-            for one, its, many in zip(self.inputs, values, lengths)
-        ]
-        examples = np.empty(rows, object)
-        for row in range(rows):
-            example = self._tf.train.Example()
-            for name, kind, its, ends in columns:
-                start, end = ends[row - 1] if row else 0, ends[row]
-                if start < end:
-                    feature = example.features.feature[name]
-                    getattr(feature, kind).value.extend(its[start:end])
-            examples[row] = example.SerializeToString()
-        return examples
 
 
 def _only(outputs):
     if len(outputs) != 1:
-        raise Refused("name one of the outputs with --output: {}".format(_listing(outputs)))
+        raise Refused("name one of the outputs with --output: {}".format(listing(outputs)))
     return next(iter(outputs))
 
 
-def _listing(names):
-    names = sorted(names)
-    more = ["and {} more".format(len(names) - _LISTED)] if len(names) > _LISTED else []
-    return ", ".join(names[:_LISTED] + more) or "none"
-
-
-def _sizes(sizes):
-    return "[{}]".format(", ".join("?" if size is None else str(size) for size in sizes))
+def _fixed_rows(tensors):
+    """The size of the first dimension, where one of the tensors has a fixed one, or None."""
+    ranked = [tensor.shape for tensor in tensors if tensor.shape.ndims]
+    known = [shape.as_list()[0] for shape in ranked]
+    return next((rows for rows in known if rows is not None), None)

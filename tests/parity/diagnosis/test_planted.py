@@ -96,7 +96,7 @@ def test_scores_of_all_rows_shuffled(bench):
 def test_an_untrained_candidate_is_no_shuffle(bench):
     found = bench.diagnose(score(Model(seed=7), bench.test))
     assert found.verdict == "NOT_EQUIVALENT"
-    assert found.diagnosis[0].name != "scores of other rows"
+    assert "scores of other rows" not in names(found)
 
 
 def test_a_file_sorted_by_score_is_no_shuffle(bench):
@@ -182,7 +182,7 @@ def test_accumulators_from_zero_instead_of_a_tenth(bench, tmp_path):
         found = bench.diagnose(candidate, **files)
     finally:
         bench.scores = kept
-    assert "316 times as large" in first(found, "initial accumulators", SETTINGS, 0.9)
+    assert "any number of times as large" in first(found, "initial accumulators", SETTINGS, 0.9)
 
 
 def test_another_seed_alone(bench):

@@ -193,3 +193,4 @@ def test_a_public_checkpoint():
     assert facts.optimizer == "Adagrad"
     assert facts.settings["initial_accumulator_value"] == 0.1
     assert facts.settings["learning_rate"] == 0.001
+    assert facts.step == 40_000

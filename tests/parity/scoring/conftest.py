@@ -1,4 +1,4 @@
-"""Rows to score, and a model of each TensorFlow with what its own session says of these rows."""
+"""Rows to score, and models of each TensorFlow with what its own session says of these rows."""
 
 import pathlib
 import subprocess
@@ -12,6 +12,7 @@ import pytest
 from tests.support.require import environment, tf1_python
 
 ROWS = 600
+GRAPH_ROWS = 300
 
 
 class Models:
@@ -28,17 +29,7 @@ class Models:
             genres=lists.flatten(),
             many=lists.value_lengths(),
         )
-        script = pathlib.Path(__file__).with_name("write_models.py")
-        done = subprocess.run(
-            [python, "-W", "ignore", str(script), str(folder)],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-            env=environment(TF_CPP_MIN_LOG_LEVEL="2"),
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        self.expected = np.load(folder / "expected.npz")
+        self.expected = _written("write_models.py", folder, python)
 
     @property
     def checkpoint(self):
@@ -48,6 +39,41 @@ class Models:
             *("--input", "user=user_id", "--input", "age", "--sparse", "genres"),
             *("--feed", "is_training=false", "--output", "logits"),
         ]
+
+
+class Graphs:
+    """A folder of `write_graphs`, the interpreter that wrote it, and rows for its graphs."""
+
+    def __init__(self, folder, python):
+        self.folder, self.python = folder, python
+        random = np.random.default_rng(0)
+        columns = {
+            "x": random.normal(size=GRAPH_ROWS).astype(np.float32),
+            "item": random.integers(0, 1000, GRAPH_ROWS),
+        }
+        np.savez(folder / "rows.npz", **columns)
+        self.data = str(folder / "rows.parquet")
+        pyarrow.parquet.write_table(pa.table(columns), self.data, row_group_size=100)
+        self.expected = _written("write_graphs.py", folder, python)
+
+    def checkpoint(self, name, output="logits"):
+        """The arguments that score one of the checkpoints."""
+        model = ["--checkpoint", str(self.folder / name), "--tf-python", self.python]
+        return [self.data, *model, "--output", output]
+
+
+def _written(script, folder, python):
+    """What the script expects of what it wrote into the folder."""
+    done = subprocess.run(
+        [python, "-W", "ignore", str(pathlib.Path(__file__).with_name(script)), str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env=environment(TF_CPP_MIN_LOG_LEVEL="2"),
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return np.load(folder / "expected.npz")
 
 
 @pytest.fixture(scope="session")
@@ -89,3 +115,10 @@ def tf1_models(rows, tmp_path_factory):
 def models(request):
     """Each TensorFlow's in turn."""
     return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="session", params=["TensorFlow 2", "TensorFlow 1"])
+def graphs(request, tmp_path_factory):
+    """Each TensorFlow's in turn."""
+    python = sys.executable if request.param == "TensorFlow 2" else tf1_python()
+    return Graphs(tmp_path_factory.mktemp("graphs"), python)

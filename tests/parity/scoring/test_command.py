@@ -7,7 +7,7 @@ import pytest
 
 from parity.scoring import output
 from parity.scoring.output import ScoreFile
-from parity.scoring.scores import one_a_row
+from parity.scoring.scores import one_a_row, probability
 from parity.streams import Batch
 from semisync.cli import main
 from semisync.errors import BadInput
@@ -56,7 +56,7 @@ def written(path, batches, key=None, label=None, kept=()):
     sink = ScoreFile(str(path), key, label, kept)
     try:
         for one in batches:
-            sink.add(one, np.arange(one.table.num_rows, dtype=np.float32))
+            sink.add(one, {"score": np.arange(one.table.num_rows, dtype=np.float32)})
         sink.finish({})
     finally:
         sink.close()
@@ -91,7 +91,7 @@ def test_one_score_a_row_is_taken_as_it_is_or_as_a_probability():
     three = batch(a=[1, 2, 3])
     logits = np.array([[-800], [0], [800]], np.float32)
     assert one_a_row(logits, three).tolist() == [-800, 0, 800]
-    found = one_a_row(logits, three, sigmoid=True)
+    found = probability(logits[:, 0])
     assert (found.tolist(), found.dtype) == ([0, 0.5, 1], np.float32)
     assert one_a_row(np.eye(3), three, column=1).tolist() == [0, 1, 0]
     assert one_a_row(np.float32(5), batch(a=[1])).tolist() == [5]

@@ -40,7 +40,7 @@ def saved(models, name):
 def test_a_saved_model_takes_columns_by_the_names_of_its_signature(tf1_models, data, tmp_path):
     model = saved(tf1_models, "saved")
     found = score(data, tmp_path / "out", *model, "--output", "logits", "--sigmoid")
-    assert found.column_names == ["row", "score"]
+    assert found.column_names == ["row", "score", "logit"]
     assert found["row"].to_pylist() == list(range(600))
     exact = 1 / (1 + np.exp(-tf1_models.expected["logits"].astype(np.float64)))
     assert np.array_equal(found["score"], exact.astype(np.float32))

@@ -46,7 +46,11 @@ def test_both_sides_of_real_interactions_are_equivalent(tf2_models, converted, t
     one, other = (pyarrow.parquet.read_table(path)["score"].to_numpy() for path in (old, new))
     assert np.ptp(one) > 1
     assert np.abs(one - other).max() <= 1e-5
-    report = ["--baseline-score", "score", "--out", str(tmp_path / "report"), "--group", "user"]
+    assert main(["verify", str(tf2_models.folder / "model.ckpt"), converted, "--json"]) == 0
+    record = tmp_path / "verified.json"  # so few rows cannot exclude rare faults
+    record.write_text(capsys.readouterr().out)
+    report = ["--baseline-logit", "score", "--out", str(tmp_path / "report"), "--group", "user"]
+    report += ["--verified", str(record)]
     assert main(["parity", old, new, "--key", "row", "--label", "y", *report]) == 0
 
 

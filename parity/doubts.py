@@ -1,0 +1,94 @@
+"""What makes a right verdict worth a second thought: sentences that stand beside it.
+
+A mix-up of files looks like perfect parity, and rows that were left out are rows that nobody
+compared; neither shows in the figures.
+"""
+
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+
+from parity.equivalence import Verdict
+from parity.parts import Part
+from parity.strata import Days
+from parity.words import LONGEST_NAME, clipped, some_of
+
+SAME_SCORES = (
+    "The candidate's score equals the baseline's in every row. Two models that were trained or run "
+    "apart differ at least in last digits: make sure that these are not one model's scores twice."
+)
+
+SAME_RUN = (
+    "A run of the candidate has the scores of a run of the baseline, in every row: make sure that "
+    "these are not one run's scores twice."
+)
+
+FIRST_RUNS = (
+    "What is required beside AUC, the slices and the days were judged by the first run of either "
+    "side."
+)
+
+
+def of_scores(baseline: np.ndarray, candidate: np.ndarray) -> Tuple[str, ...]:
+    """SAME_SCORES where no row differs; scores are (n,) each."""
+    return (SAME_SCORES,) if np.array_equal(baseline, candidate) else ()
+
+
+def of_runs(baselines: Sequence[Any], candidates: Sequence[Any]) -> Tuple[str, ...]:
+    """SAME_RUN where a run is on both sides; scores of each run, (n,)."""
+    same = any(np.array_equal(old, new) for old in baselines for new in candidates)
+    return (SAME_RUN,) if same else ()
+
+
+def of_files(files: Sequence[Mapping[str, Any]]) -> Tuple[str, ...]:
+    """Names the first file that is a copy of another.
+
+    Args:
+        files: `parity.identity.FileIdentity.to_json` of each.
+    """
+    known: Dict[str, str] = {}
+    for file in files:
+        path = known.setdefault(file["sha256"], file["path"])
+        if path != file["path"]:
+            return (f"{file['path']} is a copy of {path} (SHA-256 {file['sha256'][:12]}…).",)
+    return ()
+
+
+def of_misses(join: Mapping[str, int], baseline: str, candidate: str) -> Tuple[str, ...]:
+    """How many rows, and which share, a join has left out.
+
+    Args:
+        join: rows "matched", "only_baseline" and "only_candidate".
+        baseline, candidate: what the data sets are called.
+    """
+    matched = join["matched"]
+    left_out = []
+    for path, only in ((baseline, join["only_baseline"]), (candidate, join["only_candidate"])):
+        if only:
+            share = _share(only, matched + only)
+            left_out.append(f"{only:,} of {matched + only:,} rows of {path} ({share})")
+    if not left_out:
+        return ()
+    return (
+        f"Left out: {' and '.join(left_out)}, whose keys the other file lacks. The verdict is on "
+        f"the {matched:,} rows that both have.",
+    )
+
+
+def of_parts(slices: Sequence[Tuple[str, Sequence[Part]]], days: Optional[Days]) -> Tuple[str, ...]:
+    """Slices and days that are surely not equivalent, which nobody required to be."""
+    told = []
+    parts = [(f"slices of {clipped(name, LONGEST_NAME)}", found) for name, found in slices]
+    for what, found in [*parts, *([("days", days.days)] if days else [])]:
+        names = [part.name for part in found if part.verdict is Verdict.NOT_EQUIVALENT]
+        if names:
+            told.append(
+                f"{len(names):,} of {len(found):,} {what} differ by more than the margin: "
+                f"{some_of(names)}. They do not decide, as they were not required to be equivalent."
+            )
+    return tuple(told)
+
+
+def _share(part: int, whole: int) -> str:
+    share = 100 * part / whole
+    return f"{share:.1f}%" if share >= 1 else f"{share:.2g}%"

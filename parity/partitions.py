@@ -1,0 +1,54 @@
+"""Columns that stand in the names of folders, as Hive and Spark write: day=2024-01-31/part-0.orc.
+
+1. A value is what follows =, with %xx decoded; __HIVE_DEFAULT_PARTITION__ is a missing value.
+2. The values of a column are int64 where every file's is a whole number without leading zeros, and
+   text otherwise, so that 01 is not 1.
+3. A column that a file has itself is read from the file.
+"""
+
+import os
+import re
+from typing import Dict, List, Mapping, Optional, Sequence
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+_MISSING = "__HIVE_DEFAULT_PARTITION__"
+_WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
+
+
+def partitions_of(files: Sequence[str]) -> Dict[str, Dict[str, pa.Scalar]]:
+    """By file, the columns in its path and their values, of the same type in every file."""
+    texts = {file: _in_path(file) for file in files}
+    names = dict.fromkeys(name for values in texts.values() for name in values)
+    kinds = {name: _kind([values.get(name) for values in texts.values()]) for name in names}
+    return {
+        file: {name: pa.scalar(text).cast(kinds[name]) for name, text in values.items()}
+        for file, values in texts.items()
+    }
+
+
+def completed(
+    table: pa.Table, wanted: Sequence[str], partitions: Mapping[str, pa.Scalar]
+) -> pa.Table:
+    """The wanted columns in their order, those that the table lacks from its file's path."""
+    rows, columns = table.num_rows, {}
+    for name in wanted:
+        inside = name in table.column_names
+        columns[name] = table[name] if inside else pa.repeat(partitions[name], rows)
+    return pa.table(columns)
+
+
+def _in_path(file: str) -> Dict[str, Optional[str]]:
+    values: Dict[str, Optional[str]] = {}
+    for folder in os.path.dirname(file).split(os.sep):
+        name, equals, value = folder.partition("=")
+        if name and equals:
+            values[unquote(name)] = None if value == _MISSING else unquote(value)
+    return values
+
+
+def _kind(texts: List[Optional[str]]) -> pa.DataType:
+    known = [text for text in texts if text is not None]
+    whole = known and all(map(_WHOLE.fullmatch, known))
+    return pa.int64() if whole else pa.string()

@@ -1,0 +1,59 @@
+"""What a column of the data is fed to, and how."""
+
+import collections
+
+import numpy as np
+
+from .refused import Refused, sizes
+
+
+class Input(collections.namedtuple("Input", "column name tensors")):
+    """A column of the data and what it is fed to.
+
+    Attributes:
+      column: its name in the data.
+      name: what the model calls it.
+      tensors: one, or a sparse tensor's indices, values and shape; none for a feature of
+        serialized Examples.
+    """
+
+    def describe(self):
+        """What the parent needs to read the column: dtype is None where any will do."""
+        dtype = None
+        if self.tensors:
+            kind = self.tensors[len(self.tensors) // 2].dtype.base_dtype
+            sent_as = {"string": "bytes", "bfloat16": "float32"}  # which the feed narrows
+            dtype = sent_as.get(kind.name, kind.name)
+        sparse = len(self.tensors) != 1
+        return {"column": self.column, "name": self.name, "dtype": dtype, "sparse": sparse}
+
+    def feed(self, values, lengths):
+        """{tensor: array} for one batch."""
+        if len(self.tensors) == 1:
+            return {self.tensors[0]: self._fitting(values)}
+        starts = np.cumsum(lengths) - lengths
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        places = np.arange(len(values)) - np.repeat(starts, lengths)
+        shape = np.array([len(lengths), lengths.max()], np.int64)
+        return dict(zip(self.tensors, [np.stack([rows, places], 1), values, shape]))
+
+    def _fitting(self, values):
+        """`values` [rows] as [rows, 1] where the tensor has one dimension more."""
+        shape = self.tensors[0].shape
+        if shape.ndims == values.ndim + 1:
+            values = values.reshape(values.shape + (1,))
+        if not shape.is_compatible_with(values.shape):
+            raise Refused(
+                "the input {!r} takes the shape {}, but column {!r} gives {}".format(
+                    self.name, sizes(shape.as_list()), self.column, sizes(values.shape)
+                )
+            )
+        return values
+
+
+def padded(values, lengths, more):
+    """The values and lengths (None of a dense input) of a batch, its last row `more` times more."""
+    if lengths is None:
+        return np.concatenate([values, np.repeat(values[-1:], more, 0)]), None
+    last = values[len(values) - lengths[-1] :]
+    return np.concatenate([values] + more * [last]), np.append(lengths, more * [lengths[-1]])

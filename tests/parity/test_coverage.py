@@ -1,0 +1,32 @@
+"""The intervals hold what they promise: a small run of benchmarks/parity_coverage.py."""
+
+import pytest
+
+from benchmarks.parity_coverage import Design, coverage, rare
+
+SAMPLES = 400
+OFF = 4.5 * (0.9 * 0.1 / SAMPLES) ** 0.5  # Monte Carlo errors
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        Design(500, 0.5, "users"),
+        Design(500, 0.01, "rows"),
+        Design(500, 0.01, "users"),
+        Design(2000, 0.05, "ties"),
+    ],
+)
+def test_ninety_percent_intervals_hold_the_truth_nine_times_in_ten(design):
+    found = coverage(design, SAMPLES, seed=1)
+    for kind in ("equal models", "a margin apart"):
+        assert 0.9 - OFF < found[kind] < 0.9 + OFF
+    assert found["found equivalent"] <= 0.06 + 2 * (0.06 * 0.94 / SAMPLES) ** 0.5
+
+
+@pytest.mark.parametrize(("positives", "reach"), [(400, 0.5), (2000, 1.0), (6200, 0.5)])
+def test_faults_worth_the_margin_rarely_pass(positives, reach):
+    samples = 150
+    now, by_interval_alone = rare(positives, reach, samples, seed=1)
+    assert now <= 0.06 + 2 * (0.06 * 0.94 / samples) ** 0.5
+    assert by_interval_alone > 0.09

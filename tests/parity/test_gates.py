@@ -1,0 +1,239 @@
+"""What is required beside AUC decides with it, by an interval where the metric has one."""
+
+import dataclasses
+import json
+import pathlib
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from sklearn.metrics import roc_auc_score
+
+import parity
+from parity.comparison import compare_rows
+from parity.gates import METRICS, parse_requirements
+from parity.rows import checked_rows
+from semisync.cli import main
+from semisync.errors import BadInput, UsageError
+from tests.parity.kinds import columns, comparison
+from tests.parity.test_junit import cases
+
+COLUMNS = ["--label", "y", "--margin", "0.1", "--baseline-score", "old", "--candidate-score"]
+METRICS_OF_ALL = {"logloss": 0.5, "ne": 0.5, "pcoc": 0.5, "ece": 0.5, "gauc": 0.5, "pr_auc": 0.5}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """scores.parquet: a candidate of half the probability, and one that fails in one slice."""
+    folder = tmp_path_factory.mktemp("gates")
+    labels, old, new = columns(20_000, 0.01)
+    place = np.arange(len(labels))
+    country = np.array(["de", "fr", "it", "pl"])[place % 4]
+    broken = np.where(country == "pl", np.random.default_rng(0).permutation(new), new)
+    table = {"y": labels, "old": old, "good": new, "half": old / 2, "broken": broken}
+    table.update(country=country, day=place % 5, lonely=np.where(place, place % 5, 9))
+    table.update(user=place // 10)
+    pyarrow.parquet.write_table(pa.table(table), folder / "scores.parquet")
+    return folder
+
+
+@pytest.fixture
+def run(folder, tmp_path, monkeypatch, capsys):
+    """Runs the subcommand; returns exit code, terminal, report.json and report.xml's cases."""
+    monkeypatch.chdir(folder)
+
+    def command(*arguments):
+        out = str(tmp_path / "out")
+        code = main(["parity", "scores.parquet", *COLUMNS, *arguments, "--out", out])
+        files = pathlib.Path(out)
+        record = json.loads((files / "report.json").read_text())
+        return code, capsys.readouterr().out, record, (files / "report.xml").read_text()
+
+    return command
+
+
+@pytest.mark.parametrize("memory", ["4", "0"])
+def test_half_the_probability_cannot_pass_where_calibration_is_required(run, memory):
+    code, out, record, xml = run("half", "--require", "pcoc=0.01", "--memory", memory)
+    assert (code, record["verdict"], record["decision"]) == (1, "EQUIVALENT", "NOT_EQUIVALENT")
+    first, *rest = out.splitlines()
+    assert first.startswith("NOT EQUIVALENT: The candidate's AUC is the baseline's, to within")
+    assert first.endswith("Required as well, and failed: PCOC.")
+    basis = "comparing point values" if memory == "0" else "with 90% confidence between"
+    assert any("Required: PCOC within +-0.01: failed" in line and basis in line for line in rest)
+    assert 'classname="parity.required" name="PCOC within 0.01"' in xml
+    assert 'failures="1"' in xml
+    (gate,) = record["gates"]
+    assert (gate["interval"] is None) == (memory == "0")
+
+
+def test_half_the_probability_is_seen_where_nothing_is_required(run):
+    code, out, record, _ = run("half")
+    half = record["candidate"]["pcoc"]
+    assert (code, record["decision"]) == (0, "EQUIVALENT")
+    assert f"PCOC {2 * half:.4g} and {half:.4g}." in out
+
+
+@pytest.mark.parametrize("memory", ["4", "0"])
+def test_a_slice_at_random_scores_cannot_pass_where_slices_are_required(run, memory):
+    slices = ("broken", "--slice", "country", "--memory", memory)
+    code, out, record, xml = run(*slices, "--require-slices")
+    assert (code, record["verdict"], record["decision"]) == (1, "EQUIVALENT", "NOT_EQUIVALENT")
+    assert record["gates"][0]["failed"] == ["pl"]
+    assert (
+        "Required: each of the slices of country within +-0.1: failed (not equivalent: pl)." in out
+    )
+    assert 'name="slices of country within 0.1"' in xml
+    code, out, record, _ = run(*slices)
+    assert code == 0
+    assert "Warning: 1 of 4 slices of country differ by more than the margin: pl." in out
+    assert run("good", *slices[1:], "--require-slices")[0] == 0
+
+
+def test_days_are_required_like_slices(run):
+    code, out, record, _ = run("good", "--day", "lonely", "--require-days")
+    assert (code, record["verdict"], record["decision"]) == (2, "EQUIVALENT", "INCONCLUSIVE")
+    assert record["gates"][0]["undecided"] == ["9"], "a day of one row"
+    assert "AUC is settled, and what was required as well is not." in out
+    assert run("good", "--day", "day", "--require-days")[0] == 0
+
+
+def test_a_gate_across_its_margin_is_not_decided(run):
+    arguments = ("good", "--require", "logloss=1e-6", "pcoc=0.5", "--require", "ece=0.5")
+    code, out, record, xml = run(*arguments)
+    assert (code, record["decision"]) == (2, "INCONCLUSIVE")
+    told = "Required as well, and not decided: log loss. Required as well, and met: PCOC, ECE."
+    assert out.splitlines()[0].endswith(told)
+    assert 'failures="1"' in xml
+    code, _, record, xml = run(*arguments, "--inconclusive", "warn")
+    assert (code, record["decision"]) == (0, "INCONCLUSIVE")
+    assert 'failures="0"' in xml and 'skipped="1"' in xml
+
+
+def test_every_metric_can_be_required(run):
+    wanted = [f"{metric}={margin}" for metric, margin in METRICS_OF_ALL.items()]
+    code, _, record, _ = run("good", "--group", "user", "--require", *wanted)
+    assert code == 0
+    assert {gate["name"] for gate in record["gates"]} == set(METRICS) == set(METRICS_OF_ALL)
+    points = {gate["name"] for gate in record["gates"] if gate["interval"] is None}
+    assert points == {"ece", "pr_auc"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--require", "f1=0.1"], "'f1' is no metric that can be required; there are logloss"),
+        (["--require", "pcoc"], "pcoc is required without a margin above 0, such as pcoc=0.01"),
+        (["--require", "pcoc=-1"], "pcoc is required without a margin above 0"),
+        (["--require", "pcoc=1", "--require", "pcoc=2"], "--require names pcoc twice"),
+        (["--require", "gauc=0.1"], "--require gauc needs --group, which is not given"),
+        (["--require-slices"], "--require-slices needs --slice, which is not given"),
+        (["--require-days"], "--require-days needs --day, which is not given"),
+    ],
+)
+def test_a_requirement_that_cannot_be_decided_is_refused(
+    folder, tmp_path, monkeypatch, capsys, arguments, sentence
+):
+    monkeypatch.chdir(folder)
+    more = ["--out", str(tmp_path / "out")]
+    assert main(["parity", "scores.parquet", *COLUMNS, "good", *arguments, *more]) == 3
+    assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_calibration_of_logits_cannot_be_required():
+    with pytest.raises(BadInput, match="PCOC is required, but there is none. Log loss, .* logits"):
+        parity.require(comparison("logits"), {"pcoc": 0.1})
+    with pytest.raises(UsageError, match="slices are required, but this comparison has none"):
+        parity.require(comparison("plain"), {}, slices=True)
+
+
+def test_junit_fails_by_gate():
+    found = dataclasses.replace(comparison("slices"), gates=())
+    found = parity.require(found, {"pcoc": 1e-9, "ece": 0.5}, slices=True)
+    outcomes = cases(found)
+    assert outcomes[("parity.required", "PCOC within 1e-09")] == "failure"
+    assert outcomes[("parity.required", "ECE within 0.5")] is None
+    assert outcomes[("parity.required", "slices of os within 0.01")] == "failure"
+
+
+def test_requirements_are_read_as_they_are_written():
+    assert parse_requirements(["pcoc=0.01", "ece=1e-3"]) == {"pcoc": 0.01, "ece": 1e-3}
+
+
+def resampled(figure, labels, old, new, groups, times=400):
+    """Standard deviation of a figure over bootstrap samples of whole groups."""
+    rng = np.random.default_rng(0)
+    order = np.argsort(groups, kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(groups))[:-1])
+    values = []
+    for _ in range(times):
+        drawn = rng.integers(0, len(rows), len(rows))
+        taken = [rows[i] for i in drawn]
+        again = np.repeat(np.arange(len(drawn)), [len(t) for t in taken])
+        chosen = np.concatenate(taken)
+        values.append(figure(labels[chosen], old[chosen], new[chosen], again))
+    return np.std(values)
+
+
+def pcoc(labels, old, new, _):
+    return (new.sum() - old.sum()) / labels.sum()
+
+
+def gauc(labels, old, new, groups):
+    total, weight = 0.0, 0
+    for group in np.unique(groups):
+        of_group = groups == group
+        if 0 < labels[of_group].sum() < of_group.sum():
+            aucs = [roc_auc_score(labels[of_group], s[of_group]) for s in (old, new)]
+            total += of_group.sum() * (aucs[1] - aucs[0])
+            weight += of_group.sum()
+    return total / weight
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_the_difference_in_pcoc_and_its_error_are_those_of_a_bootstrap(clustered):
+    labels, old, new = columns(2000, 0.5)
+    groups = np.arange(2000) // 10
+    new = new * np.random.default_rng(3).lognormal(0, 0.2, 200)[groups]
+    new = new.clip(1e-6, 1 - 1e-6)
+    found = compare_rows(checked_rows(labels, old, new, groups if clustered else None), 0.1)
+    found = found.pcoc_difference
+    assert found.delta == pytest.approx(pcoc(labels, old, new, None))
+    alone = groups if clustered else np.arange(2000)
+    assert found.standard_error == pytest.approx(resampled(pcoc, labels, old, new, alone), rel=0.12)
+
+
+def test_the_difference_in_gauc_and_its_error_are_those_of_a_bootstrap():
+    labels, old, new = columns(600, 0.5)
+    groups = np.arange(600) // 12
+    found = parity.compare(labels, old, new, clusters=groups).gauc_difference
+    assert found.delta == pytest.approx(gauc(labels, old, new, groups))
+    expected = resampled(gauc, labels, old, new, groups, 100)
+    assert found.standard_error == pytest.approx(expected, rel=0.3)
+
+
+def test_weights_move_the_paired_differences_as_repeated_rows_do():
+    labels, old, new = columns(600, 0.5)
+    weights, groups = np.arange(600) % 3 + 1, np.arange(600) // 12
+    weighted = checked_rows(labels, old, new, groups, weights)
+    again = np.repeat(np.arange(600), weights)
+    repeated = checked_rows(labels[again], old[again], new[again], groups[again])
+    found = compare_rows(weighted, 0.1), compare_rows(repeated, 0.1)
+    for figure in ("pcoc_difference", "gauc_difference"):
+        one, other = (getattr(comparison, figure) for comparison in found)
+        assert one.delta == pytest.approx(other.delta)
+        assert one.standard_error == pytest.approx(other.standard_error)
+
+
+def test_eight_slices_that_pass_and_one_that_differs_are_no_contradiction():
+    names = np.arange(40_000) % 8
+    labels, old, new = columns(40_000, 0.02)
+    new = np.where(names == 3, (new + 0.02 * labels).clip(0.001, 0.999), new)
+    parts = parity.compare_slices(labels, old, new, names, 0.2)
+    sentence = parity.words.slices_in_words("os", parts)
+    assert sentence == (
+        "os: of 8 slices 8 equivalent. A difference that is not chance (q < 0.1) but within the "
+        "margin: 3."
+    )
