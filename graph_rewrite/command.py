@@ -16,7 +16,11 @@ _EXAMPLES = """examples:
 def configure(parser):
     """Declares the arguments."""
     parser.epilog = _EXAMPLES
-    parser.add_argument("source", metavar="IN.meta", help="the MetaGraph of a training job")
+    parser.add_argument(
+        "source",
+        metavar="IN.meta",
+        help="the MetaGraph of a training job, or a folder of checkpoints: the newest one's",
+    )
     parser.add_argument("out", metavar="OUT.meta", nargs="?", help="where to write the new one")
     parser.add_argument(
         "--batches-per-step",
@@ -102,12 +106,13 @@ def run(args):
     """Rewrites, and prints the report."""
     _check_outputs(args)
     with quiet_tensorflow():
-        from graph_rewrite.meta_graph import read, semi_synchronize
+        from graph_rewrite.meta_graph import meta_file, read, semi_synchronize
         from graph_rewrite.picture import draw
         from semisync.staleness import Threshold
 
+    source = meta_file(args.source)
     meta, report = semi_synchronize(
-        read(args.source),
+        read(source),
         args.batches_per_step,
         staleness=None if args.max_staleness is None else Threshold(args.max_staleness),
         on_stale=args.on_stale,
@@ -122,6 +127,7 @@ def run(args):
         global_step=args.global_step,
         fixed=dict(args.set),
     )
+    print("read     " + source)
     print(report)
     for sentence in report.warnings:
         print("semisync rewrite: warning: " + sentence, file=sys.stderr)

@@ -37,13 +37,32 @@ from semisync.errors import BadInput, UsageError
 TRAINED = "semisync/trained"  # the op that ends a worker's part
 
 
+def meta_file(path):
+    """The file with the MetaGraph that a path names: of a folder that of its newest checkpoint.
+
+    Raises:
+      BadInput: it is a checkpoint's prefix, or a folder whose newest checkpoint has none.
+    """
+    if os.path.isfile(path + ".meta") and not os.path.isfile(path):
+        raise BadInput("{} is a checkpoint's prefix: give its graph, {}.meta".format(path, path))
+    if not os.path.isdir(path):
+        return path
+    newest = tf.train.latest_checkpoint(path)  # as its file `checkpoint` says
+    if newest and os.path.isfile(newest + ".meta"):
+        return newest + ".meta"
+    found = sorted(glob.glob(os.path.join(glob.escape(path), "*.meta")))
+    raise BadInput(
+        "{} is a folder, and no file `checkpoint` in it names a checkpoint with a graph: give a "
+        ".meta file{}".format(path, ", one of " + some(found) if found else ", it has none")
+    )
+
+
 def read(path):
     """The MetaGraphDef in a file that Saver or export_meta_graph wrote.
 
     Raises:
       BadInput: it is something else, or not whole.
     """
-    _refuse_checkpoint(path)
     meta = tf.MetaGraphDef()
     with open(path, "rb") as file:
         data = file.read()
@@ -56,21 +75,6 @@ def read(path):
     if not meta.graph_def.node:
         raise BadInput("{} holds no graph: give the .meta file of a checkpoint".format(path))
     return meta
-
-
-def _refuse_checkpoint(path):
-    """Raises BadInput for the prefix of a checkpoint, or a folder of checkpoints."""
-    if os.path.isfile(path + ".meta") and not os.path.isfile(path):
-        raise BadInput("{} is a checkpoint's prefix: give its graph, {}.meta".format(path, path))
-    if os.path.isdir(path):
-        newest = tf.train.latest_checkpoint(path)
-        graphs = sorted(glob.glob(os.path.join(glob.escape(path), "*.meta")))
-        found = [each for each in graphs if newest and each == newest + ".meta"] or graphs
-        raise BadInput(
-            "{} is a folder: give a .meta file{}".format(
-                path, ", such as {}".format(found[-1]) if found else ", of which it has none"
-            )
-        )
 
 
 @uncollected

@@ -121,20 +121,28 @@ def test_a_checkpoints_prefix_is_refused_with_the_file_to_give(run, job, tmp_pat
     assert "is a checkpoint's prefix: give its graph, {}".format(job) in said
 
 
-def test_a_folder_is_refused_with_the_newest_checkpoints_graph(run, tmp_path):
+def test_a_folder_stands_for_its_newest_checkpoint(run, tmp_path):
     folder = tmp_path / "checkpoints"
     folder.mkdir()
     code, said = run(folder, tmp_path / "out.meta")
-    assert code == 3 and "give a .meta file, of which it has none" in said
+    assert code == 3 and "give a .meta file, it has none" in said
     with tf.Graph().as_default(), tf.Session() as session:
-        v = tf.get_variable("v", [])
-        session.run(v.initializer)
+        step = tf.train.get_or_create_global_step()
+        loss = tf.square(tf.get_variable("v", initializer=1.0))
+        tf.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
+        session.run(tf.global_variables_initializer())
         saver = tf.train.Saver()
-        for step in (9, 10):
-            saver.save(session, str(folder / "model.ckpt"), step)
+        for number in (9, 10):
+            saver.save(session, str(folder / "model.ckpt"), number)
+    code, said = run(folder, tmp_path / "out.meta")
+    assert code == 0
+    assert (tmp_path / "out.meta").exists()
+    (folder / "checkpoint").unlink()
     code, said = run(folder, tmp_path / "out.meta")
     assert code == 3
-    assert "give a .meta file, such as {}".format(folder / "model.ckpt-10.meta") in said
+    assert (
+        "one of {}, {}".format(*(folder / "model.ckpt-{}.meta".format(n) for n in (10, 9))) in said
+    )
 
 
 def test_a_policy_that_finds_no_trained_variable_is_refused(run, job, tmp_path):
