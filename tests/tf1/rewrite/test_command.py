@@ -134,8 +134,9 @@ def test_a_folder_stands_for_its_newest_checkpoint(run, tmp_path):
         saver = tf.train.Saver()
         for number in (9, 10):
             saver.save(session, str(folder / "model.ckpt"), number)
+    (folder / "model.ckpt-9.meta").write_bytes(b"damaged")
     code, said = run(folder, tmp_path / "out.meta")
-    assert code == 0
+    assert code == 0, said
     assert (tmp_path / "out.meta").exists()
     (folder / "checkpoint").unlink()
     code, said = run(folder, tmp_path / "out.meta")
