@@ -12,9 +12,6 @@ import re
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Set
 from urllib.parse import unquote
 
-import pyarrow as pa
-import pyarrow.parquet
-
 from semisync.errors import BadInput
 
 LOG = "_delta_log"
@@ -33,6 +30,8 @@ def live_files(table: str) -> List[str]:
     Raises: BadInput for a log with gaps or damage, and for a table of which this reads too much or
         too little: rows marked as deleted, files elsewhere.
     """
+    import pyarrow as pa  # when there is a log: --help needs none
+
     log = os.path.join(table, LOG)
     live: Dict[str, bool] = {}
     try:
@@ -77,6 +76,8 @@ def _table_of(folder: str) -> Optional[str]:
 
 def _actions(log: str) -> Iterator[Dict[str, Any]]:
     """Of the last checkpoint, if there is one, and of the commits after it."""
+    import pyarrow.parquet
+
     names = sorted(os.listdir(log))
     commits: Dict[int, str] = {}
     checkpoints: Dict[int, List[str]] = {}
