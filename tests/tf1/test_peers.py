@@ -26,16 +26,12 @@ def targets(tmp_path_factory):
     """The addresses of the workers' servers; two PS are beside them."""
     with LocalCluster("", "", PS, WORKERS, tmp_path_factory.mktemp("logs")) as ports:
         cluster = tf.train.ClusterSpec(ports.addresses)
-        for task in range(PS):
-            servers.append(tf.train.Server(cluster, job_name="ps", task_index=task))
-        workers = [
-            tf.train.Server(cluster, job_name="worker", task_index=task) for task in range(WORKERS)
+        servers = [
+            tf.train.Server(cluster, job_name=job, task_index=task)
+            for job, count in (("ps", PS), ("worker", WORKERS))
+            for task in range(count)
         ]
-        servers.extend(workers)
-        yield [server.target for server in workers]
-
-
-servers = []  # nothing stops a server of TensorFlow but the end of its process
+        yield [server.target for server in servers[PS:]]
 
 
 class Workers:

@@ -165,7 +165,7 @@ def test_a_call_without_tensors_gets_their_names(graphs, score):
     checkpoint = graphs.checkpoint("fixed")[:-2]
     code, _, error = score(*checkpoint)
     assert code == 3
-    assert "--checkpoint needs --output, the tensor that scores: logits:0 (" in error
+    assert "--checkpoint needs --output, the tensor that scores: mean:0 (nothing" in error
     code, _, error = score(*checkpoint, "--output", "logits")
     assert code == 3
     assert "logits depends on x:0, item:0; `semisync inspect " in error
