@@ -9,16 +9,13 @@ Both go with each batch, and the chief uses their mean (`semisync.hyperparameter
 the chief's part is made of is its own.
 """
 
-import re
-
 from graph_rewrite.nodes import Nodes, split
-from graph_rewrite.op_kinds import PLACEHOLDERS, TRAINING_OP
+from graph_rewrite.op_kinds import PLACEHOLDERS, PLAIN_STEP, TRAINING_OP
 from semisync.compat import tf
 from semisync.errors import UsageError
 
 _RATES = ("lr", "alpha")  # what the definitions of training ops call the learning rate
 _SCALES = ("Mul", "RealDiv", "Div", "Neg", "Identity", "Cast")
-_STEPS = re.compile("(Resource)?Scatter(Add|Sub)$|Assign(Add|Sub)(VariableOp)?$")
 
 
 def find_fed(nodes, kinds, trainable):
@@ -52,7 +49,7 @@ def _gradients(nodes, kinds, trainable, batch):
     """
     for node in nodes.of_type(TRAINING_OP.match):
         yield node.name, [split(node.input[kinds.position(node, "grad", "delta")])[0]]
-    for node in nodes.of_type(_STEPS.match):
+    for node in nodes.of_type(PLAIN_STEP.match):
         if kinds.written(node.name) in trainable:
             value = split(node.input[kinds.position(node, "updates", "value")])[0]
 
@@ -113,4 +110,5 @@ def _is_number(node, known):
 
 
 def _is_constant(node):
-    return node.op == "Const" and _dtype(node).is_floating
+    number = node.op == "Const" and _dtype(node).is_floating
+    return number and not node.attr["value"].tensor.tensor_shape.dim

@@ -159,7 +159,7 @@ def semi_synchronize(
 def _refuse_idle_rules(mode_of, found):
     """Raises UsageError where a regex of the policy finds no trained variable."""
     trained = [update.variable.name for update in found.updates] + found.at_once
-    idle = mode_of.idle(trained) if hasattr(mode_of, "idle") else []
+    idle = arguments.idle_rules(mode_of, trained)
     if idle:
         raise UsageError(
             "the policy's regex {!r} finds no variable that is trained: these are {}".format(

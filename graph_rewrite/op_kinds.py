@@ -15,10 +15,11 @@ from graph_rewrite.nodes import CONTROL, split
 from semisync.compat import op_def, tf
 from semisync.errors import BadInput
 
-# Ops that take a gradient: the optimizers', those that add to some rows of a variable, and those by
-# which a SyncReplicasOptimizer collects it.
+# Ops that take a gradient: the optimizers', those that add to some rows of a variable, these and
+# those that add to all of it, and those by which a SyncReplicasOptimizer collects it.
 TRAINING_OP = re.compile("(Resource)?(Sparse)?Apply[A-Z]")
 ADDS_TO_ROWS = re.compile("(Resource)?Scatter(Add|Sub)$")
+PLAIN_STEP = re.compile("{}|Assign(Add|Sub)(VariableOp)?$".format(ADDS_TO_ROWS.pattern))
 ACCUMULATES = re.compile("(Resource|Sparse)?AccumulatorApplyGradient$")
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 # What a variable's reference or handle may pass through on its way to the op that writes it.

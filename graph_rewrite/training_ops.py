@@ -19,13 +19,12 @@ import re
 
 from graph_rewrite.hops import VARIABLES
 from graph_rewrite.nodes import split
-from graph_rewrite.op_kinds import ADDS_TO_ROWS, TRAINING_OP
+from graph_rewrite.op_kinds import ADDS_TO_ROWS, PLAIN_STEP, TRAINING_OP
 from graph_rewrite.places import Place, Update
 from graph_rewrite.rules import Rules
 from graph_rewrite.updates import is_no_update
 from semisync.errors import BadInput
 
-_STEPS = re.compile("(Resource)?Scatter(Add|Sub)$|Assign(Add|Sub)(VariableOp)?$")
 _REPLACING = re.compile("(Resource)?ScatterUpdate$|Assign(VariableOp)?$")
 _SUM = "UnsortedSegmentSum"
 _UNIQUE = ("Unique", "UniqueV2")
@@ -173,7 +172,7 @@ class TrainingOps:
         node = self._nodes[name]
         return (
             name not in self._claimed
-            and _STEPS.match(node.op)
+            and PLAIN_STEP.match(node.op)
             and self._written[name] in self._trainable
             and self._delta(node) is not None
         )

@@ -4,6 +4,8 @@ import numbers
 import os
 import re
 
+import numpy as np
+
 from semisync.compat import tf
 from semisync.errors import UsageError
 
@@ -86,9 +88,8 @@ def _variable_ops():
 
 def flag(name, meaning, value):
     """`value` as a bool."""
-    if isinstance(value, bool) or (isinstance(value, numbers.Integral) and value in (0, 1)):
-        return bool(value)
-    if type(value).__name__ in ("bool_", "bool"):  # of NumPy
+    number = isinstance(value, numbers.Integral) and value in (0, 1)  # as bool is, too
+    if number or isinstance(value, np.bool_):
         return bool(value)
     raise UsageError("{} is {}, True or False, not {!r}".format(name, meaning, value))
 
@@ -167,10 +168,15 @@ class _Rules:
         return [p.pattern for p in patterns if not any(map(p.search, names))]
 
 
+def idle_rules(mode_of, names):
+    """The regexes of a `variable_policy` that find none of the names of variables, a list."""
+    return mode_of.idle(names) if isinstance(mode_of, _Rules) else []
+
+
 def warn_of_idle_rules(mode_of, pairs):
-    """Logs the regexes of a `variable_policy` that find no variable of (gradient, variable)."""
+    """Logs the `idle_rules` for the variables of (gradient, variable)."""
     names = [variable.op.name for _, variable in pairs]
-    for pattern in mode_of.idle(names) if isinstance(mode_of, _Rules) else ():
+    for pattern in idle_rules(mode_of, names):
         tf.logging.warning(
             "semisync: the policy's regex %r finds none of the %d variables that are trained, such "
             "as %s",

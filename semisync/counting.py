@@ -6,9 +6,8 @@ with every batch. From the first session on that op adds 0, so that what it give
 global batches, and whoever waits for it or fetches it need not change.
 """
 
+from graph_rewrite.patterns.variables import ADD
 from semisync.compat import constant, tf
-
-_ADDS = ("AssignAdd", "AssignAddVariableOp")
 
 
 def count(step):
@@ -33,7 +32,7 @@ class Uncounted:
     def enforce(self):
         """Has every other op of the graph that adds a constant 1 to the step add 0."""
         for op in self._step.graph.get_operations():
-            if op.type in _ADDS and op.inputs[0].op is self._step.op and op is not self._counter:
+            if op.type in ADD and op.inputs[0].op is self._step.op and op is not self._counter:
                 one = op.inputs[1]
                 if constant(one) == 1:
                     op._update_input(1, self._zero)

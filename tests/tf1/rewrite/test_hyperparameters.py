@@ -155,7 +155,7 @@ def test_to_feed_what_is_fixed_is_refused():
         train(exported, fixed={"rate": 0.25})
 
 
-@pytest.mark.parametrize("name", ["nothing", "kernel", "Placeholder"])
+@pytest.mark.parametrize("name", ["nothing", "kernel", "Placeholder", "kernel/initial_value"])
 def test_only_a_number_can_be_set(name):
     meta = export("adagrad", RATES["placeholder"]).meta
     with pytest.raises(UsageError, match="--set {}=1".format(name)):
