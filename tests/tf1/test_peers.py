@@ -18,7 +18,8 @@ from semisync.compat import tf
 from semisync.demo.local_cluster import LocalCluster
 from semisync.errors import UsageError
 
-PS, WORKERS, RATE, PATIENCE = 2, 3, 2.0, 300.0
+PS, WORKERS, RATE = 2, 3, 2.0
+PATIENCE, DEADLINE = 300.0, 60.0  # seconds
 
 
 @pytest.fixture(scope="module")
@@ -82,23 +83,25 @@ class Workers:
             )
             self.sessions.append(session)
 
-    def run(self, task):
-        self.sessions[task].run(self._ops[task]["train"])
-
-    def together(self, *tasks):
-        """Runs a batch of each worker, each in a thread; waits for all."""
-        threads = [threading.Thread(target=self.run, args=(task,)) for task in tasks]
+    def run(self, *tasks):
+        """Runs a batch of each worker, all at once; waits for them, but not for ever."""
+        threads = [
+            threading.Thread(
+                target=self.sessions[t].run, args=(self._ops[t]["train"],), daemon=True
+            )
+            for t in tasks
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(PATIENCE)
-        assert not any(thread.is_alive() for thread in threads)
+            thread.join(DEADLINE)
+        assert not any(thread.is_alive() for thread in threads), "a worker waits for a ticket"
 
     def read(self, what):
         return self.sessions[0]._tf_sess().run(self._ops[0][what])
 
     def wait_for_step(self, step):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + DEADLINE
         while self.read("step") < step:
             assert time.monotonic() < deadline, "the global step did not come"
             time.sleep(0.01)
@@ -130,7 +133,7 @@ def check(job, moved):
 
 
 def test_two_workers_one_after_the_other_and_then_at_once(targets):
-    """test2Workers: the runs of the first step are sequential, in one thread."""
+    """test2Workers: the runs of the first steps are sequential."""
 
     def wrap(optimizer):
         return semisync.GlobalBatchOptimizer(optimizer, 2, paced=True)
@@ -142,7 +145,7 @@ def test_two_workers_one_after_the_other_and_then_at_once(targets):
             job.run(1)
             job.wait_for_step(step)
             check(job, step * mean(0, 1))
-        job.together(0, 1)
+        job.run(0, 1)
         job.wait_for_step(3)
         check(job, 3 * mean(0, 1))
         np.testing.assert_allclose(job.read("values")[1], 1.0 - 3 * RATE * 1.0, rtol=1e-5)
