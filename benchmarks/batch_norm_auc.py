@@ -37,7 +37,7 @@ import numpy as np
 
 from benchmarks.auc_evidence_parts import data, plan, report, runs
 from benchmarks.batch_norm_auc_parts import report as norm_report
-from semisync import files
+from semisync.common import files
 
 MODES = {  # how each trains, and GlobalBatchOptimizer's batch_norm
     "semi-sync": ("semi-sync", "aggregate"),

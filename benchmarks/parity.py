@@ -80,8 +80,8 @@ def mlstatkit_delong(labels, old, new):
 
 def own_delong(labels, old, new):
     """Paired DeLong alone: both AUCs and the standard error of their difference."""
-    from parity.ranking import rank
-    from parity.variance import spread
+    from parity.stats.delong import spread
+    from parity.stats.ranking import rank
 
     def run():
         one, two = (rank(values, labels, None) for values in (old, new))
@@ -176,10 +176,10 @@ def count_in_histograms(path):
     """What `semisync parity` does with data beyond memory; prints seconds, peak MB, the bound."""
     import pyarrow
 
-    from parity.beyond_memory import compare_blocks
-    from parity.counts import Kind
-    from parity.readers import ColumnNames
-    from parity.streams import blocks
+    from parity.histogram.beyond_memory import compare_blocks
+    from parity.histogram.counts import Kind
+    from parity.io.readers import ColumnNames
+    from parity.io.streams import blocks
 
     pyarrow.set_cpu_count(1)
     start = time.process_time()

@@ -25,12 +25,12 @@ from typing import Dict, Iterator, List, NamedTuple, Optional
 import numpy as np
 
 from parity.comparison import sample_of
-from parity.equivalence import judge, normal_interval
-from parity.ranking import rank
-from parity.rare_failures import rare_failures, settle
-from parity.rows import Rows
-from parity.sampling import sampled
-from parity.variance import holding, pulls, spread
+from parity.inputs.rows import Rows
+from parity.stats.delong import holding, pulls, spread
+from parity.stats.equivalence import judge, normal_interval
+from parity.stats.ranking import rank
+from parity.stats.rare_failures import rare_failures, settle
+from parity.stats.sampling import sampled
 from parity.verified import Verified
 
 RECORD = Verified("checkpoint", "converted", 1, 1, 1)  # stands for any complete one

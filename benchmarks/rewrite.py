@@ -19,7 +19,7 @@ import statistics
 import time
 
 import graph_rewrite
-from semisync.compat import tf
+from semisync.common.compat import tf
 
 LAYER_OPS = 125  # at least, of one layer, its gradients and its part of Adam
 TABLE_OPS = 38  # at least, of one table, its gradient and its step

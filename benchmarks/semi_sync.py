@@ -29,8 +29,8 @@ from semi_sync_parts.cases import CASES, MODES, STALENESS_BOUND
 from semi_sync_parts.conductor import run_repeat
 from semi_sync_parts.measures import figures
 
-from semisync.errors import SemisyncError, UsageError
-from semisync.files import write_json
+from semisync.common.errors import SemisyncError, UsageError
+from semisync.common.files import write_json
 
 
 def parse(arguments):

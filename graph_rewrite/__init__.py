@@ -6,16 +6,16 @@ Nothing heavy is imported before it is used: `import graph_rewrite` needs no Ten
 import importlib
 
 _HOME = {
-    "BatchNorm": "graph_rewrite.batch_norm",
-    "Match": "graph_rewrite.pattern",
-    "NearMiss": "graph_rewrite.pattern",
-    "Nodes": "graph_rewrite.nodes",
-    "Report": "graph_rewrite.report",
-    "Update": "graph_rewrite.update",
-    "find_batch_norms": "graph_rewrite.batch_norms",
-    "find_updates": "graph_rewrite.batch_norms",
-    "match": "graph_rewrite.pattern",
-    "semi_synchronize": "graph_rewrite.meta_graph",
+    "BatchNorm": "graph_rewrite.batch_norm.model",
+    "Match": "graph_rewrite.patterns.language",
+    "NearMiss": "graph_rewrite.patterns.language",
+    "Nodes": "graph_rewrite.graph.index",
+    "Report": "graph_rewrite.metagraph.report",
+    "Update": "graph_rewrite.batch_norm.update",
+    "find_batch_norms": "graph_rewrite.batch_norm.find",
+    "find_updates": "graph_rewrite.batch_norm.find",
+    "match": "graph_rewrite.patterns.language",
+    "semi_synchronize": "graph_rewrite.metagraph.semi_synchronize",
 }
 
 __all__ = sorted(_HOME)

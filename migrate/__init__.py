@@ -13,15 +13,15 @@
 Importing this package imports neither TensorFlow nor torch.
 """
 
-from migrate.conversion import convert
-from migrate.manifest import Manifest, read_manifest
-from migrate.planning import plan
-from migrate.plans import Plan
-from migrate.sources.bundle import Checkpoint, open_checkpoint
-from migrate.sources.hashed import HashTable
-from migrate.sources.info import TensorInfo
-from migrate.sources.tensor_part import Sentinels
-from migrate.tables import hash_tables
+from migrate.checkpoint.bundle import Checkpoint, open_checkpoint
+from migrate.checkpoint.model import TensorInfo
+from migrate.conversion.convert import convert
+from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.tensor_part import Sentinels
+from migrate.manifest.model import Manifest, read_manifest
+from migrate.open import hash_tables
+from migrate.planning.model import Plan
+from migrate.planning.planner import plan
 
 __all__ = [
     "Checkpoint",

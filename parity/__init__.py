@@ -6,24 +6,24 @@
     parity.diagnose(comparison, ...)                why they differ: suspects with their evidence
     parity.plot.interval(comparison), .roc, .days   its figures, one by one
 
-Importing the package needs numpy alone; `parity.readers` needs pyarrow, figures and reports need
+Importing the package needs numpy alone; `parity.io.readers` needs pyarrow, figures and reports need
 matplotlib.
 """
 
 from parity import plot
-from parity.area import auc
 from parity.comparison import compare
 from parity.diagnosis.diagnose import diagnose
 from parity.diagnosis.suspect import Suspect
-from parity.equivalence import Verdict
 from parity.gates import require
-from parity.level import at_confidence
-from parity.report import report_section, stylesheet, write_report
+from parity.report.html import report_section, stylesheet, write_report
 from parity.result import Comparison, Side
 from parity.runs import compare_runs
-from parity.strata import Days, Part, compare_days, compare_slices
-from parity.tf1_auc import tf1_compat_auc
-from parity.worst import worst_rows
+from parity.stats.area import auc
+from parity.stats.equivalence import Verdict
+from parity.stats.level import at_confidence
+from parity.stats.strata import Days, Part, compare_days, compare_slices
+from parity.stats.tf1_auc import tf1_compat_auc
+from parity.stats.worst import worst_rows
 
 __all__ = [
     "Comparison",

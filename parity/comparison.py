@@ -1,11 +1,11 @@
 """Two models on the same rows: the difference of their AUCs, how sure it is, and what follows.
 
 1. Both models' scores are ranked against the labels; delta = candidate's AUC - baseline's.
-2. The rows' placement differences give its standard error (parity.variance): paired, so what both
-   models find hard cancels, and by clusters where rows come in clusters.
-3. The 90 % interval against the margin gives the verdict (parity.equivalence).
+2. The rows' placement differences give its standard error (parity.stats.delong): paired, so what
+   both models find hard cancels, and by clusters where rows come in clusters.
+3. The 90 % interval against the margin gives the verdict (parity.stats.equivalence).
 4. EQUIVALENT also takes rows enough to exclude rare faults, or a record of a verification that
-   does (parity.rare_failures).
+   does (parity.stats.rare_failures).
 
 The standard error covers the choice of the rows, not the training: two runs of one pipeline differ
 as well, and one run of each cannot show by how much.
@@ -16,14 +16,17 @@ from typing import Any, Optional, Tuple
 import numpy as np
 
 from parity import doubts
-from parity.agreement import score_difference
-from parity.calibration import calibration, loss_difference, losses, reliability
-from parity.checks import check_margin
-from parity.equivalence import Verdict, observations_to_resolve, resolution
-from parity.grouped import within_groups
-from parity.paired import gauc_difference, pcoc_difference
-from parity.ranking import Ranking, rank
-from parity.rare_failures import (
+from parity.inputs.checks import check_margin
+from parity.inputs.rows import Rows, checked_rows
+from parity.result import Comparison, Side
+from parity.stats.agreement import score_difference
+from parity.stats.calibration import calibration, loss_difference, losses, reliability
+from parity.stats.delong import Spread, check_holding, class_observations, holding, spread
+from parity.stats.equivalence import Verdict, observations_to_resolve, resolution
+from parity.stats.grouped import within_groups
+from parity.stats.paired import gauc_difference, pcoc_difference
+from parity.stats.ranking import Ranking, rank
+from parity.stats.rare_failures import (
     Sample,
     notes_on_carriers,
     rare_failures,
@@ -31,15 +34,12 @@ from parity.rare_failures import (
     rows_needed,
     settle,
 )
-from parity.result import Comparison, Side
-from parity.rows import Rows, checked_rows
-from parity.sampling import sampled
-from parity.tf1_auc import thresholded_auc
+from parity.stats.sampling import sampled
+from parity.stats.tf1_auc import thresholded_auc
+from parity.stats.unmoved import Unmoved
 from parity.unavailable import why_no_losses
-from parity.unmoved import Unmoved
-from parity.variance import Spread, check_holding, class_observations, holding, spread
 from parity.verified import Record, Verified, read_record
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 
 FEW = 40  # the standard error from fewer rows of a class, or clusters, is itself rough
 
@@ -200,7 +200,7 @@ def _notes_on_unmoved(still: Optional[Unmoved], found: Spread) -> Tuple[str, ...
 
 
 def notes_on_few(observations: float, margin: float) -> Tuple[str, ...]:
-    """What so few observations (parity.variance) cannot show."""
+    """What so few observations (parity.stats.delong) cannot show."""
     notes = []
     if observations < FEW:
         notes.append(

@@ -8,10 +8,10 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from parity.equivalence import Verdict
-from parity.parts import Part
-from parity.strata import Days
-from parity.words import LONGEST_NAME, clipped, some_of
+from parity.report.words import LONGEST_NAME, clipped, some_of
+from parity.stats.equivalence import Verdict
+from parity.stats.parts import Part
+from parity.stats.strata import Days
 
 SAME_SCORES = (
     "The candidate's score equals the baseline's in every row. Two models that were trained or run "
@@ -44,7 +44,7 @@ def of_files(files: Sequence[Mapping[str, Any]]) -> Tuple[str, ...]:
     """Names the first file that is a copy of another.
 
     Args:
-        files: `parity.identity.FileIdentity.to_json` of each.
+        files: `parity.io.identity.FileIdentity.to_json` of each.
     """
     known: Dict[str, str] = {}
     for file in files:

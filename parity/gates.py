@@ -20,10 +20,10 @@ from typing import (
     Tuple,
 )
 
-from parity.calibration import MeanDifference
-from parity.equivalence import Interval, Verdict, judge
-from parity.parts import Part
-from semisync.errors import BadInput, UsageError
+from parity.stats.calibration import MeanDifference
+from parity.stats.equivalence import Interval, Verdict, judge
+from parity.stats.parts import Part
+from semisync.common.errors import BadInput, UsageError
 
 if TYPE_CHECKING:
     from parity.result import Comparison

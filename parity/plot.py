@@ -10,8 +10,8 @@
     parity.plot.differences(comparison)     how far the scores of a row are apart
 
 1. Nothing is told by colour alone: lines differ in dash, marks in shape.
-2. The colours are those of PALETTE, which the report turns into its own (parity.svg), so that they
-   follow the reader's light or dark screen.
+2. The colours are those of PALETTE, which the report turns into its own (parity.report.svg), so
+   that they follow the reader's light or dark screen.
 3. matplotlib is imported when the first figure is drawn; it comes with the extra `report`.
 """
 
@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence,
 
 import numpy as np
 
-from parity.equivalence import Verdict
-from parity.parts import Part
+from parity.report.words import clipped, signed
 from parity.result import Comparison
-from parity.trend import series_of
-from parity.words import clipped, signed
-from semisync.errors import MissingExtra, UsageError
+from parity.stats.equivalence import Verdict
+from parity.stats.parts import Part
+from parity.stats.trend import series_of
+from semisync.common.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -303,7 +303,7 @@ def _drawn(draw: Callable[["Axes"], None], height: float) -> "Figure":
     try:
         import matplotlib
 
-        from parity.svg import Picture
+        from parity.report.svg import Picture
     except ModuleNotFoundError as error:
         raise MissingExtra(
             f"the Python package {error.name!r}, which draws the figures, is not installed; "

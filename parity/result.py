@@ -5,17 +5,17 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from parity.agreement import ScoreDifference
-from parity.calibration import Calibration, MeanDifference, Reliability
 from parity.diagnosis.suspect import Suspect
-from parity.equivalence import Interval, Verdict
 from parity.gates import Gate, decided
-from parity.level import confidence
-from parity.rare_failures import RareFailures
-from parity.significance import p_of_difference, p_of_equivalence
-from parity.strata import Days, Part
+from parity.stats.agreement import ScoreDifference
+from parity.stats.calibration import Calibration, MeanDifference, Reliability
+from parity.stats.equivalence import Interval, Verdict
+from parity.stats.level import confidence
+from parity.stats.rare_failures import RareFailures
+from parity.stats.significance import p_of_difference, p_of_equivalence
+from parity.stats.strata import Days, Part
+from parity.stats.worst import WorstRow
 from parity.verified import Verified
-from parity.worst import WorstRow
 
 SCHEMA = "semisync/parity/1"  # grows with every change that a reader of the JSON could trip over
 
@@ -186,7 +186,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """The report, for a notebook; its styles touch nothing else there."""
-        from parity.report import report_section, stylesheet  # they build on this module
+        from parity.report.html import report_section, stylesheet  # they build on this module
 
         return f"<style>{stylesheet()}</style>{report_section(self, heading_level=3)}"
 

@@ -6,8 +6,9 @@ One run of each model cannot tell a changed model from a changed seed. With k_A 
     Var(delta)  = s2_A / k_A + s2_B / k_B + s2_rows
 
 where s2_A and s2_B are the variances of the runs' AUCs within a side, and s2_rows is the paired
-variance of the runs' mean placements (parity.variance). Where a side has one run, the other side's
-variance stands for it. The interval takes Student's t with Satterthwaite's degrees of freedom.
+variance of the runs' mean placements (parity.stats.delong). Where a side has one run, the other
+side's variance stands for it. The interval takes Student's t with Satterthwaite's degrees of
+freedom.
 
 The control compares the baseline's runs with one another: if two runs of one pipeline differ by
 more than the margin, a single pair of models proves nothing about the pipelines.
@@ -20,26 +21,19 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from parity.checks import Column, check_margin, check_scores
 from parity.comparison import compare_rows, sample_of
 from parity.doubts import of_runs
-from parity.equivalence import (
-    POWER,
-    Interval,
-    Verdict,
-    at_least,
-    judge,
-    resolution,
-)
-from parity.level import alpha
-from parity.ranking import rank
-from parity.rare_failures import RareFailures, notes_on_carriers, rare_failures, settle
+from parity.inputs.checks import Column, check_margin, check_scores
+from parity.inputs.rows import Rows, checked_rows
 from parity.result import Comparison, Control, TrainingNoise
-from parity.rows import Rows, checked_rows
-from parity.student import quantile
-from parity.variance import spread
+from parity.stats.delong import spread
+from parity.stats.equivalence import POWER, Interval, Verdict, at_least, judge, resolution
+from parity.stats.level import alpha
+from parity.stats.ranking import rank
+from parity.stats.rare_failures import RareFailures, notes_on_carriers, rare_failures, settle
+from parity.stats.student import quantile
 from parity.verified import Record, read_record
-from semisync.errors import UsageError
+from semisync.common.errors import UsageError
 
 MOST_RUNS = 1000  # beyond which asking for more runs is no advice
 

@@ -11,7 +11,7 @@ import json
 import os
 from typing import Any, Mapping, NamedTuple, Union
 
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 
 SCHEMA = "semisync.verification/1"
 Record = Union[str, "os.PathLike[str]", Mapping[str, Any]]

@@ -18,10 +18,10 @@ _HOME = {
     "Polynomial": "semisync.staleness",
     "STALE": "semisync.fate",
     "Threshold": "semisync.staleness",
-    "restore_hook": "semisync.restore",
-    "wait_until_initialised": "semisync.readiness",
+    "restore_hook": "semisync.worker.restore",
+    "wait_until_initialised": "semisync.cluster.session",
     "wrap": "semisync.presets",
-    "worker_config": "semisync.readiness",
+    "worker_config": "semisync.cluster.session",
 }
 
 __all__ = sorted(_HOME)

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
-from semisync.compat import tf
-from semisync.errors import UsageError
+from semisync.common.compat import tf
+from semisync.common.errors import UsageError
 
 MODES = ("semi-sync", "async")
 

@@ -19,7 +19,7 @@ import collections
 import json
 from typing import Counter, Set
 
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 from semisync.fate import of_weight
 
 

@@ -5,9 +5,9 @@ A subcommand is a module with two functions:
     configure(parser)   declares its arguments; imports nothing heavy
     run(args) -> int    does the work and returns the exit code
 
-semisync.exit_codes lists what the code may be. Bad input ends with one sentence on stderr and no
-traceback. An error that nobody foresaw ends with INTERNAL_ERROR, a sentence that says what was
-being read and where to report it, and the traceback below that: a crash is no answer.
+semisync.common.exit_codes lists what the code may be. Bad input ends with one sentence on stderr
+and no traceback. An error that nobody foresaw ends with INTERNAL_ERROR, a sentence that says what
+was being read and where to report it, and the traceback below that: a crash is no answer.
 """
 
 import argparse
@@ -17,8 +17,8 @@ import sys
 import traceback
 from typing import Any, List, NamedTuple, NoReturn, Optional, Tuple
 
-from semisync import crash, exit_codes
-from semisync.errors import MissingExtra, SemisyncError
+from semisync.common import crash, exit_codes
+from semisync.common.errors import MissingExtra, SemisyncError
 
 BROKEN_PIPE = 141  # what a shell reports of a process that SIGPIPE ended
 INTERRUPTED = 130  # and of one that Ctrl-C ended
@@ -39,20 +39,23 @@ SUBCOMMANDS = {
         "semisync.demo.command", "train, convert and compare, in one go", "tf,torch,report"
     ),
     "rewrite": Subcommand(
-        "graph_rewrite.command", "make an exported training graph semi-synchronous", "tf", (3, 7)
+        "graph_rewrite.metagraph.command",
+        "make an exported training graph semi-synchronous",
+        "tf",
+        (3, 7),
     ),
-    "inspect": Subcommand("migrate.commands.inspect", "list what a TF checkpoint holds", "torch"),
+    "inspect": Subcommand("migrate.cli.inspect", "list what a TF checkpoint holds", "torch"),
     "convert": Subcommand(
-        "migrate.commands.convert", "turn a TF checkpoint into one for TorchRec", "torch"
+        "migrate.cli.convert", "turn a TF checkpoint into one for TorchRec", "torch"
     ),
     "verify": Subcommand(
-        "migrate.commands.verify", "compare what convert wrote with its checkpoint", "torch"
+        "migrate.cli.verify", "compare what convert wrote with its checkpoint", "torch"
     ),
     "score": Subcommand(
         "parity.scoring.command", "run a model over a data set: key, label, score", "report"
     ),
     "parity": Subcommand(
-        "parity.command", "compare the AUC of two models: equivalent or not?", "report"
+        "parity.cli.command", "compare the AUC of two models: equivalent or not?", "report"
     ),
 }
 
@@ -78,7 +81,7 @@ class _PrintVersion(argparse.Action):
     """Looks the version up only where it is asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        from semisync.version import version
+        from semisync.common.version import version
 
         print(f"semisync {version()}, Python {sys.version.split()[0]}")
         parser.exit()

@@ -25,7 +25,7 @@ At the end each worker gives its ticket back; the chief goes on until all worker
 what is left as one smaller global batch (divided by its own number of batches), and saves.
 
 A global batch whose batches are all stale is applied like any other, with a mean of zero: Adam's
-moments decay, the step grows. What a PS holds is bounded: see `semisync.ledger`.
+moments decay, the step grows. What a PS holds is bounded: see `semisync.chief.ledger`.
 
 Variables whose policy is "async" stand beside all this: each worker applies its gradient to them at
 once, as the wrapped optimizer alone would, before it tells the chief.
@@ -33,30 +33,32 @@ once, as the wrapped optimizer alone would, before it tells the chief.
 
 from typing import Any, List
 
-from graph_rewrite import moving_statistics
-from graph_rewrite import shared_updates as shared
-from graph_rewrite.batch_norms import find_batch_norms
-from graph_rewrite.disconnect import disconnect
-from semisync import arguments, counting, siblings
-from semisync.assembly import Assembly
-from semisync.board import Board
-from semisync.carried import Carried
-from semisync.compat import raw_ops, tf
-from semisync.desk import Desk
-from semisync.devices import on_cpu
-from semisync.errors import UsageError
+from graph_rewrite.batch_norm.find import find_batch_norms
+from graph_rewrite.edit.detach import disconnect
+from semisync import arguments
+from semisync.aggregate import batch_norm as moving_statistics
+from semisync.aggregate import updates as shared
+from semisync.chief.aggregation import Assembly
+from semisync.chief.step import build_step
+from semisync.common.compat import raw_ops, tf
+from semisync.common.errors import UsageError
+from semisync.common.per_graph import PerGraph
 from semisync.handles import Handles
-from semisync.hook import GlobalBatchHook
-from semisync.old_jobs import RECIPES, OldJob
-from semisync.payload import Record, items_by_device
-from semisync.per_graph import PerGraph
 from semisync.settings import probe
-from semisync.shelf import Shelf
 from semisync.staleness import may_reject
-from semisync.step import build_step
-from semisync.watch import pings
-from semisync.worker import Worker
-from semisync.wrapped import Wrapped
+from semisync.transport.devices import on_cpu
+from semisync.transport.job_state import Board
+from semisync.transport.mailbox import Desk
+from semisync.transport.payload import Record, items_by_device
+from semisync.transport.staging import Shelf
+from semisync.worker.hook import GlobalBatchHook
+from semisync.worker.operations import Worker
+from semisync.worker.watchdog import pings
+from semisync.wrapped import global_step as counting
+from semisync.wrapped import siblings
+from semisync.wrapped.carried import Carried
+from semisync.wrapped.old_jobs import RECIPES, OldJob
+from semisync.wrapped.optimizer import Wrapped
 
 
 class _InGraph:
@@ -94,10 +96,10 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
       batch_norm: "aggregate" has BatchNorm's moving statistics share the fate of their batch and
         decay as with M local updates a global step; "aggregate-once" decays them as one step with
         the global batch would; "async" leaves their updates alone.
-        See `graph_rewrite.moving_statistics`.
+        See `semisync.aggregate.batch_norm`.
       shared_updates: list of (regex, "sum" | "mean" | "last"): the updates of the variables that
         are not trained and whose names a regex finds, such as counters, share the fate of their
-        batch. See `graph_rewrite.shared_updates`.
+        batch. See `semisync.aggregate.updates`.
       paced: True hands out exactly M tickets a global step: synchronous, staleness zero.
       in_flight: how many tickets may be out at once, that is batches between reading their
         parameters and lying on the PS; a worker beyond it waits. None: one a worker.

@@ -4,8 +4,8 @@ import numbers
 from typing import Any, Callable, Dict
 
 from semisync.arguments import choice
-from semisync.compat import tf
-from semisync.errors import UsageError
+from semisync.common.compat import tf
+from semisync.common.errors import UsageError
 from semisync.optimizer import GlobalBatchOptimizer
 from semisync.staleness import Threshold
 

@@ -8,8 +8,8 @@ import json
 
 import numpy as np
 
-from semisync.compat import tf
-from semisync.errors import UsageError
+from semisync.common.compat import tf
+from semisync.common.errors import UsageError
 from semisync.staleness import weights_of
 
 PROBES = list(range(17)) + [32, 64, 128, 1024]  # stalenesses at which policies are compared

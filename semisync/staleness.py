@@ -15,12 +15,12 @@ shape is a policy; None counts every batch fully. A weight of 0 must be final: w
 
 import numbers
 
-from semisync.errors import UsageError
+from semisync.common.errors import UsageError
 
 
 def _tf():
     """TensorFlow, imported only when a policy is applied: it can be made without."""
-    from semisync.compat import tf
+    from semisync.common.compat import tf
 
     return tf
 

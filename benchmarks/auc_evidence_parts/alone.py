@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.auc_evidence_parts import data, model, plan
 from benchmarks.auc_evidence_parts.training import Inputs, gradient_parts
-from semisync.compat import tf
+from semisync.common.compat import tf
 
 
 class Alone:

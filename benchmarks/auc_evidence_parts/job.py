@@ -18,8 +18,8 @@ import numpy as np
 
 from benchmarks.auc_evidence_parts import data, model, plan
 from benchmarks.auc_evidence_parts.training import Inputs, Training
-from semisync.compat import tf
-from semisync.demo.orphan import end_with_parent
+from semisync.cluster.orphan import end_with_parent
+from semisync.common.compat import tf
 
 
 def leave_scores(out, answers, train, held_out):

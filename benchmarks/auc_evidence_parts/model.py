@@ -7,7 +7,7 @@ logit is the linear part, the factors' pairs and a tower of dense layers over ev
 
 import numpy as np
 
-from semisync.compat import tf
+from semisync.common.compat import tf
 
 DIM = 12  # factors of an id
 HIDDEN = (64, 32)  # units of the dense layers

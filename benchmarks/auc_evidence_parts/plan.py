@@ -9,7 +9,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from semisync.compat import tf
+from semisync.common.compat import tf
 
 Settings = namedtuple(
     "Settings",

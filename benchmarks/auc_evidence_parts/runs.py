@@ -14,7 +14,7 @@ import numpy as np
 
 import parity
 from benchmarks.auc_evidence_parts import data, plan
-from semisync.demo.local_cluster import LocalCluster
+from semisync.cluster.local import LocalCluster
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TIMEOUT = 900.0  # seconds for a run, far beyond what one takes

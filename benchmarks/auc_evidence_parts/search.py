@@ -12,7 +12,7 @@ import argparse
 import tempfile
 
 from benchmarks.auc_evidence_parts import alone, data, plan
-from semisync.compat import tf
+from semisync.common.compat import tf
 
 
 def main():

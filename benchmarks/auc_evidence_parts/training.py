@@ -20,9 +20,9 @@ import time
 import semisync
 from benchmarks.auc_evidence_parts import model, plan
 from benchmarks.auc_evidence_parts.work import END, Ending, WorkList
-from semisync.compat import raw_ops, tf
-from semisync.demo.barrier import Barrier
-from semisync.files import write_json
+from semisync.cluster.barrier import Barrier
+from semisync.common.compat import raw_ops, tf
+from semisync.common.files import write_json
 
 AGGREGATING = ("sync", "semi-sync")  # the modes in which GlobalBatchOptimizer stands around it
 

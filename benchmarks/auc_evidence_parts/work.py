@@ -10,8 +10,8 @@
 
 import time
 
-from semisync.compat import tf
-from semisync.errors import SemisyncError
+from semisync.common.compat import tf
+from semisync.common.errors import SemisyncError
 
 END = -1
 

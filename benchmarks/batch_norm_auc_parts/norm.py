@@ -18,7 +18,7 @@ forms differ in when the old value is read, which matters when others move it me
 
 from collections import namedtuple
 
-from semisync.compat import tf
+from semisync.common.compat import tf
 
 EPSILON = 1e-3
 FORMS = ("layers", "keras", "by-hand")

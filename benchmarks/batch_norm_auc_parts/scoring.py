@@ -17,8 +17,8 @@ import numpy as np
 from benchmarks.auc_evidence_parts import model
 from benchmarks.auc_evidence_parts.training import Inputs
 from benchmarks.batch_norm_auc_parts import norm
-from semisync.compat import tf
-from semisync.files import write_json
+from semisync.common.compat import tf
+from semisync.common.files import write_json
 
 SAMPLE = 100000  # training rows
 PART = 8192  # rows at a time

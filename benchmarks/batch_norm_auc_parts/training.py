@@ -22,8 +22,8 @@ from benchmarks.auc_evidence_parts import model
 from benchmarks.auc_evidence_parts.training import AGGREGATING, Training
 from benchmarks.batch_norm_auc_parts import norm
 from graph_rewrite import find_batch_norms
-from semisync.compat import tf
-from semisync.errors import SemisyncError
+from semisync.common.compat import tf
+from semisync.common.errors import SemisyncError
 
 SKILL = "skill"  # the field by which the rows are cut into parts
 HANG = np.inf  # seconds, as the pause of a batch

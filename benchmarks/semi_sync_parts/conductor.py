@@ -12,8 +12,8 @@ import collections
 import os
 import time
 
-from semisync.demo.local_cluster import LocalCluster
-from semisync.errors import SemisyncError
+from semisync.cluster.local import LocalCluster
+from semisync.common.errors import SemisyncError
 
 from . import ps_watch, signals
 

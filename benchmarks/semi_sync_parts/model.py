@@ -6,7 +6,7 @@ than the rest of its batch.
 
 import itertools
 
-from semisync.compat import tf
+from semisync.common.compat import tf
 
 
 def loss(model, seed):

@@ -2,8 +2,8 @@
 
 import textwrap
 
+from semisync.common.files import write_text
 from semisync.demo.figures import COLOURS
-from semisync.files import write_text
 
 from .summary import ratio
 

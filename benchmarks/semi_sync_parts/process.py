@@ -11,8 +11,8 @@ import json
 import os
 import sys
 
-from semisync.compat import tf
-from semisync.demo.orphan import end_with_parent
+from semisync.cluster.orphan import end_with_parent
+from semisync.common.compat import tf
 
 from . import signals
 from .cases import CASES

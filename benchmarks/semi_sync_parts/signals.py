@@ -13,8 +13,8 @@ import json
 import os
 import time
 
-from semisync.errors import SemisyncError
-from semisync.files import write_json
+from semisync.common.errors import SemisyncError
+from semisync.common.files import write_json
 
 LOOK_EVERY = 0.01  # seconds
 

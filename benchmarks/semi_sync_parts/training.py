@@ -9,8 +9,8 @@ many batches had which, as its ledger counts them.
 import time
 
 import semisync
-from semisync.compat import raw_ops, tf
-from semisync.demo.modes import wrap
+from semisync.common.compat import raw_ops, tf
+from semisync.demo.tensorflow.modes import wrap
 
 from . import model, signals
 from .cases import STALENESS_BOUND, pauses

@@ -1,1 +1,1 @@
-"""Declarations of subgraphs, one concept a file, in the language of `graph_rewrite.pattern`."""
+"""Declarations of subgraphs, one concept per file, in the language of `patterns.language`."""

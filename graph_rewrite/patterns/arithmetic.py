@@ -1,7 +1,7 @@
 """Arithmetic as it comes out of Python's operators."""
 
-from graph_rewrite.hops import CARRY, CAST, SHAPE
-from graph_rewrite.pattern import either, op, via
+from graph_rewrite.graph.passthrough import CARRY, CAST, SHAPE
+from graph_rewrite.patterns.language import either, op, via
 
 PLUS = ("Add", "AddV2")
 DIVIDE = ("RealDiv", "Div", "DivNoNan")

@@ -4,7 +4,7 @@ In training, output 1 is the mean of the batch and output 2 its variance x n / (
 device (tensorflow/core/kernels/fused_batch_norm_op.cc).
 """
 
-from graph_rewrite.pattern import op
+from graph_rewrite.patterns.language import op
 
 FUSED = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 

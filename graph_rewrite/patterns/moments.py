@@ -3,11 +3,11 @@
 All bind "x", "axes" and "mean"; that of a variance is the mean that it is taken around.
 """
 
-from graph_rewrite.constants import array, number
-from graph_rewrite.hops import CARRY, CAST, JOIN, SHAPE
-from graph_rewrite.pattern import either, given, op, via
+from graph_rewrite.graph.constants import array, number
+from graph_rewrite.graph.passthrough import CARRY, CAST, JOIN, SHAPE
 from graph_rewrite.patterns.arithmetic import handed, over, plus, square, times
 from graph_rewrite.patterns.fused import FUSED_VARIANCE
+from graph_rewrite.patterns.language import either, given, op, via
 
 
 def _around(mean):

@@ -4,15 +4,14 @@ Every form binds "variable", "source" and "rate", all tensors, but for the two t
 What is divided has a "divisor", a constant, instead of a rate.
 """
 
-from graph_rewrite.constants import number
-from graph_rewrite.hops import CARRY, CAST, READ, ends
-from graph_rewrite.matching import attribute
-from graph_rewrite.nodes import split
-from graph_rewrite.partitions import CONCATS, joined, whole
-from graph_rewrite.partitions import number as number_of
-from graph_rewrite.pattern import either, given, op, via
+from graph_rewrite.graph.constants import number
+from graph_rewrite.graph.index import attribute, split
+from graph_rewrite.graph.partitions import CONCATS, joined, whole
+from graph_rewrite.graph.partitions import number as number_of
+from graph_rewrite.graph.passthrough import CARRY, CAST, READ, ends
 from graph_rewrite.patterns.arithmetic import DIVIDE, plus, same_value, times
 from graph_rewrite.patterns.fused import FUSED
+from graph_rewrite.patterns.language import either, given, op, via
 from graph_rewrite.patterns.variables import ADD, ASSIGN, SUBTRACT, read, variable
 
 

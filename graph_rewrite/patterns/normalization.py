@@ -5,9 +5,9 @@ All bind "x", "mean", "variance", "epsilon" and "root" (the Rsqrt, Sqrt or Pow),
 connection would pass for a beta; tf.nn.batch_normalization is known by its form alone.
 """
 
-from graph_rewrite.constants import number
-from graph_rewrite.pattern import both, either, given, op
+from graph_rewrite.graph.constants import number
 from graph_rewrite.patterns.arithmetic import DIVIDE, PLUS, plus, same_value, times
+from graph_rewrite.patterns.language import both, either, given, op
 from graph_rewrite.patterns.variables import shaped
 
 ROOTS = ("Rsqrt", "Sqrt", "Pow")

@@ -1,7 +1,7 @@
 """A variable, as an op that changes it takes it, and as arithmetic reads it. Ref and resource."""
 
-from graph_rewrite.hops import CARRY, CAST, READ, SHAPE, VARIABLES
-from graph_rewrite.pattern import op, via
+from graph_rewrite.graph.passthrough import CARRY, CAST, READ, SHAPE, VARIABLES
+from graph_rewrite.patterns.language import op, via
 
 ASSIGN = ("Assign", "AssignVariableOp")
 ADD = ("AssignAdd", "AssignAddVariableOp")

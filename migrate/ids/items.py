@@ -12,7 +12,7 @@ For a table T at module path M, in mode
                 times also _hash_zch_metadata, in hours
     dynamicemb  files dynamicemb/model.M/T_emb_keys.rank_0.world_size_1, and so on
 
-and the slots as those of other tables (`migrate.items`).
+and the slots as those of other tables (`migrate.stream.items`).
 Source: torchrec/modules/mc_modules.py, hash_mc_modules.py; dynamicemb/dump_load.py.
 """
 
@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from typing import Iterator, Tuple
 
-from migrate.ids.columns import Origin
+from migrate.checkpoint.bundle import Checkpoint
+from migrate.hash_tables.model import HashTable
 from migrate.ids.staging import StagedTable
-from migrate.items import Item, in_target_type, slot_path, step_items
-from migrate.plans import HashedTable, Plan
-from migrate.sources.bundle import Checkpoint
-from migrate.sources.hashed import HashTable
+from migrate.planning.model import HashedTable, Plan
+from migrate.stream.columns import Origin
+from migrate.stream.items import Item, in_target_type, slot_path, step_items
 
 
 def id_items(

@@ -7,8 +7,8 @@
    partitions, in the same one as the table's. An id without one gets the optimizer's initial value;
    a slot's row without an id is left out. Both are counted.
 4. Each id is given its row, while a thread brings the next block (`migrate.ids.placing`). What goes
-   where is written into maps, one for the table and one a slot (`migrate.ids.columns`), and the ids
-   into a file in the order of the target.
+   where is written into maps, one for the table and one a slot (`migrate.stream.columns`), and the
+   ids into a file in the order of the target.
 
 Memory: four blocks of BLOCK_ROWS ids, or more where one run's marks are far apart.
 """
@@ -22,12 +22,12 @@ from typing import Dict, Generator, Iterator, List, Optional, Sequence, Tuple, U
 
 import numpy
 
-from migrate.ids.ahead import one_ahead
-from migrate.ids.columns import FREE, describe
 from migrate.ids.placing import ByHash, InTurn, Map, Target
 from migrate.ids.runs import STEP, Batch, Reader, Runs
-from migrate.ids.sorting import argsort
-from semisync.errors import BadInput
+from migrate.stream.ahead import one_ahead
+from migrate.stream.columns import FREE, describe
+from migrate.stream.sorting import argsort
+from semisync.common.errors import BadInput
 
 BLOCK_ROWS = 1 << 19
 _BLOCKS = 16  # at least: memory that is touched for the first time is dear

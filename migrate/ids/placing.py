@@ -16,7 +16,7 @@ from typing import BinaryIO, Iterator, List, NamedTuple, Optional, Sequence, Tup
 import numpy
 
 from migrate.ids.hashing import homes
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 
 _BLOCK_ROWS = 1 << 16  # written or looked through at a time
 
@@ -24,7 +24,7 @@ _BLOCK_ROWS = 1 << 16  # written or looked through at a time
 @dataclass
 class Target:
     """rows: how many it has, None for as many as ids and spare ones. buckets: that share them by
-    hash, 0 where rows are given in turn. reserved, owner: see `migrate.ids.modes.Mode`."""
+    hash, 0 where rows are given in turn. reserved, owner: see `migrate.manifest.modes.Mode`."""
 
     rows: Optional[int]
     spare: int

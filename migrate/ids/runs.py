@@ -24,13 +24,13 @@ from typing import Callable, Dict, Generator, List, NamedTuple, Optional, Tuple
 
 import numpy
 
-from migrate.ids.columns import BLOCK_BYTES, Column, describe, open_column, taken
-from migrate.ids.sorting import argsort
-from migrate.sources.dtypes import number_type
-from migrate.sources.hashed import HashTable, Rows
-from migrate.threads import in_threads
-from migrate.writing import write_at
-from semisync.errors import BadInput
+from migrate.encoding.dtypes import number_type
+from migrate.hash_tables.model import HashTable, Rows
+from migrate.storage.threads import in_threads
+from migrate.storage.writing import write_at
+from migrate.stream.columns import BLOCK_BYTES, Column, describe, open_column, taken
+from migrate.stream.sorting import argsort
+from semisync.common.errors import BadInput
 
 RUN_BYTES = 32 << 20
 _RUN_ROWS = 1 << 19  # at most: sorting takes some times their 8 bytes each

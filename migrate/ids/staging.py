@@ -21,17 +21,17 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import numpy
 
-from migrate.ids.columns import describe
+from migrate.hash_tables.model import HashTable
 from migrate.ids.hashing import places
 from migrate.ids.merging import Merged, merge
-from migrate.ids.modes import MODES
 from migrate.ids.placing import Target
 from migrate.ids.runs import Places, write_runs
-from migrate.ids.sorting import one_thread_a_sort
-from migrate.plans import HashedTable
-from migrate.sources.hashed import HashTable
+from migrate.manifest.modes import MODES
+from migrate.planning.model import HashedTable
+from migrate.stream.columns import describe
+from migrate.stream.sorting import one_thread_a_sort
 from migrate.targets.staging import begin, write_whole
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 
 FOLDER = "ids"
 _PLAN = "plan.json"

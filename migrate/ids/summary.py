@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Dict, List, Optional, Set
+from typing import Dict, List, Optional
 
+from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.tensor_part import tensors_of
 from migrate.ids.staging import StagedTable
-from migrate.items import Item
-from migrate.manifest import Ids, TableSummary
-from migrate.plans import HashedTable, Plan
-from migrate.sources.hashed import HashTable
-from migrate.sources.tensor_part import TensorPart
-from migrate.static import trained_bytes_of_ids, why_untrained
-
-_COLUMNS = ("keys", "values", "freqs", "versions")
-_DEEPREC = ("partition_offset", "keys_filtered", "versions_filtered", "freqs_filtered")
+from migrate.manifest.model import Ids, TableSummary
+from migrate.planning.model import HashedTable, Plan
+from migrate.planning.static import trained_bytes_of_ids, why_untrained
+from migrate.stream.items import Item
 
 
 def summaries(
@@ -116,18 +113,6 @@ def ids_notes(plan: Plan, staged: List[StagedTable]) -> List[str]:
         for slot, count in merged.ownerless.items():
             if count:
                 found.append(f"{table.name}: {count} rows of {slot} belong to no id, left out")
-    return found
-
-
-def tensors_of(table: HashTable) -> Set[str]:
-    """Names of the checkpoint's tensors that the table and its slots are made of."""
-    found: Set[str] = set()
-    for one in (table, *table.slots.values()):
-        for part in one.parts:
-            if isinstance(part, TensorPart):
-                stem = part.columns.keys[: -len("keys")]
-                names = [stem + leaf for leaf in (*_COLUMNS, *_DEEPREC, "partition_filter_offset")]
-                found.update(name for name in names if name in part.checkpoint)
     return found
 
 

@@ -1,6 +1,6 @@
 """From a checkpoint and its graph to a plan.
 
-1. Slots are joined to their variables (`migrate.slots`).
+1. Slots are joined to their variables (`migrate.optimizers.slots`).
 2. Tables are the variables of two dimensions and a floating type that the graph looks up, or
    those that the caller's regular expression names.
 3. The partition strategy of a partitioned table comes from the graph, else from the caller. The
@@ -9,7 +9,3 @@
 5. Hash tables of rows of numbers become tables too; how their ids find a row, the caller says.
 6. What is left is dense; scalars stand apart; what cannot be converted is dropped with a reason.
 """
-
-from migrate.planning.planner import plan
-
-__all__ = ["plan"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Mapping, Optional, Set
 
-from migrate.evidence import Evidence
+from migrate.checkpoint.bundle import Checkpoint
+from migrate.checkpoint.model import TensorInfo
+from migrate.encoding.dtypes import BY_NAME
+from migrate.graph.evidence import Evidence
+from migrate.planning.model import Plan
 from migrate.planning.options import Options, search
-from migrate.plans import Plan
-from migrate.sources.bundle import Checkpoint
-from migrate.sources.dtypes import BY_NAME
-from migrate.sources.info import TensorInfo
-from semisync.errors import UsageError
+from semisync.common.errors import UsageError
 
 NO_TABLES = ""  # the pattern that says so: as a regular expression it would name everything
 

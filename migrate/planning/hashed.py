@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import List, Mapping, Optional, Set
 
-from migrate.ids.states import find_states
-from migrate.ids.summary import tensors_of
+from migrate.encoding.dtypes import BY_NAME
+from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.tensor_part import tensors_of
+from migrate.optimizers.states import find_states
+from migrate.planning.model import HashedTable, Plan
 from migrate.planning.options import Options
-from migrate.plans import HashedTable, Plan
-from migrate.sources.dtypes import BY_NAME
-from migrate.sources.hashed import HashTable
 
 
 def plan_hash_tables(hashed: Mapping[str, HashTable], options: Options, result: Plan) -> Set[str]:

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Optional, Sequence, Set, Tuple
 
-from migrate.ids.modes import DUPLICATES, MODES
-from migrate.plans import CASTS, STRATEGIES
-from semisync.errors import UsageError
+from migrate.manifest.modes import DUPLICATES, MODES
+from migrate.planning.model import CASTS, STRATEGIES
+from semisync.common.errors import UsageError
 
 
 @dataclass

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import List, Optional, Sequence, Tuple, Union
 
-from migrate.evidence import find_evidence
-from migrate.ids.summary import tensors_of
-from migrate.meta_graphs import meta_path
+from migrate.checkpoint.bundle import Checkpoint
+from migrate.graph.evidence import find_evidence
+from migrate.graph.find import meta_path
+from migrate.hash_tables.increment import Overlaid
+from migrate.hash_tables.tensor_part import tensors_of
+from migrate.open import hash_tables
 from migrate.planning.choosing import choose_tables, drop_tensors
 from migrate.planning.hashed import plan_hash_tables
+from migrate.planning.model import HashedTable, Plan, Table
 from migrate.planning.options import Options
+from migrate.planning.static import Marks, mark_static
 from migrate.planning.variables import Variables
-from migrate.plans import HashedTable, Plan, Table
-from migrate.sources.bundle import Checkpoint
-from migrate.sources.increment import Overlaid
-from migrate.static import Marks, mark_static
-from migrate.tables import hash_tables
 
 
 def plan(
@@ -33,7 +33,7 @@ def plan(
 ) -> Plan:
     """Decides what each tensor of `checkpoint` becomes.
 
-    meta                path of the MetaGraph; without it migrate.meta_graphs looks for one
+    meta                path of the MetaGraph; without it migrate.graph.find looks for one
     tables              regular expression (re.search) for the variables that are tables; without
                         it they are those that the graph looks up; "" where none is
     partition_strategy  "div" or "mod", for partitioned tables whose strategy the graph lacks
@@ -44,8 +44,9 @@ def plan(
     drop                regular expression (re.search) for tensors to leave out
     static              (regular expression, "fp16", "int8" or "float32") pairs (re.search): tables
                         that are trained no more, and their type in the target; the first one wins
-    ids                 how the target finds the row of a hash table's id, see migrate.ids.modes
-    duplicates          "error" or "newest": an id that two partitions of a hash table hold
+    ids                 how the target finds the row of a hash table's id, see
+    migrate.manifest.modes duplicates          "error" or "newest": an id that two partitions of a
+    hash table hold
 
     Raises UsageError where the caller has to say more, BadInput where graph and checkpoint do not
     fit each other or contradict the caller.

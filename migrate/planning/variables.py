@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Collection, Dict, Optional, Tuple
 
-from migrate.averages import swapped_averages, swapped_note, unknown_notes
-from migrate.evidence import Evidence
-from migrate.lookups import Lookup
+from migrate.checkpoint.bundle import Checkpoint
+from migrate.checkpoint.kinds import OPTIMIZERS
+from migrate.checkpoint.model import TensorInfo, partitions, row_blocks
+from migrate.graph.averages import swapped_averages, swapped_note, unknown_notes
+from migrate.graph.evidence import Evidence
+from migrate.graph.lookups import Lookup
+from migrate.graph.training import find_training
+from migrate.optimizers.slots import Slots, torch_names
+from migrate.planning.model import POOLINGS, Dense, Plan, Table
 from migrate.planning.options import Options
-from migrate.plans import POOLINGS, Dense, Plan, Table
-from migrate.slots import Slots, torch_names
-from migrate.sources.bundle import Checkpoint
-from migrate.sources.info import TensorInfo, partitions, row_blocks
-from migrate.sources.kinds import OPTIMIZERS
-from migrate.training import find_training
-from semisync.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, UsageError
 
 
 class Variables:

@@ -1,10 +1,10 @@
 """Formats of the output, one module each (`dcp`, `safetensors`), with the same two functions:
 
-    lay_out(items, cuts)               -> migrate.regions.Layout: where everything will stand
+    lay_out(items, cuts)               -> migrate.stream.regions.Layout: where everything will stand
     finish(directory, items, layout)   writes what makes the directory a checkpoint
 
-The values are written between the two, region by region (migrate.parts). `reading` reads either
-format back, `staging` makes the directory appear whole, `reserving` takes a file's room.
+The values are written between the two, region by region (migrate.conversion.parts). `reading` reads
+either format back, `staging` makes the directory appear whole, `reserving` takes a file's room.
 """
 
 TARGETS = ("dcp", "safetensors")

@@ -35,9 +35,9 @@ from torch.distributed.checkpoint.metadata import (
     TensorStorageMetadata,
 )
 
-from migrate import regions
-from migrate.items import Item
-from migrate.regions import Frame, Layout, Region
+from migrate.stream import regions
+from migrate.stream.items import Item
+from migrate.stream.regions import Frame, Layout, Region
 
 _METADATA = ".metadata"
 

@@ -16,10 +16,10 @@ import json
 import os
 from typing import Any, Dict, List, Sequence, Tuple
 
-from migrate import regions
-from migrate.items import Item
-from migrate.regions import Frame, Layout, Region
-from semisync.errors import BadInput
+from migrate.stream import regions
+from migrate.stream.items import Item
+from migrate.stream.regions import Frame, Layout, Region
+from semisync.common.errors import BadInput
 
 INDEX = "model.safetensors.index.json"
 _ALIGNMENT = 64  # bytes; the header is padded with blanks so that the values begin aligned

@@ -19,8 +19,8 @@ import shutil
 from contextlib import contextmanager
 from typing import Iterator
 
-from migrate.sources.remote import Unreachable, is_remote
-from semisync.errors import SemisyncError, UsageError
+from migrate.storage.remote import Unreachable, is_remote
+from semisync.common.errors import SemisyncError, UsageError
 
 _LOCK = "lock"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a disk, a quota, ulimit -f

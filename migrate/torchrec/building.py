@@ -11,8 +11,8 @@ from torchrec.modules.embedding_modules import EmbeddingBagCollection
 from torchrec.modules.mc_embedding_modules import ManagedCollisionEmbeddingBagCollection
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
-from migrate.ids.modes import MANAGED
-from migrate.pooling import without_kernel
+from migrate.graph.pooling import without_kernel
+from migrate.manifest.modes import MANAGED
 from migrate.torchrec.embeddings import (
     Config,
     Embeddings,
@@ -21,7 +21,7 @@ from migrate.torchrec.embeddings import (
     table_weights,
 )
 from migrate.torchrec.modules import data_type
-from semisync.errors import UsageError
+from semisync.common.errors import UsageError
 
 Built = Union[EmbeddingBagCollection, ManagedCollisionEmbeddingBagCollection, Embeddings]
 

@@ -23,7 +23,7 @@ from torchrec.modules.embedding_configs import EmbeddingBagConfig, EmbeddingConf
 from torchrec.modules.embedding_modules import EmbeddingBagCollection, EmbeddingCollection
 from torchrec.quant import embedding_modules as quant
 
-from migrate.quantization import GPU_ROW_ALIGNMENT
+from migrate.manifest.quantization import GPU_ROW_ALIGNMENT
 from migrate.torchrec.managed import with_raw_ids
 
 CPU, MANAGED, WEIGHTED, INT8 = "cpu_", "mc_", "weighted_", "int8_"

@@ -12,9 +12,9 @@ from typing import Dict, Mapping
 import torch
 from torchrec import KeyedJaggedTensor
 
-from migrate.manifest import read_manifest
+from migrate.manifest.model import read_manifest
 from migrate.torchrec.loading import read
-from semisync.errors import UsageError
+from semisync.common.errors import UsageError
 
 
 class IdMap(torch.nn.Module):

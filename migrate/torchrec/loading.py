@@ -23,8 +23,8 @@ import torch.distributed as dist
 from torch.distributed import checkpoint as dcp
 from torch.distributed.checkpoint.api import CheckpointException
 
-from migrate.manifest import Manifest, Written, read_manifest
-from semisync.errors import BadInput, MissingExtra, UsageError
+from migrate.manifest.model import Manifest, Written, read_manifest
+from semisync.common.errors import BadInput, MissingExtra, UsageError
 
 _MANAGED = "_managed_collision_modules."
 _CONTAINERS = ("embedding_bags", "embeddings")

@@ -1,6 +1,7 @@
 """Raw ids in TorchRec: the modules that find their rows, and the collections that have them.
 
-What they are built from is what the model config says of a table's `ids` (migrate.models).
+What they are built from is what the model config says of a table's `ids`
+(migrate.conversion.models).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def with_raw_ids(
     device: torch.device,
 ) -> Union[ManagedCollisionEmbeddingBagCollection, ManagedCollisionEmbeddingCollection]:
     """`collection`, looked up by raw ids. ids: of each of its tables, with a mode of
-    `migrate.ids.modes.MANAGED`."""
+    `migrate.manifest.modes.MANAGED`."""
     pooled = isinstance(collection, EmbeddingBagCollection)
     configs = collection.embedding_bag_configs() if pooled else collection.embedding_configs()
     modules: Dict[str, ManagedCollisionModule] = {

@@ -10,11 +10,11 @@ from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig, Poo
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
 from torchrec.modules.mc_embedding_modules import ManagedCollisionEmbeddingBagCollection
 
-from migrate.ids.modes import MANAGED
-from migrate.manifest import Manifest, read_manifest
-from migrate.models import ids_config
+from migrate.conversion.models import ids_config
+from migrate.manifest.model import Manifest, read_manifest
+from migrate.manifest.modes import MANAGED
 from migrate.torchrec.managed import with_raw_ids
-from semisync.errors import UsageError
+from semisync.common.errors import UsageError
 
 DATA_TYPES = {
     "float32": DataType.FP32,

@@ -19,9 +19,9 @@ from typing import Any, Collection, Dict, List, Mapping, Optional, Tuple
 import torch
 from torch.distributed._shard.sharded_tensor import Shard, ShardedTensor
 
-from migrate.manifest import Manifest, Written, read_manifest
+from migrate.manifest.model import Manifest, Written, read_manifest
 from migrate.torchrec.loading import check_matrices, read, weight_keys
-from semisync.errors import UsageError
+from semisync.common.errors import UsageError
 
 DENSE = "dense."  # before the name of a dense variable in the checkpoint
 

@@ -7,7 +7,7 @@
    mean of a row may differ by the rounding of its last bit, since the order of the sum is not
    defined.
 4. The bytes of the target must have the manifest's SHA-256, unless only a sample is read.
-5. Hash tables are compared id by id (`migrate.ids.comparing`).
+5. Hash tables are compared id by id (`migrate.verification.ids`).
 6. Every tensor of the checkpoint must be accounted for: written, or dropped with a reason.
 7. The manifest must have its own SHA-256, and `model.json` the tables as they are; what else was
    edited in that is a note.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 
-from migrate import models
-from migrate.manifest import Manifest, Written, is_intact
-from migrate.quantization import HEAD
-from migrate.sources.bundle import Checkpoint
+from migrate.checkpoint.bundle import Checkpoint
+from migrate.conversion import models
+from migrate.manifest.model import Manifest, Written, is_intact
+from migrate.manifest.quantization import HEAD
 from migrate.targets.reading import Reader
 from migrate.verification.findings import Verification
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 
 
 def check_beside(directory: str, manifest: Manifest, result: Verification) -> None:

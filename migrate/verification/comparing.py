@@ -8,17 +8,17 @@ from itertools import chain
 from operator import itemgetter
 from typing import List, Optional, Set
 
-from migrate.ids.comparing import compare_table
-from migrate.manifest import Manifest, read_manifest
-from migrate.sources.bundle import Checkpoint, open_checkpoint
-from migrate.sources.remote import Unreachable
-from migrate.tables import hash_tables
+from migrate.checkpoint.bundle import Checkpoint, open_checkpoint
+from migrate.manifest.model import Manifest, read_manifest
+from migrate.open import hash_tables
+from migrate.storage.remote import Unreachable
+from migrate.storage.threads import PerThread, default_count, in_threads
 from migrate.targets.reading import Reader, open_target
-from migrate.threads import PerThread, default_count, in_threads
 from migrate.verification.accounts import check_accounts, check_beside, check_kind, check_stored
 from migrate.verification.findings import Verification
+from migrate.verification.ids import compare_table
 from migrate.verification.shares import OF_IDS, Share, Sides, compare_share, reader_of, shares_of
-from semisync.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, UsageError
 
 
 def verify(

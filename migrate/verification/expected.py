@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy
 import torch
 
-from migrate.manifest import Written
-from migrate.quantization import HEAD
-from migrate.sources.bundle import Checkpoint
-from migrate.sources.dtypes import number_type
-from migrate.sources.info import row_blocks
-from migrate.tensors import as_tensor
+from migrate.checkpoint.bundle import Checkpoint
+from migrate.checkpoint.model import row_blocks
+from migrate.encoding.dtypes import number_type
+from migrate.manifest.model import Written
+from migrate.manifest.quantization import HEAD
+from migrate.manifest.tensors import as_tensor
 
 
 def expected_rows(checkpoint: Checkpoint, written: Written, first: int, count: int) -> torch.Tensor:

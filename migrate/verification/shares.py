@@ -9,15 +9,15 @@ from typing import Iterator, NamedTuple, Optional, Tuple
 
 import numpy
 
-from migrate.manifest import Written
-from migrate.sources.bundle import Checkpoint
-from migrate.sources.remote import Unreachable
+from migrate.checkpoint.bundle import Checkpoint
+from migrate.manifest.model import Written
+from migrate.manifest.tensors import as_bytes
+from migrate.storage.remote import Unreachable
+from migrate.storage.threads import PerThread
 from migrate.targets.reading import FileReader, Reader
-from migrate.tensors import as_bytes
-from migrate.threads import PerThread
 from migrate.verification.expected import expected_rows
 from migrate.verification.findings import Verification
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 
 OF_IDS = ("hashed", "file")  # how the roles begin of what is written of hash tables
 _BLOCK = 16 << 20  # bytes of the source read at a time

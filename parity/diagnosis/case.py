@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Dict, Optional, Tuple
 
 import numpy as np
 
-from parity.area import auc
 from parity.diagnosis.apart import Apart, measure
 from parity.diagnosis.facts import Facts
-from parity.diagnosis.ids import Ids
-from parity.rows import Rows
+from parity.inputs.ids import Ids
+from parity.inputs.rows import Rows
+from parity.stats.area import auc
 
 if TYPE_CHECKING:
     from parity.result import Comparison

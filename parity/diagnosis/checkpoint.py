@@ -16,14 +16,14 @@ from typing import Dict, Mapping, Optional, Set
 
 import numpy as np
 
-from migrate.evidence import Evidence, find_evidence
-from migrate.graph import Graph, constant_float
-from migrate.slots import Slots
-from migrate.sources.bundle import Checkpoint, open_checkpoint
-from migrate.sources.dtypes import BY_NAME
-from migrate.sources.info import partitions
-from migrate.sources.wire import fields
-from migrate.training import find_training
+from migrate.checkpoint.bundle import Checkpoint, open_checkpoint
+from migrate.checkpoint.model import partitions
+from migrate.encoding.dtypes import BY_NAME
+from migrate.encoding.wire import fields
+from migrate.graph.evidence import Evidence, find_evidence
+from migrate.graph.metagraph import Graph, constant_float
+from migrate.graph.training import find_training
+from migrate.optimizers.slots import Slots
 from parity.diagnosis.facts import COMBINERS, Facts, MovingStatistics, agreed, is_step
 from parity.diagnosis.slots import SlotSample, untrained
 

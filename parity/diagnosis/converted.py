@@ -9,8 +9,8 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
-from migrate.manifest import Manifest, TableSummary, Written, read_manifest
-from migrate.models import FILE, read_model
+from migrate.conversion.models import FILE, read_model
+from migrate.manifest.model import Manifest, TableSummary, Written, read_manifest
 from migrate.targets.reading import Reader, open_target
 from parity.diagnosis.facts import COMBINERS, Facts, MovingStatistics, agreed, is_step
 from parity.diagnosis.slots import SlotSample, untrained

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional
 
 import numpy as np
 
-from parity.checks import Column
 from parity.diagnosis.case import Case
 from parity.diagnosis.facts import known_facts
-from parity.diagnosis.ids import to_ids
 from parity.diagnosis.ranking import ranked
-from parity.equivalence import Verdict
-from parity.rows import Rows, checked_rows
+from parity.inputs.checks import Column
+from parity.inputs.ids import to_ids
+from parity.inputs.rows import Rows, checked_rows
+from parity.stats.equivalence import Verdict
 
 if TYPE_CHECKING:
     from parity.result import Comparison

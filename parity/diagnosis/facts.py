@@ -108,11 +108,11 @@ def check_source(path: str) -> None:
 
         check_settings(path)
     elif is_converted(path):
-        from migrate.manifest import read_manifest
+        from migrate.manifest.model import read_manifest
 
         read_manifest(path)
     else:
-        from migrate.sources.bundle import open_checkpoint
+        from migrate.checkpoint.bundle import open_checkpoint
 
         open_checkpoint(path).close()
 

@@ -15,7 +15,7 @@ import os
 from typing import Any, Dict, Optional, Tuple
 
 from parity.diagnosis.facts import COMBINERS, SUFFIXES, Facts, check_source, known_facts
-from semisync.errors import BadInput, MissingExtra
+from semisync.common.errors import BadInput, MissingExtra
 
 _PARTS = ("optimizer", "batch_norm", "combiner", "model")
 

@@ -8,8 +8,8 @@ from typing import Any, List, Sequence, Tuple
 
 from parity.scoring.checkpoints import likely_outputs, possible_inputs, prefix_of
 from parity.scoring.model import TYPES
-from semisync.errors import UsageError
-from semisync.files import check_writable
+from semisync.common.errors import UsageError
+from semisync.common.files import check_writable
 
 _EXAMPLES = """COL in --type and --fill may be a pattern such as 'C*'.
 

@@ -7,7 +7,7 @@ import contextlib
 import os
 from typing import Any, Iterator
 
-from semisync.errors import MissingExtra, UsageError
+from semisync.common.errors import MissingExtra, UsageError
 
 _LISTED = 8
 
@@ -22,7 +22,7 @@ def prefix_of(path: str) -> str:
     if os.path.isfile(os.path.join(path, "saved_model.pb")):
         raise UsageError(f"{path} is a SavedModel; --saved-model names it")
     with _extra("to name a checkpoint by its directory"):
-        from migrate.sources.directory import checkpoint_prefix
+        from migrate.checkpoint.directory import checkpoint_prefix
     return checkpoint_prefix(path)
 
 
@@ -43,8 +43,8 @@ def possible_inputs(meta: str, output: str) -> str:
 
 def _interface(meta: str) -> Any:
     with _extra("to look into the graph"):
-        from migrate.graph import read_graph
-        from migrate.interface import find_interface
+        from migrate.graph.interface import find_interface
+        from migrate.graph.metagraph import read_graph
     return find_interface(read_graph(meta))
 
 

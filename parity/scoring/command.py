@@ -16,7 +16,7 @@ from typing import Any, Dict, Optional, Sequence, Set, Tuple
 
 from parity.scoring.arguments import check, configure, constant, inputs, pairs, typed
 from parity.scoring.model import Input
-from semisync.files import replacing
+from semisync.common.files import replacing
 
 __all__ = ["configure", "run"]
 
@@ -50,7 +50,7 @@ def _score(
     fills: Sequence[Tuple[str, str]],
 ) -> Tuple[Dict[str, int], Any]:
     """Feeds the sink; returns the rows of each file, and what the scores depend on besides."""
-    from parity.checks import Column
+    from parity.inputs.checks import Column
     from parity.scoring import data
     from parity.scoring.features import feature
     from parity.scoring.scores import scorer, written
@@ -140,8 +140,8 @@ def _about(
     args: argparse.Namespace, model: Any, files: Dict[str, int], instability: Any
 ) -> Dict[str, Any]:
     """What the file's metadata says of how it came about."""
-    from parity.identity import identify
-    from parity.versions import versions
+    from parity.io.identity import identify
+    from parity.report.versions import versions
 
     return {
         "model": {

@@ -1,10 +1,10 @@
 """The rows of a data set in batches, each from one file, in order and in bounded memory.
 
-The data sets are those of `parity.tables`. Columns of text files stay text, so that whoever knows
-their type can name the row that does not have it; the type of a column of which nobody knows it is
-the one that its first 16 MB suggest. An empty field is missing.
-In a TFRecord file a feature with one value in every record of a batch is a plain column, any other
-a column of lists; a record that lacks it has a missing value there.
+The data sets are those of `parity.io.tables`. Columns of text files stay text, so that whoever
+knows their type can name the row that does not have it; the type of a column of which nobody knows
+it is the one that its first 16 MB suggest. An empty field is missing. In a TFRecord file a feature
+with one value in every record of a batch is a plain column, any other a column of lists; a record
+that lacks it has a missing value there.
 """
 
 from typing import Any, Collection, Dict, Iterator, List, NamedTuple, Sequence
@@ -15,11 +15,11 @@ import pyarrow.csv
 import pyarrow.orc
 import pyarrow.parquet
 
-from parity.data_files import files_of
-from parity.streams import Batch
-from parity.tables import chosen, explained, header, kind_of, text_options
-from parity.tfrecord import read_examples
-from semisync.errors import BadInput
+from parity.io.data_files import files_of
+from parity.io.streams import Batch
+from parity.io.tables import chosen, explained, header, kind_of, text_options
+from parity.io.tfrecord import read_examples
+from semisync.common.errors import BadInput
 
 _BLOCK = 1 << 24  # bytes of a text file
 

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from parity.checks import Column
+from parity.inputs.checks import Column
 from parity.scoring.model import TYPES, Feature, Input
-from semisync.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, UsageError
 
 _ARROW = {
     name: pa.large_string() if name == "string" else pa.type_for_alias(name) for name in TYPES

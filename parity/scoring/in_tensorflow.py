@@ -17,8 +17,8 @@ import numpy as np
 
 from parity.scoring.model import Feature, Input
 from parity.scoring.tf_child.messages import receive, send
-from semisync.errors import BadInput, UsageError
-from semisync.last_words import last_words
+from semisync.common.errors import BadInput, UsageError
+from semisync.common.log_tail import last_words
 
 _CHILD = pathlib.Path(__file__).with_name("tf_child")
 

@@ -23,7 +23,7 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence
 import numpy as np
 
 from parity.scoring.model import Feature, Input
-from semisync.errors import BadInput, SemisyncError, UsageError
+from semisync.common.errors import BadInput, SemisyncError, UsageError
 
 SPARSE = "sparse"
 _NOT_THE_USERS = re.compile(r"site-packages|^<|\bimportlib\b")

@@ -9,8 +9,8 @@ import hashlib
 import os
 from typing import Any, Dict, Iterable, List
 
-from parity.identity import identify
-from semisync.errors import BadInput
+from parity.io.identity import identify
+from semisync.common.errors import BadInput
 
 
 def of_saved_model(directory: str) -> Dict[str, Any]:

@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from parity.checks import Column, check_label_values
-from parity.columns import to_names, to_numbers
-from parity.streams import Batch
-from semisync.errors import BadInput
+from parity.inputs.checks import Column, check_label_values
+from parity.io.columns import to_names, to_numbers
+from parity.io.streams import Batch
+from semisync.common.errors import BadInput
 
 SCHEMA = "semisync/score/1"
 SCORE = "score"

@@ -4,10 +4,10 @@ from typing import Callable, Dict, Optional, Sequence
 
 import numpy as np
 
+from parity.io.streams import Batch
 from parity.scoring.model import Feature, Model
 from parity.scoring.output import LOGIT, SCORE
-from parity.streams import Batch
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 
 
 def scorer(

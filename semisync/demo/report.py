@@ -8,8 +8,8 @@ import platform
 from typing import Any, Dict
 
 import parity
+from semisync.common.files import write_text
 from semisync.demo import figures
-from semisync.files import write_text
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">

@@ -12,12 +12,12 @@ from typing import Any, Dict, Optional
 import numpy as np
 
 from parity import Comparison, auc, compare
-from parity.command import EXIT
-from semisync.demo import click_log
-from semisync.demo.local_cluster import LocalCluster
+from parity.cli.command import EXIT
+from semisync.cluster.local import LocalCluster
+from semisync.common.errors import UsageError
+from semisync.common.files import write_text
+from semisync.demo.data import click_log
 from semisync.demo.progress import Progress
-from semisync.errors import UsageError
-from semisync.files import write_text
 
 MODES = ("async", "native-sync", "semi-sync")
 PS = 2
@@ -88,11 +88,11 @@ def _own_folder(out: str) -> pathlib.Path:
 def _read(data: Optional[str], folder: pathlib.Path, progress: Progress) -> Any:
     """The training and held-out logs; also saved where the workers find them."""
     if data is None:
-        from semisync.demo.generator import generate
+        from semisync.demo.data.generator import generate
 
         log = generate()
     else:
-        from semisync.demo.readers import read
+        from semisync.demo.data.readers import read
 
         log = read(data, note=progress.note)
     train, test = click_log.split(log)
@@ -140,7 +140,9 @@ def _train(
         f"training on a cluster of {PS} parameter servers and {workers} workers; "
         f"{settings['slow_share']:.0%} of the batches take {settings['slow_factor']} times as long"
     )
-    with LocalCluster(tf_python, "semisync.demo.process", PS, workers, out, source) as cluster:
+    with LocalCluster(
+        tf_python, "semisync.demo.tensorflow.process", PS, workers, out, source
+    ) as cluster:
         cluster.start_all(data=str(out / "data"), out=str(out), modes=MODES, **settings)
         cluster.wait(TIMEOUT, tick=lambda: progress.training(out, MODES))
     progress.training(out, MODES)
@@ -171,7 +173,7 @@ def _measured(folder: pathlib.Path, mode: str, workers: int) -> Dict[str, Any]:
 def _convert(folder: pathlib.Path, progress: Progress) -> Dict[str, Any]:
     """Converts the semi-synchronous checkpoint into FOLDER/converted and compares every value."""
     import migrate
-    from migrate.commands.verify import record
+    from migrate.cli.verify import record
     from migrate.verification import verify
 
     progress.show("converting the semi-synchronous checkpoint")
@@ -213,10 +215,10 @@ def _compare(
 
     # torchrec 1.8 asks torch 2.13 for something under its old name, at every import.
     logging.getLogger("torch.fx._symbolic_trace").setLevel(logging.ERROR)
-    from semisync.demo import torchrec_deepfm
+    from semisync.demo.torch import deepfm
 
-    model = torchrec_deepfm.from_converted(str(folder / "converted"), test.fields, test.numeric)
-    candidate = torchrec_deepfm.score(model, test)
+    model = deepfm.from_converted(str(folder / "converted"), test.fields, test.numeric)
+    candidate = deepfm.score(model, test)
     baseline = np.load(folder / "training" / "semi-sync" / "scores.npy")
     columns = {
         "row": np.arange(test.rows),

@@ -12,8 +12,8 @@ import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
 from benchmarks.batch_norm_auc_parts import norm, report, training
-from semisync.compat import tf
-from semisync.errors import SemisyncError
+from semisync.common.compat import tf
+from semisync.common.errors import SemisyncError
 from tests.support.require import TF1_PYTHON, environment
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -7,8 +7,8 @@ import shlex
 
 import pytest
 
-from semisync import exit_codes
 from semisync.cli import SUBCOMMANDS, main
+from semisync.common import exit_codes
 from tests.support.require import ROOT
 
 _EXAMPLE = re.compile(r"^  (semisync (?:.*\\\n)*.*)$", re.MULTILINE)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from semisync.cli import main
-from semisync.files import check_writable
+from semisync.common.files import check_writable
 from tests.support.require import ROOT, environment, shared
 
 COMMANDS = {

@@ -10,7 +10,7 @@ from tests.support.require import ROOT
 
 SCRIPT = """
 import os, sys
-from semisync.quiet import quiet_tensorflow
+from semisync.common.quiet import quiet_tensorflow
 with quiet_tensorflow():
     os.write(2, b"a log line")
     if sys.argv[1] == "fails":

@@ -4,10 +4,10 @@ import subprocess
 import numpy as np
 import pytest
 
-from semisync.demo import click_log
-from semisync.demo.click_log import ClickLog, load, save, split
-from semisync.demo.truth import expected_auc
-from semisync.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, UsageError
+from semisync.demo.data import click_log
+from semisync.demo.data.click_log import ClickLog, load, save, split
+from semisync.demo.data.truth import expected_auc
 from tests.support.require import ROOT, tf1_python
 
 
@@ -127,7 +127,7 @@ def test_python_37_reads_splits_and_writes_a_log(tmp_path):
     log = log_of(np.repeat(np.arange(5), 20), truth=np.linspace(0, 1, 100))
     save(log, tmp_path / "log")
     program = (
-        "import sys; from semisync.demo.click_log import load, save, split\n"
+        "import sys; from semisync.demo.data.click_log import load, save, split\n"
         "assert sys.version_info[:2] == (3, 7)\n"
         "train, test = split(load({0!r} + '/log')); save(test, {0!r} + '/test')\n"
         "print(train.rows, test.bayes_auc)"

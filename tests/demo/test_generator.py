@@ -4,9 +4,9 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from semisync.demo.click_log import split
-from semisync.demo.generator import DAYS, generate
-from semisync.errors import UsageError
+from semisync.common.errors import UsageError
+from semisync.demo.data.click_log import split
+from semisync.demo.data.generator import DAYS, generate
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@ import hashlib
 
 import numpy as np
 
-from semisync.demo.hashing import hash_integers, hash_texts, splitmix64
+from semisync.demo.data.hashing import hash_integers, hash_texts, splitmix64
 
 
 def test_splitmix64_gives_the_published_sequence():

@@ -8,9 +8,9 @@ import sys
 import psutil
 import pytest
 
-from semisync.demo.local_cluster import LocalCluster
-from semisync.demo.stopwatch import Stopwatch
-from semisync.errors import SemisyncError
+from semisync.cluster.local import LocalCluster
+from semisync.common.errors import SemisyncError
+from semisync.demo.tensorflow.stopwatch import Stopwatch
 
 ROOT = str(pathlib.Path(__file__).resolve().parents[2])
 
@@ -60,7 +60,7 @@ def test_nothing_outlives_the_cluster(tmp_path):
 
 KILLED = """
 import os, sys
-from semisync.demo.local_cluster import LocalCluster
+from semisync.cluster.local import LocalCluster
 cluster = LocalCluster(sys.executable, "tests.support.puppet", 1, 1, sys.argv[1])
 cluster.start_all(do={"ps": "sleep", "worker": "sleep"})
 print(*(process.pid for process in cluster.processes.values()), flush=True)

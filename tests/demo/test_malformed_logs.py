@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 from tests.demo.logs import criteo_line, quietly
 
 GOOD = criteo_line()

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from semisync.demo.click_log import split
+from semisync.demo.data.click_log import split
 from tests.demo.logs import column, ids, quietly
 from tests.support.require import shared
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semisync.demo.readers import read
-from semisync.demo.readers.buckets import equal_buckets, three_idiots
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
+from semisync.demo.data.readers import read
+from semisync.demo.data.readers.buckets import equal_buckets, three_idiots
 from tests.demo.logs import column, criteo_line, ids, quietly
 
 

@@ -9,7 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from graph_rewrite.meta_graph import read
+from graph_rewrite.metagraph.semi_synchronize import read
 from tests.support.require import ROOT, environment, tf1_python
 from tests.tf1.one_process import assert_close
 from tests.tf1.rewrite import models, stage

@@ -7,7 +7,7 @@ import time
 
 import tensorflow.compat.v1 as tf
 
-from semisync.errors import SemisyncError
+from semisync.common.errors import SemisyncError
 from tests.tf1.forked_cluster import ForkedCluster
 
 DEADLINE = 90.0  # seconds for a whole run, of which it needs a few
@@ -17,7 +17,7 @@ LAST_WORDS = 30  # lines of each log in a failure
 def preload():
     """Has the processes forked from one that has imported tf.contrib, which takes seconds."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["semisync.compat", "tensorflow.contrib"])
+    context.set_forkserver_preload(["semisync.common.compat", "tensorflow.contrib"])
     multiprocessing.forkserver.ensure_running()
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from semisync import audit
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.jobs import change, data
 from tests.jobs.jobs import JOBS
 from tests.jobs.run import DEADLINE, Run, preload, read_checkpoint

@@ -5,9 +5,9 @@ import math
 import google_crc32c
 import numpy as np
 
-from migrate.sources import entries
-from migrate.sources.crc32c import masked
-from migrate.sources.table import read_table
+from migrate.checkpoint import entries
+from migrate.encoding.crc32c import masked
+from migrate.encoding.sstable import read_table
 from tests.migrate.table_writer import write_table
 
 

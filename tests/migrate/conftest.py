@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from migrate import regions
+from migrate.stream import regions
 from tests.support.require import environment, tf1_python
 
 _HERE = pathlib.Path(__file__).parent

@@ -16,7 +16,7 @@ import sys
 
 import migrate
 from migrate.targets import staging
-from semisync.errors import SemisyncError
+from semisync.common.errors import SemisyncError
 
 _SIZE = 16 << 20
 

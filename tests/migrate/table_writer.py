@@ -2,8 +2,8 @@
 
 import pyarrow
 
-from migrate.sources.crc32c import masked_value
-from migrate.sources.files import TABLE_MAGIC
+from migrate.encoding.crc32c import masked_value
+from migrate.storage.files import TABLE_MAGIC
 
 
 def varint(value):

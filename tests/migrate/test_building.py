@@ -8,7 +8,7 @@ import torch
 
 import migrate
 from migrate.torchrec import build, build_optimizer, load, load_optimizer, read_model
-from semisync.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, UsageError
 from tests.migrate.test_convert import make_plan
 from tests.migrate.test_torchrec import TABLES, batches
 

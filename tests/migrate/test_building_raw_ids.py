@@ -12,10 +12,10 @@ from torchrec.modules.mc_embedding_modules import (
 )
 
 import migrate
-from migrate.models import model_config
+from migrate.conversion.models import model_config
 from migrate.torchrec import build, build_optimizer, load, load_optimizer, read_model
 from migrate.verification import verify
-from semisync.errors import UsageError
+from semisync.common.errors import UsageError
 from tests.migrate.raw_tables import write_tfra
 
 IDS = np.array([4, -8, 6, 2**40, 0, -(2**62), 17, 5])

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import migrate
-from migrate.sources import bundle
-from migrate.sources.dtypes import BFLOAT16
-from semisync.errors import BadInput, UsageError
+from migrate.checkpoint import bundle
+from migrate.encoding.dtypes import BFLOAT16
+from semisync.common.errors import BadInput, UsageError
 from tests.migrate.big_endian import swap_bytes
 from tests.support.require import SHARED, shared
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import migrate
-from migrate.commands import convert
+from migrate.cli import convert
 from semisync import cli
 
 

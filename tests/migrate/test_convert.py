@@ -15,10 +15,11 @@ from torch.distributed.checkpoint import FileSystemReader
 from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
 
 import migrate
-from migrate import parts, regions
+from migrate.conversion import parts
+from migrate.stream import regions
 from migrate.targets import dcp
 from migrate.torchrec import loading
-from semisync.errors import BadInput, SemisyncError, UsageError
+from semisync.common.errors import BadInput, SemisyncError, UsageError
 from tests.migrate.test_bundle import short, third_party
 from tests.support.require import shared
 

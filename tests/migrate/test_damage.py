@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import migrate
-from semisync.errors import SemisyncError
+from semisync.common.errors import SemisyncError
 
 NAMES = ["adagrad_ref", "dtypes", "slices"]
 WHERE = st.integers(0, 9999)  # ten-thousandths of the file

@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 import migrate
-from migrate.sources.directory import checkpoint_prefix
+from migrate.checkpoint.directory import checkpoint_prefix
 from semisync import cli
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 from tests.support.require import shared
 
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import migrate
-from migrate.sources import snappy, wire
-from migrate.sources.ordered_code import slice_key
-from migrate.sources.table import read_table
-from semisync.errors import BadInput
+from migrate.encoding import snappy, wire
+from migrate.encoding.ordered_code import slice_key
+from migrate.encoding.sstable import read_table
+from semisync.common.errors import BadInput
 from tests.migrate.table_writer import varint, write_table
 
 compressible = st.lists(st.binary(max_size=40) | st.sampled_from([b"abcd" * 50, b"\x00" * 300]))

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import migrate
-from migrate.ids import columns
+from migrate.stream import columns
 from migrate.torchrec.loading import read
 from migrate.verification import verify
 from tests.migrate.raw_tables import write_tfra

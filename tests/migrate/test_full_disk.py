@@ -11,7 +11,7 @@ import pytest
 
 import migrate
 from migrate.targets import staging
-from semisync.errors import UsageError
+from semisync.common.errors import UsageError
 from tests.migrate.raw_tables import write_hugectr
 from tests.migrate.test_convert import make_plan
 from tests.migrate.test_streaming import interrupt

@@ -6,7 +6,7 @@ import pytest
 
 import migrate
 from semisync import cli
-from semisync.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, UsageError
 from tests.migrate.range_server import serving
 from tests.migrate.test_convert import make_plan
 from tests.migrate.test_streaming import contents, interrupt

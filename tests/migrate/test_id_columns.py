@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from migrate.ids.columns import FREE, Column, filler
-from migrate.sources.dtypes import BFLOAT16
+from migrate.encoding.dtypes import BFLOAT16
+from migrate.manifest.transforms import filler
+from migrate.stream.columns import FREE, Column
 
 
 @pytest.fixture

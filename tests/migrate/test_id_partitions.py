@@ -10,10 +10,10 @@ import torch
 
 import migrate
 from migrate.ids import merging, placing, runs
-from migrate.ids.modes import MODES
+from migrate.manifest.modes import MODES
 from migrate.torchrec.loading import read
 from migrate.verification import verify
-from semisync.errors import BadInput, SemisyncError
+from semisync.common.errors import BadInput, SemisyncError
 from tests.migrate.raw_tables import write_tfra
 from tests.migrate.test_ids import convert, look_up, make_plan, slots_of
 

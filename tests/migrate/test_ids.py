@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from torchrec import KeyedJaggedTensor
 
 import migrate
-from migrate.ids import columns, hashing, merging, placing, runs, staging
+from migrate.ids import hashing, merging, placing, runs, staging
+from migrate.stream import columns
 from migrate.torchrec import (
     embedding_bag_collection,
     id_map,
@@ -26,7 +27,7 @@ from migrate.torchrec import (
 from migrate.torchrec.loading import read
 from migrate.verification import verify
 from semisync.cli import main
-from semisync.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, UsageError
 from tests.migrate.raw_tables import write_monolith, write_tfra
 from tests.migrate.test_streaming import contents
 from tests.support.require import environment, shared
@@ -385,7 +386,7 @@ def test_an_interrupted_conversion_goes_on_with_the_tables_it_sorted(tmp_path, m
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("migrate.parts._Files.write", interrupted)
+        patch.setattr("migrate.conversion.parts._Files.write", interrupted)
         with pytest.raises(KeyboardInterrupt):
             convert(source, tmp_path / "out", "mch")
     assert (tmp_path / ".out.partial" / "ids" / "0.done").exists()
@@ -401,7 +402,7 @@ def test_an_interrupted_conversion_goes_on_with_the_tables_it_sorted(tmp_path, m
         "model.json",
     ]
     with monkeypatch.context() as patch:  # after a restart of the machine it is sorted again
-        patch.setattr("migrate.parts._Files.write", interrupted)
+        patch.setattr("migrate.conversion.parts._Files.write", interrupted)
         with pytest.raises(KeyboardInterrupt):
             convert(source, tmp_path / "again", "mch")
     monkeypatch.setattr(staging, "_boot", lambda: "another")

@@ -14,7 +14,7 @@ from migrate.torchrec import dense_variables
 from migrate.torchrec.loading import read
 from migrate.verification import verify
 from semisync.cli import main
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 from tests.migrate.raw_tables import write_tfra
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import migrate
-from migrate.meta_graphs import find_meta_graph
+from migrate.graph.find import find_meta_graph
 from migrate.targets.reading import open_target
 from migrate.verification import verify
 from semisync import cli
-from semisync.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, UsageError
 from tests.migrate.test_training import plan_of, read, without_graph
 from tests.support.require import shared
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import migrate
-from migrate import semantics
+from migrate.planning import semantics
 from migrate.torchrec import (
     build,
     build_optimizer,
@@ -18,7 +18,7 @@ from migrate.torchrec import (
     optimizers,
     read_model,
 )
-from semisync.errors import UsageError
+from semisync.common.errors import UsageError
 from tests.migrate.test_torchrec import TABLES, batches, convert
 
 OPTIMIZERS = {

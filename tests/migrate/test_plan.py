@@ -5,11 +5,11 @@ import pytest
 import torch
 
 import migrate
-from migrate import lookups
-from migrate.graph import read_graph
+from migrate.graph import lookups
+from migrate.graph.metagraph import read_graph
+from migrate.manifest.transforms import Loss, apply, cast
 from migrate.targets.reading import open_target
-from migrate.transforms import Loss, apply, cast
-from semisync.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, UsageError
 from tests.migrate.table_writer import write_table
 from tests.migrate.test_convert import load_all
 from tests.support.require import shared

@@ -9,7 +9,7 @@ from torchrec import KeyedJaggedTensor
 
 import migrate
 from migrate.torchrec import build, combiner_weights, load, read_model
-from semisync.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, UsageError
 from tests.migrate.test_convert import make_plan
 from tests.support.require import shared
 

@@ -8,10 +8,10 @@ import sys
 import pytest
 
 import migrate
-from migrate import job, ranks
+from migrate.conversion import job, ranks
 from migrate.ids.staging import FOLDER
-from migrate.sources.remote import Unreachable
-from semisync.errors import SemisyncError, UsageError
+from migrate.storage.remote import Unreachable
+from semisync.common.errors import SemisyncError, UsageError
 from tests.migrate.test_convert import make_plan
 from tests.migrate.test_streaming import contents
 from tests.support.require import environment
@@ -45,7 +45,7 @@ FAILING = """
 import sys
 from migrate import parts
 from semisync.cli import main
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 def failing(*arguments):
     raise BadInput("the disk is torn")
 parts._write_part = failing
@@ -54,7 +54,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 GONE = FAILING.replace("BadInput", "Unreachable").replace(
-    "from semisync.errors", "from migrate.sources.remote"
+    "from semisync.common.errors", "from migrate.storage.remote"
 )
 
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import migrate
-from migrate.sources import remote
+from migrate.storage import remote
 from migrate.targets.staging import Unfinished
 from semisync import cli
-from semisync.errors import BadInput, MissingExtra, UsageError
+from semisync.common.errors import BadInput, MissingExtra, UsageError
 from tests.migrate.test_convert import make_plan
 from tests.migrate.test_streaming import contents
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from migrate.sources.dtypes import BFLOAT16
-from migrate.sources.entries import Piece
-from migrate.sources.rows import RowReader, skipped
+from migrate.checkpoint.entries import Piece
+from migrate.checkpoint.rows import RowReader, skipped
+from migrate.encoding.dtypes import BFLOAT16
 
 TABLE = np.arange(53 * 6).reshape(53, 6)
 

@@ -12,7 +12,7 @@ from torchrec.distributed.quant_embeddingbag import QuantEmbeddingBagCollectionS
 from torchrec.inference.modules import quantize_embeddings
 
 import migrate
-from migrate.quantization import dequantized, quantized
+from migrate.manifest.quantization import dequantized, quantized
 from migrate.torchrec import (
     build,
     build_optimizer,
@@ -23,7 +23,7 @@ from migrate.torchrec import (
 )
 from migrate.verification import verify
 from semisync.cli import main
-from semisync.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, UsageError
 from tests.migrate.test_convert import make_plan
 from tests.migrate.test_torchrec import TABLES
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import migrate
-from migrate import job
-from migrate.sources.crc32c import combine, masked_value
+from migrate.conversion import job
+from migrate.encoding.crc32c import combine, masked_value
 from migrate.targets import staging
-from semisync.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, UsageError
 from tests.migrate.test_convert import load_all, make_plan
 
 

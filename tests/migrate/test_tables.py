@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import migrate
-from migrate.inspection import describe
-from migrate.sources.crc32c import masked_value
-from semisync.errors import BadInput, UsageError
+from migrate.conversion.inspection import describe
+from migrate.encoding.crc32c import masked_value
+from semisync.common.errors import BadInput, UsageError
 from tests.migrate.raw_tables import write_hugectr, write_sok
 from tests.migrate.table_writer import varint, write_table
 from tests.support.require import shared

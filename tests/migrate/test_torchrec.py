@@ -14,7 +14,7 @@ from torchrec.modules.embedding_modules import EmbeddingCollection
 
 import migrate
 from migrate.torchrec import dense_variables, embedding_bag_collection, load
-from semisync.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, UsageError
 from tests.migrate.managed_collisions import RAW_IDS, RAW_ROWS, convert_raw
 
 TABLES = {"user": "user", "item": "item", "plain_city": "plain/city"}

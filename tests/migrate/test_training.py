@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import migrate
-from migrate.inspection import describe
+from migrate.conversion.inspection import describe
 from migrate.targets.reading import open_target
 from migrate.torchrec import build, build_optimizer, read_model
 from migrate.verification import verify
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 from tests.support.require import shared
 
 SLOTS = {
@@ -232,8 +232,8 @@ def test_keras_optimizers_are_known_or_noted(tmp_path):
 
 
 def test_third_party_slots_below_a_scope_have_their_owner():
-    from migrate.graph import read_graph
-    from migrate.training_ops import find_updates
+    from migrate.graph.metagraph import read_graph
+    from migrate.graph.training_ops import find_updates
 
     folder = shared("models", "jhollowayj_distributed")
     found = {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import migrate
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 from tests.migrate.table_writer import varint, write_table
 from tests.migrate.test_bundle import same
 from tests.support.require import shared

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import migrate
-from migrate import conversion, parts, regions
+from migrate.conversion import convert, parts
+from migrate.stream import regions
 from migrate.verification import verify
 from semisync import cli
-from semisync.errors import BadInput, SemisyncError, UsageError
+from semisync.common.errors import BadInput, SemisyncError, UsageError
 from tests.migrate.test_convert import make_plan
 
 TARGETS = ["dcp", "safetensors"]
@@ -146,7 +147,7 @@ def test_a_conversion_that_wrote_wrong_bytes_is_not_kept(
     with pytest.raises(SemisyncError, match="what was written is not what .* holds"):
         migrate.convert(plan, tmp_path / "out", target=target)
     assert list(tmp_path.iterdir()) == []
-    assert dataclasses.is_dataclass(conversion.convert(plan, tmp_path / "out", verify=False))
+    assert dataclasses.is_dataclass(convert.convert(plan, tmp_path / "out", verify=False))
 
 
 def test_a_manifest_that_was_changed_in_any_field_is_noticed(tf2_checkpoints, converted):

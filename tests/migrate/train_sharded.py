@@ -30,7 +30,7 @@ from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backwa
 
 import migrate
 from migrate.torchrec import build, embedding_bag_collection, load, load_optimizer, read_model
-from semisync.errors import UsageError
+from semisync.common.errors import UsageError
 from tests.migrate.managed_collisions import RAW_IDS, managed_collisions, vectors
 from tests.migrate.model_parallel import distributed
 

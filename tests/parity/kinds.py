@@ -6,8 +6,8 @@ import functools
 import numpy as np
 
 import parity
-from parity.binned import compare_summary
-from parity.summary import Summary
+from parity.histogram.compare import compare_summary
+from parity.histogram.summary import Summary
 
 KINDS = (
     "plain",

@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import parity
-from parity.beyond_memory import compare_blocks, compare_counts, count
-from parity.counts import Kind, load_all
-from parity.readers import ColumnNames, read_two
-from parity.rows import Rows
-from parity.spill import BUCKETS, Buckets, hashes
-from parity.spilled_join import SpilledJoin
-from parity.streams import Block
+from parity.histogram.beyond_memory import compare_blocks, compare_counts, count
+from parity.histogram.counts import Kind, load_all
+from parity.inputs.rows import Rows
+from parity.io.readers import ColumnNames, read_two
+from parity.io.spill import BUCKETS, Buckets, hashes
+from parity.io.spilled_join import SpilledJoin
+from parity.io.streams import Block
 from semisync.cli import main
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 
 
 class Sample:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import parity
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 
 GOOD = {"labels": [0, 1, 0, 1], "scores": [0.1, 0.2, 0.3, 0.4]}
 

@@ -11,7 +11,7 @@ import pytest
 
 import parity
 from parity import doubts
-from parity.markdown import markdown
+from parity.report.markdown import markdown
 from semisync.cli import main
 from tests.parity.kinds import columns
 

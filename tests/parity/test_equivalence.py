@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import parity
-from parity.equivalence import Interval, judge, rows_to_settle
-from semisync.errors import UsageError
+from parity.stats.equivalence import Interval, judge, rows_to_settle
+from semisync.common.errors import UsageError
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parity.data_files import files_of
-from parity.partitions import partitions_of
-from parity.readers import ColumnNames, read_one, read_two
-from parity.streams import blocks
-from parity.tables import read_columns
+from parity.io.data_files import files_of
+from parity.io.partitions import partitions_of
+from parity.io.readers import ColumnNames, read_one, read_two
+from parity.io.streams import blocks
+from parity.io.tables import read_columns
 from semisync.cli import main
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 from tests.parity.kinds import columns
 
 NAMES = ColumnNames("y", "p", "q", parts=("day",))

@@ -6,10 +6,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from parity.junit import junit
-from parity.markdown import markdown
-from parity.strata import Part
-from semisync.errors import UsageError
+from parity.report.junit import junit
+from parity.report.markdown import markdown
+from parity.stats.strata import Part
+from semisync.common.errors import UsageError
 from tests.parity.kinds import KINDS, comparison
 from tests.parity.test_report import CASES
 

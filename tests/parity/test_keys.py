@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parity.checks import Column
-from parity.keys import to_keys
-from parity.readers import ColumnNames, read_one, read_two
-from parity.spilled_join import SpilledJoin
+from parity.inputs.checks import Column
+from parity.io.keys import to_keys
+from parity.io.readers import ColumnNames, read_one, read_two
+from parity.io.spilled_join import SpilledJoin
 from semisync.cli import main
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 
 NAMES = ColumnNames("y", "p", "p", key="id")
 HASHES = np.array([2**64 - 1, 2**63, 2**63 + 1, 7, 0, 2**53 + 1], np.uint64)

@@ -6,11 +6,11 @@ from scipy import stats
 from sklearn import metrics
 
 import parity
-from parity import ranking
-from parity.calibration import loss_difference, losses
-from parity.grouped import grouped_auc
-from parity.ordering import tie_groups
-from semisync.errors import BadInput
+from parity.stats import ranking
+from parity.stats.calibration import loss_difference, losses
+from parity.stats.grouped import grouped_auc
+from parity.stats.ordering import tie_groups
+from semisync.common.errors import BadInput
 from tests.parity import definition
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from parity.counts import Counts, Kind, Source
+from parity.histogram.counts import Counts, Kind, Source
 from semisync.cli import main
 
 

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 import parity
 from parity import plot
-from parity.strata import Part
-from semisync.errors import MissingExtra, UsageError
+from parity.stats.strata import Part
+from semisync.common.errors import MissingExtra, UsageError
 from tests.parity import kinds
 
 DRAWN = {

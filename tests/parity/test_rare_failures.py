@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import parity
-from parity import words
-from parity.beyond_memory import compare_counts
-from parity.binned import compare_summary
-from parity.counts import Counts, Kind
-from parity.equivalence import Interval
-from parity.rare_failures import HITS, Sample, rare_failures, settle
-from parity.rows import checked_rows
-from parity.summary import Summary
+from parity.histogram.beyond_memory import compare_counts
+from parity.histogram.compare import compare_summary
+from parity.histogram.counts import Counts, Kind
+from parity.histogram.summary import Summary
+from parity.inputs.rows import checked_rows
+from parity.report import words
+from parity.stats.equivalence import Interval
+from parity.stats.rare_failures import HITS, Sample, rare_failures, settle
 from parity.verified import read_record
 from semisync.cli import main
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 from tests.parity.records import PASSED
 
 MARGIN = 5e-4

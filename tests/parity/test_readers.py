@@ -10,9 +10,9 @@ import pyarrow.orc
 import pyarrow.parquet
 import pytest
 
-from parity.readers import ColumnNames, read_one, read_two
+from parity.io.readers import ColumnNames, read_one, read_two
 from semisync.cli import main
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 
 ONE = ColumnNames("y", "old", "new")
 TWO = ColumnNames("y", "p", "p", key="id")
@@ -68,7 +68,7 @@ def write(path, data):
     "name", ["a.parquet", "a.orc", "a.csv", "a.tsv", "a.csv.gz", "A.TSV", "a.tfrecord"]
 )
 def test_every_format_gives_the_same_sample(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("parity.tfrecord._TOGETHER", 3)
+    monkeypatch.setattr("parity.io.tfrecord._TOGETHER", 3)
     path = write(tmp_path / name, table())
     sample = read_one(path, ONE._replace(group="user", weight="w"))
     assert sample.labels.tolist() == [False, True] * 3

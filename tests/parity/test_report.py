@@ -12,12 +12,13 @@ import pytest
 import scipy.stats
 
 import parity
-from parity import plot, words
-from parity.equivalence import Interval
-from parity.sections import SECTIONS
-from parity.strata import Days, Part
-from parity.worst import WorstRow
-from semisync.errors import UsageError
+from parity import plot
+from parity.report import words
+from parity.report.sections import SECTIONS
+from parity.stats.equivalence import Interval
+from parity.stats.strata import Days, Part
+from parity.stats.worst import WorstRow
+from semisync.common.errors import UsageError
 from tests.parity import kinds
 from tests.parity.browser import answer
 

@@ -8,9 +8,9 @@ from scipy import stats
 
 import parity
 from parity.runs import power, runs_to_settle, satterthwaite
-from parity.student import quantile
+from parity.stats.student import quantile
 from semisync.cli import main
-from semisync.errors import UsageError
+from semisync.common.errors import UsageError
 
 
 @pytest.mark.parametrize("df", [1, 1.5, 2, 4, 14, 300.5, 5e6])

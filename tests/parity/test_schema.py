@@ -5,7 +5,7 @@ import json
 import pytest
 
 import parity
-from parity.schema import schema, schema_text
+from parity.report.schema import schema, schema_text
 from semisync.cli import main
 from tests.parity.kinds import KINDS, comparison
 

@@ -9,12 +9,12 @@ import pytest
 from scipy import stats
 
 import parity
-from parity.beyond_memory import compare_counts
-from parity.counts import Counts, Division, Kind
-from parity.rows import Rows
-from parity.strata import Part, drift, with_q
+from parity.histogram.beyond_memory import compare_counts
+from parity.histogram.counts import Counts, Division, Kind
+from parity.inputs.rows import Rows
+from parity.stats.strata import Part, drift, with_q
 from semisync.cli import main
-from semisync.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, UsageError
 from tests.parity.records import PASSED
 
 

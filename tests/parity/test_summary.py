@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import parity
-from parity.beyond_memory import count
-from parity.binned import compare_summary
-from parity.bins import BINS, COARSE_BINS, COARSE_BITS, bins_of, middles
-from parity.counts import Counts, Kind, load_all
-from parity.readers import ColumnNames
-from parity.rows import Rows
-from parity.streams import blocks
-from parity.summary import Summary
+from parity.histogram.beyond_memory import count
+from parity.histogram.bins import BINS, COARSE_BINS, COARSE_BITS, bins_of, middles
+from parity.histogram.compare import compare_summary
+from parity.histogram.counts import Counts, Kind, load_all
+from parity.histogram.summary import Summary
+from parity.inputs.rows import Rows
+from parity.io.readers import ColumnNames
+from parity.io.streams import blocks
 from semisync.cli import main
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 from tests.parity.test_readers import write
 
 ONE = ColumnNames("y", "a", "b")
@@ -189,7 +189,7 @@ def test_a_bound_too_wide_for_the_margin_gives_no_verdict():
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.orc", "a.csv", "a.tfrecord"])
 def test_streams_of_every_format_count_the_same(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("parity.tfrecord._TOGETHER", 100)
+    monkeypatch.setattr("parity.io.tfrecord._TOGETHER", 100)
     labels, old, new = sample(rows=300)
     table = pa.table({"y": labels.astype(int), "a": old.astype(float), "b": new.astype(float)})
     found = summarize(write(tmp_path / name, table))
@@ -207,7 +207,7 @@ def test_streams_of_every_format_count_the_same(tmp_path, monkeypatch, name):
 def test_a_bad_value_is_named_by_its_row_in_its_file(
     tmp_path, monkeypatch, column, value, sentence
 ):
-    monkeypatch.setattr("parity.streams.BATCH", 400)
+    monkeypatch.setattr("parity.io.streams.BATCH", 400)
     labels, old, new = sample(rows=2000)
     columns = {"y": labels.astype(int).tolist(), "a": old.tolist(), "b": new.tolist()}
     (tmp_path / "d").mkdir()

@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 import parity
-from parity import words
-from parity.equivalence import Interval
-from parity.parts import Part
-from parity.trend import change_of, series_of, slope_of
+from parity.report import words
+from parity.stats.equivalence import Interval
+from parity.stats.parts import Part
+from parity.stats.trend import change_of, series_of, slope_of
 
 
 def days_of(deltas, errors):

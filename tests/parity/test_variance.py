@@ -7,11 +7,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import parity
-from parity.beyond_memory import compare_blocks
-from parity.counts import Kind
-from parity.rows import checked_rows
-from parity.variance import class_observations, effective_number
-from semisync.errors import BadInput
+from parity.histogram.beyond_memory import compare_blocks
+from parity.histogram.counts import Kind
+from parity.inputs.rows import checked_rows
+from parity.stats.delong import class_observations, effective_number
+from semisync.common.errors import BadInput
 from tests.parity import definition
 
 

@@ -9,7 +9,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from parity.look_up import values_at
+from parity.io.look_up import values_at
 from semisync.cli import main
 from tests.parity.kinds import columns
 

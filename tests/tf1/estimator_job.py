@@ -12,9 +12,9 @@ import os
 import sys
 
 import semisync
-from semisync.compat import tf
-from semisync.demo.barrier import Barrier
-from semisync.demo.orphan import end_with_parent
+from semisync.cluster.barrier import Barrier
+from semisync.cluster.orphan import end_with_parent
+from semisync.common.compat import tf
 from tests.tf1.job import batch, build_loss
 
 M = 2

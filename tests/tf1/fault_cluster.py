@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from semisync.compat import raw_ops, tf
+from semisync.common.compat import raw_ops, tf
 from tests.tf1 import fault_job
 from tests.tf1.forked_cluster import ForkedCluster
 

@@ -24,8 +24,8 @@ import sys
 import time
 
 import semisync
-from semisync.compat import tf
-from semisync.demo.orphan import end_with_parent
+from semisync.cluster.orphan import end_with_parent
+from semisync.common.compat import tf
 from tests.tf1.job import begin, placement
 
 AUDIT, CHECKPOINTS, STOP = "audit", "checkpoints", "stop"

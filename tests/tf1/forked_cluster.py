@@ -12,7 +12,7 @@ import runpy
 import sys
 import time
 
-from semisync.demo.local_cluster import LocalCluster
+from semisync.cluster.local import LocalCluster
 
 
 class Forked:
@@ -20,7 +20,7 @@ class Forked:
 
     def __init__(self, module, spec, log):
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["semisync.compat"])
+        context.set_forkserver_preload(["semisync.common.compat"])
         self._process = context.Process(target=run, args=(module, spec, log), daemon=True)
         self._process.start()
         self.pid = self._process.pid

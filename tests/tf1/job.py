@@ -24,9 +24,9 @@ import time
 import numpy as np
 
 import semisync
-from semisync.compat import tf
-from semisync.demo.barrier import Barrier
-from semisync.demo.orphan import end_with_parent
+from semisync.cluster.barrier import Barrier
+from semisync.cluster.orphan import end_with_parent
+from semisync.common.compat import tf
 
 ROWS, DIM, BATCH = 13, 3, 5
 

@@ -13,8 +13,8 @@ import contextlib
 import numpy as np
 
 import semisync
-from semisync.compat import tf
-from semisync.worker import PACE, TOKEN
+from semisync.common.compat import tf
+from semisync.worker.operations import PACE, TOKEN
 from tests.tf1.job import batch, build_loss
 
 M, STEPS = 3, 4

@@ -15,9 +15,9 @@ import sys
 import numpy as np
 
 import semisync
-from semisync.compat import tf
-from semisync.demo.barrier import Barrier
-from semisync.demo.orphan import end_with_parent
+from semisync.cluster.barrier import Barrier
+from semisync.cluster.orphan import end_with_parent
+from semisync.common.compat import tf
 from tests.tf1.job import BATCH, batch, begin, build_loss, placement
 
 M = 2

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semisync.by_id import DENSITY, sum_by_id
-from semisync.compat import tf
+from semisync.common.compat import tf
+from semisync.transport.sparse_sum import DENSITY, sum_by_id
 
 ROWS = (1, 5, 160, 100000)  # few: ids are marked; many: ids are hashed; 160: either, by their count
 

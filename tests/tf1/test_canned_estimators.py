@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import semisync
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.one_process import PATIENCE
 
 if not hasattr(tf, "estimator") or not hasattr(tf.estimator, "DNNClassifier"):

@@ -1,6 +1,6 @@
 """What MonitoredTrainingSession has saved when it is closed."""
 
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.one_process import PATIENCE, Job
 
 

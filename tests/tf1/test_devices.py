@@ -1,8 +1,8 @@
 """Where the library's own ops run in a job that puts its model on a GPU."""
 
 import semisync
-from semisync.compat import tf
-from semisync.devices import on_cpu
+from semisync.common.compat import tf
+from semisync.transport.devices import on_cpu
 
 
 def test_no_string_lies_on_a_gpu():

@@ -3,7 +3,7 @@
 import pytest
 
 from semisync import audit
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.estimator_job import M
 from tests.tf1.forked_cluster import ForkedCluster
 

@@ -7,7 +7,7 @@ the plain optimizer on the union of the batches.
 import pytest
 import tensorflow
 
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.one_process import assert_equals_the_union
 
 OPTIMIZERS = {

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from semisync import audit
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1 import fault_job
 from tests.tf1.fault_cluster import Job, Progress
 from tests.tf1.fault_supervisor import Supervisor

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from semisync import audit
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.forked_cluster import ForkedCluster
 from tests.tf1.job import batch, build_loss, make_optimizer
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.one_process import (
     STEPS,
     M,

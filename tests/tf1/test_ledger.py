@@ -5,8 +5,8 @@ import collections
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semisync.desk import DRAWN, JOINED, LEFT, STAGED, WITHHELD, Message
-from semisync.ledger import Ledger
+from semisync.chief.ledger import Ledger
+from semisync.transport.mailbox import DRAWN, JOINED, LEFT, STAGED, WITHHELD, Message
 
 
 class Clock:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import semisync
-from semisync.compat import tf
-from semisync.errors import UsageError
+from semisync.common.compat import tf
+from semisync.common.errors import UsageError
 from tests.tf1.one_process import Job
 
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import semisync
-from semisync import audit, desk
-from semisync.compat import tf
-from semisync.errors import SemisyncError
+from semisync import audit
+from semisync.common.compat import tf
+from semisync.common.errors import SemisyncError
+from semisync.transport import mailbox
 from tests.tf1.one_process import Job, late
 
 
@@ -59,7 +60,7 @@ def test_the_chief_ends_without_a_member_that_fell_silent():
     job = Job()
     with job.graph.as_default():
         ghost = job.optimizer.handles.desk.tell(
-            "ghost", tf.constant([desk.JOINED, 0, 0, 0], tf.int64)
+            "ghost", tf.constant([mailbox.JOINED, 0, 0, 0], tf.int64)
         )
     with job.session(patience=1.0) as session:
         session.run(ghost)

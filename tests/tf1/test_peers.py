@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import semisync
-from semisync.compat import tf
-from semisync.demo.local_cluster import LocalCluster
-from semisync.errors import UsageError
+from semisync.cluster.local import LocalCluster
+from semisync.common.compat import tf
+from semisync.common.errors import UsageError
 
 PS, WORKERS, RATE = 2, 3, 2.0
 PATIENCE, DEADLINE = 300.0, 60.0  # seconds

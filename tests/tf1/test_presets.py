@@ -5,8 +5,8 @@ import contextlib
 import pytest
 
 import semisync
-from semisync.compat import tf
-from semisync.errors import UsageError
+from semisync.common.compat import tf
+from semisync.common.errors import UsageError
 from tests.tf1.one_process import PATIENCE, late
 
 MODES = ("sync", "semi-sync", "async", "hybrid")

@@ -4,7 +4,7 @@ import pytest
 
 import semisync
 from semisync import ADMITTED, DECAYED, PENDING, STALE, audit
-from semisync.compat import raw_ops, tf
+from semisync.common.compat import raw_ops, tf
 from tests.tf1.one_process import Job
 
 

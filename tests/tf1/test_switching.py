@@ -6,7 +6,7 @@ Each leg is a new cluster of new processes (1 PS, 2 workers) that goes on from t
 import numpy as np
 import pytest
 
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.forked_cluster import ForkedCluster
 from tests.tf1.switching_job import M
 

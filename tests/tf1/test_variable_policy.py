@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import semisync
-from semisync.compat import tf
-from semisync.errors import UsageError
+from semisync.common.compat import tf
+from semisync.common.errors import UsageError
 from tests.tf1.one_process import STEPS, M, assert_close, in_batches, inputs, on_unions
 
 OPTIMIZERS = {

@@ -4,8 +4,8 @@ import glob
 import logging
 
 import semisync
-from semisync import chief
-from semisync.compat import tf
+from semisync.chief import thread
+from semisync.common.compat import tf
 from tests.tf1.one_process import PATIENCE, Job
 
 
@@ -49,7 +49,7 @@ def test_tensorboard_shows_staleness_fates_waiting_and_batches_in_flight(tmp_pat
 def test_a_job_that_stands_still_says_once_who_is_missing(caplog, monkeypatch):
     job = Job(batches_per_step=2, paced=True)
     monkeypatch.setattr(logging.getLogger("tensorflow"), "propagate", True)
-    monkeypatch.setattr(chief, "STALLED", 0.5)
+    monkeypatch.setattr(thread, "STALLED", 0.5)
 
     def complaints():
         return [r.getMessage() for r in caplog.records if "no global step" in r.getMessage()]

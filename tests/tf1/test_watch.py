@@ -1,8 +1,8 @@
 """What a worker does that finds its chief gone, in MonitoredTrainingSession's own hands."""
 
-from semisync.board import ENDED
-from semisync.compat import tf
-from semisync.watch import Watch, pings
+from semisync.common.compat import tf
+from semisync.transport.job_state import ENDED
+from semisync.worker.watchdog import Watch, pings
 
 PATIENCE = 4.0
 

@@ -5,7 +5,7 @@ The reference is the same pair of plain optimizers on the union of the batches.
 
 import pytest
 
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.one_process import STEPS, assert_equals_the_union
 
 

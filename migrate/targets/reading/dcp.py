@@ -16,7 +16,7 @@ from torch.distributed.checkpoint import FileSystemReader
 from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
 
 from migrate.targets.reading.reader import Stored
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 
 
 class _Place(NamedTuple):

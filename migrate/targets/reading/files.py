@@ -8,10 +8,10 @@ from typing import Dict
 
 import torch
 
-from migrate.manifest import Written
-from migrate.sources.dtypes import number_type
+from migrate.encoding.dtypes import number_type
+from migrate.manifest.model import Written
 from migrate.targets.reading.reader import Stored
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 
 
 def read_rows(path: str, start: int, stored: Stored, first: int, count: int) -> torch.Tensor:

@@ -11,11 +11,11 @@ from typing import Any, Dict, Tuple
 
 import torch
 
-from migrate.sources.dtypes import number_type
+from migrate.encoding.dtypes import number_type
 from migrate.targets.reading.files import read_rows
 from migrate.targets.reading.reader import Stored
 from migrate.targets.safetensors import DTYPES, INDEX
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 
 _NAMES = {in_header: name for name, in_header in DTYPES.items()}
 

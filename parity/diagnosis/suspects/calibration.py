@@ -11,10 +11,10 @@ from typing import List, Optional
 
 import numpy as np
 
-from parity.calibration import losses
 from parity.diagnosis.apart import Apart, sigmoid
 from parity.diagnosis.case import Case
 from parity.diagnosis.suspect import ROWS, SYMPTOM, Suspect
+from parity.stats.calibration import losses
 
 NAME = "calibration"
 ALONE = 0.9

@@ -19,9 +19,9 @@ import numpy as np
 
 from parity.diagnosis.apart import Apart
 from parity.diagnosis.case import Case
-from parity.diagnosis.ids import Ids
 from parity.diagnosis.suspect import ROWS, SETTINGS, SYMPTOM, Suspect
 from parity.diagnosis.tables import matching
+from parity.inputs.ids import Ids
 
 NAME = "cold ids"
 SIDES = ("baseline", "candidate")

@@ -12,11 +12,11 @@ from typing import List, Optional, Tuple
 
 import numpy as np
 
-from parity.area import auc
 from parity.diagnosis.apart import Apart
 from parity.diagnosis.case import Case
 from parity.diagnosis.suspect import ROWS, Suspect
-from parity.rows import Rows
+from parity.inputs.rows import Rows
+from parity.stats.area import auc
 
 NAME = "scores of other rows"
 BLOCKS = 64  # at most

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from migrate.graph import read_graph
-from migrate.interface import find_interface
+from migrate.graph.interface import find_interface
+from migrate.graph.metagraph import read_graph
 from semisync.cli import main
 from tests.support.require import environment, shared, tf1_python
 

@@ -11,7 +11,7 @@ import pytest
 import parity
 from parity.diagnosis.suspect import SYMPTOM, Suspect
 from parity.diagnosis.words import in_words
-from parity.schema import schema
+from parity.report.schema import schema
 from semisync.cli import main
 from tests.parity.diagnosis.log import TEST
 from tests.parity.kinds import comparison

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import parity
-from parity.checks import Column
 from parity.diagnosis import slots
 from parity.diagnosis.facts import check_source, known_facts
-from parity.diagnosis.ids import to_ids
 from parity.diagnosis.tables import matching
-from semisync.errors import BadInput
+from parity.inputs.checks import Column
+from parity.inputs.ids import to_ids
+from semisync.common.errors import BadInput
 
 
 def write(folder, text, name="s.yaml"):

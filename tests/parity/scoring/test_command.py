@@ -5,12 +5,12 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from parity.io.streams import Batch
 from parity.scoring import output
 from parity.scoring.output import ScoreFile
 from parity.scoring.scores import one_a_row, probability
-from parity.streams import Batch
 from semisync.cli import main
-from semisync.errors import BadInput
+from semisync.common.errors import BadInput
 
 TORCH = ["--torch-model", "m:build", "--converted", "c"]
 

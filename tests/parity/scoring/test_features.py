@@ -7,11 +7,11 @@ import pyarrow.orc
 import pyarrow.parquet
 import pytest
 
-from parity.checks import Column
+from parity.inputs.checks import Column
 from parity.scoring.data import Columns, batches
 from parity.scoring.features import feature
 from parity.scoring.model import Input
-from semisync.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, UsageError
 from tests.parity.test_readers import write_tfrecord
 
 AT = Column("c", "f.parquet", skipped=10)

@@ -123,7 +123,7 @@ def test_a_score_that_depends_on_its_batch_is_a_warning(
 
 def _dropped(graphs):
     """The output of the dropout, which each TensorFlow names in its own way."""
-    from migrate.graph import read_graph
+    from migrate.graph.metagraph import read_graph
 
     nodes = read_graph(str(graphs.folder / "chance.meta")).nodes
     return [name for name in nodes if name.startswith("dropped/")][-1]

@@ -9,7 +9,7 @@ import collections
 
 import graph_rewrite
 import semisync
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1 import one_process
 from tests.tf1.one_process import PATIENCE, STEPS, M, Model, Remember
 

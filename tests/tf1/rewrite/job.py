@@ -18,8 +18,8 @@ import json
 import os
 
 import semisync
-from semisync.compat import tf
-from semisync.demo.barrier import Barrier
+from semisync.cluster.barrier import Barrier
+from semisync.common.compat import tf
 from tests.tf1.job import After, Before, main, placement
 from tests.tf1.rewrite import models
 from tests.tf1.rewrite.training import fed

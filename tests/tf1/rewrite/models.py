@@ -6,7 +6,7 @@ reference one for each batch of a global step (`tests.tf1.rewrite.training`).
 
 import numpy as np
 
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1 import job
 from tests.tf1.rewrite.zoo import layers
 

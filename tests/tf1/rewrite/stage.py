@@ -16,7 +16,7 @@ import sys
 import numpy as np
 
 from semisync import cli
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.rewrite import models, training
 
 M, STEPS = 2, 3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graph_rewrite import find_batch_norms, find_updates
-from semisync.compat import raw_ops, tf
+from semisync.common.compat import raw_ops, tf
 from tests.tf1.rewrite import zoo
 
 RATE = 0.1

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from semisync import cli
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.rewrite.exported import export
 from tests.tf1.rewrite.test_meta_graph_refusals import sgd
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import graph_rewrite
-from graph_rewrite.picture import draw
-from semisync.compat import tf
+from graph_rewrite.metagraph.picture import draw
+from semisync.common.compat import tf
 from tests.tf1.one_process import STEPS, M, assert_close, on_unions
 from tests.tf1.rewrite.exported import export, rewrite, train
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import semisync
 from semisync import cli
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.support.require import skip_without
 from tests.tf1.one_process import PATIENCE, assert_close
 

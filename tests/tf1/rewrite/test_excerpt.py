@@ -2,10 +2,10 @@
 
 import pytest
 
-from graph_rewrite.excerpt import SHAPES, Wanted, excerpt, wait_for
-from graph_rewrite.nodes import Nodes
-from graph_rewrite.op_kinds import OpKinds
-from semisync.compat import tf
+from graph_rewrite.edit.excerpt import SHAPES, Wanted, excerpt, wait_for
+from graph_rewrite.graph.index import Nodes
+from graph_rewrite.graph.op_traits import OpKinds
+from semisync.common.compat import tf
 from tests.tf1.rewrite.exported import export
 
 

@@ -5,10 +5,10 @@ import pytest
 
 import graph_rewrite
 import semisync
-from graph_rewrite.disconnect import detach, disconnect
-from graph_rewrite.updates import all_updates
-from graph_rewrite.view import View
-from semisync.compat import tf
+from graph_rewrite.batch_norm.updates import all_updates
+from graph_rewrite.edit.detach import detach, disconnect
+from graph_rewrite.graph.view import View
+from semisync.common.compat import tf
 from tests.tf1.one_process import PATIENCE
 from tests.tf1.rewrite import zoo
 

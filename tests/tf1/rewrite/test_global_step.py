@@ -5,8 +5,8 @@ import pytest
 
 import graph_rewrite
 import semisync
-from semisync.compat import tf
-from semisync.errors import BadInput, UsageError
+from semisync.common.compat import tf
+from semisync.common.errors import BadInput, UsageError
 from tests.tf1.one_process import PATIENCE, STEPS, M, assert_close, on_unions
 from tests.tf1.rewrite.exported import export, rewrite, train
 

@@ -8,8 +8,8 @@ import pytest
 import graph_rewrite
 import semisync
 from semisync import cli
-from semisync.compat import tf
-from semisync.errors import UsageError
+from semisync.common.compat import tf
+from semisync.common.errors import UsageError
 from tests.tf1.one_process import PATIENCE, M, Model, Remember, assert_close, inputs, union
 
 STEPS = 3

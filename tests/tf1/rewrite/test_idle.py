@@ -2,11 +2,11 @@
 
 import pytest
 
-from graph_rewrite.disconnect import detach, disconnect
-from graph_rewrite.nodes import Nodes
-from graph_rewrite.updates import all_updates
-from graph_rewrite.view import View
-from semisync.compat import tf
+from graph_rewrite.batch_norm.updates import all_updates
+from graph_rewrite.edit.detach import detach, disconnect
+from graph_rewrite.graph.index import Nodes
+from graph_rewrite.graph.view import View
+from semisync.common.compat import tf
 from tests.tf1.rewrite import zoo
 
 WIDTH = 4

@@ -3,8 +3,8 @@
 import pytest
 
 from graph_rewrite import find_batch_norms, find_updates
-from graph_rewrite.nodes import split
-from semisync.compat import tf
+from graph_rewrite.graph.index import split
+from semisync.common.compat import tf
 from tests.tf1.rewrite import zoo
 
 WORLDS = [(1, False), (1, True), (2, True)]  # (version of control flow, resource variables)

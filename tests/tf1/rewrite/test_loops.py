@@ -4,7 +4,7 @@ import pytest
 
 import graph_rewrite
 from graph_rewrite import find_batch_norms
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.rewrite import zoo
 
 if zoo.TF2:

@@ -7,7 +7,7 @@ import pytest
 
 import graph_rewrite
 import semisync
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.one_process import STEPS, M, assert_close, in_batches, on_unions
 from tests.tf1.rewrite.exported import export, rewrite, train
 

@@ -5,9 +5,9 @@ import pytest
 
 import graph_rewrite
 import semisync
-from graph_rewrite.meta_graph import read
-from semisync.compat import tf
-from semisync.errors import BadInput
+from graph_rewrite.metagraph.semi_synchronize import read
+from semisync.common.compat import tf
+from semisync.common.errors import BadInput
 from tests.support.require import shared
 from tests.tf1.one_process import PATIENCE
 

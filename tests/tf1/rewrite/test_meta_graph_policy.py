@@ -10,8 +10,8 @@ import pytest
 import graph_rewrite
 import semisync
 from semisync import cli
-from semisync.compat import tf
-from semisync.errors import BadInput, UsageError
+from semisync.common.compat import tf
+from semisync.common.errors import BadInput, UsageError
 from tests.tf1.one_process import PATIENCE, M, assert_close, in_batches, inputs, on_unions
 from tests.tf1.rewrite.exported import export, rewrite, train
 

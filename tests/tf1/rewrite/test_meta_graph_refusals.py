@@ -3,8 +3,8 @@
 import pytest
 
 import graph_rewrite
-from semisync.compat import VariableDef, tf
-from semisync.errors import BadInput, UsageError
+from semisync.common.compat import VariableDef, tf
+from semisync.common.errors import BadInput, UsageError
 from tests.tf1.one_process import M
 from tests.tf1.rewrite.exported import export, rewrite
 

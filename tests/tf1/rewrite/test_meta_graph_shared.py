@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from semisync import cli
-from semisync.compat import tf
-from semisync.errors import UsageError
+from semisync.common.compat import tf
+from semisync.common.errors import UsageError
 from tests.tf1.one_process import STEPS, assert_close, in_batches, inputs
 from tests.tf1.rewrite.exported import export, rewrite, train
 

@@ -1,7 +1,7 @@
 """A graph of 50,000 ops is rewritten whole; how long it takes is for the benchmarks to say."""
 
 import graph_rewrite
-from semisync.compat import tf
+from semisync.common.compat import tf
 
 OPS = 50000
 

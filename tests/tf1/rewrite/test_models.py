@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graph_rewrite
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.support.require import skip_without
 from tests.tf1.one_process import assert_close
 from tests.tf1.rewrite import models, zoo

@@ -10,7 +10,7 @@ import pytest
 
 import graph_rewrite
 import semisync
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.one_process import PATIENCE, late
 from tests.tf1.rewrite.zoo import layers
 

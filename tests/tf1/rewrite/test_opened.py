@@ -1,9 +1,9 @@
 """Functions laid open, and the guards of what lies in them and in branches of version 1."""
 
 from graph_rewrite import Nodes
-from graph_rewrite.guards import LOOP, Guard, Guards
-from graph_rewrite.opened import home, open_functions, top
-from semisync.compat import tf
+from graph_rewrite.graph.control_flow import LOOP, Guard, Guards
+from graph_rewrite.graph.functions import home, open_functions, top
+from semisync.common.compat import tf
 from tests.tf1.rewrite import zoo
 
 

@@ -6,7 +6,7 @@ import pytest
 import graph_rewrite
 import semisync
 from graph_rewrite import find_batch_norms
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.one_process import PATIENCE
 from tests.tf1.rewrite import zoo
 

@@ -6,10 +6,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from graph_rewrite import Nodes, match
-from graph_rewrite.hops import CARRY, JOIN, READ
-from graph_rewrite.pattern import both, either, find, given, op, via, ways
+from graph_rewrite.graph.passthrough import CARRY, JOIN, READ
+from graph_rewrite.patterns.language import both, either, find, given, op, via, ways
 from graph_rewrite.patterns.moving_average import MOVING_AVERAGE, SUBTRACTED
-from semisync.compat import tf
+from semisync.common.compat import tf
 
 
 def nodes(*rows):

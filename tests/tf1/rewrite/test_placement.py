@@ -5,9 +5,9 @@ import collections
 import pytest
 
 import graph_rewrite
-from graph_rewrite import placement
-from semisync.compat import tf
-from semisync.errors import UsageError
+from graph_rewrite.metagraph import placement
+from semisync.common.compat import tf
+from semisync.common.errors import UsageError
 from tests.tf1.rewrite import models
 from tests.tf1.rewrite.training import export
 

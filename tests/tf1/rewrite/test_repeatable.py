@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.rewrite import models
 from tests.tf1.rewrite.training import export
 from tests.tf1.rewrite.zoo import graph
@@ -18,8 +18,8 @@ import hashlib, os, sys, uuid
 uuid.uuid4, os.getpid = (lambda: uuid.UUID(int=0)), (lambda: 1)
 
 import graph_rewrite
-from graph_rewrite.meta_graph import read
-from semisync.errors import BadInput
+from graph_rewrite.metagraph.semi_synchronize import read
+from semisync.common.errors import BadInput
 
 for path in sys.argv[1:]:
     try:

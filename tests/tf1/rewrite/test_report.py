@@ -1,7 +1,7 @@
 """The report says once what holds for several BatchNorms, and what became of UPDATE_OPS."""
 
 import graph_rewrite
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.rewrite import zoo
 
 LAYERS = 3

@@ -5,8 +5,8 @@ import json
 import pytest
 
 import semisync
-from semisync.compat import tf
-from semisync.errors import UsageError
+from semisync.common.compat import tf
+from semisync.common.errors import UsageError
 from tests.tf1.rewrite.exported import export, rewrite
 
 PS = tf.train.replica_device_setter(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.one_process import assert_close, on_unions
 from tests.tf1.rewrite.exported import export, rewrite, train
 

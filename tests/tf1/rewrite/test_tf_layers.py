@@ -3,7 +3,7 @@
 import pytest
 
 from graph_rewrite import BatchNorm, Update, find_batch_norms, find_updates
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.rewrite import zoo
 
 WORLDS = [(1, False), (1, True), (2, True)]  # (version of control flow, resource variables)

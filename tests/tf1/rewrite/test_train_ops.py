@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import graph_rewrite
-from semisync.compat import tf
-from semisync.errors import BadInput
+from semisync.common.compat import tf
+from semisync.common.errors import BadInput
 from tests.tf1.one_process import STEPS, M, assert_close, on_unions
 from tests.tf1.rewrite.exported import export, train
 

@@ -3,7 +3,7 @@
 import pytest
 
 from graph_rewrite import find_updates
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.rewrite import zoo
 
 

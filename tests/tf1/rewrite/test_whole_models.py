@@ -3,7 +3,7 @@
 import pytest
 
 from graph_rewrite import Nodes, find_batch_norms, find_updates
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.support.require import shared
 from tests.tf1.rewrite import zoo
 

@@ -3,7 +3,7 @@
 import collections
 
 import semisync
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.tf1.one_process import PATIENCE, Remember
 from tests.tf1.rewrite.models import MOMENTUM, under
 

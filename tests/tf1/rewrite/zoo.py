@@ -2,7 +2,7 @@
 
 import contextlib
 
-from semisync.compat import tf
+from semisync.common.compat import tf
 from tests.support.require import skip_without
 
 TF2 = tf.__version__.startswith("2")

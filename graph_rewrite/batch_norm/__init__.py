@@ -1,0 +1,1 @@
+"""Finding batch normalisations in a graph: the layers, their statistics and their updates."""

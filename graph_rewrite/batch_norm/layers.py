@@ -1,0 +1,68 @@
+"""A batch normalisation as its author wrote it: when it trains, and which two of them are one.
+
+1. A normalisation that takes statistics of a batch trains. Where a condition gives it these or the
+   moving ones, the predicate is its `training`; where either branch gives some, it always trains.
+2. Where there are two of the same x, gamma and beta, each in a branch of one condition, the one
+   that trains stands for both, and the predicate of the condition is its `training`.
+3. Where only its own branch trains, its predicate is; outside of all branches, it always trains.
+"""
+
+from collections import namedtuple
+from typing import Dict, Set
+
+from graph_rewrite.graph.control_flow import opposite
+
+# main: the Normalisation; other: that of the other branch, or None; training: as in BatchNorm;
+# guard: under which it trains, or None; reason: why nothing may be rewritten, or "".
+Layer = namedtuple("Layer", "main other training guard reason")
+
+_NESTED = "whether it trains depends on several conditions: {}"
+_INVERTED = "it trains where '{}' is false, and only a predicate that is true in training will do"
+
+
+def layers(view, found):
+    """A Layer for each of the Normalisations `found`, or for two of them, in their order."""
+    made: Dict[str, Layer] = {}
+    paired: Set[str] = set()
+    for main in found:
+        if main.statistics:
+            other, guard = _other(view, main, found, paired)
+            if other:
+                paired.add(other.op)
+            made[main.op] = _layer(view, main, other, guard)
+    for main in found:
+        if main.op not in made and main.op not in paired:
+            made[main.op] = Layer(main, None, False, None, "")
+    return [made[main.op] for main in found if main.op in made]
+
+
+def _layer(view, main, other, guard):
+    chosen = frozenset().union(*[statistic.guards for statistic in main.statistics])
+    guards = chosen or ([guard] if guard else _guards(view, main))
+    if not guards:
+        return Layer(main, other, True, None, "")
+    names = sorted({each.predicate for each in guards})
+    if len(names) == 1 and all(opposite(each) in guards for each in guards):
+        return Layer(main, other, True, None, "")
+    guard = sorted(guards, key=str)[0]
+    reason = ""
+    if len(guards) > 1:
+        reason = _NESTED.format(", ".join("'{}'".format(name) for name in names))
+    elif guard.value is not True:
+        reason = _INVERTED.format(guard.predicate)
+    return Layer(main, other, guard.predicate, guard, reason)
+
+
+def _other(view, main, found, paired):
+    """(the Normalisation of the other branch, the guard of `main`), or (None, None)."""
+    for guard in _guards(view, main):
+        for each in found:
+            free = not each.statistics and each.op not in paired
+            alike = (each.x, each.gamma, each.beta) == (main.x, main.gamma, main.beta)
+            if free and alike and opposite(guard) in _guards(view, each):
+                return each, guard
+    return None, None
+
+
+def _guards(view, normalisation):
+    return view.guards.branches("^" + normalisation.op)

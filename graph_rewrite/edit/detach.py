@@ -1,0 +1,132 @@
+"""Taking ops out of a graph: nothing waits for them any more, and nothing takes their values.
+
+What took the value of such an op, the result of an assignment, takes the variable's instead. The
+collection UPDATE_OPS loses them, and what they leave with nothing to do
+(`graph_rewrite.graph.dead_ops`). They run only where they are fetched by name. Of those inside a
+function, named as in `graph_rewrite.graph.functions`, the call runs a copy of the function without
+them.
+"""
+
+from typing import Dict, List, Set, Tuple
+
+from graph_rewrite.edit.function_bodies import run_without
+from graph_rewrite.graph.dead_ops import idle
+from graph_rewrite.graph.functions import home, open_functions
+from graph_rewrite.graph.index import CONTROL, join, split
+from graph_rewrite.graph.op_traits import ACCUMULATES, ADDS_TO_ROWS, TRAINING_OP, OpKinds
+from semisync.common.compat import tf
+
+
+def disconnect(graph, names):
+    """Takes ops out of a tf.Graph that is not finalized, before a session runs it.
+
+    Args:
+      names: of assign-like ops.
+    """
+    graph_def = graph.as_graph_def()
+    nodes = open_functions(graph_def)
+    at_the_top = {name for name in names if not home(name)}
+    unused = idle(nodes, OpKinds(nodes, graph_def.library), at_the_top)
+    _run_without(graph, graph_def, [name for name in names if home(name)])
+    replaced = set(map(graph.get_operation_by_name, at_the_top))
+    dead = replaced.union(map(graph.get_operation_by_name, unused))
+    for op in graph.get_operations():
+        if op not in replaced and not dead.isdisjoint(op.control_inputs):
+            others = [other for other in op.control_inputs if other not in dead]
+            op._remove_all_control_inputs()
+            op._add_control_inputs(others)
+    for op in replaced:
+        for output in op.outputs:
+            for user in output.consumers():
+                if user not in replaced:
+                    _take_the_variable(user, output, op.inputs[0])
+    updates = graph.get_collection_ref(tf.GraphKeys.UPDATE_OPS)
+    updates[:] = [update for update in updates if getattr(update, "op", update) not in dead]
+
+
+def _run_without(graph, graph_def, names):
+    if not names:
+        return
+    functions = graph_def.library.function
+    before = len(functions)
+    calls = {node.name: node for node in graph_def.node}
+    changed = run_without(calls, graph_def.library, names)
+    added = tf.GraphDef(versions=graph_def.versions)
+    added.library.function.extend(functions[before:])
+    with graph.as_default():
+        tf.import_graph_def(added, name="")  # which adds functions alone
+    for call, attributes in changed.items():
+        op = graph.get_operation_by_name(call)
+        for attribute, functions in attributes.items():
+            if op.node_def.attr[attribute].HasField("func"):
+                op._set_func_attr(attribute, functions[0])
+            else:
+                op._set_func_list_attr(attribute, functions)
+
+
+def _take_the_variable(user, output, variable):
+    for number, tensor in enumerate(user.inputs):
+        if tensor is output:
+            user._update_input(number, variable)
+
+
+def detach(meta, nodes, names):
+    """`disconnect` for a MetaGraphDef.
+
+    What comes after the training by such an op alone, such as a group of updates that wait for the
+    train op, waits for the training itself from now on: people fetch it to train.
+
+    Args:
+      nodes: its `Nodes`, functions opened, which do not see the change.
+    """
+    replaced = {name for name in names if not home(name)}
+    dead = replaced | idle(nodes, OpKinds(nodes, meta.graph_def.library), replaced)
+    run_without(nodes.by_name, meta.graph_def.library, [name for name in names if home(name)])
+    after = _ends_of_training(nodes, dead)
+    variables = {tensor: nodes[n].input[0] for n in replaced for tensor in (n, n + ":0")}
+
+    def left(controls):
+        """(The control edges that stay or come instead of others, whether there are others)."""
+        edges = [join(name, CONTROL) for name in controls]
+        kept = [edge for name, edge in zip(controls, edges) if name not in dead]
+        ends = {end for edge in edges for end in after.get(edge, ())}
+        return kept + sorted(ends.difference(kept)), len(kept) < len(edges)
+
+    known: Dict[int, Tuple[List[str], bool]] = {}  # id of control inputs -> what is left of them
+    for node in meta.graph_def.node:
+        controls, data = nodes.control_inputs(node), nodes.inputs(node)
+        if id(controls) not in known:
+            known[id(controls)] = left(controls)
+        edges, fewer = known[id(controls)]
+        lost = [tensor for tensor in data if tensor in variables]
+        if node.name not in replaced and (lost or fewer):
+            ends = {end for tensor in lost for end in after.get(tensor, ())}
+            del node.input[:]
+            node.input.extend([variables.get(tensor, tensor) for tensor in data])
+            node.input.extend(edges + sorted(ends.difference(edges)))
+    updates = meta.collection_def[tf.GraphKeys.UPDATE_OPS].node_list.value
+    updates[:] = [update for update in updates if split(update)[0] not in dead]
+    if not updates:
+        del meta.collection_def[tf.GraphKeys.UPDATE_OPS]
+
+
+def _ends_of_training(nodes, dead):
+    """{each tensor and control edge of `dead`: edges from what it waits for of the training}."""
+    found: Dict[str, Set[str]] = {}
+    above = nodes.ancestors(dead)
+    for node in nodes:  # what a node takes comes before it, but for loops
+        if node.name not in above:
+            continue
+        ends: Set[str] = set()
+        for tensor in node.input:
+            name, output = split(tensor)
+            if name in found:
+                # An op with control edges ends what is before it; data goes on.
+                ends |= {name} if output == CONTROL and name not in dead else found[name]
+        if ends or any(kind.match(node.op) for kind in (TRAINING_OP, ADDS_TO_ROWS, ACCUMULATES)):
+            found[node.name] = ends or {node.name}
+    return {
+        edge: {join(end, CONTROL) for end in found[name]}
+        for name in dead & found.keys()
+        for edge in (name, name + ":0", join(name, CONTROL))
+    }

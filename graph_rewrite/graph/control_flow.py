@@ -1,0 +1,195 @@
+"""Under which conditions a node runs: the branches and loops that it lies in.
+
+A graph does not say so of a node; it follows from its inputs, by these rules:
+
+1. A node runs where all its inputs are: it has the guards of them all, data and control.
+2. What leaves a Switch at output 1 has the guard "predicate is true", at output 0 "is false".
+3. A Merge has those guards only that all its inputs share. An Enter adds its loop, an Exit takes
+   it off.
+4. A node of a function's body has the guards of its call and that of its branch
+   (`graph_rewrite.graph.functions`).
+"""
+
+from collections import deque, namedtuple
+from typing import Any, Dict, List, Set
+
+from graph_rewrite.graph.functions import LOOPS, home
+from graph_rewrite.graph.index import attribute, split
+from graph_rewrite.graph.passthrough import CARRY, ENTER, EXIT, MERGE, SWITCH, back
+
+# A branch: the predicate's tensor at the top level, and the value that it has here (a number where
+# a Case chooses). A loop: its name, and LOOP.
+Guard = namedtuple("Guard", "predicate value")
+LOOP = "loop"
+
+_TURNING = ("NextIteration", "RefNextIteration")
+_NONE: frozenset = frozenset()
+_LABELS = {"then_branch": True, "else_branch": False}
+
+
+class Guards:
+    """The guards of every node and tensor of a `Nodes`."""
+
+    def __init__(self, nodes):
+        self._nodes = nodes
+        self._of: Dict[Any, frozenset] = {}
+        self._together: Dict[int, Set[str]] = {}  # id of control inputs -> these
+        # What a function gives, by its name inside -> as which tensors its call gives it.
+        self._results: Dict[str, List[str]] = {}
+        for result, ends in nodes.results.items():
+            for end in ends:
+                self._results.setdefault(end, []).append(result)
+        self._switches, self._turning = (
+            {node.name for node in nodes.of_type(kinds.__contains__)}
+            for kinds in (SWITCH, _TURNING)
+        )
+        self._any = bool(nodes.results or self._switches or nodes.of_type(ENTER.__contains__))
+
+    def of(self, tensor):
+        """The guards of a tensor, or of a node by its name with "^"; a frozenset."""
+        name, output = split(tensor)
+        found = self.of_node(name)
+        node = self._nodes.get(name)
+        if node is not None and node.op in SWITCH and output >= 0:
+            if self._nodes.maker(node.input[1]).op == "LoopCond":
+                return found
+            found = found | {Guard(self.root(node.input[1]), bool(output))}
+        return found
+
+    def of_node(self, name):
+        """The guards of a node."""
+        if not self._any:
+            return _NONE
+        if name not in self._of:
+            self._find(name)
+        return self._of[name]
+
+    def inside(self, tensor):
+        """Whether a tensor is made in a branch, a loop or a function."""
+        return bool(self.of(tensor) or home(split(tensor)[0]))
+
+    def looped(self, name):
+        """Whether a node lies in a loop."""
+        return any(guard.value == LOOP for guard in self.of_node(name))
+
+    def branches(self, tensor):
+        """The guards of a tensor without loops, a frozenset."""
+        return frozenset(guard for guard in self.of(tensor) if guard.value != LOOP)
+
+    def root(self, tensor):
+        """The tensor of the top level whose very value this one has, as far up as that goes."""
+        while True:
+            behind = back(self._nodes, tensor, CARRY)
+            if not behind:
+                return tensor
+            tensor = behind[0]
+
+    def lift(self, tensor):
+        """The same value outside of all branches and functions: the nearest tensor upstream.
+
+        Where it is made inside, what that hands to the outside; where nothing does, itself.
+        """
+        up = tensor
+        while self.inside(up):
+            behind = back(self._nodes, up, CARRY)
+            if not behind:
+                return self._out(tensor)
+            up = behind[0]
+        return up
+
+    def _out(self, tensor):
+        """The tensor outside of all branches and functions that is made of this one, or itself."""
+        seen, waiting = {tensor}, deque([tensor])
+        while waiting:
+            each = waiting.popleft()
+            if not self.inside(each):
+                return each
+            name, output = split(each)
+            handed = [
+                use.node.name
+                for use in self._nodes.uses(name)
+                if use.output == output and (use.node.op in MERGE | CARRY)
+            ]
+            for further in handed + self._results.get(each, []):
+                if further not in seen:
+                    seen.add(further)
+                    waiting.append(further)
+        return tensor
+
+    def _find(self, each):
+        """Fills in the guards of a node and of all above it, inputs before users."""
+        waiting: List[Any] = [each]
+        makers: Dict[Any, Set[Any]] = {}
+        while waiting:
+            each = waiting[-1]
+            if each in makers:
+                self._of[waiting.pop()] = self._guards(each, makers[each])
+            else:
+                self._of[each] = _NONE  # until those of its makers are known
+                makers[each] = self._makers(each)
+                waiting += [maker for maker in makers[each] if maker not in self._of]
+
+    def _makers(self, each):
+        """What the guards of a node depend on, a set.
+
+        That is the nodes that it takes tensors from, the call that it is in, and what it waits for.
+        There may be millions of control edges, but nodes with the same ones share their guards:
+        these are found once, as if they were those of one more node, whose name is a number.
+        """
+        if each in self._together:
+            return self._together[each]
+        node = self._nodes.get(each)
+        if node is None:
+            return set()
+        makers = set(self._nodes.makers(node))
+        if node.op in MERGE:
+            makers -= self._turning
+        inside = home(node.name)
+        if inside:
+            makers.add(inside[0])
+        controls = self._nodes.control_inputs(node)
+        if controls:
+            self._together[id(controls)] = set(controls)
+            makers.add(id(controls))
+        return makers
+
+    def _guards(self, each, makers):
+        """Those of a node, or of all with the same control edges, from those of its makers."""
+        guards = _NONE.union(*[self._of.get(maker, _NONE) for maker in makers])
+        node = self._nodes.get(each)
+        if node is None:
+            return guards
+        if node.op in MERGE:
+            inputs = [t for t in self._nodes.inputs(node) if split(t)[0] in makers]
+            guards = frozenset.intersection(*map(self.of, inputs)) if inputs else _NONE
+        elif not self._switches.isdisjoint(makers):
+            guards = guards.union(*map(self.of, self._nodes.inputs(node)))
+        if node.op in ENTER:
+            guards |= {Guard(attribute(node, "frame_name"), LOOP)}
+        elif node.op in EXIT:
+            guards -= {Guard(self._frame(node), LOOP)}
+        inside = home(node.name)
+        if inside:
+            guards |= self.of_node(inside[0]) | self._branch(*inside)
+        return guards
+
+    def _frame(self, exit_node):
+        """The loop that an Exit leaves: Exit <- Switch <- Merge <- Enter."""
+        node = exit_node
+        for _ in range(3):
+            node = self._nodes.maker(node.input[0])
+        return attribute(node, "frame_name")
+
+    def _branch(self, call, label):
+        """The guard that the body of a call has, a set."""
+        node = self._nodes[call]
+        if node.op in LOOPS:
+            return {Guard(call, LOOP)}
+        if label in _LABELS:
+            return {Guard(self.root(node.input[0]), _LABELS[label])}
+        return {Guard(self.root(node.input[0]), int(label))} if label.isdigit() else _NONE
+
+
+def opposite(guard):
+    """The guard of the other branch."""
+    return Guard(guard.predicate, not guard.value)

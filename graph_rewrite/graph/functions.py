@@ -1,0 +1,139 @@
+"""A graph whose called functions lie open: the bodies of If, While and calls stand beside it.
+
+Control flow of version 2 hides its branches in the library. Opened, they read like version 1:
+
+1. The body of the branch `then_branch` of the node "bn/cond" becomes nodes that are named
+   "bn/cond[then_branch]/...". No op of a graph can have such a name, so none is ever mistaken.
+2. Each of its arguments is a node of op `ARGUMENT` whose input is what the call takes: a hop, as
+   Switch is.
+3. The call itself stays, and so do the names of its outputs. `Nodes.results` says which tensors of
+   the bodies an output may be: a hop, as Merge is.
+
+Bodies are opened again wherever they are called, at any depth; a function that calls itself is
+opened once.
+"""
+
+from typing import Any, Dict, List, Tuple
+
+from graph_rewrite.graph.index import Nodes, join
+from semisync.common.compat import op_def, tf
+
+ARGUMENT = "Argument"  # the op of a function's argument; TensorFlow has no op of this name
+
+# op: (the number of inputs before the arguments, the attributes that name functions)
+CALLS = {
+    "If": (1, ("then_branch", "else_branch")),
+    "StatelessIf": (1, ("then_branch", "else_branch")),
+    "Case": (1, ("branches",)),
+    "StatelessCase": (1, ("branches",)),
+    "While": (0, ("body",)),
+    "StatelessWhile": (0, ("body",)),
+    "PartitionedCall": (0, ("f",)),
+    "StatefulPartitionedCall": (0, ("f",)),
+}
+LOOPS = ("While", "StatelessWhile")
+
+
+def open_functions(graph):
+    """The `Nodes` of a GraphDef, MetaGraphDef or tf.Graph with every called function laid open."""
+    graph = graph.as_graph_def() if hasattr(graph, "as_graph_def") else graph
+    graph = getattr(graph, "graph_def", graph)
+    library = {function.signature.name: function for function in graph.library.function}
+    nodes = list(graph.node)
+    results: Dict[str, List[str]] = {}
+    if library:
+        waiting: List[Tuple[Any, tuple]] = [(node, ()) for node in nodes]
+        while waiting:
+            call, within = waiting.pop()
+            for label, function in _called(call, library):
+                if function.signature.name not in within:
+                    body = _body(call, label, function, library, results)
+                    nodes += body
+                    waiting += [(node, within + (function.signature.name,)) for node in body]
+    return Nodes(nodes, results)
+
+
+def home(name):
+    """The call and the attribute whose function a node lies in; None at the top level.
+
+    home("a[f]/b[then_branch]/c") is ("a[f]/b", "then_branch").
+    """
+    inside, bracket, _ = name.rpartition("]/")
+    if not bracket:
+        return None
+    call, _, label = inside.rpartition("[")
+    return call, label
+
+
+def top(name):
+    """The node of the top level that runs a node: its outermost call, or itself."""
+    return name.partition("[")[0]
+
+
+def _called(call, library):
+    """(label, FunctionDef) of every function that a node calls."""
+    if call.op in library:
+        yield "f", library[call.op]
+    elif call.op in CALLS:
+        for attribute in CALLS[call.op][1]:
+            value = call.attr[attribute]
+            functions = value.list.func or [value.func]
+            for number, function in enumerate(functions):
+                if function.name in library:
+                    label = attribute if value.HasField("func") else str(number)
+                    yield label, library[function.name]
+
+
+def _body(call, label, function, library, results):
+    """The NodeDefs of a call's function, and its outputs noted in `results`."""
+    prefix = "{}[{}]/".format(call.name, label)
+    taken = [tensor for tensor in call.input if not tensor.startswith("^")]
+    taken = taken[CALLS.get(call.op, (0,))[0] :]
+    made, found = {}, []
+    for argument, tensor in zip(function.signature.input_arg, taken):
+        made[argument.name] = prefix + argument.name
+        found.append(tf.NodeDef(name=prefix + argument.name, op=ARGUMENT, input=[tensor]))
+    outputs = {node.name: _outputs(node, library) for node in function.node_def}
+
+    def outside(tensor):
+        """The name of a body's tensor in the opened graph."""
+        if tensor.startswith("^"):
+            return "^" + prefix + tensor[1:]
+        if tensor in made:
+            return made[tensor]
+        parts = tensor.split(":")  # node, its output's name, number within that output
+        first = outputs[parts[0]].get(parts[1], 0) if len(parts) > 1 else 0
+        return join(prefix + parts[0], first + int(parts[2] if len(parts) > 2 else 0))
+
+    for node in function.node_def:
+        copy = tf.NodeDef()
+        copy.CopyFrom(node)
+        copy.name = prefix + node.name
+        del copy.input[:]
+        copy.input.extend(outside(tensor) for tensor in node.input)
+        found.append(copy)
+    for number, argument in enumerate(function.signature.output_arg):
+        ends = results.setdefault(join(call.name, number), [])
+        ends.append(outside(function.ret[argument.name]))
+        if call.op in LOOPS:
+            ends.append(taken[number])  # a loop that never turns
+    return found
+
+
+def _outputs(node, library):
+    """{name of an output: its number} of a NodeDef.
+
+    An op that this TensorFlow does not know counts as one of a single output: no pattern has it.
+    """
+    function = library.get(node.op)
+    signature = function.signature if function is not None else op_def(node.op)
+    numbers, number = {}, 0
+    for argument in signature.output_arg if signature is not None else ():
+        numbers[argument.name] = number
+        if argument.number_attr:
+            number += node.attr[argument.number_attr].i
+        elif argument.type_list_attr:
+            number += len(node.attr[argument.type_list_attr].list.type)
+        else:
+            number += 1
+    return numbers

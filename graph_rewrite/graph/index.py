@@ -1,0 +1,255 @@
+"""An index over a GraphDef: who makes a tensor, who uses it.
+
+All of graph_rewrite reads graphs through it, those of a MetaGraph and those being built alike
+(`Nodes.of`). A tensor is named as in a GraphDef: "op" is its output 0, "op:1" its output 1, "^op" a
+control edge.
+"""
+
+import collections
+import functools
+import itertools
+from typing import Any, Dict, List, Set
+
+CONTROL = -1  # the output of a control edge
+_BESIDE = "loc:@"  # in "_class", before the name of an op whose device a node shares
+
+# One use of a tensor: the node that takes it, the number of its input, and the maker's output.
+Use = collections.namedtuple("Use", "node input output")
+
+
+@functools.lru_cache(maxsize=1 << 18)
+def split(tensor):
+    """("op", output) of a tensor's name; the output of "^op" is CONTROL."""
+    if tensor.startswith("^"):
+        return tensor[1:], CONTROL
+    name, _, output = tensor.partition(":")
+    return name, int(output or 0)
+
+
+def join(name, output=0):
+    """The name of a tensor, as it stands in a GraphDef."""
+    if output == CONTROL:
+        return "^" + name
+    return "{}:{}".format(name, output) if output else name
+
+
+def beside(node):
+    """The names of the ops whose device a node with "_class" shares, a list."""
+    if "_class" not in node.attr:
+        return []
+    found = [each.decode() for each in node.attr["_class"].list.s]
+    return [each[len(_BESIDE) :] for each in found if each.startswith(_BESIDE)]
+
+
+class Nodes:
+    """The nodes of one GraphDef, or of one function of its library.
+
+    Args:
+      nodes: NodeDefs, in their order.
+      results: {tensor: [tensors]}, see below.
+
+    Attributes:
+      by_name: {name: NodeDef}, in that order.
+      results: {a tensor that a call makes: the tensors inside the called functions that it may
+        be}; empty unless functions were opened, see `graph_rewrite.graph.functions`.
+    """
+
+    def __init__(self, nodes, results=None):
+        self.results = results or {}
+        self.by_name = collections.OrderedDict((node.name, node) for node in nodes)
+        self._types: Any = None
+        self._uses: Any = None
+        self._controls: Dict[str, tuple] = {}  # node -> what it waits for
+        self._known: Dict[tuple, tuple] = {}  # control edges -> the same without "^"
+        self._alike: Any = None
+        self._waiting: Any = None
+        self._order: Dict[str, int] = {}
+
+    @classmethod
+    def of(cls, graph):
+        """Of a GraphDef, a MetaGraphDef or a tf.Graph."""
+        graph = graph.as_graph_def() if hasattr(graph, "as_graph_def") else graph
+        return cls(getattr(graph, "graph_def", graph).node)
+
+    def __getitem__(self, name):
+        return self.by_name[name]
+
+    def get(self, name):
+        """The NodeDef of that name, or None."""
+        return self.by_name.get(name)
+
+    def __contains__(self, name):
+        return name in self.by_name
+
+    def __iter__(self):
+        return iter(self.by_name.values())
+
+    def __len__(self):
+        return len(self.by_name)
+
+    def of_type(self, holds):
+        """The NodeDefs of some types, a list in their order.
+
+        Args:
+          holds: function of an op's type, asked once for each.
+        """
+        if self._types is None:
+            self._types = [node.op for node in self]
+        wanted = {kind for kind in set(self._types) if holds(kind)}
+        return [node for node, kind in zip(self, self._types) if kind in wanted] if wanted else []
+
+    def ordered(self, names):
+        """Names of nodes in the graph's order, a list."""
+        if not self._order:
+            self._order = {name: number for number, name in enumerate(self.by_name)}
+        return sorted(names, key=self._order.__getitem__)
+
+    def maker(self, tensor):
+        """The NodeDef that makes a tensor."""
+        return self.by_name[split(tensor)[0]]
+
+    def inputs(self, node):
+        """The names of the tensors that a NodeDef takes; control edges come after them."""
+        found = []
+        for name in node.input:
+            if name[:1] == "^":
+                break
+            found.append(name)
+        return found
+
+    def makers(self, node):
+        """The names of the nodes that make what a NodeDef takes, a list."""
+        return [split(tensor)[0] for tensor in self.inputs(node)]
+
+    def control_inputs(self, node):
+        """The names of the nodes that a NodeDef waits for, a tuple.
+
+        There may be thousands; all that wait for the same ones have one and the same tuple.
+        """
+        if not node.input or node.input[-1][:1] != "^":
+            return ()
+        if node.name not in self._controls:
+            edges = tuple(node.input[len(self.inputs(node)) :])
+            if edges not in self._known:
+                self._known[edges] = tuple(edge[1:] for edge in edges)
+            self._controls[node.name] = self._known[edges]
+        return self._controls[node.name]
+
+    def uses(self, name):
+        """Every `Use` of what a node makes, a list."""
+        self._index()
+        return self._uses.get(name, [])
+
+    def waiting(self, name):
+        """The names of the nodes that wait for a node, by a control edge, a tuple.
+
+        There may be thousands; all for which the same ones wait have one and the same tuple.
+        """
+        self._index()
+        return self._waiting.get(name, ())
+
+    def alike(self):
+        """(control inputs, names of the nodes that have these) for each such tuple."""
+        self._index()
+        return self._alike.values()
+
+    def following(self, name):
+        """The names of the nodes that take what a node makes, then of those that wait for it.
+
+        An iterator; it may give a name several times.
+        """
+        takers = (use.node.name for use in self.uses(name))
+        return itertools.chain(takers, self.waiting(name))
+
+    def users(self, name):
+        """The names of the nodes that take what a node makes, or wait for it, a set."""
+        return set(self.following(name))
+
+    def missing(self):
+        """The names of the nodes that others take or wait for, and that are not there, sorted."""
+        self._index()
+        return sorted((self._uses.keys() | self._waiting.keys()) - self.by_name.keys())
+
+    def _index(self):
+        if self._uses is not None:
+            return
+        self._uses = collections.defaultdict(list)
+        self._alike = collections.OrderedDict()  # id of control inputs -> (these, who has them)
+        for name, node in self.by_name.items():
+            for number, tensor in enumerate(self.inputs(node)):
+                maker, output = split(tensor)
+                self._uses[maker].append(Use(node, number, output))
+            controls = self.control_inputs(node)
+            if controls:
+                self._alike.setdefault(id(controls), (controls, []))[1].append(name)
+        self._waiting = _waiting(list(self._alike.values()))
+
+    def reachable(self, starts, follow, together=None, without=frozenset()):
+        """The names of all nodes that are reached from `starts`, these too.
+
+        Args:
+          starts: names.
+          follow: NodeDef -> names to go on to.
+          together: NodeDef -> a tuple of names to go on to as well, one and the same where many
+            nodes have the same: each is gone through once.
+          without: names of nodes where no way leads through.
+        """
+        found: Set[str] = set()
+        waiting: List[str] = []
+        passed: Dict[int, tuple] = {}
+
+        def reach(names):
+            for name in names:
+                if name not in found and name in self.by_name and name not in without:
+                    found.add(name)
+                    waiting.append(name)
+
+        reach(starts)
+        while waiting:
+            node = self.by_name[waiting.pop()]
+            reach(follow(node))
+            names = together(node) if together else ()
+            if id(names) not in passed:
+                passed[id(names)] = names  # which keeps it, and thereby its id
+                reach(names)
+        return found
+
+    def ancestors(self, starts, without=frozenset()):
+        """The names of all nodes that `starts` need, by data or control, these too.
+
+        Args:
+          without: see `reachable`.
+        """
+        return self.reachable(starts, self.makers, self.control_inputs, without)
+
+    def descendants(self, starts):
+        """The names of all nodes that need one of `starts`, these too."""
+        return self.reachable(starts, self._takers, lambda node: self.waiting(node.name))
+
+    def _takers(self, node):
+        return [use.node.name for use in self.uses(node.name)]
+
+
+def _waiting(alike):
+    """{node: names of those that wait for it}, of `Nodes.alike`.
+
+    There may be a control edge between any two nodes, nearly; but where there are millions, many
+    nodes have the same ones.
+    """
+    lists = collections.defaultdict(list)  # node -> the numbers of the lists that wait for it
+    for number, (makers, _) in enumerate(alike):
+        for maker in set(makers):
+            lists[maker].append(number)
+    joined = {}
+    for numbers in set(map(tuple, lists.values())):
+        joined[numbers] = tuple(itertools.chain.from_iterable(alike[n][1] for n in numbers))
+    return {maker: joined[tuple(numbers)] for maker, numbers in lists.items()}
+
+
+def attribute(node, key):
+    """The value of a NodeDef's attribute: bool, int, float, str or dtype number; None without."""
+    if key not in node.attr:
+        return None
+    kind = node.attr[key].WhichOneof("value")
+    value = getattr(node.attr[key], kind)
+    return value.decode() if isinstance(value, bytes) else value

@@ -1,0 +1,214 @@
+"""What an op is, told from its definition: what it writes, and whether it brings a batch.
+
+    brings a batch   its value is another one in every run, or in every process: placeholders,
+                     queues, iterators, readers, random numbers, Python functions. So is every
+                     stateful op of which nothing better is known.
+    writes           it changes a variable (or what else is passed by reference)
+
+A call of a function is what any op of the function's body is.
+"""
+
+import re
+
+from graph_rewrite.graph.index import CONTROL, split
+from graph_rewrite.graph.passthrough import ENTER, READ, SWITCH, VARIABLES
+from semisync.common.compat import op_def, tf
+from semisync.common.errors import BadInput
+
+# Ops that take a gradient: the optimizers', those that add to some rows of a variable, these and
+# those that add to all of it, and those by which a SyncReplicasOptimizer collects it.
+TRAINING_OP = re.compile("(Resource)?(Sparse)?Apply[A-Z]")
+ADDS_TO_ROWS = re.compile("(Resource)?Scatter(Add|Sub)$")
+PLAIN_STEP = re.compile("{}|Assign(Add|Sub)(VariableOp)?$".format(ADDS_TO_ROWS.pattern))
+ACCUMULATES = re.compile("(Resource|Sparse)?AccumulatorApplyGradient$")
+PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
+# What a variable's reference or handle may pass through on its way to the op that writes it.
+_PASSING = SWITCH | ENTER | {"Identity", "RefIdentity"}
+_WRITES_RESOURCE = re.compile(
+    r"Resource(Apply|SparseApply|Scatter|StridedSliceAssign|CountUpTo)|Assign\w*VariableOp$"
+)
+_WRITES_NO_REFERENCE = re.compile("Ref[A-Z]|IsVariableInitialized$")
+_READS = READ | {"ResourceGather", "ResourceGatherNd"}
+# Ops that are run for what they say or refuse.
+TELLS = frozenset(["Assert", "Print", "PrintV2"])
+# Stateful, yet the same for every batch.
+_STATE = VARIABLES | _READS | TELLS | {"VarIsInitializedOp", "VariableShape"}
+
+
+class OpKinds:
+    """Looks up the definitions of a graph's ops.
+
+    Args:
+      nodes: the graph's `Nodes`.
+      library: its FunctionDefLibrary.
+
+    Attributes:
+      carried: names of the ops that bring no batch, whatever they are: the chief has their values
+        without one; a set to be added to.
+    """
+
+    def __init__(self, nodes, library):
+        self.carried = set()
+        self._nodes = nodes
+        self._functions = {function.signature.name: function for function in library.function}
+        self._known = {}
+        self._bringing = {}  # op -> whether it brings a batch by itself
+        self._writing = {}  # op -> whether it writes by itself
+        self._naming = {}  # op -> its attributes that may name functions
+        self._inside = {}  # (name of a test, function) -> whether one of its nodes passes
+
+    def definition(self, node):
+        """The OpDef of a NodeDef.
+
+        Raises:
+          BadInput: TensorFlow has none.
+        """
+        if node.op not in self._known:
+            function = self._functions.get(node.op)
+            found = function.signature if function else op_def(node.op)
+            if found is None:
+                raise BadInput(
+                    "TensorFlow {} does not know {}, the type of the op {}: rewrite with the job's "
+                    "TensorFlow, by graph_rewrite.semi_synchronize where its libraries are "
+                    "loaded".format(tf.__version__, node.op, node.name)
+                )
+            self._known[node.op] = found
+        return self._known[node.op]
+
+    def output_types(self, node):
+        """The types of the tensors that a node gives, a list of DataType."""
+        types = []
+        for arg in self.definition(node).output_arg:
+            if arg.type_list_attr:
+                types += self._attr(node, arg.type_list_attr).list.type
+            else:
+                kind = arg.type or self._attr(node, arg.type_attr).type
+                count = self._attr(node, arg.number_attr).i if arg.number_attr else 1
+                types += [kind] * count
+        return types
+
+    def gives_reference(self, node):
+        """True when a node gives a variable itself, not its value."""
+        return any(arg.is_ref for arg in self.definition(node).output_arg)
+
+    def _attr(self, node, name):
+        """The AttrValue of a NodeDef, or its default."""
+        if name in node.attr:
+            return node.attr[name]
+        return next(a.default_value for a in self.definition(node).attr if a.name == name)
+
+    def position(self, node, *names):
+        """The number of the input that the definition calls one of `names`, or None."""
+        found = (n for n, arg in enumerate(self.definition(node).input_arg) if arg.name in names)
+        return next(found, None)
+
+    def brings_batch(self, node):
+        """See the module."""
+        if node.name in self.carried:
+            return False
+        called = self._called(node)
+        if called:
+            return any(self._any_inside(self.brings_batch, name) for name in called)
+        if node.op not in self._bringing:
+            self._bringing[node.op] = self._brings_itself(node)
+        return self._bringing[node.op]
+
+    def _brings_itself(self, node):
+        if node.op in PLACEHOLDERS:
+            return True
+        stateful = self.definition(node).is_stateful
+        return stateful and node.op not in _STATE and not _WRITES_RESOURCE.match(node.op)
+
+    def writes(self, node):
+        """See the module."""
+        if node.op not in self._writing:
+            self._writing[node.op] = self._writes_itself(node)
+        if self._writing[node.op]:
+            return True
+        return any(self._any_inside(self.writes, name) for name in self._called(node))
+
+    def _writes_itself(self, node):
+        if any(arg.is_ref for arg in self.definition(node).input_arg):
+            return not _WRITES_NO_REFERENCE.match(node.op)
+        return bool(_WRITES_RESOURCE.match(node.op))
+
+    def trains(self, node):
+        """True for a training op, and for a call of a function with one."""
+        if TRAINING_OP.match(node.op):
+            return True
+        return any(self._any_inside(self.trains, name) for name in self._called(node))
+
+    def values_of(self, node, cut=()):
+        """The names of the nodes that take a node's value; `cut` as for `flow`.
+
+        A resource that it writes is read again behind a control edge.
+        """
+        uses = self._nodes.uses(node.name)
+        found = [use.node.name for use in uses if (use.node.name, use.input) not in cut]
+        waiting = self._nodes.waiting(node.name)
+        if waiting and self.writes(node):
+            reads = [name for name in waiting if self._nodes[name].op in _READS]
+            found += [name for name in reads if self._nodes[name].input[0] == node.input[0]]
+        return found
+
+    def flow(self, starts, cut=()):
+        """The names of all nodes whose values depend on one of `starts`, these too.
+
+        Args:
+          starts: names.
+          cut: set of (node, number of its input) that do not count.
+        """
+        return self._nodes.reachable(starts, lambda node: self.values_of(node, cut))
+
+    def written(self, name):
+        """The name of the variable that an op writes, or None; both at the top level."""
+        node = self._nodes[name]
+        if not self.writes(node):
+            return None
+        last = self._way(node)[-1]
+        return last.name if last.op in VARIABLES else None
+
+    def is_conditional(self, node):
+        """True when a node writes its variable inside a tf.cond or a loop."""
+        return any(passed.op in SWITCH | ENTER for passed in self._way(node))
+
+    def _way(self, node):
+        """The nodes from the one that writes to its variable."""
+        way = [node]
+        tensor = self._first_state(node)
+        while tensor is not None:
+            way.append(self._nodes.maker(tensor))
+            tensor = self._first_state(way[-1])
+        return way
+
+    def _first_state(self, node):
+        """What a node that writes, or passes on, takes as the variable; None where it does not."""
+        takes = node.input and split(node.input[0])[1] != CONTROL
+        return node.input[0] if takes and (node.op in _PASSING or self.writes(node)) else None
+
+    def bodies(self, node):
+        """The nodes of every function that a node calls, a list of lists."""
+        return [self._functions[name].node_def for name in self._called(node)]
+
+    def _called(self, node):
+        """The names of the functions that a node calls, a list."""
+        if not self._functions:
+            return []
+        if node.op not in self._naming:
+            definition = op_def(node.op)
+            attributes = definition.attr if definition else ()
+            kinds = "func", "list(func)"
+            self._naming[node.op] = [each.name for each in attributes if each.type in kinds]
+        names = [node.op]
+        for attribute in self._naming[node.op]:
+            value = self._attr(node, attribute)
+            names += [value.func.name] + [function.name for function in value.list.func]
+        return [name for name in names if name in self._functions]
+
+    def _any_inside(self, test, name):
+        """Whether a node of a function passes a test, a method."""
+        key = test.__name__, name
+        if key not in self._inside:
+            self._inside[key] = False  # where the function calls itself
+            self._inside[key] = any(map(test, self._functions[name].node_def))
+        return self._inside[key]

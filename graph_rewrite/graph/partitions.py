@@ -1,0 +1,63 @@
+"""Variables that a partitioner has cut along one axis: "bn/moving_mean/part_0", ".../part_1", ...
+
+A whole one is read as the concatenation of its parts, and assigned as a split of its value.
+"""
+
+import re
+
+from graph_rewrite.graph.index import split
+from graph_rewrite.graph.passthrough import CARRY, CAST, READ, VARIABLES, ends
+
+CONCATS = ("ConcatV2", "Concat")
+SPLITS = ("Split", "SplitV")
+
+_PART = re.compile(r"(.+)/part_(\d+)$")
+
+
+def number(name):
+    """Which part a variable is by its name, or None."""
+    found = _PART.match(name)
+    return int(found.group(2)) if found else None
+
+
+def whole(names, name):
+    """The name that the parts share of which a variable is one, or its own.
+
+    Args:
+      names: of the graph's nodes, or of its variables.
+    """
+    found = _PART.match(name)
+    return found.group(1) if found and found.group(1) + "/part_1" in names else name
+
+
+def parts(names, name):
+    """The names of the variables that make up one, in their order; `names` as for `whole`."""
+    if name + "/part_1" not in names:
+        return [name]
+    found, part = [], name + "/part_0"
+    while part in names:
+        found.append(part)
+        part = "{}/part_{}".format(name, len(found))
+    return found
+
+
+def joined(nodes, tensor):
+    """The name of the variable whose parts a tensor concatenates, or None."""
+    node = nodes.maker(tensor)
+    if node.op not in CONCATS:
+        return None
+    taken = node.input[:-1] if node.op == "ConcatV2" else nodes.inputs(node)[1:]
+    made = [split(end)[0] for each in taken for end in ends(nodes, each, CARRY | CAST | READ)]
+    if not made or any(name not in nodes or nodes[name].op not in VARIABLES for name in made):
+        return None
+    name = whole(nodes, made[0])
+    return name if name != made[0] and made == parts(nodes, name) else None
+
+
+def unsplit(nodes, tensor, part):
+    """The tensor whose part of that number this one is, by a split; or itself."""
+    for end in ends(nodes, tensor, CARRY | CAST):
+        node, output = nodes.get(split(end)[0]), split(end)[1]
+        if node is not None and node.op in SPLITS and output == part:
+            return node.input[1 if node.op == "Split" else 0]
+    return tensor

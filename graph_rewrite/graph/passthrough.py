@@ -1,0 +1,66 @@
+"""Ops that hand a tensor on: from what an op takes back to who made it.
+
+A hop is one step upstream that keeps the value, or at least what it is about. The sets below say
+which steps a pattern or a search may take; several make one with `|`.
+"""
+
+from graph_rewrite.graph.functions import ARGUMENT, CALLS
+from graph_rewrite.graph.index import split
+
+# What goes into a loop, and leaves it; what goes into a branch.
+ENTER, EXIT = frozenset(["Enter", "RefEnter"]), frozenset(["Exit", "RefExit"])
+SWITCH = frozenset(["Switch", "RefSwitch"])
+# The very same value.
+CARRY = (ENTER | EXIT | SWITCH).union(
+    ["Identity", "RefIdentity", "IdentityN", "Snapshot", "StopGradient", "PreventGradient"],
+    ["EnsureShape", "CheckNumerics", ARGUMENT],
+)
+# The value of a variable.
+READ = frozenset(["ReadVariableOp"])
+# The same numbers in another type, or another shape.
+CAST = frozenset(["Cast"])
+SHAPE = frozenset(["Squeeze", "ExpandDims", "Reshape"])
+# One of several values, by a condition.
+MERGE = frozenset(["Merge", "RefMerge"])
+JOIN = MERGE | frozenset(CALLS)
+
+VARIABLES = frozenset(["Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable"])
+
+
+def back(nodes, tensor, hops):
+    """The tensors that `tensor` hands on, one hop upstream: none where its op is not in `hops`.
+
+    Args:
+      nodes: a `Nodes`.
+      tensor: a name.
+      hops: op types.
+    """
+    name, output = split(tensor)
+    if name not in nodes or output < 0:
+        return []
+    node = nodes[name]
+    if tensor in nodes.results:
+        return nodes.results[tensor] if hops >= JOIN else []
+    if node.op not in hops or node.op in CALLS or not node.input:
+        return []
+    if node.op in MERGE:
+        return nodes.inputs(node) if output == 0 else []
+    if node.op == "IdentityN":
+        return [node.input[output]]
+    return [node.input[0]]
+
+
+def trace(nodes, tensor, hops):
+    """`tensor` and every tensor that it may hand on, nearest first, each once."""
+    found, order = {tensor}, [tensor]
+    for each in order:  # grows meanwhile
+        for behind in back(nodes, each, hops):
+            if behind not in found:
+                found.add(behind)
+                order.append(behind)
+    return order
+
+
+def ends(nodes, tensor, hops):
+    """Those tensors of `trace` that no hop leads on from."""
+    return [each for each in trace(nodes, tensor, hops) if not back(nodes, each, hops)]

@@ -1,0 +1,100 @@
+"""A graph as the finders read it: its functions opened, its guards, its collections."""
+
+from typing import List, Tuple
+
+from graph_rewrite.graph.control_flow import Guards
+from graph_rewrite.graph.functions import home, open_functions, top
+from graph_rewrite.graph.index import split
+from graph_rewrite.graph.op_traits import TRAINING_OP
+from graph_rewrite.graph.passthrough import CARRY, JOIN, READ, back
+
+UPDATE_OPS = "update_ops"  # tf.GraphKeys.UPDATE_OPS
+
+_PASSING = CARRY | READ | JOIN
+
+
+class View:
+    """Everything that is asked of one graph more than once.
+
+    Args:
+      graph: a tf.Graph, GraphDef or MetaGraphDef.
+
+    Attributes:
+      nodes: `Nodes`, functions opened.
+      guards: `Guards` of these.
+      update_ops: the names of the ops in UPDATE_OPS, a set; None for a GraphDef, which cannot tell.
+      trains: whether an optimizer applies gradients in it.
+      whole: whether it trains and has been exported, so that nothing is built on it any more.
+    """
+
+    def __init__(self, graph):
+        self.nodes = open_functions(graph)
+        self.guards = Guards(self.nodes)
+        self.update_ops = _update_ops(graph)
+        self._inside = {node.name for node in self.nodes if home(node.name)}
+        passing = self.nodes.of_type(_PASSING.__contains__)
+        self._passing = {node.name for node in passing} - self._inside
+        self.trains = bool(self.nodes.of_type(TRAINING_OP.match))
+        self.whole = self.trains and not hasattr(graph, "as_graph_def")
+
+    def users(self, name):
+        """The names of the nodes at the top level that take or wait for a node, a tuple.
+
+        Those of a node inside a function are those of the outermost call.
+        """
+        name = top(name)
+        if not self.nodes.uses(name) and not self._inside:
+            return self.nodes.waiting(name)
+        users = self.nodes.following(name)
+        return tuple(dict.fromkeys(map(top, users) if self._inside else users))
+
+    def handed_on(self, name):
+        """The names of the nodes that do no more than hand on what a node gives, it first."""
+        found, waiting = {top(name)}, [top(name)]
+        while waiting:
+            name = waiting.pop()
+            yield name
+            further = self.nodes.users(name) & self._passing - found
+            found |= further
+            waiting += further
+
+    def needed(self, name):
+        """Whether a node does more with what a node gives than hand it on."""
+        return any(
+            user not in self._passing
+            for each in self.handed_on(name)
+            for user in self.nodes.following(each)
+        )
+
+    def routes(self, tensor, hops):
+        """(end, guards) of every way upstream from a tensor over `hops`.
+
+        An end is a tensor that no hop leads on from; its guards are the branches that this way
+        passes and `tensor` itself does not lie in.
+        """
+        own = self.guards.branches(tensor)
+        found = []
+        for end, path in _paths(self.nodes, tensor, hops):
+            passed = frozenset().union(*[self.guards.branches(each) for each in path])
+            found.append((end, passed - own))
+        return found
+
+
+def _paths(nodes, tensor, hops):
+    waiting: List[Tuple[str, tuple]] = [(tensor, (tensor,))]
+    while waiting:
+        end, path = waiting.pop(0)
+        behind = [each for each in back(nodes, end, hops) if each not in path]
+        if not behind:
+            yield end, path
+        waiting += [(each, path + (each,)) for each in behind]
+
+
+def _update_ops(graph):
+    if hasattr(graph, "get_collection"):
+        return {split(getattr(item, "name", ""))[0] for item in graph.get_collection(UPDATE_OPS)}
+    if hasattr(graph, "collection_def"):
+        if UPDATE_OPS not in graph.collection_def:
+            return set()
+        return {split(name)[0] for name in graph.collection_def[UPDATE_OPS].node_list.value}
+    return None

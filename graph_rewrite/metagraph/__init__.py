@@ -1,0 +1,1 @@
+"""`semisync rewrite`: a whole MetaGraph in, one that trains semi-synchronously out."""

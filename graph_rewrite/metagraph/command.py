@@ -1,0 +1,166 @@
+"""`semisync rewrite IN.meta OUT.meta --batches-per-step M`: see `semi_synchronize`."""
+
+import argparse
+import os
+import sys
+
+from semisync.common import files
+from semisync.common.errors import UsageError
+from semisync.common.quiet import quiet_tensorflow
+
+_EXAMPLES = """examples:
+  semisync rewrite job.meta semi-sync.meta --batches-per-step 32 --max-staleness 4
+  semisync rewrite job.meta --batches-per-step 32 --dry-run --svg changes.svg"""
+
+
+def configure(parser):
+    """Declares the arguments."""
+    parser.epilog = _EXAMPLES
+    parser.add_argument(
+        "source",
+        metavar="IN.meta",
+        help="the MetaGraph of a training job, or a folder of checkpoints: the newest one's",
+    )
+    parser.add_argument("out", metavar="OUT.meta", nargs="?", help="where to write the new one")
+    parser.add_argument(
+        "--batches-per-step",
+        type=int,
+        required=True,
+        metavar="M",
+        help="local batches in a global batch: global batch size / local batch size",
+    )
+    parser.add_argument(
+        "--max-staleness",
+        type=int,
+        metavar="N",
+        help="global steps that a batch may be late and still count; default: any number",
+    )
+    parser.add_argument(
+        "--on-stale",
+        choices=("keep", "drop"),
+        default="keep",
+        help="a batch that is too late leaves its slot empty, or to another one",
+    )
+    parser.add_argument(
+        "--paced", action="store_true", help="synchronous: M batches a step, none of them late"
+    )
+    parser.add_argument(
+        "--in-flight", type=int, metavar="K", help="how many batches may be under way at once"
+    )
+    parser.add_argument(
+        "--train-op",
+        action="append",
+        metavar="NAME",
+        help="where the graph can be trained in several ways; those of several are run together",
+    )
+    parser.add_argument(
+        "--global-step",
+        metavar="NAME",
+        help="the variable that counts global steps, where the graph does not tell",
+    )
+    parser.add_argument(
+        "--ps",
+        type=int,
+        metavar="N",
+        help="for a graph without devices: variables go to N parameter servers, in turn",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        type=_name_and_number,
+        default=[],
+        metavar="NAME=VALUE",
+        help="a hyperparameter, placeholder or constant, that has this value for good",
+    )
+    parser.add_argument(
+        "--keep-devices", action="store_true", help="leave the exporting worker's task on the ops"
+    )
+    parser.add_argument(
+        "--batch-norm",
+        choices=("aggregate", "aggregate-once", "async"),
+        default="aggregate",
+        help="whose moving statistics count: the global batch's, or each worker's own (async)",
+    )
+    parser.add_argument(
+        "--policy",
+        nargs=2,
+        action="append",
+        metavar=("REGEX", "MODE"),
+        help='"semi-sync" or "async" for the variables whose name the regex finds; the first of '
+        "several that finds one counts",
+    )
+    parser.add_argument(
+        "--share",
+        nargs=2,
+        action="append",
+        metavar=("REGEX", "HOW"),
+        help='updates of variables that are not trained, such as counters: "sum", "mean" or "last" '
+        "of those of the global batch's local batches",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the report, write no graph")
+    parser.add_argument("--svg", metavar="FILE", help="draw what changed, before and after")
+    parser.add_argument("--json", metavar="FILE", help="write the report there, too")
+
+
+def run(args):
+    """Rewrites, and prints the report."""
+    _check_outputs(args)
+    with quiet_tensorflow():
+        from graph_rewrite.metagraph.picture import draw
+        from graph_rewrite.metagraph.semi_synchronize import meta_file, read, semi_synchronize
+        from semisync.staleness import Threshold
+
+    source = meta_file(args.source)
+    meta, report = semi_synchronize(
+        read(source),
+        args.batches_per_step,
+        staleness=None if args.max_staleness is None else Threshold(args.max_staleness),
+        on_stale=args.on_stale,
+        paced=args.paced,
+        in_flight=args.in_flight,
+        batch_norm=args.batch_norm,
+        policy=args.policy,
+        shared_updates=args.share,
+        train_op=args.train_op,
+        keep_devices=args.keep_devices,
+        ps=args.ps,
+        global_step=args.global_step,
+        fixed=dict(args.set),
+    )
+    print("read     " + source)
+    print(report)
+    for sentence in report.warnings:
+        print("semisync rewrite: warning: " + sentence, file=sys.stderr)
+    if args.json:
+        files.write_json(args.json, report.to_dict())
+    if args.svg:
+        files.write_text(args.svg, draw(report))
+    if not args.dry_run:
+        files.write_bytes(args.out, meta.SerializeToString(deterministic=True))
+    return 0
+
+
+def _name_and_number(text):
+    name, _, value = text.rpartition("=")
+    if not name:
+        raise argparse.ArgumentTypeError("{!r} is not NAME=VALUE".format(text))
+    try:
+        return name, float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError("{!r} is no number, in {!r}".format(value, text)) from None
+
+
+def _check_outputs(args):
+    """Raises UsageError where what the command makes has no place to go to."""
+    if args.out is None and not args.dry_run:
+        raise UsageError("OUT.meta is missing: say where to write the graph, or pass --dry-run")
+    for path in (None if args.dry_run else args.out, args.svg, args.json):
+        folder = os.path.dirname(path or "")
+        if folder and not os.path.isdir(folder):
+            raise UsageError(
+                "{} cannot be written, since there is no folder {}: make it first".format(
+                    path, folder
+                )
+            )
+        if path:
+            files.check_writable(path)

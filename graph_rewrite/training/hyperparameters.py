@@ -1,0 +1,114 @@
+"""Hyperparameters of a training graph: those that a job feeds, or may feed.
+
+    fed       a floating-point placeholder of no dimension that no gradient is made of: with a
+              default or without, it reaches the training behind the gradients
+    may be    the constant that a training op takes as its learning rate, which jobs feed by its
+              name, as ResNet's schedule does
+
+Both go with each batch, and the chief uses their mean (`semisync.wrapped.hyperparameters`). All
+else that the chief's part is made of is its own.
+"""
+
+from graph_rewrite.graph.index import Nodes, split
+from graph_rewrite.graph.op_traits import PLACEHOLDERS, PLAIN_STEP, TRAINING_OP
+from semisync.common.compat import tf
+from semisync.common.errors import UsageError
+
+_RATES = ("lr", "alpha")  # what the definitions of training ops call the learning rate
+_SCALES = ("Mul", "RealDiv", "Div", "Neg", "Identity", "Cast")
+
+
+def find_fed(nodes, kinds, trainable):
+    """The names of the placeholders that are hyperparameters, a list in the graph's order.
+
+    Args:
+      nodes, kinds: the graph's `Nodes` and `OpKinds`.
+      trainable: names of the trainable variables.
+    """
+    sources = [node for node in nodes if kinds.brings_batch(node)]
+    candidates = [node for node in sources if _is_number(node, known=False)]
+    if len(candidates) == len(sources):  # then features are among them
+        candidates = [node for node in sources if _is_number(node, known=True)]
+    names = {node.name for node in candidates}
+    if not names:
+        return []
+    batch = kinds.flow([node.name for node in sources if node.name not in names])
+    gradients = dict(_gradients(nodes, kinds, set(trainable), batch))
+    made_of = nodes.reachable([name for each in gradients.values() for name in each], nodes.makers)
+    return [
+        node.name
+        for node in candidates
+        if node.name not in made_of and not gradients.keys().isdisjoint(kinds.flow([node.name]))
+    ]
+
+
+def _gradients(nodes, kinds, trainable, batch):
+    """(op that trains, names of the ops that make its gradient) for each; `batch` depends on one.
+
+    What only scales a gradient, by something else than a batch, belongs to the training.
+    """
+    for node in nodes.of_type(TRAINING_OP.match):
+        yield node.name, [split(node.input[kinds.position(node, "grad", "delta")])[0]]
+    for node in nodes.of_type(PLAIN_STEP.match):
+        if kinds.written(node.name) in trainable:
+            value = split(node.input[kinds.position(node, "updates", "value")])[0]
+
+            def follow(each):
+                scales = each.op in _SCALES
+                return [name for name in nodes.makers(each) if name in batch] if scales else []
+
+            reached = nodes.reachable([value], follow)
+            yield node.name, [name for name in reached if nodes[name].op not in _SCALES]
+
+
+def find_rates(nodes, kinds):
+    """The names of the constants that training ops take as their learning rate, a list."""
+    found = []
+    for node in nodes.of_type(TRAINING_OP.match):
+        number = kinds.position(node, *_RATES)
+        maker = None if number is None else nodes.maker(node.input[number])
+        if maker is not None and maker.op == "Const" and maker.name not in found:
+            found.append(maker.name)
+    return found
+
+
+def fix(meta, values):
+    """Puts constants in the places of hyperparameters of a MetaGraphDef, in place.
+
+    Args:
+      values: {name of an op: number}.
+
+    Raises:
+      UsageError: no such op, or no floating-point number.
+    """
+    nodes = Nodes.of(meta) if values else {}
+    for name, value in values.items():
+        node = nodes.get(name)
+        if node is None or not (_is_number(node, known=False) or _is_constant(node)):
+            raise UsageError(
+                "--set {}={}: the graph has no floating-point placeholder or constant of no "
+                "dimension of that name".format(name, value)
+            )
+        dtype = _dtype(node)
+        del node.input[:]
+        node.op = "Const"
+        node.attr.clear()
+        node.attr["dtype"].type = dtype.as_datatype_enum
+        node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, dtype, []))
+
+
+def _dtype(node):
+    return tf.as_dtype(node.attr["dtype"].type)
+
+
+def _is_number(node, known):
+    """Whether a node is a floating-point placeholder of no dimension, unless `known` maybe so."""
+    if node.op not in PLACEHOLDERS or not _dtype(node).is_floating:
+        return False
+    shape = node.attr["shape"].shape
+    return not shape.dim and not (known and shape.unknown_rank)
+
+
+def _is_constant(node):
+    number = node.op == "Const" and _dtype(node).is_floating
+    return number and not node.attr["value"].tensor.tensor_shape.dim

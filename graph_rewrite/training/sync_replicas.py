@@ -1,0 +1,91 @@
+"""What tf.train.SyncReplicasOptimizer has put between the gradients and the training ops.
+
+    worker   ApplyGradient on a variable's accumulator -> dequeues a token -> assigns it to its
+             local step: that is the train op
+    chief    TakeGradient of the accumulator -> the training ops -> the global step -> enqueues
+             the next tokens, in a queue runner
+
+Once the graph is rewritten nothing of this is run: the gradient that was pushed is the batch's, the
+place of the taken one is the global batch's, and the train op tells the local step without a token.
+"""
+
+import collections
+import re
+
+from graph_rewrite.graph.index import split
+from graph_rewrite.graph.op_traits import ACCUMULATES
+from semisync.common.errors import BadInput
+
+_TAKE = re.compile("(Resource|Sparse)?AccumulatorTakeGradient$")
+_DEQUEUE = re.compile("QueueDequeue(V2)?$")
+_ENQUEUE = re.compile("QueueEnqueue(Many)?(V2)?$")
+
+# The gradient that one process pushes: `values`, `indices` as in `Update`.
+Pushed = collections.namedtuple("Pushed", "values indices")
+
+
+class SyncReplicas:
+    """The ops of the SyncReplicasOptimizers of a graph; without any, every list is empty.
+
+    Attributes:
+      replicas_to_aggregate: their number of gradients a global step, a set.
+      train_ops: names of the ops that assign a token to the local step.
+      unused: names of the ops that nothing needs any more.
+      waited_for: names of what these waited for, by control edges, and the train op still does.
+    """
+
+    def __init__(self, nodes, kinds):
+        self._nodes = nodes
+        self._pushed = {}
+        self.replicas_to_aggregate = set()
+        takes = nodes.of_type(_TAKE.match)
+        handles = {split(node.input[0])[0] for node in takes}
+        applies = [
+            node for node in nodes.of_type(ACCUMULATES.match) if split(node.input[0])[0] in handles
+        ]
+        for node in applies:
+            values = node.input[kinds.position(node, "gradient", "gradient_values")]
+            number = kinds.position(node, "gradient_indices")
+            indices = None if number is None else node.input[number]
+            self._pushed[split(node.input[0])[0]] = Pushed(values, indices)
+        for node in takes:
+            required = nodes.maker(node.input[kinds.position(node, "num_required")])
+            if required.op == "Const":
+                value = required.attr["value"].tensor
+                self.replicas_to_aggregate.update(value.int_val)
+        after = set().union(*[nodes.users(node.name) for node in applies])
+        dequeues = [nodes[name] for name in sorted(after) if _DEQUEUE.match(nodes[name].op)]
+        queues = {split(node.input[0])[0] for node in dequeues}
+        enqueues = [
+            node for node in nodes.of_type(_ENQUEUE.match) if split(node.input[0])[0] in queues
+        ]
+        self.train_ops = sorted(
+            {
+                use.node.name
+                for node in dequeues
+                for use in nodes.uses(node.name)
+                if use.node.op in ("Assign", "AssignVariableOp")
+            }
+        )
+        self.unused = {n.name for n in takes + applies + dequeues + enqueues}
+        self.waited_for = sorted(
+            {
+                name
+                for user in [node.name for node in applies + dequeues] + self.train_ops
+                for name in nodes.control_inputs(nodes[user])
+            }
+            - self.unused
+        )
+
+    def own(self, update):
+        """An `Update` with this process's gradient where it has the one that is taken."""
+        taken = self._nodes.maker(update.values)
+        if not _TAKE.match(taken.op):
+            return update
+        pushed = self._pushed.get(split(taken.input[0])[0])
+        if pushed is None:
+            raise BadInput(
+                "nothing pushes a gradient for {}, which {} takes: export the graph of a "
+                "worker".format(update.variable.name, taken.name)
+            )
+        return update._replace(values=pushed.values, indices=pushed.indices)

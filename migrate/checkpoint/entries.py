@@ -1,0 +1,242 @@
+"""The entries of a tensor bundle's index: which bytes of which data file hold a tensor.
+
+    key ""            BundleHeaderProto {1 num_shards, 2 endianness, 3 version}
+    key name          BundleEntryProto {1 dtype, 2 shape, 3 shard_id, 4 offset, 5 size,
+                                        6 crc32c (masked), 7 slices}
+    key of a slice    the BundleEntryProto of one slice of a partitioned variable
+
+A partitioned variable's own entry has its full shape and its slices, but no data. Fields with
+their default value are left out.
+Source: tensorflow/core/protobuf/tensor_bundle.proto
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from migrate.encoding.dtypes import DTYPES, DType
+from migrate.encoding.ordered_code import slice_key
+from migrate.encoding.sstable import read_table
+from migrate.encoding.wire import fields, message, number
+from semisync.common.errors import BadInput
+
+_MAX_SHARDS = 100_000  # five digits in the names of the data files
+_READABLE_VERSION = 1  # kTensorBundleVersion: files may ask for a reader at least this new
+_MAX_RANK = 32  # what numpy 1 can hold
+_MAX_ELEMENTS = 1 << 60  # even of an empty tensor's other dimensions
+
+Extent = Tuple[int, Optional[int]]  # start and length; None is the whole dimension
+
+
+class Entry(NamedTuple):
+    """One BundleEntryProto, as stored."""
+
+    dtype: DType
+    shape: Tuple[int, ...]
+    shard: int
+    offset: int
+    size: int
+    crc32c: int
+    slices: Tuple[Tuple[Extent, ...], ...]
+
+
+class Piece(NamedTuple):
+    """Bytes of one data file and the box of the tensor that they fill, row-major."""
+
+    start: Tuple[int, ...]
+    shape: Tuple[int, ...]
+    shard: int
+    offset: int
+    size: int
+    crc32c: int
+
+
+class Tensor(NamedTuple):
+    """A tensor of the bundle; `partitioned` tells one slice from an undivided tensor."""
+
+    dtype: DType
+    shape: Tuple[int, ...]
+    pieces: Tuple[Piece, ...]
+    partitioned: bool
+
+
+class Index(NamedTuple):
+    """shards: number of data files; tensors: by name, in the order of the index."""
+
+    shards: int
+    big_endian: bool
+    tensors: Dict[str, Tensor]
+
+
+def read_index(path: str) -> Index:
+    """The whole index, checked, except that slices may be missing or overlap:
+    `migrate.checkpoint.scattered` checks that."""
+    entries = dict(read_table(path))
+    if b"" not in entries:
+        raise BadInput(f"{path} is a table without a checkpoint's header; it is another file")
+    shards, big_endian = _header(memoryview(entries.pop(b"")), f"{path}: header")
+    tensors = {}
+    for key, value in entries.items():
+        if key.startswith(b"\x00"):
+            continue  # a slice: found from its variable's entry
+        name = _name(key, path)
+        where = f"{path}: tensor {name!r}"
+        entry = _entry(memoryview(value), shards, where)
+        tensors[name] = _tensor(key, entry, entries, shards, where)
+    return Index(shards, big_endian, tensors)
+
+
+def _name(key: bytes, path: str) -> str:
+    try:
+        return key.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: the name {key!r} of a tensor is not UTF-8") from error
+
+
+def _header(data: memoryview, where: str) -> Tuple[int, bool]:
+    """Number of data files, and whether the numbers in them are big-endian."""
+    shards, endianness, needs = 0, 0, 0
+    for field, value in fields(data, where):
+        if field == 1:
+            shards = number(value, where)
+        elif field == 2:
+            endianness = number(value, where)
+        elif field == 3:
+            version = dict(fields(message(value, where), where))
+            needs = number(version.get(2, 0), where)
+    if not 0 < shards <= _MAX_SHARDS:
+        raise BadInput(f"{where} claims {shards} data files, expected 1 to {_MAX_SHARDS}")
+    if endianness not in (0, 1):
+        raise BadInput(f"{where} has endianness {endianness}, expected 0 (little) or 1 (big)")
+    if needs > _READABLE_VERSION:
+        raise BadInput(
+            f"{where} asks for a reader of version {needs}, known are up to {_READABLE_VERSION}"
+        )
+    return shards, endianness == 1
+
+
+def _entry(data: memoryview, shards: int, where: str) -> Entry:
+    dtype = 0
+    shape: Tuple[int, ...] = ()
+    slices: List[Tuple[Extent, ...]] = []
+    plain = {3: 0, 4: 0, 5: 0, 6: 0}
+    for field, value in fields(data, where):
+        if field == 1:
+            dtype = number(value, where)
+        elif field == 2:
+            shape = shape_of(message(value, where), where)
+        elif field in plain:
+            plain[field] = number(value, where)
+        elif field == 7:
+            slices.append(slice_of(message(value, where), where))
+    if dtype not in DTYPES:
+        raise BadInput(f"{where} has the unknown data type number {dtype}")
+    shard, offset, size = plain[3], plain[4], plain[5]
+    if not 0 <= shard < shards or offset < 0 or size < 0:
+        raise BadInput(
+            f"{where} claims {size} bytes at byte {offset} of data file {shard}, "
+            f"but there are {shards} data files"
+        )
+    return Entry(DTYPES[dtype], shape, shard, offset, size, plain[6], tuple(slices))
+
+
+def shape_of(data: memoryview, where: str) -> Tuple[int, ...]:
+    """TensorShapeProto {2 dim {1 size}}."""
+    sizes = []
+    for field, value in fields(data, where):
+        if field == 2:
+            dim = dict(fields(message(value, where), where))
+            sizes.append(number(dim.get(1, 0), where))
+    elements = math.prod(max(size, 1) for size in sizes)
+    if len(sizes) > _MAX_RANK or any(size < 0 for size in sizes) or elements > _MAX_ELEMENTS:
+        raise BadInput(f"{where} has the impossible shape {sizes[:8]}")
+    return tuple(sizes)
+
+
+def slice_of(data: memoryview, where: str) -> Tuple[Extent, ...]:
+    """TensorSliceProto {1 extent {1 start, 2 length}}; no length means the whole dimension."""
+    extents: List[Extent] = []
+    for field, value in fields(data, where):
+        if field == 1:
+            extent = dict(fields(message(value, where), where))
+            length = number(extent[2], where) if 2 in extent else None
+            extents.append((number(extent.get(1, 0), where), length))
+    return tuple(extents)
+
+
+def _tensor(
+    key: bytes, entry: Entry, entries: Dict[bytes, bytes], shards: int, where: str
+) -> Tensor:
+    """Joins the entry of a tensor with those of its slices."""
+    if not entry.slices:
+        _check_size(entry, where)
+        origin = (0,) * len(entry.shape)
+        whole = Piece(origin, entry.shape, entry.shard, entry.offset, entry.size, entry.crc32c)
+        return Tensor(entry.dtype, entry.shape, (whole,), False)
+    pieces = []
+    for extents in entry.slices:
+        start, shape = box(extents, entry.shape, where)
+        stored = entries.get(slice_key(key, extents))
+        if stored is None:
+            raise BadInput(f"{where}: its slice at {list(start)} is missing from the index")
+        part = _entry(memoryview(stored), shards, f"{where}, slice at {list(start)}")
+        if part.dtype != entry.dtype or part.shape != shape:
+            raise BadInput(
+                f"{where}: its slice at {list(start)} is {part.dtype.name} {list(part.shape)}, "
+                f"expected {entry.dtype.name} {list(shape)}"
+            )
+        _check_size(part, f"{where}, slice at {list(start)}")
+        pieces.append(Piece(start, shape, part.shard, part.offset, part.size, part.crc32c))
+    return Tensor(entry.dtype, entry.shape, tuple(sorted(pieces)), True)
+
+
+def box(
+    extents: Tuple[Extent, ...], full: Tuple[int, ...], where: str
+) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
+    """Start and shape of a slice of a tensor of shape `full`, within which it must lie."""
+    if len(extents) != len(full):
+        raise BadInput(f"{where} has {len(full)} dimensions, but a slice of {len(extents)}")
+    start = tuple(first for first, _ in extents)
+    shape = tuple(
+        size - first if length is None else length for (first, length), size in zip(extents, full)
+    )
+    for first, length, size in zip(start, shape, full):
+        if first < 0 or length < 0 or first + length > size:
+            raise BadInput(f"{where}: a slice {list(start)} + {list(shape)} leaves {list(full)}")
+    return start, shape
+
+
+def _check_size(entry: Entry, where: str) -> None:
+    if entry.dtype.name == "string" and entry.size < math.prod(entry.shape):
+        raise BadInput(
+            f"{where} holds {entry.size} bytes, too few for {math.prod(entry.shape)} strings"
+        )
+    if entry.dtype.array is None:
+        return
+    expected = math.prod(entry.shape) * entry.dtype.array.itemsize
+    if entry.size != expected:
+        raise BadInput(
+            f"{where} is {entry.dtype.name} {list(entry.shape)}, {expected} bytes, "
+            f"but its entry says {entry.size}"
+        )
+
+
+def check_tiling(pieces: List[Piece], full: Tuple[int, ...], where: str) -> None:
+    """Slices, sorted by start, must fill the tensor without a gap and without an overlap."""
+    filled = sum(math.prod(piece.shape) for piece in pieces)
+    if filled != math.prod(full):
+        raise BadInput(f"{where}: its slices hold {filled} of {math.prod(full)} elements")
+    open_pieces: List[Piece] = []
+    for piece in pieces:
+        open_pieces = [one for one in open_pieces if one.start[0] + one.shape[0] > piece.start[0]]
+        if any(_overlap(one, piece) for one in open_pieces):
+            raise BadInput(f"{where}: two of its slices overlap at {list(piece.start)}")
+        open_pieces.append(piece)
+
+
+def _overlap(one: Piece, other: Piece) -> bool:
+    return all(
+        max(a, b) < min(a + m, b + n)
+        for a, m, b, n in zip(one.start, one.shape, other.start, other.shape)
+    )

@@ -1,0 +1,68 @@
+"""The object graph of an object-based (TensorFlow 2) checkpoint: what its long keys stand for.
+
+Such a checkpoint names a tensor by its path through Python objects, `model/user/.ATTRIBUTES/
+VARIABLE_VALUE`, and keeps the graph of these objects in the string `_CHECKPOINTABLE_OBJECT_GRAPH`:
+
+    TrackableObjectGraph  {1 nodes}
+    node                  {2 attributes, 3 slot_variables}
+    attribute             {1 name, 2 full_name, 3 checkpoint_key}
+    slot variable         {1 original_variable_node_id, 2 slot_name, 3 slot_variable_node_id}
+
+The full name is the variable's own, as TensorFlow 1 would store it. An optimizer's node lists its
+slots; the optimizers of Keras since 2.11 do not, their slots are plain variables of the optimizer
+and have only their names to tell them.
+Source: tensorflow/core/protobuf/trackable_object_graph.proto
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Tuple
+
+from migrate.encoding.wire import fields, message, number, text
+
+KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
+_VALUE = "VARIABLE_VALUE"
+
+
+class ObjectSlot(NamedTuple):
+    """variable: key of the tensor that the slot belongs to; name: such as "accumulator" or "m"."""
+
+    variable: str
+    name: str
+
+
+class ObjectGraph(NamedTuple):
+    """full_names: the variable's own name by key in the checkpoint. slots: by key."""
+
+    full_names: Dict[str, str]
+    slots: Dict[str, ObjectSlot]
+
+
+EMPTY = ObjectGraph({}, {})
+
+
+def decode(data: bytes, where: str) -> ObjectGraph:
+    """The graph in the bytes of a TrackableObjectGraph."""
+    keys: Dict[int, str] = {}  # of the variable at each node
+    full_names: Dict[str, str] = {}
+    found: List[Tuple[int, str, int]] = []
+    nodes = (
+        message(value, where) for field, value in fields(memoryview(data), where) if field == 1
+    )
+    for index, node in enumerate(nodes):
+        for field, value in fields(node, where):
+            if field == 2:
+                inner = dict(fields(message(value, where), where))
+                if text(inner.get(1, memoryview(b"")), where) == _VALUE and 3 in inner:
+                    key = keys[index] = text(inner[3], where)
+                    full_names[key] = text(inner.get(2, memoryview(b"")), where)
+            elif field == 3:
+                inner = dict(fields(message(value, where), where))
+                ends = [number(inner.get(one, 0), where) for one in (1, 3)]
+                found.append((ends[0], text(inner.get(2, memoryview(b"")), where), ends[1]))
+    slots = {
+        keys[slot]: ObjectSlot(keys[variable], name)
+        for variable, name, slot in found
+        if variable in keys and slot in keys
+    }
+    return ObjectGraph(full_names, slots)

@@ -1,0 +1,131 @@
+"""The rows of a tensor in the order of the ids, put together from its stored pieces.
+
+1. A piece is a box: some rows of some columns. Where rows were dealt out to P partitions in turn
+   (strategy "mod"), row r of partition p is row r * P + p; else the rows of a partition follow
+   those of the one before.
+2. Every piece is read from front to back by a stream of its own, whatever order the rows come in.
+3. Memory: the caller's array. Rows that were dealt out pass through a buffer of the same size, one
+   partition after the other, and are put in turn while they are in the processor's cache; the
+   places of these rows in the buffer, 8 bytes a row, are kept.
+"""
+
+from __future__ import annotations
+
+from typing import List, Optional, Protocol, Sequence, Tuple
+
+import numpy
+
+from migrate.checkpoint.entries import Piece
+from migrate.checkpoint.shards import PieceStream
+
+Span = Tuple[int, int, int, int]  # piece, first byte, bytes, crc32c
+
+
+class Stream(Protocol):
+    """The values of one piece."""
+
+    def fill(self, target: numpy.ndarray) -> None:
+        """Reads the next values into `target`, any view of an array, in row-major order."""
+        ...
+
+
+class RowReader:
+    """Reads rows from `first` on, as many as it is asked for.
+
+    pieces: sorted by their starts, each of one dimension at least; streams: of each, at the first
+    value that is wanted (`skipped`). blocks: (first row, rows) of each partition where rows were
+    dealt out; else empty.
+    """
+
+    def __init__(
+        self,
+        pieces: Sequence[Piece],
+        streams: Sequence[Stream],
+        first: int,
+        blocks: Sequence[Tuple[int, int]] = (),
+    ) -> None:
+        self._streams = streams
+        self._pieces = pieces
+        self._next = first
+        self._begun = 0  # pieces before this one have been read to their ends
+        self._parts = len(blocks)
+        self._part = _numbers(pieces, blocks)
+        whole = all(not any(piece.start[1:]) for piece in pieces)
+        self._in_turn = bool(blocks) and whole and len(pieces) == len(blocks)
+        self._buffer: Optional[numpy.ndarray] = None  # [parts, rounds, ...]
+        self._turns = numpy.empty(0, numpy.int64)  # row of the buffer, of each row in turn
+
+    def fill(self, out: numpy.ndarray) -> None:
+        """Reads the next rows into `out`, [rows, ...]: the tensor's sizes but for the first."""
+        first, last = self._next, self._next + len(out)
+        self._next = last
+        if self._parts:
+            self._deal(first, out)
+            return
+        while self._begun < len(self._pieces) and _end(self._pieces[self._begun]) <= first:
+            self._begun += 1
+        for index in range(self._begun, len(self._pieces)):
+            piece = self._pieces[index]
+            if piece.start[0] >= last:
+                break
+            begin, end = max(piece.start[0], first), min(_end(piece), last)
+            if begin < end:
+                self._streams[index].fill(out[box(piece, slice(begin - first, end - first))])
+
+    def spans(self) -> List[Span]:
+        """What was read of each piece, as far as its stream keeps a checksum."""
+        found = [
+            (index, *stream.span())
+            for index, stream in enumerate(self._streams)
+            if isinstance(stream, PieceStream)
+        ]
+        return [span for span in found if span[2]]
+
+    def _deal(self, first: int, out: numpy.ndarray) -> None:
+        head = min(-first % self._parts, len(out)) if self._in_turn else len(out)
+        rounds = (len(out) - head) // self._parts
+        self._deal_rows(first, out[:head])
+        end = head + rounds * self._parts
+        if rounds:
+            if self._buffer is None or self._buffer.shape[1] < rounds:
+                self._buffer = numpy.empty((self._parts, rounds, *out.shape[1:]), out.dtype)
+                places = numpy.arange(self._parts * rounds).reshape(self._parts, rounds)
+                self._turns = places.T.reshape(-1)
+            for part, stream in zip(self._part, self._streams):
+                stream.fill(self._buffer[part, :rounds])
+            # Rows copied whole: assigning the transposed buffer took up to seven times as long.
+            # The mode is the one in which `take` writes into `out` itself.
+            one_by_one = self._buffer.reshape(len(self._turns), *out.shape[1:])
+            turns = self._turns[: rounds * self._parts]
+            one_by_one.take(turns, axis=0, out=out[head:end], mode="clip")
+        self._deal_rows(first + end, out[end:])
+
+    def _deal_rows(self, first: int, out: numpy.ndarray) -> None:
+        if len(out):
+            for piece, part, stream in zip(self._pieces, self._part, self._streams):
+                rows = slice((part - first) % self._parts, len(out), self._parts)
+                stream.fill(out[box(piece, rows)])
+
+
+def skipped(piece: Piece, first: int, blocks: Sequence[Tuple[int, int]] = ()) -> int:
+    """Rows of `piece` before row `first` of the tensor; all arguments as for RowReader."""
+    if blocks:
+        part = blocks.index((piece.start[0], piece.shape[0]))
+        return -((part - first) // len(blocks))  # the division rounds up
+    return min(max(first - piece.start[0], 0), piece.shape[0])
+
+
+def box(piece: Piece, rows: slice) -> Tuple[slice, ...]:
+    """The part of an array of whole rows that has the columns of `piece`, and of them `rows`."""
+    rest = zip(piece.start[1:], piece.shape[1:])
+    return (rows,) + tuple(slice(start, start + size) for start, size in rest)
+
+
+def _end(piece: Piece) -> int:
+    return piece.start[0] + piece.shape[0]
+
+
+def _numbers(pieces: Sequence[Piece], blocks: Sequence[Tuple[int, int]]) -> List[int]:
+    """The partition of each piece."""
+    numbers = {block: number for number, block in enumerate(blocks)}
+    return [numbers[piece.start[0], piece.shape[0]] for piece in pieces] if blocks else []

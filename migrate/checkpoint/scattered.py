@@ -1,0 +1,68 @@
+"""Slots of a partitioned variable that TensorFlow stored under one name per part.
+
+`minimize` inside of a variable_scope, as in the canned linear estimators, names the slots of the
+parts of a partitioned variable V `V/part_0/Ftrl`, `V/part_1/Ftrl`: slot_creator cuts the length of
+the variable's name from the slot's, which begins with the scope, so that any end of `part_0/Ftrl`,
+or more before it, may stand between. Each is stored as a tensor of V's full shape of which only one
+slice is there. Together they are the slot `V/Ftrl`.
+Source: tensorflow/python/training/slot_creator.py, _create_slot_var, of 1.15 and 2.21.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Dict, List, NamedTuple
+
+from migrate.checkpoint.entries import Tensor, check_tiling
+
+
+class Gathered(NamedTuple):
+    """tensors: each of them whole. parts: name under which a part is stored -> name of the
+    whole."""
+
+    tensors: Dict[str, Tensor]
+    parts: Dict[str, str]
+
+
+def gather(tensors: Dict[str, Tensor], path: str) -> Gathered:
+    """Puts the parts of such slots together. `path` names the index in errors.
+
+    Raises BadInput for a tensor whose slices leave a gap, or overlap, and that is no such part.
+    """
+    groups: Dict[str, List[str]] = {}
+    found: Dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        whole = _name_of_whole(name, tensors) if _lacks_slices(tensor) else name
+        if whole == name:
+            _check(name, tensor, path)
+            found[name] = tensor
+        else:
+            groups.setdefault(whole, []).append(name)
+    for whole, names in groups.items():
+        pieces = sorted(piece for name in names for piece in tensors[name].pieces)
+        found[whole] = tensors[names[0]]._replace(pieces=tuple(pieces))
+        _check(whole, found[whole], path)
+    parts = {name: whole for whole, names in groups.items() for name in names}
+    return Gathered(dict(sorted(found.items())), parts)
+
+
+def _lacks_slices(tensor: Tensor) -> bool:
+    filled = sum(math.prod(piece.shape) for piece in tensor.pieces)
+    return filled < math.prod(tensor.shape)
+
+
+def _name_of_whole(name: str, tensors: Dict[str, Tensor]) -> str:
+    """`V/Ftrl` for `V/part_0/Ftrl`, V being the longest such name of a variable of the same type
+    and shape; `name` itself where there is none, or where `V/Ftrl` is taken."""
+    owner, _, leaf = name.rpartition("/")
+    while owner:
+        owner = owner.rpartition("/")[0]
+        variable = tensors.get(owner)
+        if variable is not None and variable[:2] == tensors[name][:2]:
+            whole = f"{owner}/{leaf}"
+            return name if whole in tensors else whole
+    return name
+
+
+def _check(name: str, tensor: Tensor, path: str) -> None:
+    check_tiling(list(tensor.pieces), tensor.shape, f"{path}: tensor {name!r}")

@@ -1,0 +1,140 @@
+"""The data files of a tensor bundle, `PREFIX.data-00000-of-0000N`, read in place.
+
+`Shards` reads bytes at a position. `PieceStream` reads one stored tensor from front to back and
+checks its crc32c when the last byte has passed, so that verification needs no second pass and no
+more memory than the caller's buffer.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import List, Tuple
+
+import numpy
+
+from migrate.checkpoint.entries import Piece
+from migrate.encoding import crc32c
+from migrate.storage.files import StoredFile, open_file
+from semisync.common.errors import BadInput
+
+_MAX_OPEN = 64  # data files kept open at a time
+_BUFFER = 256 << 10  # bytes
+
+
+class Shards:
+    """Positional reads from the data files of the checkpoint `prefix`.
+
+    big_endian: of the numbers in the files. checksums: whether streams check their crc32c.
+    """
+
+    def __init__(
+        self, prefix: str, count: int, big_endian: bool = False, checksums: bool = True
+    ) -> None:
+        self.big_endian = big_endian
+        self.checksums = checksums
+        self._prefix = prefix
+        self._count = count
+        self._open: OrderedDict[int, StoredFile] = OrderedDict()
+
+    @property
+    def paths(self) -> List[str]:
+        """Paths of the data files."""
+        return [self.path(shard) for shard in range(self._count)]
+
+    def path(self, shard: int) -> str:
+        """Path of the data file `shard`."""
+        return f"{self._prefix}.data-{shard:05d}-of-{self._count:05d}"
+
+    def read_into(self, shard: int, offset: int, buffer: numpy.ndarray, where: str) -> None:
+        """Fills `buffer` (uint8, one-dimensional, contiguous); BadInput where the file ends."""
+        self._file(shard).read_into(offset, buffer, where)
+
+    def check_extent(self, piece: Piece, where: str) -> None:
+        """BadInput where the data file is too short for `piece`: said before memory is taken."""
+        self._file(piece.shard).check_extent(piece.offset, piece.size, where)
+
+    def step(self, shard: int) -> int:
+        """Bytes to ask for at a time."""
+        return self._file(shard).step
+
+    def close(self) -> None:
+        """Closes the data files; a later read opens them again."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+    def _file(self, shard: int) -> StoredFile:
+        file = self._open.pop(shard, None) or open_file(self.path(shard))
+        self._open[shard] = file
+        if len(self._open) > _MAX_OPEN:
+            self._open.popitem(last=False)[1].close()
+        return file
+
+
+class PieceStream:
+    """Reads one piece from front to back; the read that reaches its end checks the crc32c.
+
+    skip: bytes at the front to leave out; a piece that was not read from its first byte cannot be
+    checked here, but `span` says what is known of it. swap: bytes of the numbers to reverse; 1
+    where the files are little-endian.
+    """
+
+    def __init__(
+        self, shards: Shards, piece: Piece, where: str, skip: int = 0, swap: int = 1
+    ) -> None:
+        shards.check_extent(piece, where)
+        self._shards = shards
+        self._piece = piece
+        self._where = where
+        self._skip = skip
+        self._position = skip
+        self._swap = swap
+        self._crc = 0
+
+    def fill(self, target: numpy.ndarray) -> None:
+        """Reads the next values into `target`, any view of an array, in row-major order.
+
+        A target that is not contiguous is filled by way of a small buffer that stays in the
+        processor's cache; it holds one row at least.
+        """
+        if not target.size:
+            return
+        if target.flags.c_contiguous:
+            self.read_into(target.reshape(-1).view(numpy.uint8))
+            return
+        rows = max(_BUFFER // (target.nbytes // len(target)), 1)
+        buffer = numpy.empty((min(rows, len(target)),) + target.shape[1:], target.dtype)
+        for first in range(0, len(target), rows):
+            part = target[first : first + rows]
+            values = buffer[: len(part)]
+            self.read_into(values.reshape(-1).view(numpy.uint8))
+            part[...] = values
+
+    def read_into(self, buffer: numpy.ndarray) -> None:
+        """Fills `buffer` (uint8, one-dimensional) with the next bytes: whole numbers."""
+        piece = self._piece
+        size = self._shards.step(piece.shard)
+        for start in range(0, buffer.size, size):
+            step = buffer[start : start + size]
+            offset = piece.offset + self._position
+            self._shards.read_into(piece.shard, offset, step, self._where)
+            if self._shards.checksums:
+                self._crc = crc32c.extend(self._crc, step)
+            self._position += step.size
+        if self._shards.checksums and not self._skip and self._position == piece.size:
+            check(self._crc, piece, self._where, self._shards)
+        if self._swap > 1:
+            buffer.view(f"u{self._swap}").byteswap(inplace=True)
+
+    def span(self) -> Tuple[int, int, int]:
+        """(first byte, bytes, crc32c) of what was read."""
+        return self._skip, self._position - self._skip, self._crc
+
+
+def check(crc: int, piece: Piece, where: str, shards: Shards) -> None:
+    """BadInput where the `crc` of the bytes that were read is not the one in the index."""
+    found, expected = crc32c.masked(crc), piece.crc32c
+    if found != expected:
+        raise BadInput(
+            f"{where} has crc32c {found:08x}, expected {expected:08x}; "
+            f"{shards.path(piece.shard)} is corrupt"
+        )

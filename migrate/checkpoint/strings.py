@@ -1,0 +1,155 @@
+"""String tensors of a tensor bundle, read in a stream.
+
+    varint length of each element, the masked crc32c of the lengths, the bytes of all elements
+
+The crc of the lengths covers each as four bytes (eight where it needs them). The crc of the entry
+covers those numbers, the stored four bytes of their crc, and the elements. Numbers have the byte
+order of the machine that wrote them.
+
+1. A first pass over the lengths checks their crc and finds where the elements begin.
+2. Then two cursors go side by side, one over the lengths and one over the elements; neither holds
+   more than its buffer and the elements asked for.
+Source: WriteStringTensor in tensorflow/core/util/tensor_bundle/tensor_bundle.cc
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Iterator, Optional
+
+import google_crc32c
+import numpy
+
+from migrate.checkpoint.entries import Piece
+from migrate.checkpoint.shards import Shards
+from migrate.encoding import crc32c, varints
+from semisync.common.errors import BadInput
+
+_BUFFER = 64 << 10  # bytes of varints decoded at a time
+
+
+class StringStream:
+    """The elements of one stored string tensor from front to back.
+
+    skip: elements at the front to leave out, whose bytes are not read; the elements' own crc can
+    then not be checked. Raises BadInput where lengths, sizes or crcs do not agree.
+    """
+
+    def __init__(self, shards: Shards, piece: Piece, where: str, skip: int = 0) -> None:
+        shards.check_extent(piece, where)
+        self._shards = shards
+        self._piece = piece
+        self._where = where
+        self._left = math.prod(piece.shape)
+        self._lengths = _Lengths(shards, piece, where, self._left)
+        crc = self._first_pass()
+        self._crc: Optional[int] = crc if shards.checksums and not skip else None
+        self._lengths = _Lengths(shards, piece, where, self._left)
+        while skip > 0:
+            count = min(skip, _BUFFER)
+            self._position += int(self._lengths.take(count).sum())
+            self._left -= count
+            skip -= count
+
+    def fill(self, target: numpy.ndarray) -> None:
+        """Puts the next elements, as bytes, into `target` (object), in row-major order."""
+        lengths = self._lengths.take(target.size)
+        data = numpy.empty(int(lengths.sum()), numpy.uint8)
+        self._shards.read_into(self._piece.shard, self._position, data, self._where)
+        self._position += data.size
+        self._left -= target.size
+        if self._crc is not None:
+            self._crc = crc32c.extend(self._crc, data)
+            if not self._left:
+                self._check(crc32c.masked(self._crc))
+        content, elements, start = data.tobytes(), numpy.empty(target.size, dtype=object), 0
+        for index, length in enumerate(lengths.tolist()):
+            elements[index] = content[start : start + length]
+            start += length
+        target[...] = elements.reshape(target.shape)
+
+    def _first_pass(self) -> int:
+        """Checks the lengths and finds the first element; returns the crc up to there."""
+        order = ">" if self._shards.big_endian else "<"
+        crc, total = 0, 0
+        for lengths in self._lengths.all():
+            total += sum(lengths.tolist())
+            if (lengths >> 32).any():
+                raw = b"".join(
+                    numpy.array(n, f"{order}u{4 if n < 1 << 32 else 8}").tobytes()
+                    for n in lengths.tolist()
+                )
+            else:
+                raw = lengths.astype(f"{order}u4").tobytes()
+            crc = google_crc32c.extend(crc, raw)
+        piece, start = self._piece, self._lengths.position
+        end = piece.offset + piece.size
+        if start + 4 + total != end:
+            raise BadInput(
+                f"{self._where} holds {piece.size} bytes, but its strings need "
+                f"{start + 4 + total - piece.offset}"
+            )
+        stored = numpy.empty(4, numpy.uint8)
+        self._shards.read_into(piece.shard, start, stored, self._where)
+        expected = int(stored.view(f"{order}u4")[0])
+        if self._shards.checksums and crc32c.masked(crc) != expected:
+            raise BadInput(
+                f"{self._where}: the crc32c of the string lengths is wrong; it is corrupt"
+            )
+        self._position = start + 4
+        crc = google_crc32c.extend(crc, stored.tobytes())
+        if not total and self._shards.checksums:  # no read of an element will come to check it
+            self._check(crc32c.masked(crc))
+        return crc
+
+    def _check(self, found: int) -> None:
+        expected = self._piece.crc32c
+        if found != expected:
+            raise BadInput(
+                f"{self._where} has crc32c {found:08x}, expected {expected:08x}; it is corrupt"
+            )
+
+
+class _Lengths:
+    """The varints at the front of a piece, decoded a buffer at a time.
+
+    position: in the data file, of the first varint not yet decoded.
+    """
+
+    def __init__(self, shards: Shards, piece: Piece, where: str, count: int) -> None:
+        self._shards = shards
+        self._piece = piece
+        self._where = where
+        self._left = count
+        self._decoded = numpy.empty(0, numpy.uint64)
+        self.position = piece.offset
+
+    def take(self, count: int) -> numpy.ndarray:
+        """The next `count` lengths, uint64 [count]."""
+        parts = [self._decoded]
+        have = len(self._decoded)
+        while have < count:
+            parts.append(self._more())
+            have += len(parts[-1])
+        found = numpy.concatenate(parts)
+        self._decoded = found[count:]
+        return found[:count]
+
+    def all(self) -> Iterator[numpy.ndarray]:
+        """The lengths that are left, in arrays of a convenient size."""
+        while self._left:
+            yield self._more()
+
+    def _more(self) -> numpy.ndarray:
+        end = self._piece.offset + self._piece.size
+        raw = numpy.empty(min(_BUFFER, end - self.position), numpy.uint8)
+        self._shards.read_into(self._piece.shard, self.position, raw, self._where)
+        lengths, used = varints.decode(raw, self._left)
+        if not used:
+            raise BadInput(
+                f"{self._where}: the length of a string is cut short at byte {self.position}; "
+                "it is corrupt"
+            )
+        self.position += used
+        self._left -= len(lengths)
+        return lengths

@@ -1,0 +1,213 @@
+"""A TensorFlow checkpoint of the format V1, TensorFlow's own before 1.0.
+
+It is one LevelDB table, PREFIX, or one a saving device, PREFIX-00000-of-0000N:
+
+    key ""              SavedTensorSlices {1 meta {1 tensor: SavedSliceMeta}}
+    key of a slice      SavedTensorSlices {2 data: SavedSlice}
+    SavedSliceMeta      {1 name, 2 shape, 3 type, 4 slice}
+    SavedSlice          {1 name, 2 slice, 3 data: TensorProto}
+
+Each table tells of its own slices; together they fill a tensor. Values stand in the field of the
+TensorProto that their type has there. All of a slice is one entry of the table, less than 2 GB,
+which is held in memory while it is read; the crc32c of its block covers it.
+Source: tensorflow/core/util/saved_tensor_slice.proto and tensor_slice_writer.cc
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Dict, List, Optional, Tuple
+
+import numpy
+
+from migrate.checkpoint import entries
+from migrate.checkpoint.entries import Extent, Piece, Tensor
+from migrate.encoding import varints
+from migrate.encoding.dtypes import DTYPES, DType
+from migrate.encoding.ordered_code import slice_key
+from migrate.encoding.snappy import MAX_RATIO
+from migrate.encoding.sstable import Table
+from migrate.encoding.wire import fields, message, number, text
+from semisync.common.errors import BadInput
+
+# Fields of a TensorProto: of plain little-endian numbers, and of varints for every other type.
+_PLAIN = {"float32": 5, "float64": 6, "complex64": 9, "complex128": 12}
+_VARINTS = {"int64": 10, "bool": 11, "float16": 13, "bfloat16": 13, "uint32": 16, "uint64": 17}
+_OTHER_VARINTS = 7
+_STRINGS = 8
+
+
+class Tables:
+    """The tables of a V1 checkpoint; a Piece's `shard` and `offset` number a table and a key."""
+
+    def __init__(self, paths: List[str]) -> None:
+        self.paths = paths
+        self._open: Dict[int, Table] = {}
+        self._keys: List[bytes] = []
+
+    def path(self, shard: int) -> str:
+        """Path of the table `shard`."""
+        return self.paths[shard]
+
+    def close(self) -> None:
+        """Closes the tables; a later read opens them again."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+    def reopened(self) -> Tables:
+        """The same with files of its own."""
+        other = Tables(self.paths)
+        other._keys = self._keys
+        return other
+
+    def table(self, shard: int) -> Table:
+        """The table `shard`, opened."""
+        if shard not in self._open:
+            self._open[shard] = Table(self.paths[shard])
+        return self._open[shard]
+
+    def add(self, key: bytes) -> int:
+        """Remembers the key of a slice; returns its number."""
+        self._keys.append(key)
+        return len(self._keys) - 1
+
+    def check_extent(self, piece: Piece, where: str) -> None:
+        """BadInput where the table is too short to hold `piece`: a value takes a byte at least,
+        and snappy makes at most 64 of one."""
+        size = self.table(piece.shard).size
+        if math.prod(piece.shape) > MAX_RATIO * size:
+            raise BadInput(
+                f"{where} is said to have {math.prod(piece.shape)} values, but "
+                f"{self.paths[piece.shard]} has {size} bytes"
+            )
+
+    def stream(self, piece: Piece, dtype: DType, where: str, skip: int = 0) -> SliceStream:
+        """The values of `piece` from element `skip` on."""
+        return SliceStream(self, piece, dtype, where, skip)
+
+    def values(self, piece: Piece, dtype: DType, where: str) -> numpy.ndarray:
+        """All values of `piece`, one-dimensional."""
+        stored = self.table(piece.shard).get(self._keys[piece.offset])
+        if stored is None:
+            raise BadInput(f"{where} is missing from {self.paths[piece.shard]}")
+        tensor = memoryview(b"")
+        for field, value in fields(stored, where):
+            if field == 2:
+                saved = dict(fields(message(value, where), where))
+                tensor = message(saved.get(3, tensor), where)
+        found = _values(tensor, dtype, where)
+        if len(found) != math.prod(piece.shape):
+            raise BadInput(f"{where} holds {len(found)} values, expected {math.prod(piece.shape)}")
+        return found
+
+
+class SliceStream:
+    """The values of one slice from front to back; in memory from the first read to the last."""
+
+    def __init__(self, tables: Tables, piece: Piece, dtype: DType, where: str, skip: int) -> None:
+        tables.check_extent(piece, where)
+        self._tables = tables
+        self._piece = piece
+        self._dtype = dtype
+        self._where = where
+        self._position = skip
+        self._values: Optional[numpy.ndarray] = None
+
+    def fill(self, target: numpy.ndarray) -> None:
+        """Puts the next values into `target`, in row-major order."""
+        if self._values is None:
+            self._values = self._tables.values(self._piece, self._dtype, self._where)
+        end = self._position + target.size
+        target[...] = self._values[self._position : end].reshape(target.shape)
+        self._position = end
+        if end == len(self._values):
+            self._values = None
+
+
+def read_v1(paths: List[str]) -> Tuple[Dict[str, Tensor], Tables]:
+    """The tensors by name, as `checkpoint.entries.read_index`, and where their values are."""
+    tables = Tables(paths)
+    slices: Dict[str, List[Piece]] = {}
+    kinds: Dict[str, Tuple[DType, Tuple[int, ...]]] = {}
+    for shard, path in enumerate(paths):
+        for name, dtype, shape, extents in _metas(tables.table(shard), path):
+            where = f"{path}: tensor {name!r}"
+            if kinds.setdefault(name, (dtype, shape)) != (dtype, shape):
+                raise BadInput(f"{where} has another type or shape than in {paths[0]}")
+            for one in extents:
+                start, size = entries.box(one, shape, where)
+                nbytes = math.prod(size) * (dtype.array.itemsize if dtype.array is not None else 0)
+                key = tables.add(slice_key(name.encode(), one))
+                slices.setdefault(name, []).append(Piece(start, size, shard, key, nbytes, 0))
+    found = {}
+    for name, (dtype, shape) in sorted(kinds.items()):
+        pieces = tuple(sorted(slices.get(name, [])))
+        found[name] = Tensor(dtype, shape, pieces, len(pieces) > 1)
+    return found, tables
+
+
+Meta = Tuple[str, DType, Tuple[int, ...], List[Tuple[Extent, ...]]]
+
+
+def _metas(table: Table, path: str) -> List[Meta]:
+    """Name, type, shape and slices of each tensor that a table has a part of."""
+    stored = table.get(b"")
+    if stored is None:
+        raise BadInput(f"{path} is a table, but neither a checkpoint's nor an index")
+    found = []
+    for field, value in fields(stored, path):
+        for inner, one in fields(message(value, path), path) if field == 1 else ():
+            if inner == 1:
+                found.append(_meta(message(one, path), path))
+    return found
+
+
+def _meta(data: memoryview, path: str) -> Meta:
+    name, kind = "", 0
+    shape: Tuple[int, ...] = ()
+    extents: List[Tuple[Extent, ...]] = []
+    for field, value in fields(data, path):
+        if field == 1:
+            name = text(value, path)
+        elif field == 2:
+            shape = entries.shape_of(message(value, path), path)
+        elif field == 3:
+            kind = number(value, path)
+        elif field == 4:
+            extents.append(entries.slice_of(message(value, path), path))
+    if kind not in DTYPES:
+        raise BadInput(f"{path}: tensor {name!r} has the unknown data type number {kind}")
+    return name, DTYPES[kind], shape, extents
+
+
+def _values(tensor: memoryview, dtype: DType, where: str) -> numpy.ndarray:
+    """The values that a TensorProto holds."""
+    if dtype.name == "string":
+        found = [bytes(message(v, where)) for f, v in fields(tensor, where) if f == _STRINGS]
+        out = numpy.empty(len(found), dtype=object)
+        out[:] = found
+        return out
+    assert dtype.array is not None  # the caller refused such types
+    wanted = _PLAIN.get(dtype.name) or _VARINTS.get(dtype.name, _OTHER_VARINTS)
+    parts = [message(value, where) for field, value in fields(tensor, where) if field == wanted]
+    raw = numpy.frombuffer(parts[0] if len(parts) == 1 else b"".join(parts), numpy.uint8)
+    if dtype.name in _PLAIN:
+        if raw.size % dtype.array.itemsize:
+            raise BadInput(f"{where} holds {raw.size} bytes, no whole number of {dtype.name}")
+        return raw.view(dtype.array)
+    decoded, used = varints.decode(raw, raw.size)
+    if used != raw.size:
+        raise BadInput(f"{where}: a number is cut short; the file is damaged")
+    return _narrow(decoded, dtype, where)
+
+
+def _narrow(values: numpy.ndarray, dtype: DType, where: str) -> numpy.ndarray:
+    """64-bit numbers as the type that they came from."""
+    target = dtype.array
+    assert target is not None
+    bits = numpy.dtype("<u2") if dtype.name in ("float16", "bfloat16") else target
+    signed = values.view(numpy.int64) if bits.kind == "i" else values
+    narrow = signed.astype(bits)
+    if (narrow.astype(signed.dtype) != signed).any():
+        raise BadInput(f"{where} holds numbers that {dtype.name} cannot; the file is damaged")
+    return narrow if bits is target else narrow.view(target)

@@ -1,0 +1,54 @@
+"""`semisync convert PREFIX OUT`: plan, convert, and say what was written."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from migrate.checkpoint.bundle import open_checkpoint
+from migrate.cli.convert_arguments import configure, planned
+from migrate.cli.convert_text import of_manifest, of_plan
+from migrate.cli.progress import Progress
+from migrate.conversion import ranks
+from migrate.conversion.convert import convert
+from migrate.targets.staging import refuse_existing
+from semisync.common.files import check_writable
+
+__all__ = ["configure", "run"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Converts, or prints the plan; returns 0."""
+    rank = ranks.from_environment(args.deadline)
+    if rank.number and not args.dry_run:
+        parts = ranks.assist(args.out, rank, args.workers)
+        print(f"rank {rank.number} of {rank.size} wrote {parts} parts")
+        return 0
+    if not args.dry_run:
+        refuse_existing(args.out)  # before the reading, which may take long
+        check_writable(args.out)
+    with open_checkpoint(args.prefix, newer=args.newer) as checkpoint:
+        plan = planned(args, checkpoint)
+    if args.dry_run:
+        print(plan.to_yaml(), end="")
+        return 0
+    print(of_plan(plan))
+    progress = Progress()
+    try:
+        manifest = convert(
+            plan,
+            args.out,
+            args.target,
+            progress=progress,
+            workers=args.workers,
+            resume=args.resume,
+            verify=not args.no_verify,
+            rank=rank,
+        )
+    except KeyboardInterrupt:
+        print("\nsemisync convert: interrupted; go on with --resume", file=sys.stderr)
+        raise
+    finally:
+        progress.end()
+    print(of_manifest(manifest, plan, args.out, verified=not args.no_verify))
+    return 0

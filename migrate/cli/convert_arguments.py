@@ -1,0 +1,166 @@
+"""The arguments of `semisync convert`, and the plan that they ask for."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from typing import Tuple
+
+from migrate.checkpoint.bundle import Checkpoint
+from migrate.conversion import ranks
+from migrate.hash_tables.increment import Overlaid
+from migrate.manifest.modes import DUPLICATES, MODES
+from migrate.planning.choosing import NO_TABLES
+from migrate.planning.model import CASTS, STATICS, STRATEGIES, Plan
+from migrate.planning.planner import plan
+from migrate.targets import TARGETS
+from semisync.common.errors import BadInput, UsageError
+
+_EXAMPLES = """examples:
+  semisync convert model.ckpt-1 converted
+  semisync convert model.ckpt-1 converted --dry-run > plan.yaml
+  semisync convert model.ckpt-1 converted --plan plan.yaml --target safetensors"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.epilog = _EXAMPLES
+    parser.add_argument(
+        "prefix", metavar="PREFIX", help="a checkpoint without .index, or its directory"
+    )
+    parser.add_argument("out", metavar="OUT", help="directory to write; a new or an empty one")
+    parser.add_argument(
+        "--newer", metavar="PREFIX", help="a DeepRec incremental checkpoint to lay over it"
+    )
+    _configure_plan(parser)
+    _configure_work(parser)
+
+
+def _configure_plan(parser: argparse.ArgumentParser) -> None:
+    """What each tensor becomes."""
+    parser.add_argument(
+        "--meta",
+        metavar="FILE",
+        help="the MetaGraph, .meta or saved_model.pb; default PREFIX.meta or the SavedModel's own",
+    )
+    parser.add_argument(
+        "--plan", metavar="FILE", help="a plan to carry out, as --dry-run prints it"
+    )
+    tables = parser.add_mutually_exclusive_group()
+    tables.add_argument(
+        "--tables", metavar="REGEX", help="variables that are tables; default: those looked up"
+    )
+    tables.add_argument(
+        "--no-tables",
+        dest="tables",
+        action="store_const",
+        const=NO_TABLES,
+        help="no variable is a table: the model is dense",
+    )
+    parser.add_argument(
+        "--partition-strategy",
+        choices=STRATEGIES,
+        help="how ids were dealt to partitions, where the MetaGraph does not tell",
+    )
+    parser.add_argument(
+        "--rename",
+        metavar="REGEX=NAME",
+        action="append",
+        default=[],
+        help="rename tables and dense variables, as re.sub does; may be repeated",
+    )
+    parser.add_argument("--cast", choices=CASTS, help="data type of the tables in the target")
+    parser.add_argument(
+        "--static",
+        metavar="REGEX[=TYPE]",
+        action="append",
+        default=[],
+        help="tables that are trained no more: frozen, in fp16 (the default), int8 or float32, "
+        "without optimizer state; may be repeated",
+    )
+    parser.add_argument("--drop", metavar="REGEX", help="tensors to leave out")
+    parser.add_argument(
+        "--ids", choices=list(MODES), help="how hash tables find the row of an id; default rows"
+    )
+    parser.add_argument(
+        "--duplicates",
+        choices=DUPLICATES,
+        help="an id in two partitions of a hash table; default error",
+    )
+
+
+def _configure_work(parser: argparse.ArgumentParser) -> None:
+    """How that is carried out."""
+    parser.add_argument("--target", choices=TARGETS, default="dcp", help="format; default dcp")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="threads that read, write and compare; default one a processor, at most four, and "
+        "eight for a URL",
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with a conversion that was interrupted"
+    )
+    parser.add_argument(
+        "--no-verify", action="store_true", help="do not read and compare both sides at the end"
+    )
+    parser.add_argument(
+        "--deadline",
+        type=float,
+        metavar="SECONDS",
+        default=ranks.DEADLINE,
+        help="with several ranks (torchrun): how long to wait for a sign of the others; "
+        "default %(default)g",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the plan, write nothing")
+
+
+def planned(args: argparse.Namespace, checkpoint: Checkpoint) -> Plan:
+    """The plan that the arguments ask for; a plan from a file is carried out on PREFIX."""
+    if args.plan is None:
+        return plan(
+            checkpoint,
+            args.meta,
+            args.tables,
+            args.partition_strategy,
+            rename=[_substitution(one) for one in args.rename],
+            cast=args.cast,
+            drop=args.drop,
+            static=[_mark(one) for one in args.static],
+            ids=args.ids or "rows",
+            duplicates=args.duplicates or "error",
+        )
+    options = (args.meta, args.partition_strategy, args.rename, args.cast, args.drop)
+    if args.tables is not None or any((*options, args.static, args.ids, args.duplicates)):
+        raise UsageError(
+            "--plan already says what --meta, --tables, --partition-strategy, --rename, --cast, "
+            "--static, --drop, --ids and --duplicates would; leave them out or edit the plan"
+        )
+    found = _read_plan(args.plan)
+    newer = checkpoint.newer.prefix if isinstance(checkpoint, Overlaid) else found.newer
+    return dataclasses.replace(found, source=checkpoint.prefix, newer=newer)
+
+
+def _read_plan(path: str) -> Plan:
+    """The plan in a YAML file; BadInput where it is none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} cannot be read: {error}") from error
+    return Plan.from_yaml(text, path)
+
+
+def _substitution(text: str) -> Tuple[str, str]:
+    """REGEX and NAME, around the last =."""
+    pattern, equals, name = text.rpartition("=")
+    if not equals:
+        raise UsageError(f"--rename {text}: expected REGEX=NAME")
+    return pattern, name
+
+
+def _mark(text: str) -> Tuple[str, str]:
+    """REGEX and a type; a regular expression may have an = of its own."""
+    pattern, _, kind = text.rpartition("=")
+    return (pattern, kind) if kind in STATICS and pattern else (text, "fp16")

@@ -1,0 +1,58 @@
+"""`semisync inspect DIRECTORY` for a directory that `semisync convert` wrote: its tables."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import Any, Dict, List
+
+from migrate.manifest.model import FILE, read_manifest
+from migrate.planning.static import savings, static_bytes
+
+SCHEMA = "semisync.inspect-converted/1"
+COLUMNS = ("table", "dtype", "shape", "pooling", "optimizer", "static", "placement", "bytes")
+
+
+def is_converted(path: str) -> bool:
+    """Whether a conversion's manifest stands in `path`."""
+    return os.path.isfile(os.path.join(path, FILE))
+
+
+def describe(path: str) -> Dict[str, Any]:
+    """The manifest without its hashes, and of each table the size of its weights in bytes; of a
+    static one also that in a GPU's memory, where rows may be padded."""
+    manifest = read_manifest(path)
+    tables = []
+    for table in manifest.tables:
+        gpu = static_bytes(table, gpu=True) if table.static else None
+        saved = savings(table) if table.static else None
+        sizes = {"bytes": static_bytes(table), "gpu_bytes": gpu, "saved": saved}
+        tables.append({**asdict(table), **sizes})
+    return {
+        "schema": SCHEMA,
+        "directory": os.path.abspath(path),
+        "source": manifest.source,
+        "target": manifest.target,
+        "tables": tables,
+        "tensors": len(manifest.tensors),
+        "dropped": manifest.dropped,
+        "notes": manifest.notes,
+    }
+
+
+def rows(report: Dict[str, Any]) -> List[List[str]]:
+    """The tables as rows of text under `COLUMNS`."""
+    found = []
+    for one in report["tables"]:
+        shape = f"{one['rows']}x{one['dim']}"
+        words = [one[key] or "-" for key in ("pooling", "optimizer", "static", "placement")]
+        found.append([one["name"], one["dtype"], shape, *words, f"{one['bytes']:,}"])
+    return found
+
+
+def remarks(report: Dict[str, Any]) -> List[str]:
+    """What a static table saves, what was dropped, and the notes."""
+    lines = [f"{report['tensors']} tensors of {report['source']} ({report['target']})"]
+    lines += [one["saved"] for one in report["tables"] if one["saved"]]
+    lines += [f"dropped {name}: {reason}" for name, reason in report["dropped"].items()]
+    return lines + [f"note: {note}" for note in report["notes"]]

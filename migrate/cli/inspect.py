@@ -1,0 +1,142 @@
+"""`semisync inspect PATH [--json]`: what a TensorFlow checkpoint holds, and rows worth a look.
+
+The listing comes from the index and the MetaGraph; norms and suspicious rows from reading all the
+data once, in a stream and verified, unless --index asks for the listing only. Of a directory that
+`semisync convert` wrote the tables are listed (migrate.cli.converted).
+With --graph the graph's inputs and outputs are listed instead (migrate.cli.inspect_graph).
+With --newer a DeepRec incremental checkpoint is laid over the full one
+(migrate.hash_tables.increment).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from typing import Any, Dict, List, Optional
+
+from migrate.checkpoint.bundle import open_checkpoint
+from migrate.cli import converted, inspect_graph
+from migrate.conversion.inspection import describe, describe_tables, empty
+from migrate.open import other_tables
+
+_COLUMNS = ("name", "dtype", "shape", "slices", "kind", "bytes")
+_ROW_COLUMNS = ("rows of", "rows", "slots", "mean norm", "NaN or inf", "all zero", "never updated")
+
+_EXAMPLES = """examples:
+  semisync inspect model.ckpt-1
+  semisync inspect model.ckpt-1 --index --json
+  semisync inspect model.ckpt-1 --graph"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.epilog = _EXAMPLES
+    parser.add_argument(
+        "prefix",
+        metavar="PATH",
+        help="a checkpoint without .index, or a directory: of checkpoints, of a SavedModel, of "
+        "hash tables or of a conversion",
+    )
+    parser.add_argument(
+        "--newer", metavar="PREFIX", help="a DeepRec incremental checkpoint to lay over it"
+    )
+    parser.add_argument(
+        "--meta", metavar="FILE", help="the MetaGraph, which tells slots; default as for convert"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument(
+        "--index", action="store_true", help="read the index alone: no norms, no suspicious rows"
+    )
+    parser.add_argument(
+        "--graph",
+        action="store_true",
+        help="list what the graph can be fed and its likely outputs, for `semisync score`",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the listing; returns 0."""
+    if args.graph:
+        return inspect_graph.run(args.prefix, args.meta, args.json)
+    if args.newer is None and converted.is_converted(args.prefix):
+        return _converted(args.prefix, args.json)
+    tables = other_tables(args.prefix) if args.newer is None else None
+    if tables is not None:
+        report = empty(os.path.abspath(args.prefix))
+        report["hash_tables"] = describe_tables(tables, not args.index)
+    else:
+        with open_checkpoint(args.prefix, newer=args.newer) as checkpoint:
+            report = describe(checkpoint, not args.index, args.meta)
+    print(json.dumps(report, indent=1, ensure_ascii=False) if args.json else _as_text(report))
+    return 0
+
+
+def _converted(path: str, as_json: bool) -> int:
+    report = converted.describe(path)
+    if as_json:
+        print(json.dumps(report, indent=1, ensure_ascii=False))
+    else:
+        lines = _aligned([list(converted.COLUMNS), *converted.rows(report)])
+        print("\n".join([*lines, "", *converted.remarks(report)]))
+    return 0
+
+
+def _as_text(report: Dict[str, Any]) -> str:
+    lines: List[str] = []
+    if report["tensors"]:
+        lines += _listing(report)
+    rows = [list(_ROW_COLUMNS)]
+    rows += [_row(one) for one in (report["variables"] or []) + (report["hash_tables"] or [])]
+    if len(rows) > 1:
+        lines += ([""] if lines else []) + _aligned(rows)
+    for one in report["hash_tables"] or []:
+        if one["unread"]:
+            lines.append(f"{one['name']}: {one['unread']}")
+    lines += [f"note: {note}" for note in report["notes"]]
+    return "\n".join(lines)
+
+
+def _listing(report: Dict[str, Any]) -> List[str]:
+    rows: List[List[str]] = [list(_COLUMNS)]
+    for one in report["tensors"]:
+        shape = "x".join(map(str, one["shape"])) or "scalar"
+        slices = str(len(one["slices"]) or "-")
+        rows.append([one["name"], one["dtype"], shape, slices, one["kind"], f"{one['bytes']:,}"])
+    lines = _aligned(rows)
+    lines += ["", _total(report)]
+    for shard in report["shards"]:
+        size = "missing" if shard["bytes"] is None else f"{shard['bytes']:,} bytes"
+        lines.append(f"{shard['path']}: {size}")
+    return lines
+
+
+def _total(report: Dict[str, Any]) -> str:
+    read = ", all read and verified" if report["verified"] else ""
+    return f"{len(report['tensors'])} tensors, {report['bytes']:,} bytes{read}"
+
+
+def _row(one: Dict[str, Any]) -> List[str]:
+    slots = ", ".join(one["slots"]) or "-"
+    rows = one.get("rows", one.get("stored"))
+    norm: Optional[float] = one.get("norm_mean")
+    cells = [one["name"], f"{rows:,}", slots, "-" if norm is None else f"{norm:.4g}"]
+    for key in ("not_finite", "all_zero", "never_updated"):
+        found = one.get(key)
+        first = ", ".join(map(str, found["first"])) if found else ""
+        more = ", ..." if found and found["count"] > len(found["first"]) else ""
+        cells.append(
+            "-" if found is None else f"{found['count']:,}" + f" ({first}{more})" * bool(first)
+        )
+    return cells
+
+
+def _aligned(rows: List[List[str]]) -> List[str]:
+    """Columns of equal width, the last one to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row[:-1], widths))
+        + "  "
+        + row[-1].rjust(widths[-1])
+        for row in rows
+    ]

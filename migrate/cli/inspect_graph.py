@@ -1,0 +1,123 @@
+"""`semisync inspect PATH --graph`: what a graph can be fed and what it likely gives."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, List, Optional
+
+from migrate.checkpoint.directory import checkpoint_prefix
+from migrate.graph.interface import Interface, find_interface
+from migrate.graph.interface.attributes import Shape
+from migrate.graph.interface.feeds import Feed
+from migrate.graph.metagraph import read_graph
+from semisync.common.errors import BadInput
+
+SCHEMA = "semisync.graph/1"
+_INPUTS = ("input", "dtype", "shape", "kind", "read by")
+_OUTPUTS = ("likely output", "dtype", "shape", "kind", "why")
+_NAMED = 3  # names in a cell
+
+
+def run(path: str, meta: Optional[str], as_json: bool) -> int:
+    """Prints the inputs and outputs of the graph; returns 0."""
+    file = meta or graph_file(path)
+    found = find_interface(read_graph(file))
+    print(json.dumps(described(file, found), indent=1) if as_json else as_text(file, found))
+    return 0
+
+
+def graph_file(path: str) -> str:
+    """The file that has the graph of a checkpoint, a SavedModel or a MetaGraph."""
+    prefix = checkpoint_prefix(path)
+    for file in (f"{prefix}.meta", os.path.join(path, "saved_model.pb"), path):
+        if os.path.isfile(file):
+            return file
+    raise BadInput(f"{path} has no graph: there is no {prefix}.meta; --meta names another")
+
+
+def described(path: str, found: Interface) -> Dict[str, Any]:
+    """The listing as plain data; of an unknown rank the shape is None, as unknown sizes are."""
+    return {
+        "schema": SCHEMA,
+        "path": path,
+        "inputs": [
+            {
+                **{key: value for key, value in feed._asdict().items() if key != "edges"},
+                "features": [feature._asdict() for feature in feed.features],
+            }
+            for feed in found.feeds
+        ],
+        "outputs": [output._asdict() for output in found.outputs],
+    }
+
+
+def as_text(path: str, found: Interface) -> str:
+    """Two tables, and the call of `semisync score` that they come to."""
+    rows = [list(_INPUTS)]
+    for feed in found.feeds:
+        rows.append([feed.name, feed.dtype or "?", _sizes(feed.shape), feed.kind, _readers(feed)])
+        for one in feed.features:
+            kind = "sparse feature" if one.sparse else "feature"
+            shape = "any number" if one.sparse else _sizes(one.shape)
+            rows.append([f"  {one.name}", one.dtype, shape, kind, ""])
+    lines = _aligned(rows) if len(rows) > 1 else ["Nothing can be fed into this graph."]
+    rows = [list(_OUTPUTS)]
+    for out in found.outputs:
+        rows.append([out.tensor, out.dtype or "?", _sizes(out.shape), out.what, out.why])
+    none = ["No tensor looks like a score; give score's --output the name of one."]
+    lines += ["", *(_aligned(rows) if len(rows) > 1 else none)]
+    if os.path.basename(path) == "saved_model.pb":
+        call = f"semisync score DATA --saved-model {os.path.dirname(path)} --out scores.parquet"
+        lines += ["", "To score by its signature, whose inputs take the columns of their names:"]
+        lines.append(f"  {call}")
+    elif found.outputs:
+        lines += ["", "To score with the first output:", f"  {_call(path, found)}"]
+    return "\n".join(lines)
+
+
+def _call(path: str, found: Interface) -> str:
+    """`semisync score` with what the first output needs."""
+    output = found.outputs[0]
+    prefix, suffix = os.path.splitext(path)
+    parts = [f"semisync score DATA --checkpoint {prefix}"]
+    if suffix != ".meta":
+        parts = [f"semisync score DATA --checkpoint PREFIX --meta {path}"]
+    for feed in found.needed(output.tensor):
+        if feed.features:
+            parts += [f"--examples {feed.name}", *(f"--input {one.name}" for one in feed.features)]
+        elif feed.shape == () or feed.dtype == "bool" or feed.shape is None and not feed.read_by:
+            parts.append(f"--feed {feed.name}=VALUE")
+        elif feed.kind != "default":
+            option = "--sparse" if feed.kind == "sparse" else "--input"
+            parts.append(f"{option} COLUMN={feed.name}")
+    parts.append(f"--output {output.tensor}")
+    if output.shape and (output.shape[-1] or 0) > 1 and len(output.shape) > 1:
+        parts.append("--column N")
+    elif output.what == "logits":
+        parts.append("--sigmoid")
+    return " ".join([*parts, "--out scores.parquet"])
+
+
+def _readers(feed: Feed) -> str:
+    if feed.labels_of:
+        return f"the loss {_names(feed.labels_of)}, as labels"
+    return _names(feed.read_by or feed.into) or "nothing"
+
+
+def _names(names: "tuple[str, ...]") -> str:
+    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    return ", ".join([*names[:_NAMED], *more])
+
+
+def _sizes(shape: Shape) -> str:
+    if shape is None:
+        return "unknown"
+    return "x".join("?" if size is None else str(size) for size in shape) or "scalar"
+
+
+def _aligned(rows: List[List[str]]) -> List[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows
+    ]

@@ -1,0 +1,1 @@
+"""Carrying out a plan: streaming tensors from a checkpoint into a target."""

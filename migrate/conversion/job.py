@@ -1,0 +1,149 @@
+"""A conversion under way, on the disk: what is to be done, and what has been done.
+
+    job.json   source and its files' sizes and times, items, parts, target: written first
+    journal    one line of JSON a finished part, appended by one process alone; other ranks have
+               journals of their own (migrate.conversion.ranks)
+
+1. A conversion that resumes makes its job anew and goes on only where the text of `job.json` is
+   the same: same plan, same source, same layout.
+2. A part's line is written after its data has been synced, so that a part that the journal has is
+   whole. A last line that was cut short is left out, and the part is written again.
+3. Both files go when the output is whole.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from dataclasses import asdict
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
+
+from migrate.checkpoint.bundle import Checkpoint
+from migrate.conversion.parts import Record, Run
+from migrate.manifest.model import Piece
+from migrate.manifest.transforms import Loss
+from migrate.storage.files import version_of
+from migrate.stream.columns import Origin
+from migrate.stream.items import Item
+from migrate.stream.regions import Part, Region
+from migrate.targets import staging
+from semisync.common.errors import UsageError
+
+_SCHEMA = "semisync.job/1"
+_JOB = "job.json"
+_JOURNAL = "journal"
+
+
+class Job(NamedTuple):
+    """source: prefix of the checkpoint; newer: of the increment over it, or None; files: path, size
+    and version of each of their files."""
+
+    source: str
+    newer: Optional[str]
+    files: List[List[Any]]
+    target: str
+    items: List[Item]
+    parts: List[Part]
+
+    def to_json(self) -> str:
+        """The text of `job.json`."""
+        return json.dumps({"schema": _SCHEMA, **self._asdict()}, ensure_ascii=False)
+
+
+def source_files(checkpoint: Checkpoint, others: Sequence[str] = ()) -> List[List[Any]]:
+    """What tells whether the checkpoint is still the same one. others: files beside it."""
+    found = []
+    for path in [checkpoint.prefix + ".index", *checkpoint.shard_paths(), *others]:
+        version = version_of(path)
+        if version is not None:  # a missing shard is named when it is read
+            found.append([path, *version])
+    return found
+
+
+def begin(directory: str, job: Job) -> None:
+    """Writes the job; where one is there already, UsageError unless it is the same."""
+    staging.begin(os.path.join(directory, _JOB), job.to_json(), directory)
+
+
+def read(directory: str) -> Job:
+    """The job in `directory`, for a worker."""
+    with open(os.path.join(directory, _JOB), encoding="utf-8") as file:
+        data: Dict[str, Any] = json.load(file)
+    del data["schema"]
+    data["items"] = [
+        Item(*one)._replace(
+            path=tuple(one[1]), shape=tuple(one[7]), origins=tuple(Origin(*o) for o in one[9])
+        )
+        for one in data["items"]
+    ]
+    data["parts"] = [[Region(*region) for region in part] for part in data["parts"]]
+    return Job(**data)
+
+
+def finished(directory: str) -> Dict[int, Record]:
+    """The parts that the journal has, by their numbers."""
+    path = os.path.join(directory, _JOURNAL)
+    if not os.path.exists(path):
+        return {}
+    with open(path, "rb") as file:
+        lines = file.read().split(b"\n")
+    try:
+        records = [record_from(line.decode()) for line in lines[:-1]]  # without one cut short
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{path} is damaged; delete {directory} and convert without --resume"
+        ) from error
+    return {record.part: record for record in records}
+
+
+def append(directory: str, records: Iterator[Record], journal: str = _JOURNAL) -> Iterator[Record]:
+    """Enters each of `records` in the journal and hands it on."""
+    path = os.path.join(directory, journal)
+    _end_last_line(path)
+    with open(path, "a", encoding="utf-8") as file:
+        for record in records:
+            file.write(record_line(record))
+            file.flush()
+            os.fsync(file.fileno())
+            yield record
+
+
+def fail(directory: str, journal: str, reason: str, passing: bool) -> None:
+    """Enters in the `journal` of a rank why it writes no more, and whether it may later."""
+    path = os.path.join(directory, journal)
+    _end_last_line(path)
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps({"failed": reason, "passing": passing}) + "\n")
+
+
+def remove(directory: str) -> None:
+    """Takes the job, the journals and what ranks said away."""
+    for pattern in (_JOB, _JOURNAL, _JOURNAL + "-*", "ranks.json"):
+        for path in glob.glob(os.path.join(glob.escape(directory), pattern)):
+            os.remove(path)
+
+
+def record_line(record: Record) -> str:
+    """One line of the journal, with its newline."""
+    runs = [asdict(run) for run in record.runs]
+    return json.dumps({"part": record.part, "runs": runs}) + "\n"
+
+
+def record_from(line: str) -> Record:
+    """The record in a line of the journal."""
+    data = json.loads(line)
+    return Record(data["part"], [_run(one) for one in data["runs"]])
+
+
+def _run(data: Dict[str, Any]) -> Run:
+    spans: Sequence[Sequence[int]] = data["spans"]
+    piece, loss = Piece(**data["piece"]), Loss(**data["loss"])
+    return Run(data["item"], piece, [(a, b, c, d) for a, b, c, d in spans], loss)
+
+
+def _end_last_line(path: str) -> None:
+    """Cuts off what a killed process left of a line."""
+    if os.path.exists(path):
+        with open(path, "rb+") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)

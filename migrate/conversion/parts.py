@@ -1,0 +1,199 @@
+"""Carrying out parts of a conversion: read, transform, hash, write, sync, report.
+
+1. A part is worked on by one thread, in blocks that stay in the processor's cache while they are
+   read, checked, transformed, hashed and written.
+2. A part is reported (`Record`) when its files are synced to the disk, while others are worked on.
+3. A record has the SHA-256 of each run of rows, for the manifest, and the crc32c of the bytes read
+   of each stored piece: the pieces are checked when all their ranges are in (`check_source`), for
+   no reader of a part of a piece can.
+
+Memory: a thread has a block, or two where rows are dealt out, and some regions where the rows of
+a hash table are fetched, whatever the size of a table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+import numpy
+
+from migrate.checkpoint.bundle import Checkpoint
+from migrate.checkpoint.model import TensorInfo, partitions
+from migrate.checkpoint.rows import Span
+from migrate.encoding.dtypes import number_type
+from migrate.ids.staging import FOLDER
+from migrate.manifest.model import Piece
+from migrate.manifest.transforms import Loss, apply
+from migrate.storage.remote import is_remote
+from migrate.storage.threads import PerThread, in_threads
+from migrate.storage.writing import write_at
+from migrate.stream.columns import Staged
+from migrate.stream.items import Item
+from migrate.stream.regions import CHUNK_BYTES, Part, Region
+from migrate.stream.sorting import one_thread_a_sort
+
+BLOCK_BYTES = 1 << 20
+_READ_BYTES = 64 << 10  # of a partition at a time, where rows are dealt out from many
+
+
+@dataclass
+class Run:
+    """Consecutive rows of one item that a part wrote; spans: what was read of which pieces."""
+
+    item: int
+    piece: Piece
+    spans: List[Span] = field(default_factory=list)
+    loss: Loss = field(default_factory=Loss)
+
+
+class Record(NamedTuple):
+    """What was done: the number of the part, and its runs."""
+
+    part: int
+    runs: List[Run]
+
+
+def write_parts(
+    checkpoint: Checkpoint,
+    items: Sequence[Item],
+    parts: Iterable[Tuple[int, Part]],
+    directory: str,
+    workers: int = 1,
+) -> Iterator[Record]:
+    """Writes `parts` (number, regions) into the files of `directory` in `workers` threads; yields
+    each when it is synced, in any order."""
+    sorting = one_thread_a_sort() if any(item.origins for item in items) else nullcontext()
+    with sorting, PerThread(lambda: _Files(checkpoint, directory)) as files:
+        write = partial(_write_part, files, items)
+        for written in in_threads(write, parts, workers):
+            _sync(directory, {name for _, names in written for name in names})
+            for record, _ in written:
+                yield record
+
+
+def _sync(directory: str, names: Set[str]) -> None:
+    """Waits until what was written to these files is on the disk."""
+    for name in names:
+        descriptor = os.open(os.path.join(directory, name), os.O_WRONLY)
+        try:
+            os.fdatasync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _write_part(
+    files: PerThread[_Files], items: Sequence[Item], numbered: Tuple[int, Part]
+) -> Tuple[Record, Set[str]]:
+    """Writes one part; returns what was done, and the files that are to be synced."""
+    number, part = numbered
+    runs = [
+        _write_run(files.get(), items, list(run))
+        for _, run in groupby(part, key=lambda region: region.item)
+    ]
+    return Record(number, runs), {region.file for region in part}
+
+
+def _write_run(files: _Files, items: Sequence[Item], regions: List[Region]) -> Run:
+    item, first = items[regions[0].item], regions[0].first
+    run = Run(regions[0].item, Piece(first, sum(region.rows for region in regions), ""))
+    digest = hashlib.sha256()
+    made = _made(files.staged, item, regions, run)
+    for region, start, values in made or _values(files.checkpoint, item, regions, run):
+        data = values.reshape(-1).view(numpy.uint8).data
+        digest.update(data)
+        files.write(region.file, region.offset + start * item.row_bytes, data)
+    run.piece.sha256 = digest.hexdigest()
+    return run
+
+
+def _made(
+    staged: Staged, item: Item, regions: List[Region], run: Run
+) -> Optional[Iterator[Tuple[Region, int, numpy.ndarray]]]:
+    """As `_values`, for what is no tensor of the checkpoint; None for what is one."""
+    if item.value is not None:
+        array, shape = number_type(item.dtype), item.shape[1:]
+        return ((one, 0, numpy.full((one.rows, *shape), item.value, array)) for one in regions)
+    if not item.origins:
+        return None
+    return (
+        (one, start, apply(item.transform, rows, item.dtype, run.loss))
+        for one in regions
+        for start, rows in staged.blocks(item.origins, one.first, one.rows)
+    )
+
+
+def _values(
+    checkpoint: Checkpoint, item: Item, regions: List[Region], run: Run
+) -> Iterator[Tuple[Region, int, numpy.ndarray]]:
+    """The item's rows as the target has them, a block at a time: (region, first row in it, rows).
+
+    An array is good until the next one.
+    """
+    reader = checkpoint.reader(item.source, item.interleave, run.piece.first)
+    rows, buffer = _block(checkpoint[item.source], item, is_remote(checkpoint.prefix))
+    for region in regions:
+        for start in range(0, region.rows, rows):
+            values = buffer[: min(rows, region.rows - start)]
+            reader.fill(values)
+            yield region, start, apply(item.transform, values, item.dtype, run.loss)
+    run.spans = reader.spans()
+
+
+def _block(info: TensorInfo, item: Item, remote: bool) -> Tuple[int, numpy.ndarray]:
+    """Rows that are worked on at a time, and an array for them."""
+    dealt = partitions(info) if item.interleave else 1
+    row_bytes = max(info.nbytes // item.rows, 1)
+    size = min(max(BLOCK_BYTES, dealt * _READ_BYTES), CHUNK_BYTES)
+    if remote:
+        size = CHUNK_BYTES  # a partition's share of a block is one request
+    rows = max(size // row_bytes, 1)
+    if rows > dealt:
+        rows -= rows % dealt  # whole turns
+    shape = info.shape or (1,)
+    return rows, numpy.empty((min(rows, shape[0]), *shape[1:]), number_type(info.dtype))
+
+
+def check_source(checkpoint: Checkpoint, items: Sequence[Item], runs: Sequence[Run]) -> None:
+    """That every stored piece of every tensor had the crc32c that the index says; else BadInput.
+
+    runs: those of all parts.
+    """
+    spans: Dict[int, List[Span]] = {}
+    for run in runs:
+        item = items[run.item]
+        if item.value is None and not item.origins:  # those were checked when they were staged
+            spans.setdefault(run.item, []).extend(run.spans)
+    for index, of_item in spans.items():
+        checkpoint.check_spans(items[index].source, of_item)
+
+
+class _Files:
+    """What one thread has open: the checkpoint, the staged hash tables, and the target's files when
+    first written to."""
+
+    def __init__(self, checkpoint: Checkpoint, directory: str) -> None:
+        self.checkpoint = checkpoint.reopened()
+        self.staged = Staged(os.path.join(directory, FOLDER))
+        self._directory = directory
+        self._open: Dict[str, int] = {}
+
+    def __enter__(self) -> _Files:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.checkpoint.close()
+        self.staged.close()
+        while self._open:
+            os.close(self._open.popitem()[1])
+
+    def write(self, name: str, offset: int, data: memoryview) -> None:
+        """Writes `data` into the file from byte `offset` on."""
+        if name not in self._open:
+            self._open[name] = os.open(os.path.join(self._directory, name), os.O_WRONLY)
+        write_at(self._open[name], offset, data)

@@ -1,0 +1,131 @@
+"""What the rows of a table look like: norms, and rows that deserve a look. Streams; one chunk.
+
+A row is suspicious when it holds a NaN or an infinity, when it is all zero, or when it was never
+updated: then every optimizer slot still has the value that TensorFlow gives it by default (0.1 for
+Adagrad's and FTRL's accumulators, 1 for RMSProp's mean square, else 0).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+import numpy
+
+from migrate.checkpoint.bundle import Checkpoint
+from migrate.hash_tables.model import HashTable
+from migrate.manifest.transforms import widened
+
+_CHUNK = 4 << 20  # bytes of one chunk of one tensor
+_EXAMPLES = 5  # rows that are named of each suspicious sort
+
+
+class Suspects(NamedTuple):
+    """How many rows, and the first of them (row numbers, or ids of a hash table)."""
+
+    total: int
+    first: Tuple[Any, ...]
+
+
+class RowStatistics(NamedTuple):
+    """rows, dim: of the table. norm_mean, norm_max: of the rows' Euclidean norms, finite rows only,
+    None where there are none. never_updated: None where no slot can tell."""
+
+    rows: int
+    dim: int
+    norm_mean: Optional[float]
+    norm_max: Optional[float]
+    not_finite: Suspects
+    all_zero: Suspects
+    never_updated: Optional[Suspects]
+
+
+def of_variable(checkpoint: Checkpoint, name: str, slots: Mapping[str, float]) -> RowStatistics:
+    """Reads the variable and its slots from front to back, verified.
+
+    slots: tensors of the variable's shape -> what they begin with.
+    """
+    info = checkpoint[name]
+    row_bytes = info.nbytes // info.shape[0] if info.shape[0] else 0
+    per_chunk = max(_CHUNK // max(row_bytes, 1), 1)
+    streams = [checkpoint.chunks(slot, per_chunk) for slot in slots]
+    counter = _Counter(bool(streams))
+    for first, values in checkpoint.chunks(name, per_chunk):
+        untouched = numpy.ones(len(values), bool)
+        for stream, value in zip(streams, slots.values()):
+            state = _numbers(next(stream)[1])
+            untouched &= (state == state.dtype.type(value)).all(axis=1)
+        counter.add(_numbers(values), numpy.arange(first, first + len(values)), untouched)
+    return counter.result()
+
+
+def of_table(table: HashTable) -> RowStatistics:
+    """Reads a hash table; its slots have an order of their own and are not joined."""
+    row_bytes = 4 * math.prod(table.value_shape)
+    counter = _Counter(False)
+    for rows in table.chunks(max(_CHUNK // max(row_bytes, 8), 1)):
+        if rows.values is not None and rows.keys.size:
+            counter.add(_numbers(rows.values), rows.keys, None)
+    return counter.result()
+
+
+def _numbers(values: numpy.ndarray) -> numpy.ndarray:
+    """`values` as rows [n, dim] of a type that can be calculated with."""
+    return widened(values).reshape(len(values), -1)
+
+
+class _Counter:
+    """Adds up chunks."""
+
+    def __init__(self, with_slots: bool) -> None:
+        self._rows, self._dim, self._finite = 0, 0, 0
+        self._sum, self._max = 0.0, 0.0
+        self._suspects: List[Tuple[int, List[Any]]] = [(0, []), (0, []), (0, [])]
+        self._with_slots = with_slots
+
+    def add(
+        self, values: numpy.ndarray, names: numpy.ndarray, untouched: Optional[numpy.ndarray]
+    ) -> None:
+        """values [n, dim], names [n] of the rows, untouched [n] by their slots."""
+        self._rows += len(values)
+        self._dim = values.shape[1]
+        finite = numpy.isfinite(values).all(axis=1) if values.dtype.kind == "f" else None
+        good = values if finite is None or finite.all() else values[finite]
+        norms = numpy.sqrt(numpy.einsum("ij,ij->i", good, good, dtype=numpy.float64))
+        self._finite += len(good)
+        self._sum += float(norms.sum())
+        self._max = max(self._max, float(norms.max(initial=0)))
+        zero = ~values.any(axis=1)
+        masks = [None if finite is None else ~finite, zero, untouched]
+        for index, mask in enumerate(masks):
+            if mask is not None and mask.any():
+                count, first = self._suspects[index]
+                first = (first + names[mask][:_EXAMPLES].tolist())[:_EXAMPLES]
+                self._suspects[index] = (count + int(mask.sum()), first)
+
+    def result(self) -> RowStatistics:
+        """The sums."""
+        not_finite, zero, untouched = (Suspects(n, tuple(first)) for n, first in self._suspects)
+        return RowStatistics(
+            self._rows,
+            self._dim,
+            self._sum / self._finite if self._finite else None,
+            self._max if self._finite else None,
+            not_finite,
+            zero,
+            untouched if self._with_slots else None,
+        )
+
+
+def _text(name: Any) -> Any:
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else name
+
+
+def described(statistics: RowStatistics) -> Dict[str, Any]:
+    """As plain data for JSON; ids that are bytes become text."""
+    plain = statistics._asdict()
+    for key in ("not_finite", "all_zero", "never_updated"):
+        if plain[key] is not None:
+            first = [_text(one) for one in plain[key].first]
+            plain[key] = {"count": plain[key].total, "first": first}
+    return plain

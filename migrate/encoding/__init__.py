@@ -1,0 +1,1 @@
+"""Bytes as TensorFlow writes them: varints, protocol buffers, tables, checksums, types."""

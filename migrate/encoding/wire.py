@@ -1,0 +1,94 @@
+"""Protocol buffers' wire format, read without generated code.
+
+A message is a run of fields; a field is a varint `number << 3 | wire type` and its value:
+
+    0  varint                       -> int, unsigned (see `signed`)
+    1  eight bytes, little-endian   -> int
+    2  varint length, then bytes    -> memoryview
+    5  four bytes, little-endian    -> int
+
+Unknown fields are the caller's to skip. Every length is checked against what is left, so that a
+damaged message ends in BadInput and never in a read beyond its end or a large allocation.
+Source: https://protobuf.dev/programming-guides/encoding
+"""
+
+from __future__ import annotations
+
+from typing import Iterator, List, Tuple, Union
+
+from semisync.common.errors import BadInput
+
+Value = Union[int, memoryview]
+
+_MAX_VARINT = 10
+
+
+def varint(data: memoryview, position: int, where: str) -> Tuple[int, int]:
+    """One varint of at most 64 bits at `position`: its value and the position after it."""
+    value = 0
+    for count, byte in enumerate(data[position : position + _MAX_VARINT]):
+        value |= (byte & 0x7F) << (7 * count)
+        if byte < 0x80:
+            return value & 0xFFFFFFFFFFFFFFFF, position + count + 1
+    raise BadInput(f"{where}: a number is cut short at byte {position}; the file is damaged")
+
+
+def signed(value: int) -> int:
+    """An int64 or int32 field, which travels as a 64-bit two's complement."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+def fields(data: memoryview, where: str) -> Iterator[Tuple[int, Value]]:
+    """Yields (field number, value) in the order of the message; `where` names it in errors."""
+    position, end = 0, len(data)
+    while position < end:
+        key, position = varint(data, position, where)
+        number, kind = key >> 3, key & 7
+        if kind == 0:
+            value, position = varint(data, position, where)
+            yield number, value
+            continue
+        if kind == 2:
+            length, position = varint(data, position, where)
+        elif kind in (1, 5):
+            length = 8 if kind == 1 else 4
+        else:
+            raise BadInput(f"{where}: wire type {kind} at byte {position} is not a protobuf's")
+        if number == 0 or length > end - position:
+            raise BadInput(f"{where}: a field at byte {position} ends beyond its message")
+        piece = data[position : position + length]
+        position += length
+        yield number, piece if kind == 2 else int.from_bytes(piece, "little")
+
+
+def message(value: Value, where: str) -> memoryview:
+    """`value` as the bytes of a message or string; BadInput when the field is a number."""
+    if isinstance(value, int):
+        raise BadInput(f"{where}: a number stands where a message was expected")
+    return value
+
+
+def number(value: Value, where: str) -> int:
+    """`value` as a signed number; BadInput when the field is a message."""
+    if not isinstance(value, int):
+        raise BadInput(f"{where}: a message stands where a number was expected")
+    return signed(value)
+
+
+def text(value: Value, where: str) -> str:
+    """`value` as UTF-8 text."""
+    try:
+        return str(bytes(message(value, where)), "utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{where}: a name is not UTF-8 ({error.reason})") from error
+
+
+def numbers(value: Value, where: str) -> List[int]:
+    """A repeated varint field, packed or not, as signed numbers."""
+    if isinstance(value, int):
+        return [signed(value)]
+    found, position = [], 0
+    while position < len(value):
+        one, position = varint(value, position, where)
+        found.append(signed(one))
+    return found

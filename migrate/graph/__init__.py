@@ -1,0 +1,1 @@
+"""What a MetaGraph says without TensorFlow: look-ups, pooling, training ops, optimizers."""

@@ -1,0 +1,57 @@
+"""What a MetaGraph says of a checkpoint: look-ups, partition strategies, optimizers."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, NamedTuple, Optional
+
+from migrate.checkpoint.bundle import Checkpoint
+from migrate.graph.find import find_meta_graph
+from migrate.graph.lookups import Lookup, Saved, find_lookups, hidden_uses
+from migrate.graph.metagraph import Graph
+from migrate.graph.pooling import Use, find_poolings
+from migrate.graph.training import Training, find_training
+
+
+class Evidence(NamedTuple):
+    """What a MetaGraph says.
+
+    saved      variable nodes by name, with where they are stored
+    training   the optimizers of the variables
+    lookups    by the name in the checkpoint; poolings: what becomes of their vectors
+    hidden     variables that functions use, whose look-ups are not seen
+    """
+
+    graph: Graph
+    saved: Dict[str, Saved]
+    training: Training
+    lookups: Dict[str, Lookup]
+    poolings: Dict[str, List[Use]]
+    hidden: List[str]
+
+
+def find_evidence(
+    checkpoint: Checkpoint,
+    meta: Optional[str],
+    left_out: Callable[[str], bool] = lambda name: False,
+) -> Optional[Evidence]:
+    """What the MetaGraph of `checkpoint` says; None without one. meta: its path, where the caller
+    names it. left_out: whether the caller leaves a tensor out; it is no slot then.
+
+    BadInput where it cannot be read, or is another model's.
+    """
+    found = find_meta_graph(checkpoint, meta)
+    if found is None:
+        return None
+    graph, saved = found
+    training = find_training(checkpoint, found, left_out)
+    slots = {*training.slot_tensors(), *training.orphans}
+    # LazyAdam gathers from its slots too; that is no look-up
+    variables = {node: where for node, where in saved.items() if where.name not in slots}
+    return Evidence(
+        graph,
+        saved,
+        training,
+        find_lookups(graph, variables),
+        find_poolings(graph, variables),
+        hidden_uses(graph, saved),
+    )

@@ -1,0 +1,73 @@
+"""The MetaGraph of a checkpoint: where it is, and which of its variables the checkpoint holds.
+
+It is what the caller names, else `PREFIX.meta`, else the `saved_model.pb` of the SavedModel whose
+variables the checkpoint is. Nothing else decides it.
+
+Variable nodes are joined to tensors of the checkpoint by the ops of the Saver; without such ops,
+as in a SavedModel of TensorFlow 2, by the full names in the checkpoint's object graph; without one,
+by their own names.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Dict, NamedTuple, Optional
+
+from migrate.checkpoint.bundle import Checkpoint
+from migrate.graph.belongs import refuse_foreign
+from migrate.graph.lookups import VARIABLES, Saved, saved_variables
+from migrate.graph.metagraph import Graph, read_graph
+from migrate.storage.files import saved_model_path, size_of
+from migrate.storage.remote import is_remote
+
+
+class MetaGraph(NamedTuple):
+    """saved: variable nodes that the checkpoint holds, by name, with where they are stored."""
+
+    graph: Graph
+    saved: Dict[str, Saved]
+
+
+def meta_path(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[str]:
+    """Path of the MetaGraph of `checkpoint`; meta: what the caller names. None where none is."""
+    if meta is not None:
+        meta = os.fspath(meta)
+        return meta if is_remote(meta) else os.path.abspath(meta)
+    beside = checkpoint.prefix + ".meta"
+    if size_of(beside) is not None:
+        return beside
+    return saved_model_path(checkpoint.prefix)
+
+
+def find_graph(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[Graph]:
+    """The graph at `meta_path`, which may be another model's; BadInput where it is damaged."""
+    path = meta_path(checkpoint, meta)
+    return None if path is None else read_graph(path)
+
+
+def find_meta_graph(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[MetaGraph]:
+    """The MetaGraph of `checkpoint`; None where there is none.
+
+    Raises BadInput where it cannot be read or is another model's.
+    """
+    graph = find_graph(checkpoint, meta)
+    if graph is None:
+        return None
+    saved = _saved(graph, checkpoint)
+    refuse_foreign(graph, saved, checkpoint)
+    held = {node: where for node, where in saved.items() if where.name in checkpoint}
+    return MetaGraph(graph, held)
+
+
+def _saved(graph: Graph, checkpoint: Checkpoint) -> Dict[str, Saved]:
+    """Where each variable node is stored, under the names of whole tensors."""
+    saved = saved_variables(graph)
+    if not saved:
+        keys = {full: key for key, full in checkpoint.objects().full_names.items()}
+        variables = [node.name for node in graph.nodes.values() if node.op in VARIABLES]
+        saved = {name: Saved(keys.get(name, name), 0) for name in variables}
+    parts = checkpoint.parts
+    return {
+        node: where._replace(name=parts.get(where.name, where.name))
+        for node, where in saved.items()
+    }

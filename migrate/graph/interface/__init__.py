@@ -1,0 +1,37 @@
+"""What a graph takes and gives: the tensors that can be fed, and those that are likely scores.
+
+1. `feeds`: placeholders, the outputs of iterators and queues, and serialized Examples, each with
+   what reads it: variables, features, or a loss as its labels.
+2. `outputs`: what the losses compare with labels, and sigmoids and softmaxes that end the model.
+
+The training half of the graph (name scopes called "gradients") and the Saver's are left out.
+"""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple
+
+from migrate.graph.interface.feeds import Feed, feeds
+from migrate.graph.interface.outputs import Output, outputs
+from migrate.graph.interface.walks import Walks
+from migrate.graph.metagraph import Graph
+
+
+class Interface(NamedTuple):
+    """feeds, outputs: in the order of the graph; the likeliest outputs first."""
+
+    walks: Walks
+    feeds: List[Feed]
+    outputs: List[Output]
+
+    def needed(self, tensor: str) -> List[Feed]:
+        """The feeds that a tensor depends on."""
+        node = tensor.partition(":")[0]
+        return [feed for feed in self.feeds if node in self.walks.downstream(feed.edges)]
+
+
+def find_interface(graph: Graph) -> Interface:
+    """What can be fed into the graph, and its likely outputs."""
+    walks = Walks(graph)
+    found = feeds(walks)
+    return Interface(walks, found, outputs(walks, found))

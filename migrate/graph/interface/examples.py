@@ -1,0 +1,70 @@
+"""The features that a graph parses out of serialized tf.train.Examples.
+
+    ParseExample    (serialized, names, sparse_keys * Nsparse, dense_keys * Ndense, defaults...)
+    ParseExampleV2  (serialized, names, sparse_keys, dense_keys, ragged_keys, defaults...)
+                    both give the sparse indices, values and shapes, then the dense values
+    ParseSingleExample   the same of one row, with the keys as attributes
+Source: tensorflow/core/ops/parsing_ops.cc
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from migrate.graph.interface.attributes import Shape, dtypes, integer, shapes, strings
+from migrate.graph.interface.walks import Walks
+from migrate.graph.metagraph import Edge, Graph, Node, constant_strings
+
+
+class Feature(NamedTuple):
+    """name: in the Example. sparse: any number of values. shape: of a dense one's row."""
+
+    name: str
+    dtype: str
+    sparse: bool
+    shape: Shape
+
+
+def features(walks: Walks) -> Dict[Edge, Tuple[Feature, ...]]:
+    """By the serialized tensor, those that are parsed out of it."""
+    found: Dict[Edge, Tuple[Feature, ...]] = {}
+    for node in walks.nodes.values():
+        keys = _keys(walks.graph, node) if node.inputs else None
+        if keys is not None:
+            edge = walks.origin(node.inputs[0])[1]
+            found[edge] = (*found.get(edge, ()), *_described(walks.graph, node, *keys))
+    return found
+
+
+def _keys(graph: Graph, node: Node) -> Optional[Tuple[List[str], List[str]]]:
+    """The sparse and the dense keys; None of a node that parses nothing, or unknown keys."""
+    if node.op == "ParseSingleExample":
+        return strings(graph, node, "sparse_keys"), strings(graph, node, "dense_keys")
+    if node.op == "ParseExample":
+        sparse, dense = integer(graph, node, "Nsparse"), integer(graph, node, "Ndense")
+        listed = [_constants(graph, edge, 1) for edge in node.inputs[2 : 2 + sparse + dense]]
+        keys = [key for one in listed for key in one or []]
+        return (keys[:sparse], keys[sparse:]) if len(keys) == sparse + dense else None
+    if node.op == "ParseExampleV2" and len(node.inputs) >= 4:
+        sparse = integer(graph, node, "num_sparse")
+        dense = len(dtypes(graph, node, "Tdense"))
+        found = [
+            _constants(graph, edge, count) for edge, count in zip(node.inputs[2:4], (sparse, dense))
+        ]
+        return None if None in found else (found[0] or [], found[1] or [])
+    return None
+
+
+def _constants(graph: Graph, edge: Edge, count: int) -> Optional[List[str]]:
+    return constant_strings(graph, edge[0], count) if count else []
+
+
+def _described(
+    graph: Graph, node: Node, sparse_keys: List[str], dense_keys: List[str]
+) -> List[Feature]:
+    sparse = zip(sparse_keys, dtypes(graph, node, "sparse_types"))
+    dense = zip(dense_keys, dtypes(graph, node, "Tdense"), shapes(graph, node, "dense_shapes"))
+    return [
+        *(Feature(name, dtype, True, None) for name, dtype in sparse),
+        *(Feature(name, dtype, False, shape) for name, dtype, shape in dense),
+    ]

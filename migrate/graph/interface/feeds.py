@@ -1,0 +1,133 @@
+"""The tensors that can be fed: what brings rows into a graph."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from migrate.graph.interface.attributes import Shape, dtypes, output_dtype, output_shape, shapes
+from migrate.graph.interface.examples import Feature, features
+from migrate.graph.interface.losses import losses
+from migrate.graph.interface.walks import Walks
+from migrate.graph.lookups import VARIABLES
+from migrate.graph.metagraph import Edge, Graph, Node
+
+_PLACEHOLDERS = {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"}
+_ITERATORS = {"IteratorGetNext", "IteratorGetNextSync"}
+_SPARSE = ("indices", "values", "shape")
+
+
+class Feed(NamedTuple):
+    """One input.
+
+    name       a tensor, or the tf.sparse_placeholder of three
+    kind       "placeholder", "default" (a placeholder that need not be fed), "sparse", "iterator",
+               "queue" or "serialized"
+    into       ops that take it, two at most
+    read_by    variables that its values meet first
+    labels_of  losses that compare with it
+    features   of serialized tf.train.Examples
+    edges      the tensors
+    """
+
+    name: str
+    kind: str
+    dtype: Optional[str]
+    shape: Shape
+    into: Tuple[str, ...]
+    read_by: Tuple[str, ...]
+    labels_of: Tuple[str, ...]
+    features: Tuple[Feature, ...]
+    edges: Tuple[Edge, ...]
+
+
+def feeds(walks: Walks) -> List[Feed]:
+    """In the order of the graph."""
+    labels: Dict[Edge, List[str]] = {}
+    for loss in losses(walks):
+        if loss.labels is not None:
+            labels.setdefault(loss.labels, []).append(loss.name)
+    parsed = features(walks)
+    found = [_with_readers(walks, one, labels, parsed) for one in _found(walks)]
+    known = {edge for one in found for edge in one.edges}
+    found += [
+        Feed(_tensor(edge), "serialized", "string", None, (), (), (), several, (edge,))
+        for edge, several in parsed.items()
+        if edge not in known
+    ]
+    return found
+
+
+def _found(walks: Walks) -> Iterator[Feed]:
+    """The feeds, yet without what reads them."""
+    graph = walks.graph
+    for node in walks.nodes.values():
+        if node.op in _PLACEHOLDERS:
+            base, _, part = node.name.rpartition("/")
+            if part in _SPARSE and all(_is_placeholder(graph, f"{base}/{one}") for one in _SPARSE):
+                if part == "values":
+                    yield _sparse(graph, base, node)
+                continue
+            kind = "default" if node.op == "PlaceholderWithDefault" else "placeholder"
+            dtype, shape = output_dtype(graph, node), output_shape(graph, node, 0)
+            yield _feed((node.name, 0), kind, dtype, shape)
+        elif node.op in _ITERATORS or node.op.startswith("QueueDequeue"):
+            queue = node.op.startswith("QueueDequeue")
+            types = dtypes(graph, node, "component_types" if queue else "output_types")
+            told = [] if queue else shapes(graph, node, "output_shapes")
+            for output, dtype in enumerate(types):
+                shape = told[output] if output < len(told) else output_shape(graph, node, output)
+                yield _feed((node.name, output), "queue" if queue else "iterator", dtype, shape)
+
+
+def _feed(edge: Edge, kind: str, dtype: Optional[str], shape: Shape) -> Feed:
+    return Feed(_tensor(edge), kind, dtype, shape, (), (), (), (), (edge,))
+
+
+def _sparse(graph: Graph, base: str, values: Node) -> Feed:
+    indices = output_shape(graph, graph.nodes[f"{base}/indices"], 0)
+    rank = indices[1] if indices is not None and len(indices) == 2 else None
+    shape = None if rank is None else (None,) * rank
+    edges = tuple((f"{base}/{part}", 0) for part in _SPARSE)
+    return Feed(base, "sparse", output_dtype(graph, values), shape, (), (), (), (), edges)
+
+
+def _with_readers(
+    walks: Walks,
+    feed: Feed,
+    labels: Dict[Edge, List[str]],
+    parsed: Dict[Edge, Tuple[Feature, ...]],
+) -> Feed:
+    """The feed with what reads it; of a constant, such as a rate, that tells nothing."""
+    of_losses: Dict[str, None] = {}
+    variables: Dict[str, None] = {}
+
+    def stop(node: Node, edge: Edge) -> bool:
+        if edge in labels:
+            return True
+        met = [walks.origin(other)[0] for other in node.inputs if other != edge]
+        names = [one.name for one in met if one is not None and one.op in VARIABLES]
+        variables.update(dict.fromkeys(name.partition("/part_")[0] for name in names))
+        return bool(names)
+
+    for edge in feed.edges:
+        of_losses.update(dict.fromkeys(labels.get(edge, ())))
+    if feed.shape != ():
+        reached = walks.downstream(feed.edges, stop)
+        ends = (edge for name in reached for edge in walks.outputs(name) if edge in labels)
+        of_losses.update((loss, None) for edge in ends for loss in labels[edge])
+    several = next((parsed[edge] for edge in feed.edges if edge in parsed), ())
+    into = [node.name for edge in feed.edges for node in walks.consumers.get(edge, ())]
+    return feed._replace(
+        into=tuple(dict.fromkeys(into))[:2],
+        read_by=tuple(variables),
+        labels_of=tuple(of_losses),
+        features=several,
+    )
+
+
+def _is_placeholder(graph: Graph, name: str) -> bool:
+    return name in graph.nodes and graph.nodes[name].op in _PLACEHOLDERS
+
+
+def _tensor(edge: Edge) -> str:
+    return f"{edge[0]}:{edge[1]}"

@@ -1,0 +1,80 @@
+"""The tensors of a graph that are likely the scores."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, NamedTuple, Optional
+
+from migrate.graph.interface.attributes import Shape, output_dtype, output_shape
+from migrate.graph.interface.feeds import Feed
+from migrate.graph.interface.losses import SQUASHING, Loss, losses
+from migrate.graph.interface.walks import Walks
+from migrate.graph.lookups import VARIABLES
+from migrate.graph.metagraph import Edge, Node
+
+_FLOATS = {"float16", "float32", "float64", "bfloat16"}
+_UPDATES = ("Apply", "Assign", "Resource", "Scatter", "SparseApply")  # how such ops' names begin
+
+
+class Output(NamedTuple):
+    """tensor: its name. what: "logits", "probability", "prediction" or "end". why: what tells."""
+
+    tensor: str
+    dtype: Optional[str]
+    shape: Shape
+    what: str
+    why: str
+
+
+def outputs(walks: Walks, feeds: List[Feed]) -> List[Output]:
+    """Those of losses first, then sigmoids and softmaxes that end the model; where there are
+    neither, every float tensor of more than one number that nothing reads and that depends on a
+    feed and on a variable."""
+    found: Dict[Edge, Output] = {}
+
+    def add(edge: Edge, what: str, why: str) -> None:
+        node = walks.graph.nodes.get(edge[0])
+        if node is not None:
+            found.setdefault(edge, _output(walks, node, edge, what, why))
+
+    for loss in losses(walks):
+        add(loss.scores, loss.what, f"of the loss {loss.name}")
+        for node in walks.consumers.get(loss.scores, ()):
+            if node.op in SQUASHING and loss.what == "logits":
+                add((node.name, 0), "probability", f"{node.op.lower()} of these logits")
+        _add_logits(walks, loss, add)
+    for node in walks.nodes.values():
+        if node.op in SQUASHING and node.inputs and _ends(walks, node):
+            add((node.name, 0), "probability", f"a {node.op.lower()} that ends the model")
+            add(walks.named(node.inputs[0]), "logits", f"input of {node.name}")
+    if not found:
+        fed = walks.downstream(edge for feed in feeds for edge in feed.edges)
+        for name, node in walks.nodes.items():
+            if name in fed & walks.trained and not walks.outputs(name) and not _updates(node):
+                add((name, 0), "end", "nothing reads it")
+        found = {e: one for e, one in found.items() if one.dtype in _FLOATS and one.shape != ()}
+    return list(found.values())
+
+
+def _updates(node: Node) -> bool:
+    return node.op.startswith(_UPDATES)
+
+
+def _add_logits(walks: Walks, loss: Loss, add: Callable[[Edge, str, str], None]) -> None:
+    """The logits of a loss that takes probabilities."""
+    node = walks.graph.nodes.get(loss.scores[0])
+    if loss.what == "probability" and node is not None and node.inputs:
+        add(walks.named(node.inputs[0]), "logits", f"input of {node.name}")
+
+
+def _output(walks: Walks, node: Node, edge: Edge, what: str, why: str) -> Output:
+    dtype, shape = output_dtype(walks.graph, node), output_shape(walks.graph, node, edge[1])
+    return Output(f"{edge[0]}:{edge[1]}", dtype, shape, what, why)
+
+
+def _ends(walks: Walks, node: Node) -> bool:
+    """Whether it is trained, and no variable has a part in what is computed from it."""
+    if node.name not in walks.trained:
+        return False
+    later = walks.downstream([(node.name, 0)])
+    sources = (walks.origin(edge)[0] for name in later for edge in walks.nodes[name].inputs)
+    return not any(source is not None and source.op in VARIABLES for source in sources)

@@ -1,0 +1,86 @@
+"""Walking the model's half of a graph, along the tensors."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import Callable, Dict, Iterable, List, Optional, Set, Tuple
+
+from migrate.graph.lookups import PASS, VARIABLES
+from migrate.graph.metagraph import Edge, Graph, Node
+
+_TRAINING = re.compile(r"(^|/)gradients(_\d+)?/")
+_SAVERS = re.compile(r"save(_\d+)?/")  # that have no name of their own
+_RESHAPED = PASS | {"Cast", "ExpandDims", "Reshape", "Squeeze", "StopGradient"}
+_MAX_STEPS = 64  # a chain of such nodes is short; a damaged graph may be circular
+
+Consumers = Dict[Edge, List[Node]]
+
+
+class Walks:
+    """A graph with what reads each tensor.
+
+    nodes       of the model's half, by name
+    consumers   of each tensor, in that half
+    trained     names of the nodes that depend on a variable
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        scope = graph.saver_scope or "save/"
+        self.nodes = {
+            name: node
+            for name, node in graph.nodes.items()
+            if not (name.startswith(scope) or _SAVERS.match(name) or _TRAINING.search(name))
+        }
+        self.consumers: Consumers = {}
+        for node in self.nodes.values():
+            for edge in node.inputs:
+                self.consumers.setdefault(edge, []).append(node)
+        self._outputs: Dict[str, Set[Edge]] = {}
+        for edge in self.consumers:
+            self._outputs.setdefault(edge[0], set()).add(edge)
+        self.trained = self.downstream(
+            (node.name, 0) for node in self.nodes.values() if node.op in VARIABLES
+        )
+
+    def outputs(self, node: str) -> List[Edge]:
+        """The tensors of a node that something reads."""
+        return sorted(self._outputs.get(node, ()))
+
+    def downstream(
+        self, edges: Iterable[Edge], stop: Callable[[Node, Edge], bool] = lambda *_: False
+    ) -> Set[str]:
+        """Names of the nodes that are reached from the tensors.
+
+        stop: asked of each node and the tensor by which it is reached; where it is true the walk
+            does not go on, and the node is not among those that are reached.
+        """
+        seen: Set[str] = set()
+        waiting = deque(edges)
+        while waiting:
+            edge = waiting.popleft()
+            for node in self.consumers.get(edge, ()):
+                if node.name not in seen and not stop(node, edge):
+                    seen.add(node.name)
+                    waiting.extend(self.outputs(node.name))
+        return seen
+
+    def named(self, edge: Edge) -> Edge:
+        """The tensor that the model has, where a loss casts or reshapes it for itself."""
+        for _ in range(_MAX_STEPS):
+            node = self.graph.nodes.get(edge[0])
+            if node is None or node.op not in ("Cast", "Reshape") or not node.inputs:
+                break
+            edge = node.inputs[0]
+        return edge
+
+    def origin(self, edge: Edge) -> Tuple[Optional[Node], Edge]:
+        """Where a tensor's values come from, beyond nodes that only reshape or cast them."""
+        node = self.graph.nodes.get(edge[0])
+        for _ in range(_MAX_STEPS):
+            if node is None or node.op not in _RESHAPED or not node.inputs:
+                break
+            edge = node.inputs[0]
+            node = self.graph.nodes.get(edge[0])
+        return node, edge

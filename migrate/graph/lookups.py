@@ -1,0 +1,231 @@
+"""Which variables of a graph are embedding tables, and how their rows were dealt to partitions.
+
+1. The ops of the Saver say which variable node is stored under which name, and at which
+   rows of a partitioned variable.
+2. A variable is looked up when a gather along its rows reads it, or a sum by segments that gathers
+   itself, which is how TensorFlow 2.x looks up a plain variable for embedding_lookup_sparse.
+3. The gather of a partition takes its row numbers from one output of a DynamicPartition, whose
+   second input assigns each id to a partition: `id % P` is strategy "mod"; the maximum of two
+   quotients is strategy "div" (embedding_ops._embedding_lookup_and_transform).
+
+What does not look like this is reported as unknown, never guessed.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+from migrate.graph.metagraph import Edge, Graph, Node, constant_integer, constant_strings
+from semisync.common.errors import BadInput
+
+VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
+SAVES = {"SaveSlices", "SaveV2"}  # of the formats V1 and V2, with inputs of one order
+GATHERS = {"Gather", "GatherV2", "ResourceGather"}
+SEGMENTS = {  # they gather and pool; by their combiner
+    "SparseSegmentMean": "mean",
+    "SparseSegmentSqrtN": "sqrtn",
+    "SparseSegmentSum": "sum",
+}
+PASS = {  # hand on their first input unchanged
+    "DisableCopyOnRead",
+    "Enter",
+    "Identity",
+    "ReadVariableOp",
+    "RefEnter",
+    "RefIdentity",
+    "RefSwitch",
+    "Switch",
+}
+Consumers = Dict[str, List[Tuple[Node, int]]]
+_CALLS = {"Case", "If", "PartitionedCall", "StatefulPartitionedCall", "StatelessIf", "While"}
+_RESHAPED = PASS | {"Cast", "Reshape"}
+_MAX_STEPS = 64  # a chain of pass-through nodes is short; a damaged graph may be circular
+
+
+class Saved(NamedTuple):
+    """Where a variable node is stored: name in the checkpoint and first row of its part."""
+
+    name: str
+    row: int
+
+
+class Lookup(NamedTuple):
+    """How a variable of the checkpoint is gathered.
+
+    strategy  "mod", "div", None where ids are row numbers (no partitions), "unknown" otherwise
+    shared    the gather takes its ids from a DynamicPartition though the variable has one part:
+              it is one of several variables that together make a table
+    """
+
+    strategy: Optional[str]
+    shared: bool
+
+
+def saved_variables(graph: Graph) -> Dict[str, Saved]:
+    """Variable nodes by name, with where the graph's Saver stores them."""
+    saves = [node for node in graph.nodes.values() if node.op in SAVES]
+    own = [node for node in saves if node.name.startswith(graph.saver_scope or "")]
+    found: Dict[str, Saved] = {}
+    for save in own or saves:
+        for edge, name, spec in saved_tensors(graph, save):
+            node = origin(graph, edge)
+            if node is None:
+                continue
+            saved = Saved(name, _first_row(spec, graph))
+            if found.setdefault(node, saved) != saved:
+                raise BadInput(
+                    f"{graph.path}: variable {node!r} is saved both as {saved.name!r} and as "
+                    f"{found[node].name!r}; give the .meta of the Saver that wrote the data"
+                )
+    return found
+
+
+def find_lookups(graph: Graph, saved: Dict[str, Saved]) -> Dict[str, Lookup]:
+    """The variables that are looked up, by their name in the checkpoint."""
+    consumers = consumers_of(graph)
+    rows: Dict[str, Set[int]] = {}
+    for where in saved.values():
+        rows.setdefault(where.name, set()).add(where.row)
+    found: Dict[str, Lookup] = {}
+    for node, where in saved.items():
+        parts = sorted(rows[where.name])
+        for gather in gathers(graph, node, consumers):
+            lookup = _lookup(graph, gather, parts.index(where.row), len(parts))
+            if found.setdefault(where.name, lookup) != lookup:
+                raise BadInput(
+                    f"{graph.path}: variable {where.name!r} is looked up in two ways, as "
+                    f"{found[where.name]} and, in {gather.name!r}, as {lookup}; such a table "
+                    "cannot be converted"
+                )
+    return found
+
+
+def hidden_uses(graph: Graph, saved: Dict[str, Saved]) -> List[str]:
+    """Names in the checkpoint of variables that functions use: their look-ups are not seen."""
+    consumers = consumers_of(graph)
+    found = set()
+    for node, where in saved.items():
+        if any(user.op in _CALLS for user, _ in _reached(graph, node, consumers)):
+            found.add(where.name)
+    return sorted(found)
+
+
+def saved_tensors(graph: Graph, save: Node) -> Iterator[Tuple[Edge, str, str]]:
+    """(input, name in the checkpoint, slice) of each tensor that an op of the Saver stores."""
+    if len(save.inputs) < 3:
+        return
+    count = len(save.inputs) - 3
+    names = constant_strings(graph, save.inputs[1][0], count)
+    specs = constant_strings(graph, save.inputs[2][0], count)
+    if names is not None and specs is not None:
+        yield from zip(save.inputs[3:], names, specs)
+
+
+def _first_row(spec: str, graph: Graph) -> int:
+    """0 for an undivided variable; else from "31 4 11,10:0,4": shape, then start,length pairs."""
+    if not spec:
+        return 0
+    first = spec.split(" ")[-1].split(":")[0].split(",")[0]
+    if first == "-":
+        return 0
+    if not first.isdigit():
+        raise BadInput(f"{graph.path}: {spec!r} is not the slice of a variable")
+    return int(first)
+
+
+def origin(graph: Graph, edge: Edge, through: Set[str] = PASS) -> Optional[str]:
+    """The variable node that `edge` comes from, by way of nodes whose op is in `through`; None
+    where it comes from no variable."""
+    node = _source(graph, edge, through)
+    return node.name if node is not None and node.op in VARIABLES else None
+
+
+def _source(graph: Graph, edge: Edge, through: Set[str]) -> Optional[Node]:
+    """The node that `edge` comes from, beyond nodes whose op is in `through`."""
+    node = graph.nodes.get(edge[0])
+    for _ in range(_MAX_STEPS):
+        if node is None or node.op not in through or not node.inputs:
+            return node
+        node = graph.nodes.get(node.inputs[0][0])
+    return None
+
+
+def consumers_of(graph: Graph) -> Consumers:
+    """For each node, the nodes that read it and at which input."""
+    found: Consumers = {}
+    for node in graph.nodes.values():
+        for position, (source, _output) in enumerate(node.inputs):
+            found.setdefault(source, []).append((node, position))
+    return found
+
+
+def _reached(graph: Graph, start: str, consumers: Consumers) -> Iterator[Tuple[Node, int]]:
+    """Nodes that read the value of `start`, directly or through pass-through nodes."""
+    pending, seen = [start], {start}
+    while pending:
+        for user, position in consumers.get(pending.pop(), ()):
+            yield user, position
+            if user.op in PASS and position == 0 and user.name not in seen:
+                seen.add(user.name)
+                pending.append(user.name)
+
+
+def gathers(graph: Graph, start: str, consumers: Consumers) -> Iterator[Node]:
+    """Gathers along the rows of the variable node `start`."""
+    for user, position in _reached(graph, start, consumers):
+        if position != 0 or len(user.inputs) < 2:
+            continue
+        if user.op in SEGMENTS:
+            yield user
+        elif user.op in GATHERS:
+            axis = user.inputs[2][0] if len(user.inputs) > 2 else None
+            if axis is None or constant_integer(graph, axis) == 0:
+                yield user
+
+
+def _lookup(graph: Graph, gather: Node, part: int, parts: int) -> Lookup:
+    deal = _dealt(graph, gather)
+    if parts == 1:
+        return Lookup(None, deal is not None)
+    if deal is None or deal[1] != part:
+        return Lookup("unknown", False)
+    return Lookup(_strategy(graph, deal[0], parts), False)
+
+
+def _dealt(graph: Graph, gather: Node) -> Optional[Tuple[Node, int]]:
+    """The DynamicPartition and its output that give `gather` its row numbers, or None."""
+    edge = gather.inputs[1]
+    for _ in range(_MAX_STEPS):
+        node = graph.nodes.get(edge[0])
+        if node is None:
+            return None
+        if node.op == "DynamicPartition" and len(node.inputs) == 2:
+            return node, edge[1]
+        if node.op not in _RESHAPED or not node.inputs:
+            return None
+        edge = node.inputs[0]
+    return None
+
+
+def _strategy(graph: Graph, deal: Node, parts: int) -> str:
+    """ "mod" or "div", read from how `deal` assigns ids to its `parts` outputs."""
+    assigned = _source(graph, deal.inputs[1], _RESHAPED)
+    rows = _source(graph, deal.inputs[0], _RESHAPED)
+    if assigned is None or rows is None:
+        return "unknown"
+    if assigned.op in ("FloorMod", "Mod") and rows.op in ("FloorDiv", "Div"):
+        divisors = [_divisor(graph, node) for node in (assigned, rows)]
+        return "mod" if divisors == [parts, parts] else "unknown"
+    if assigned.op == "Maximum":
+        terms = [_source(graph, edge, _RESHAPED) for edge in assigned.inputs]
+        if all(term is not None and term.op in ("FloorDiv", "Div") for term in terms):
+            return "div"
+    return "unknown"
+
+
+def _divisor(graph: Graph, node: Node) -> Optional[int]:
+    """The constant by which a FloorMod or FloorDiv divides."""
+    if len(node.inputs) != 2:
+        return None
+    constant = _source(graph, node.inputs[1], _RESHAPED)
+    return None if constant is None else constant_integer(graph, constant.name)

@@ -1,0 +1,151 @@
+"""How a graph pools the vectors that it looks up: the combiner of each table.
+
+    SparseSegmentSum, -Mean, -SqrtN      embedding_lookup_sparse without weights; TensorFlow 2.x
+                                         gives them the variable itself
+    Mul, SegmentSum, then nothing, a     the same with weights: sum(w e), sum(w e) / sum(w) and
+    division by a SegmentSum or a Sqrt   sum(w e) / sqrt(sum(w^2))
+    SegmentSum, SegmentMean              by hand
+    Sum, Mean over the middle axis       of vectors [batch, ids, dim]
+    anything else                        the vectors are used one by one: "none"
+
+1. The vectors are followed from the gather through nodes that only pass on, reorder or repeat them
+   to those that compute with them. Gradients, shapes and summaries do not count.
+2. A table may be looked up in several places. Where they do not agree, nothing is chosen.
+3. A sum whose axis or rank the graph does not tell is "unknown".
+
+Source: tensorflow/python/ops/embedding_ops.py of 1.15 and 2.21.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+from migrate.graph.lookups import PASS, SEGMENTS, Consumers, Saved, consumers_of, gathers
+from migrate.graph.metagraph import Graph, Node, constant_integer, output_rank
+
+_THROUGH = PASS | {"Cast", "DynamicStitch", "Merge", "ParallelDynamicStitch", "Reshape"}
+_IGNORED = re.compile(r"Shape(N|_\d+)?|Rank|Size|\w*Summary(V2)?")
+_GRADIENT = re.compile(r"(^|/)gradients(_\d+)?/")  # the name scope of tf.gradients
+_SEGMENT_SUMS = {"SegmentSum", "UnsortedSegmentSum"}
+_DIVISIONS = {"Div", "DivNoNan", "RealDiv"}
+
+_BY_WEIGHTS = (
+    "set pooling: sum and weighted: true, and give the weights that "
+    "migrate.torchrec.combiner_weights makes for each bag"
+)
+_SQRTN = f"TorchRec has no pooling sqrtn, sum(w e) / sqrt(sum(w^2)): {_BY_WEIGHTS}"
+_WEIGHTED_MEAN = (
+    "TensorFlow's mean with weights is sum(w e) / sum(w); FBGEMM divides by the number of ids, or "
+    f"not at all: {_BY_WEIGHTS}"
+)
+
+
+class Use(NamedTuple):
+    """combiner: "sum", "mean", "sqrtn", "none", "unknown". weighted: by a weight an id. node: the
+    name of the node that computes it."""
+
+    combiner: str
+    weighted: bool
+    node: str
+
+    def __str__(self) -> str:
+        weights = " with weights" if self.weighted else ""
+        return f"{self.combiner}{weights} ({self.node})"
+
+
+def without_kernel(pooling: Optional[str], weighted: bool) -> Optional[str]:
+    """What to do about a pooling of TensorFlow's that TorchRec lacks; None for the others."""
+    if pooling == "sqrtn":
+        return _SQRTN
+    return _WEIGHTED_MEAN if pooling == "mean" and weighted else None
+
+
+def find_poolings(graph: Graph, saved: Dict[str, Saved]) -> Dict[str, List[Use]]:
+    """What becomes of the vectors of each variable, by its name in the checkpoint: one Use for
+    each combiner, in the order of the graph. Variables that are not looked up have none."""
+    consumers = consumers_of(graph)
+    found: Dict[str, Dict[Tuple[str, bool], Use]] = {}
+    for node, where in saved.items():
+        for gather in gathers(graph, node, consumers):
+            uses = found.setdefault(where.name, {})
+            for use in _uses(graph, gather, consumers):
+                uses.setdefault(use[:2], use)
+    return {name: list(uses.values()) for name, uses in found.items()}
+
+
+def _uses(graph: Graph, gather: Node, consumers: Consumers) -> Iterator[Use]:
+    if gather.op in SEGMENTS:
+        yield Use(SEGMENTS[gather.op], False, gather.name)
+        return
+    pending, seen = [gather.name], {gather.name}
+    while pending:
+        for user, position in _users(pending.pop(), consumers):
+            repeats = user.op == "GatherV2" and position == 0  # the distinct ids' to all ids'
+            if user.op in _THROUGH or repeats:
+                if user.name not in seen:
+                    seen.add(user.name)
+                    pending.append(user.name)
+            else:
+                yield _use(graph, user, position, consumers)
+
+
+def _users(name: str, consumers: Consumers) -> List[Tuple[Node, int]]:
+    """The nodes that compute with the output of `name`."""
+    return [
+        (user, position)
+        for user, position in consumers.get(name, ())
+        if not _IGNORED.fullmatch(user.op) and not _GRADIENT.search(user.name)
+    ]
+
+
+def _use(graph: Graph, user: Node, position: int, consumers: Consumers) -> Use:
+    """What `user` makes of the vectors, which are its input number `position`."""
+    if position == 0 and user.op in SEGMENTS:
+        return Use(SEGMENTS[user.op], False, user.name)
+    if position == 0 and user.op == "SegmentMean":
+        return Use("mean", False, user.name)
+    if position == 0 and user.op in _SEGMENT_SUMS:
+        return Use(_divided(graph, user, consumers), False, user.name)
+    if user.op == "Mul":
+        sums = _users(user.name, consumers)
+        if sums and all(one.op in _SEGMENT_SUMS and at == 0 for one, at in sums):
+            return Use(_divided(graph, sums[0][0], consumers), True, sums[0][0].name)
+    if position == 0 and user.op in ("Mean", "Sum"):
+        return Use(_reduced(graph, user), False, user.name)
+    return Use("none", False, user.name)
+
+
+def _divided(graph: Graph, segments: Node, consumers: Consumers) -> str:
+    """The combiner of a sum by segments: what it is divided by says it."""
+    kinds: Set[str] = set()
+    for user, position in _users(segments.name, consumers):
+        divisor = _divisor(graph, user) if user.op in _DIVISIONS and position == 0 else None
+        if divisor is not None and divisor.op in _SEGMENT_SUMS:
+            kinds.add("mean")
+        elif divisor is not None and divisor.op == "Sqrt":
+            kinds.add("sqrtn")
+        else:
+            kinds.add("sum")
+    return kinds.pop() if len(kinds) == 1 else "unknown" if kinds else "sum"
+
+
+def _divisor(graph: Graph, division: Node) -> Optional[Node]:
+    node = graph.nodes.get(division.inputs[1][0]) if len(division.inputs) == 2 else None
+    while node is not None and node.op in PASS and node.inputs:
+        node = graph.nodes.get(node.inputs[0][0])
+    return node
+
+
+def _reduced(graph: Graph, reduction: Node) -> str:
+    """The combiner of a Sum or Mean: over the ids of vectors [batch, ids, dim], or over others."""
+    if len(reduction.inputs) != 2:
+        return "unknown"
+    (vectors, output), (axes, _) = reduction.inputs
+    rank = output_rank(graph, vectors, output)
+    axis = constant_integer(graph, axes)
+    if rank is None or axis is None:
+        return "unknown"
+    if rank == 3 and axis in (1, -2):
+        return reduction.op.lower()
+    return "none"

@@ -1,0 +1,112 @@
+"""Tables whose rows have ids of their own: hash tables, one interface for every format.
+
+    tables = migrate.hash_tables("model.ckpt-40000")
+    for rows in tables["user"].chunks(100_000):
+        rows.keys, rows.values, rows.freqs, rows.versions
+
+1. A table's parts are the partitions that a job kept on several servers or ranks. `chunks` goes
+   through one after the other; an id that two parts hold comes twice.
+2. A slot is a table too. Its rows have an order of their own: join it by the keys.
+3. Nothing is guessed: a format that does not store a data type or a sentinel asks for it.
+4. Memory: one chunk.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Dict, Iterator, List, NamedTuple, Optional, Protocol, Tuple
+
+import numpy
+
+from semisync.common.errors import UsageError
+
+
+class Rows(NamedTuple):
+    """Some rows of a table.
+
+    keys      ids [n]: int64, int32 or bytes (object)
+    values    [n, ...]; None for ids that are counted but not yet admitted to the table
+    freqs     how often each id was seen [n] int64, where the format has it
+    versions  global step of each id's last update [n] int64, where the format has it
+    """
+
+    keys: numpy.ndarray
+    values: Optional[numpy.ndarray]
+    freqs: Optional[numpy.ndarray] = None
+    versions: Optional[numpy.ndarray] = None
+
+    def only(self, kept: numpy.ndarray) -> Rows:
+        """The rows that the mask `kept` [n] selects."""
+        others = [None if one is None else one[kept] for one in self[1:]]
+        return Rows(self.keys[kept], *others)
+
+
+class Part(Protocol):
+    """One partition of a table: what each format's reader implements."""
+
+    @property
+    def stored(self) -> int:
+        """Number of rows in the file, before sentinels are left out."""
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for messages: a tensor or a file."""
+
+    @property
+    def files(self) -> Tuple[str, ...]:
+        """Its files, where they are no checkpoint's."""
+
+    def has(self, column: str) -> bool:
+        """Whether its rows have "freqs" or "versions"."""
+
+    def chunks(self, rows_per_chunk: int) -> Iterator[Rows]:
+        """The rows in the order of the file; BadInput where the file is damaged."""
+
+
+@dataclasses.dataclass(frozen=True)
+class HashTable:
+    """A table by ids.
+
+    name         as in the checkpoint, without its partitions
+    kind         the format: "MutableHashTable", "MutableDenseHashTable", "DeepRec", "TFRA",
+                 "Monolith", "HugeCTR"
+    key_dtype    TensorFlow's name of the ids' type
+    dtype        that of the values
+    value_shape  of one row, () or (dim,)
+    parts        in the order of their number
+    slots        the optimizer's state by slot name, tables of their own
+    filtered     ids that were counted but have no vector yet (DeepRec's admission), or None
+    """
+
+    name: str
+    kind: str
+    key_dtype: str
+    dtype: str
+    value_shape: Tuple[int, ...]
+    parts: Tuple[Part, ...]
+    slots: Dict[str, HashTable] = dataclasses.field(default_factory=dict)
+    filtered: Optional[HashTable] = None
+
+    @property
+    def stored(self) -> int:
+        """Number of stored rows: duplicates over the parts and sentinels count too."""
+        return sum(part.stored for part in self.parts)
+
+    def chunks(self, rows_per_chunk: int) -> Iterator[Rows]:
+        """Yields the rows, at most `rows_per_chunk` at a time, each checked as far as its format
+        allows; a wrong checksum shows when the last row it covers was read."""
+        if rows_per_chunk < 1:
+            raise UsageError(f"rows_per_chunk is {rows_per_chunk}, expected at least 1")
+        for part in self.parts:
+            yield from part.chunks(rows_per_chunk)
+
+    def read(self) -> Rows:
+        """All rows at once, for tables that fit into memory; without what some parts lack."""
+        found = list(self.chunks(1 << 20))
+        if not found:
+            return Rows(numpy.empty(0, numpy.int64), None)
+        columns: List[Optional[numpy.ndarray]] = []
+        for column in zip(*found):
+            known = [one for one in column if one is not None]
+            columns.append(numpy.concatenate(known) if len(known) == len(column) else None)
+        return Rows(*columns)  # type: ignore[arg-type]

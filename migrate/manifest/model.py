@@ -1,0 +1,178 @@
+"""What a conversion wrote: `manifest.json` beside the data.
+
+The target formats carry no checksum of their own; the manifest has the SHA-256 of each tensor's
+bytes (row-major, little-endian, rows in the order of the ids), in pieces of up to 64 MiB so that
+several can be written and checked at a time, and for each the tensor it came from. It also keeps
+what a state dict has no place for: scalars, notes, what was dropped; and its own SHA-256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from typing import Any, Dict, List, Optional, Set
+
+from migrate.manifest.transforms import Loss
+from migrate.manifest.typed import build
+from semisync.common.errors import BadInput
+
+SCHEMA = "semisync.manifest/2"
+FILE = "manifest.json"
+_DIGEST = "sha256"  # of all the rest
+
+
+@dataclass
+class Piece:
+    """Rows first..first+rows of a tensor of the target, and the SHA-256 of their bytes."""
+
+    first: int
+    rows: int
+    sha256: str
+
+
+@dataclass
+class Written:
+    """One tensor of the target.
+
+    fqn                 its name there; source: its name in the checkpoint
+    role                "table", "table slot", "dense", "dense slot", "scalar" or "step"; of a hash
+                        table "hashed", "hashed slot", "hashed ids", "hashed state", and with
+                        "file" for "hashed" where it is a file of its own, fqn its path
+    shape               sizes; dtype: torch's name of the data type
+    transform           "copy", "cast", "int8", "row_mean" or "hours", see
+    migrate.manifest.transforms partition_strategy  "mod" where the rows were dealt out from the
+    partitions, else None value               the number that was written instead of the source's
+    own, else None pieces              its rows, in order, with their hashes loss
+    what a cast or a quantization changed, else None
+    """
+
+    fqn: str
+    source: str
+    role: str
+    shape: List[int]
+    dtype: str
+    transform: str = "copy"
+    partition_strategy: Optional[str] = None
+    value: Optional[float] = None
+    pieces: List[Piece] = field(default_factory=list)
+    loss: Optional[Loss] = None
+
+
+@dataclass
+class Ids:
+    """How a hash table's ids find their rows in the target.
+
+    mode           one of migrate.manifest.modes.MODES; table, kind: as in
+    migrate.planning.model.HashedTable count          ids that have a row slots          name of a
+    slot in torch -> in the source; fill: as in the plan duplicates     rows that lost against a
+    newer one of the same id buckets        mpzch: total_num_buckets; max_probe: at least what the
+    module must be given without        slot in torch -> ids that the source has no such state of
+    columns        fqn -> what of the source stands there: "ids", "values", "freqs", "versions", or
+                   "slot " and its name in torch; several stand side by side
+    tensors        names of the checkpoint's tensors that the table is made from
+    """
+
+    mode: str
+    table: str
+    kind: str
+    count: int
+    slots: Dict[str, str] = field(default_factory=dict)
+    fill: Dict[str, float] = field(default_factory=dict)
+    duplicates: int = 0
+    buckets: int = 0
+    max_probe: int = 0
+    without: Dict[str, int] = field(default_factory=dict)
+    columns: Dict[str, List[str]] = field(default_factory=dict)
+    tensors: List[str] = field(default_factory=list)
+
+
+@dataclass
+class TableSummary:
+    """An embedding table of the target; dtype: torch's name of it, "int8" for quantized rows.
+
+    optimizer: the TensorFlow one whose slots came along; hyperparameters, row_wise, features,
+    pooling, weighted, static and placement: as in migrate.planning.model.Table; trained_bytes: what
+    the weights and slots of a static table take where it is trained, in the checkpoint's types,
+    else None; ids: of a hash table, else None.
+    """
+
+    name: str
+    fqn: str
+    rows: int
+    dim: int
+    dtype: str
+    optimizer: Optional[str]
+    hyperparameters: Dict[str, float] = field(default_factory=dict)
+    row_wise: bool = False
+    features: List[str] = field(default_factory=list)
+    pooling: Optional[str] = None
+    weighted: bool = False
+    static: Optional[str] = None
+    placement: Optional[str] = None
+    trained_bytes: Optional[int] = None
+    ids: Optional[Ids] = None
+
+
+@dataclass
+class Manifest:
+    """source: the checkpoint's prefix. target: the format. module: path of the
+    EmbeddingBagCollection. scalars: value of each scalar by its name in the checkpoint. meta: the
+    plan's MetaGraph. newer: prefix of the increment that was laid over the source."""
+
+    source: str
+    target: str
+    module: str
+    tables: List[TableSummary] = field(default_factory=list)
+    tensors: List[Written] = field(default_factory=list)
+    scalars: Dict[str, Any] = field(default_factory=dict)
+    dropped: Dict[str, str] = field(default_factory=dict)
+    notes: List[str] = field(default_factory=list)
+    meta: Optional[str] = None
+    newer: Optional[str] = None
+
+    def sources(self) -> Set[str]:
+        """Names of the checkpoint's tensors that something was made from."""
+        found = {one.source for one in self.tensors}
+        for table in self.tables:
+            found.update(table.ids.tensors if table.ids is not None else ())
+        return found
+
+    def to_json(self) -> str:
+        """The manifest as the text of `manifest.json`."""
+        data = {"schema": SCHEMA, **asdict(self)}
+        data[_DIGEST] = _digest(data)
+        return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_manifest(directory: str) -> Manifest:
+    """The manifest of a converted checkpoint; BadInput where `directory` is none."""
+    path = os.path.join(directory, FILE)
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+    except OSError as error:
+        raise BadInput(
+            f"{path} cannot be read ({error.strerror}); give a directory that "
+            "`semisync convert` wrote"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path} is not JSON: {error}") from error
+    if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
+        raise BadInput(f"{path} is not a manifest of schema {SCHEMA}; convert the checkpoint again")
+    data.pop(_DIGEST, None)
+    return build(Manifest, data, path)
+
+
+def is_intact(directory: str) -> bool:
+    """Whether the manifest is what was written, a blank more or less aside; those of earlier
+    versions do not tell, and pass."""
+    with open(os.path.join(directory, FILE), encoding="utf-8") as file:
+        data = json.load(file)
+    written = data.pop(_DIGEST, None)
+    return written is None or written == _digest(data)
+
+
+def _digest(data: Dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""Optimizers: which slots belong to which, and what fills them."""

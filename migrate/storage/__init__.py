@@ -1,0 +1,1 @@
+"""Files, local or remote, and threads that read and write them."""

@@ -1,0 +1,131 @@
+"""Files behind a URL (s3://, gs://, hdfs://, memory://, ...), read through fsspec.
+
+The file system of a protocol may be a package of its own, such as s3fs; a message names it. A range
+is one request. Requests that go on where the last one ended read ahead, so that many small ones do
+not cost a round trip each.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy
+
+from semisync.common.errors import BadInput, MissingExtra
+
+_AHEAD = 8 << 20  # bytes
+_LONGEST = 300  # characters of a file system's own message; libhdfs names every path it tried
+_VERSIONS = (
+    "ETag",
+    "etag",
+    "mtime",
+    "LastModified",
+    "last_modified",
+    "created",
+)  # of fsspec's kinds
+
+
+class Unreachable(BadInput):
+    """A server that did not answer, or refused: what was asked may well be there."""
+
+
+def is_remote(path: str) -> bool:
+    """Whether `path` is a URL."""
+    return "://" in path
+
+
+def file_system(url: str) -> Tuple[Any, str]:
+    """fsspec's file system for `url`, and the path within it."""
+    try:
+        import fsspec.core
+    except ImportError as error:
+        raise MissingExtra(f"{url} needs the package fsspec; install semisync[torch]") from error
+    try:
+        return fsspec.core.url_to_fs(url)
+    except ImportError as error:
+        raise MissingExtra(f"{url} needs one more package: {error}") from error
+    except Exception as error:  # every file system has exceptions of its own
+        raise BadInput(f"{url} cannot be reached: {_line(error)}") from error
+
+
+def size_of(url: str) -> Optional[int]:
+    """Bytes of the file at `url`; None where there is no file."""
+    info = _info(url)
+    return None if info is None else int(info["size"])
+
+
+def version_of(url: str) -> Optional[Tuple[int, str]]:
+    """(bytes, what the server says of its version, "" for nothing); None where there is no file."""
+    info = _info(url)
+    if info is None:
+        return None
+    said = (info.get(key) for key in _VERSIONS)
+    return int(info["size"]), str(next(filter(None, said), ""))
+
+
+def _info(url: str) -> Optional[Dict[str, Any]]:
+    """What fsspec knows of the file at `url`."""
+    fs, path = file_system(url)
+    try:
+        info: Dict[str, Any] = fs.info(path)
+    except FileNotFoundError as error:
+        reason = error.__cause__  # HTTP's says so of a server that is not there, too
+        absent = isinstance(reason, (type(None), FileNotFoundError))
+        if reason is not None and not absent and getattr(reason, "status", None) not in (404, 410):
+            raise Unreachable(f"{url} cannot be reached: {_line(reason)}") from error
+        return None
+    except Exception as error:
+        raise Unreachable(f"{url} cannot be reached: {_line(error)}") from error
+    if info["type"] != "file":
+        return None
+    if info["size"] is None:
+        raise BadInput(f"{url} cannot be read in ranges: its server does not tell its size")
+    return info
+
+
+def starting_with(prefix: str) -> List[str]:
+    """Paths of the files whose names begin like the last part of the URL `prefix`."""
+    fs, path = file_system(prefix)
+    folder, _, start = path.rpartition("/")
+    try:
+        names = fs.ls(folder, detail=False)
+    except FileNotFoundError:
+        return []
+    except Exception as error:
+        raise Unreachable(f"{prefix} cannot be listed: {_line(error)}") from error
+    return [name for name in names if name.rpartition("/")[2].startswith(start)]
+
+
+class Ranges:
+    """Ranges of the file at `url`."""
+
+    def __init__(self, url: str, size: int) -> None:
+        self._url = url
+        self._size = size
+        self._fs, self._path = file_system(url)
+        self._start, self._window = 0, b""
+        self._next = -1
+
+    def read_into(self, offset: int, buffer: numpy.ndarray, where: str) -> None:
+        """Fills `buffer` (uint8) from byte `offset` on, which must lie within the file."""
+        end = offset + buffer.size
+        if not self._start <= offset <= end <= self._start + len(self._window):
+            ahead = _AHEAD if offset == self._next else 0
+            self._fetch(offset, min(max(end, offset + ahead), self._size), where)
+        start = offset - self._start
+        buffer[:] = numpy.frombuffer(self._window, numpy.uint8, buffer.size, start)
+        self._next = end
+
+    def _fetch(self, start: int, end: int, where: str) -> None:
+        try:
+            found = self._fs.cat_file(self._path, start=start, end=end)
+        except Exception as error:
+            raise Unreachable(f"{where}: {self._url} cannot be read: {_line(error)}") from error
+        if len(found) != end - start:
+            raise BadInput(f"{where}: {self._url} changed while it was read")
+        self._start, self._window = start, found
+
+
+def _line(error: BaseException) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + " ..."

@@ -1,0 +1,91 @@
+"""Where the rows of each tensor come to lie in the files of the target.
+
+1. A `Region` is a run of rows of one tensor that lie together in one file, CHUNK_BYTES at most
+   (one row at least). Its place is known before the first byte is written, so that any process
+   can write any region, in any order, twice if need be.
+2. What stands between the regions (headers, padding) is a `Frame`; the target knows its bytes.
+3. A `Part` is a list of regions, PART_BYTES in all: the unit that one worker writes, syncs and
+   reports, and that an interrupted conversion need not write again.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
+
+from migrate.stream.items import Item
+
+CHUNK_BYTES = 16 << 20
+PART_BYTES = 64 << 20
+FILE_BYTES = 4 << 30
+
+
+class Region(NamedTuple):
+    """Rows first..first+rows of the item number `item`, from byte `offset` of `file` on."""
+
+    item: int
+    first: int
+    rows: int
+    file: str
+    offset: int
+
+
+class Frame(NamedTuple):
+    """Bytes of `file` that hold no tensor's values."""
+
+    file: str
+    offset: int
+    data: bytes
+
+
+class Layout(NamedTuple):
+    """files: name -> size in bytes; regions: in the order of the files; those of an item
+    stand together, in the order of its rows."""
+
+    files: Dict[str, int]
+    frames: List[Frame]
+    regions: List[Region]
+
+
+Part = List[Region]
+
+
+def cuts(item: Item, source_row_bytes: int) -> Iterator[Tuple[int, int]]:
+    """(first row, rows) of each region of `item`; an empty tensor has none."""
+    largest = max(item.row_bytes, source_row_bytes, 1)
+    step = max(CHUNK_BYTES // largest, 1)
+    if item.nbytes:
+        for first in range(0, item.rows, step):
+            yield first, min(step, item.rows - first)
+
+
+def parts(regions: Sequence[Region], items: Sequence[Item]) -> List[Part]:
+    """`regions` grouped, in their order."""
+    found: List[Part] = []
+    room = 0
+    for region in regions:
+        size = region.rows * items[region.item].row_bytes
+        if not found or size > room:
+            found.append([])
+            room = PART_BYTES
+        found[-1].append(region)
+        room -= size
+    return found
+
+
+def with_files(
+    layout: Layout, items: Sequence[Item], cuts: Sequence[Sequence[Tuple[int, int]]], count: int
+) -> Layout:
+    """`layout` of the first `count` items, and each of the others as a file of its own."""
+    for index in range(count, len(items)):
+        item = items[index]
+        layout.files[item.fqn] = item.nbytes
+        layout.regions.extend(
+            Region(index, first, rows, item.fqn, first * item.row_bytes)
+            for first, rows in cuts[index]
+        )
+    return layout
+
+
+def only_tensors(layout: Layout, count: int) -> Layout:
+    """`layout` of the first `count` items alone."""
+    return layout._replace(regions=[one for one in layout.regions if one.item < count])

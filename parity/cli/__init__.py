@@ -1,0 +1,1 @@
+"""`semisync parity`: its arguments, its steps and how it ends."""

@@ -1,0 +1,123 @@
+"""`semisync parity` in bounded memory: of one data set, of two, of a part, or of merged parts."""
+
+import argparse
+import sys
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from parity.cli.conclusion import conclude, decided, warnings_of_join
+from parity.io import standard_input
+from parity.verified import Verified
+from semisync.common.errors import UsageError
+
+
+def merge(args: argparse.Namespace, record: Optional[Verified]) -> int:
+    """Compares the parts that `count_part` wrote; returns the exit code."""
+    from parity.histogram import beyond_memory, counts
+    from parity.io.identity import identify
+
+    _refuse_ids(args)
+    merged = counts.load_all(args.merge)
+    origin: Dict[str, Any] = {
+        "counted": "in histograms",
+        "parts": [identify(part).to_json() for part in args.merge],
+        "files": [file for of_one in merged.source.files for file in of_one],
+    }
+    if merged.source.join:
+        origin["join"] = dict(merged.source.join)
+    found = beyond_memory.compare_counts(merged, args.margin, record)
+    return _conclude(args, found, origin, dict(merged.source.columns))
+
+
+def compare(args: argparse.Namespace, names: Dict[str, Any], record: Optional[Verified]) -> int:
+    """Compares more rows than fit memory; returns the exit code."""
+    from parity.histogram import beyond_memory
+
+    _refuse_ids(args)
+    origin: Dict[str, Any] = {"counted": "in histograms"}
+    blocks = _blocks(args, names)
+    grouped = args.group is not None
+    found = beyond_memory.compare_blocks(
+        blocks, _kind(args), args.margin, grouped, args.worst, record
+    )
+    if args.candidate is not None:
+        origin["join"] = blocks.counts
+    origin["files"] = [file for data in _data_sets(args) for file in _identified(data)]
+    return _conclude(args, found, origin, names)
+
+
+def count_part(args: argparse.Namespace, names: Dict[str, Any]) -> int:
+    """Writes a part's counts, to be merged."""
+    from parity.histogram import beyond_memory, counts
+    from parity.io.identity import holds_rows
+
+    _refuse_ids(args)
+    blocks = _blocks(args, names)
+    part = beyond_memory.count(blocks, _kind(args))
+    join = {} if args.candidate is None else blocks.counts
+    roles = ("label", "baseline_score", "candidate_score", "weight", "logits")
+    files = tuple(
+        tuple(file for file in _identified(data) if holds_rows(file["path"]))
+        for data in _data_sets(args)
+    )
+    part.source = counts.Source(
+        {role: names[role] for role in roles if names[role]},
+        standard_input.renamed(args, files),
+        join,
+    )
+    part.save(args.partial)
+    whole = part.whole
+    print(f"{whole.rows:,} rows, {whole.positives:,} of them positive: {args.partial}")
+    for sentence in warnings_of_join(args, join):
+        print(f"  Warning: {sentence}")
+    return 0
+
+
+def _conclude(
+    args: argparse.Namespace, found: Any, origin: Dict[str, Any], names: Dict[str, Any]
+) -> int:
+    """With what the models alone tell of a difference."""
+    from parity import diagnose
+
+    found = decided(args, found, origin)
+    models = {"baseline_model": args.baseline_model, "candidate_model": args.candidate_model}
+    return conclude(args, diagnose(found, **models), origin, names)
+
+
+def _blocks(args: argparse.Namespace, names: Dict[str, Any]) -> Any:
+    """The checked rows; of two data sets with the `counts` of their join."""
+    from parity.io import readers, spilled_join, streams
+
+    columns = readers.ColumnNames(**names)
+    if args.candidate is None:
+        return streams.blocks(args.baseline, columns, _progress())
+    paths = args.baseline, args.candidate
+    return spilled_join.SpilledJoin(paths, columns, args.allow_misses, _progress())
+
+
+def _kind(args: argparse.Namespace) -> Any:
+    from parity.histogram import counts
+
+    return counts.Kind(args.weight is not None, args.day, tuple(args.slice))
+
+
+def _data_sets(args: argparse.Namespace) -> Tuple[str, ...]:
+    return tuple(filter(None, (args.baseline, args.candidate)))
+
+
+def _identified(data: str) -> List[Dict[str, Any]]:
+    from parity.io.data_files import files_of
+    from parity.io.identity import identify_all
+
+    return [file.to_json() for file in identify_all((file, None) for file in files_of(data))]
+
+
+def _refuse_ids(args: argparse.Namespace) -> None:
+    if args.ids:
+        raise UsageError("--ids needs the rows in memory; leave it out or raise --memory")
+
+
+def _progress() -> Optional[Callable[[str, int], None]]:
+    """Shows the rows read on a terminal; a log gets none."""
+    if not sys.stderr.isatty():
+        return None
+    return lambda file, rows: print(f"\r{rows:,} rows, {file}", end="\033[K", file=sys.stderr)

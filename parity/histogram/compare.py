@@ -1,0 +1,220 @@
+"""From counts to the same Comparison that rows give, with a certified bound."""
+
+import math
+from typing import List, Optional
+
+import numpy as np
+
+from parity.comparison import notes_on_few
+from parity.doubts import SAME_SCORES
+from parity.histogram.bins import COARSE_BINS, COARSE_BITS, middles
+from parity.histogram.estimate import Estimate, Model, models_of
+from parity.histogram.second_look import ByGroup
+from parity.histogram.summary import Summary
+from parity.inputs.checks import check_margin
+from parity.result import Comparison, Side
+from parity.stats.agreement import BINS as DIFFERENCE_BINS
+from parity.stats.agreement import JointScores, ScoreDifference, joint_scores
+from parity.stats.calibration import (
+    ECE_BINS,
+    Calibration,
+    MeanDifference,
+    Reliability,
+    reliability_of_sums,
+)
+from parity.stats.equivalence import Interval, Verdict, judge, normal_interval
+from parity.stats.rare_failures import Sample, notes_on_carriers, rare_failures, rows_needed, settle
+from parity.unavailable import why_no_counted_losses
+from parity.verified import Verified
+from semisync.common.errors import BadInput
+
+
+def compare_summary(
+    summary: Summary,
+    margin: float = 5e-4,
+    by_group: Optional[ByGroup] = None,
+    estimate: Optional[Estimate] = None,
+    verified: Optional[Verified] = None,
+) -> Comparison:
+    """Is the candidate's AUC within `margin` of the baseline's?
+
+    The interval is that of the upper standard error (parity.histogram.estimate), widened by the
+    certified bound. Score differences are those of the coarse bins' middles.
+
+    Args:
+        by_group: what a second look at the rows found by group, or None for rows that stand alone.
+        estimate: of the summary, where it was made before.
+        verified: the record that stands for the rows that rare faults take.
+
+    Raises: BadInput for fewer than two rows of a class; UsageError for the margin.
+    """
+    check_margin(margin)
+    models = models_of(checked(summary))
+    estimate = estimate or Estimate(summary, models)
+    bound, of_classes = estimate.bound, estimate.observations
+    error, own_errors = estimate.errors()
+    independent, carried = error, estimate.carried()
+    gaucs: List[Optional[float]] = [None, None]
+    if by_group is not None:
+        error, independent = by_group.error, by_group.independent
+        own_errors, gaucs = by_group.own_errors, by_group.gaucs
+        of_classes, carried = by_group.observations, by_group.carried
+    observations = min(of_classes)
+    interval = estimate.interval(error, observations)
+    rare = rare_failures(Sample(summary.rows, of_classes, estimate.reaches(), *carried), margin)
+    verdict, needed = Verdict.INCONCLUSIVE, None
+    if not too_rough(bound, margin):
+        verdict = settle(interval, margin, rare, verified)
+        if verdict is Verdict.INCONCLUSIVE:
+            needed = rows_needed(summary.rows, interval, margin, rare, verified)
+    sides = [_side(estimate, m, models[m], own_errors[m], gaucs[m]) for m in (0, 1)]
+    return Comparison(
+        verdict=verdict,
+        delta=estimate.delta,
+        standard_error=error,
+        interval=interval,
+        margin=float(margin),
+        baseline=sides[0],
+        candidate=sides[1],
+        rows=summary.rows,
+        positives=summary.positives,
+        standard_error_independent=independent,
+        clusters=None if by_group is None else by_group.groups,
+        design_effect=None if by_group is None else (error / independent) ** 2,
+        weighted=summary.weighted,
+        rows_to_settle=needed,
+        logloss_difference=_loss_difference(summary, by_group),
+        score_difference=_score_difference(summary),
+        notes=(
+            *_notes_on_bound(bound, margin),
+            *notes_on_few(observations, margin),
+            *notes_on_carriers(rare, interval, margin),
+        ),
+        unavailable=why_no_counted_losses(summary.losses.probabilities),
+        bound=bound,
+        rare_failures=rare,
+        verified=verified,
+        warnings=(SAME_SCORES,) if summary.same else (),
+    )
+
+
+def checked(summary: Summary) -> Summary:
+    """Raises: BadInput for fewer than two rows of a class."""
+    if summary.rarer < 2:
+        negatives = summary.rows - summary.positives
+        raise BadInput(
+            f"there are {summary.positives} positive and {negatives} negative rows; a standard "
+            "error needs two rows of each class"
+        )
+    return summary
+
+
+def settled(interval: Interval, bound: float, margin: float) -> Verdict:
+    """The verdict; none of either kind from counts that are too rough for the margin."""
+    return Verdict.INCONCLUSIVE if too_rough(bound, margin) else judge(interval, margin)
+
+
+def too_rough(bound: float, margin: float) -> bool:
+    """Whether the difference is not certain to a twentieth of the margin."""
+    return bound >= margin / 20
+
+
+def _notes_on_bound(bound: float, margin: float) -> List[str]:
+    """How certain the difference is, and what to do where that is too rough."""
+    notes = [
+        f"Counted in histograms: the difference is certain to {bound:.1g} besides the sampling "
+        "error, and the interval includes that."
+    ]
+    if too_rough(bound, margin):
+        notes.append(
+            f"That is more than a twentieth of the margin ({margin / 20:.1g}): compare exactly, "
+            "where memory allows, or state a wider margin beforehand."
+        )
+    return notes
+
+
+def _side(estimate: Estimate, model: int, own: Model, error: float, gauc: Optional[float]) -> Side:
+    fit = _reliability(estimate.summary, own)
+    return Side(
+        auc=estimate.aucs[model],
+        standard_error=error,
+        calibration=_calibration(estimate.summary, model, own, fit),
+        pr_auc=own.ranking.average_precision(),
+        gauc=gauc,
+        tf1_compat_auc=None,
+        tied_pairs=int((own.counts[0] * own.counts[1]).sum()),
+        curve=own.ranking.curve(),
+        reliability=fit,
+    )
+
+
+def _reliability(summary: Summary, own: Model) -> Optional[Reliability]:
+    if not summary.losses.probabilities:
+        return None
+    of_bins, mass = own.counts.sum(axis=0), own.mass.sum(axis=0)
+    group = (np.cumsum(of_bins) - of_bins) * ECE_BINS // int(of_bins.sum())
+    columns = (mass, mass * middles(own.bins), own.mass[1])
+    return reliability_of_sums(*(np.bincount(group, column) for column in columns))
+
+
+def _calibration(
+    summary: Summary, model: int, own: Model, fit: Optional[Reliability]
+) -> Optional[Calibration]:
+    if fit is None:
+        return None
+    mass, positives = float(own.mass.sum()), float(own.mass[1].sum())
+    mean = positives / mass
+    entropy = -mean * math.log(mean) - (1 - mean) * math.log1p(-mean)
+    loss = summary.losses.loss(model) / mass
+    return Calibration(loss, loss / entropy, summary.losses.scores(model) / positives, fit.ece)
+
+
+def _loss_difference(summary: Summary, by_group: Optional[ByGroup]) -> Optional[MeanDifference]:
+    if not summary.losses.probabilities:
+        return None
+    found = summary.losses.difference(summary.rows, float(summary.mass[0].sum()))
+    if by_group is None:
+        return found
+    error = by_group.loss_error
+    return MeanDifference(found.delta, error, normal_interval(found.delta, error))
+
+
+def _score_difference(summary: Summary) -> ScoreDifference:
+    cells = summary.joint.cells()
+    counts = cells.rows
+    middle = middles(np.arange(COARSE_BINS), COARSE_BITS)
+    difference = middle[cells.bins(1)] - middle[cells.bins(0)]
+    order = np.argsort(np.abs(difference))
+    size, before = np.abs(difference)[order], np.cumsum(counts[order])
+    places = np.searchsorted(before, np.array([0.5, 0.9, 0.99, 1]) * before[-1])
+    p50, p90, p99, most = (float(size[min(i, len(size) - 1)]) for i in places)
+    reach = p99 or most or 1.0
+    edges = np.linspace(-reach, reach, DIFFERENCE_BINS + 1)
+    place = (np.clip(difference / reach, -1, 1) + 1) * (DIFFERENCE_BINS / 2)
+    place = np.minimum(place.astype(np.intp), DIFFERENCE_BINS - 1)
+    histogram = np.bincount(place, counts, DIFFERENCE_BINS)
+    reached = np.cumsum(summary.rows_by_bin[:, :, summary.span()].sum(axis=1), axis=1)
+    ks = float(np.abs(reached[0] - reached[1]).max()) / summary.rows
+    return ScoreDifference(
+        p50,
+        p90,
+        p99,
+        most,
+        logit=None,
+        ks=ks,
+        spearman=None,
+        edges=edges,
+        counts=histogram.astype(np.int64),
+        joint=_joint_scores(summary),
+    )
+
+
+def _joint_scores(summary: Summary) -> JointScores:
+    """Of cells by fours on either side, which are narrower still than a figure shows."""
+    cells, bits = summary.joint.cells(), 2
+    side = COARSE_BINS >> bits
+    place = (cells.bins(0) >> bits) * side + (cells.bins(1) >> bits)
+    rows = np.bincount(place, cells.rows)
+    used = np.flatnonzero(rows)
+    old, new = (middles(bins, COARSE_BITS + bits) for bins in (used // side, used % side))
+    return joint_scores(old, new, summary.losses.probabilities, rows[used])

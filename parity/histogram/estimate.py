@@ -1,0 +1,188 @@
+"""The difference of two AUCs and its standard error from counts (parity.histogram.summary).
+
+Each row's placements are known to half the mass of its bin. So the AUCs are off by no more than a
+certified bound, and by Minkowski's inequality the true standard error is at most the one of the
+coarse bins' placements with the root mean square of those halves added to each class's spread.
+That upper value is given, by clusters as well where a second look at the rows
+(parity.histogram.second_look) found the sums over clusters.
+"""
+
+import math
+from typing import List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from parity.histogram.bins import COARSE_BITS
+from parity.histogram.summary import Summary
+from parity.stats.delong import carried_by
+from parity.stats.equivalence import (
+    Interval,
+    at_least,
+    resolution,
+    student_interval,
+    student_p,
+    unmoved_interval,
+    unmoved_p,
+)
+from parity.stats.ranking import Ranking
+from parity.stats.unmoved import ROUNDING
+
+
+class Model(NamedTuple):
+    """One model's bins in use, by rising score."""
+
+    bins: np.ndarray  # their numbers
+    counts: np.ndarray  # int64 (label, bins): rows
+    mass: np.ndarray  # int64 or float64 (label, bins): rows, or their weights
+    ranking: Ranking
+    bound: float  # of the AUC's error
+
+
+class Placements(NamedTuple):
+    """What a row of a label and a bin has as placement; float64 (label, bins of the span)."""
+
+    values: np.ndarray
+    doubts: np.ndarray  # half the mass of the bin: how far off the value may be
+    first: int  # the bin where the span begins
+
+
+class Pulls(NamedTuple):
+    """What each row contributes to an estimate's error; psi of stats.delong, float64 (n,)."""
+
+    delta: np.ndarray
+    doubt: np.ndarray  # how far off `delta` may be
+    models: Tuple[np.ndarray, np.ndarray]  # on either AUC
+
+
+class Estimate:
+    """Of a summary with at least two rows of each class."""
+
+    def __init__(self, summary: Summary, models: Optional[Sequence[Model]] = None) -> None:
+        """Args: models: where they were made before. They are not kept, as they are large."""
+        self.summary = summary
+        models = models or models_of(summary)
+        self.aucs = [model.ranking.area() for model in models]
+        self.delta = self.aucs[1] - self.aucs[0]
+        self.bound = models[0].bound + models[1].bound
+        negatives, positives = (float(mass.sum()) for mass in summary.mass[0])
+        self.class_mass = negatives, positives
+        self.observations = self._effective_rows()
+
+    def errors(self) -> Tuple[float, List[float]]:
+        """For rows that stand alone: what the standard error of the difference is at most, and
+        those of the two AUCs, which are no upper values, as no verdict rests on them."""
+        pulls = self._of_cells()
+        own = [self._root(pull, np.zeros(len(pull))) for pull in pulls.models]
+        return self._root(pulls.delta, pulls.doubt), own
+
+    def interval(self, error: float, observations: float) -> Interval:
+        """The 90 % interval of the difference, with the bound added on either side."""
+        low, high = student_interval(self.delta, error, observations - 1)
+        if self._unmoved(error):
+            low, high = unmoved_interval(self.delta, observations, 1.0)
+        widened = Interval(low - self.bound, high + self.bound)
+        return at_least(widened, self.delta, resolution(observations))
+
+    def p(self, error: float, observations: float) -> float:
+        """The p-value of a difference that the bound cannot explain."""
+        surely = max(0.0, abs(self.delta) - self.bound)
+        if self._unmoved(error):
+            return unmoved_p(surely, observations, 1.0)
+        return student_p(surely, error, observations - 1) if error else 1.0
+
+    def _unmoved(self, error: float) -> bool:
+        """Whether all rows see the same difference, and not none (parity.stats.unmoved)."""
+        return error <= ROUNDING < abs(self.delta)
+
+    def carried(self) -> Tuple[float, float]:
+        """`carriers` and `step` of a Spread, of rows that stand alone.
+
+        Of weighted rows the cells hold no sum of w^4; rows of one cell are taken to weigh alike.
+        """
+        cells = self.summary.joint.cells()
+        squares = self._of_cells().delta ** 2
+        fourths = cells.squares.astype(float) ** 2 / cells.rows
+        return carried_by(float(cells.squares @ squares), float(fourths @ squares**2))
+
+    def reaches(self) -> Tuple[float, float]:
+        """How far a placement of the baseline can move at most, of negatives and of positives."""
+        placed = self.placements(COARSE_BITS)[0]
+        cells = self.summary.joint.cells()
+        found = []
+        for label in (0, 1):
+            used = np.unique(cells.bins(0)[cells.keys & 1 == label]) - placed.first
+            values, doubts = placed.values[label, used], placed.doubts[label, used]
+            farthest = max(float((values + doubts).max()), 1 - float((values - doubts).min()))
+            found.append(min(1.0, farthest))
+        return found[0], found[1]
+
+    def _effective_rows(self) -> Tuple[float, float]:
+        """Of the negatives and of the positives (parity.stats.delong)."""
+        cells = self.summary.joint.cells()
+        negatives, positives = (
+            mass**2 / float(cells.squares[of_class].sum())
+            for mass, of_class in zip(self.class_mass, (~cells.positive, cells.positive))
+        )
+        return negatives, positives
+
+    def placements(self, bits: int) -> List[Placements]:
+        """Of either model, by bins of 2^bits."""
+        return [_placements(self.summary, model, bits) for model in (0, 1)]
+
+    def pulls(
+        self, label: np.ndarray, bins: Sequence[np.ndarray], placements: Sequence[Placements]
+    ) -> Pulls:
+        """Of rows of weight 1.
+
+        Args:
+            label: 0 or 1, int (n,).
+            bins: of either model, int (n,), as wide as those of the placements.
+        """
+        share = 1 / np.array(self.class_mass)[label]
+        models, doubt = [], self.bound * share
+        for auc, placed, place in zip(self.aucs, placements, bins):
+            place = place - placed.first
+            models.append((placed.values[label, place] - auc) * share)
+            doubt += placed.doubts[label, place] * share
+        return Pulls(models[1] - models[0], doubt, (models[0], models[1]))
+
+    def _of_cells(self) -> Pulls:
+        cells = self.summary.joint.cells()
+        bins = [cells.bins(model) for model in (0, 1)]
+        return self.pulls(cells.keys & 1, bins, self.placements(COARSE_BITS))
+
+    def _root(self, pulls: np.ndarray, doubts: np.ndarray) -> float:
+        """The standard error from the cells' pulls, and how far off these may be."""
+        cells = self.summary.joint.cells()
+        variance = 0.0
+        for of_class in (cells.positive, ~cells.positive):
+            rows, squares = float(cells.rows[of_class].sum()), cells.squares[of_class]
+            roots = [math.sqrt(float((squares * p[of_class] ** 2).sum())) for p in (pulls, doubts)]
+            variance += sum(roots) ** 2 * rows / (rows - 1)
+        return math.sqrt(variance)
+
+
+def models_of(summary: Summary) -> List[Model]:
+    """The baseline's bins and the candidate's."""
+    return [_model(summary, model) for model in (0, 1)]
+
+
+def _model(summary: Summary, model: int) -> Model:
+    span = summary.span()
+    used = np.flatnonzero(summary.rows_by_bin[model][:, span].any(axis=0)) + span.start
+    counts = summary.rows_by_bin[model][:, used]
+    mass = summary.mass[model][:, used] if summary.weighted else counts
+    negatives, positives = (np.concatenate(([0], np.cumsum(of_class))) for of_class in mass)
+    empty = np.zeros(0, np.int64)
+    shared = float((mass[0].astype(float) * mass[1]).sum())
+    bound = shared / (2 * float(positives[-1]) * float(negatives[-1]))
+    return Model(used, counts, mass, Ranking(empty, empty > 0, positives, negatives), bound)
+
+
+def _placements(summary: Summary, model: int, bits: int) -> Placements:
+    span = summary.span()
+    mass = summary.mass[model][:, span].reshape(2, -1, 1 << bits).sum(axis=2)
+    share = mass / mass.sum(axis=1, keepdims=True)
+    below = np.cumsum(share, axis=1) - share / 2
+    values = np.stack((1 - below[1], below[0]))
+    return Placements(values, share[::-1] / 2, span.start >> bits)

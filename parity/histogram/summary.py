@@ -1,0 +1,141 @@
+"""Scores counted into histograms: any number of rows in bounded memory, and parts that add up.
+
+1. Fine: for each model, rows by bin of the score (parity.histogram.bins) and by label, and their
+   weights if they have any. Pairs in different bins are decided as they are; pairs that share one
+   count half, so the AUC is off by at most
+
+       sum over bins of positives x negatives / (2 P Q)
+
+   (weights in place of counts if weighted), which is certified, not estimated.
+2. Joint: rows by the coarse bins of both scores and by label (parity.histogram.joint), for the
+   variance.
+3. Sums of the row-wise figures: log loss, its paired difference, the scores
+   (parity.histogram.loss_sums).
+
+All are counts and sums, so summaries of shards, days or machines add to the summary of the whole.
+"""
+
+from typing import Dict, Optional
+
+import numpy as np
+
+from parity.histogram.bins import BINS, COARSE_BITS, bins_of, empty_counts
+from parity.histogram.joint import Cells, Joint
+from parity.histogram.loss_sums import LossSums
+from semisync.common.errors import BadInput
+
+
+class Summary:
+    """Counts of two models' scores.
+
+    `rows_by_bin` is int64 (model, label, BINS), `mass` the sums of weights, float64 of that shape;
+    without weights they are one array.
+    """
+
+    def __init__(self, weighted: bool = False) -> None:
+        self.weighted = weighted
+        self.rows = 0
+        self.positives = 0
+        self.rows_by_bin = empty_counts((2, 2, BINS), np.int64)
+        self.mass = empty_counts((2, 2, BINS), np.float64) if weighted else self.rows_by_bin
+        self.joint = Joint(weighted)
+        self.losses = LossSums()
+        self.same = True  # whether both scores of every row are equal
+
+    @property
+    def rarer(self) -> int:
+        """Rows of the rarer class."""
+        return min(self.positives, self.rows - self.positives)
+
+    def add(
+        self,
+        positive: np.ndarray,
+        baseline: np.ndarray,
+        candidate: np.ndarray,
+        weights: Optional[np.ndarray] = None,
+    ) -> None:
+        """Counts checked rows.
+
+        Args:
+            positive: bool (n,).
+            baseline, candidate: finite float32 or float64 (n,).
+            weights: finite float64 (n,), above 0, if the summary is weighted, else None.
+        """
+        if not len(positive):
+            return
+        where = np.flatnonzero(positive)
+        self.rows += len(positive)
+        self.positives += len(where)
+        of_label = positive.astype(np.int32) * np.int32(BINS)
+        coarse = []
+        for model, scores in enumerate((baseline, candidate)):
+            bins = bins_of(scores)
+            coarse.append(bins >> COARSE_BITS)
+            places = (bins + of_label).astype(np.intp)
+            np.add.at(self.rows_by_bin[model].reshape(-1), places, 1)
+            if weights is not None:
+                np.add.at(self.mass[model].reshape(-1), places, weights)
+        self.joint.add(positive, coarse[0], coarse[1], weights)
+        self.losses.add(where, baseline, candidate, weights)
+        self.same = self.same and np.array_equal(baseline, candidate)
+
+    def span(self) -> slice:
+        """Bins from the first to the last coarse one in use by either model, at least one row."""
+        cells = self.joint.cells()
+        low, high = cells.bins(0)[[0, -1]]  # cells rise with the baseline's bin
+        new = cells.bins(1)
+        first, last = min(low, new.min()), max(high, new.max())
+        return slice(int(first) << COARSE_BITS, int(last + 1) << COARSE_BITS)
+
+    def merge(self, other: "Summary") -> None:
+        """Adds another part's rows; both are weighted, or neither."""
+        self.rows += other.rows
+        self.positives += other.positives
+        used = np.flatnonzero(other.rows_by_bin.any(axis=(0, 1)))
+        self.rows_by_bin[:, :, used] += other.rows_by_bin[:, :, used]
+        if self.weighted:
+            self.mass[:, :, used] += other.mass[:, :, used]
+        self.joint.merge(other.joint.cells())
+        self.losses.merge(other.losses)
+        self.same &= other.same
+
+    def arrays(self) -> Dict[str, np.ndarray]:
+        """All that it holds, in arrays for a file; `from_arrays` reads them."""
+        used = np.flatnonzero(self.rows_by_bin.any(axis=(0, 1)))
+        cells = self.joint.cells()
+        held = {
+            "bins": used,
+            "rows": self.rows_by_bin[:, :, used],
+            "keys": cells.keys,
+            "cell_rows": cells.rows,
+            "sums": self.losses.sums,
+            "probabilities": np.array(self.losses.probabilities),
+            "same": np.array(self.same),
+        }
+        if self.weighted:
+            held.update(mass=self.mass[:, :, used], squares=cells.squares)
+        return held
+
+    @classmethod
+    def from_arrays(cls, held: Dict[str, np.ndarray], weighted: bool) -> "Summary":
+        """What `arrays` gave.
+
+        Raises: KeyError, IndexError or ValueError for what `arrays` never gives, and BadInput for
+            counts that do not add up.
+        """
+        found = cls(weighted)
+        found.rows_by_bin[:, :, held["bins"]] = held["rows"]
+        found.rows = int(held["rows"][0].sum())
+        found.positives = int(held["rows"][0, 1].sum())
+        cells = Cells(held["keys"], held["cell_rows"], held["cell_rows"])
+        if found.weighted:
+            found.mass[:, :, held["bins"]] = held["mass"]
+            cells = cells._replace(squares=held["squares"])
+        found.joint.merge(cells)
+        found.losses.sums = np.array(held["sums"], float)
+        found.losses.probabilities = bool(held["probabilities"])
+        found.same = bool(held["same"])
+        counted = {int(cells.rows.sum()), found.rows, int(held["rows"][1].sum())}
+        if len(counted) > 1 or min(held["rows"].min(initial=0), cells.rows.min(initial=0)) < 0:
+            raise BadInput("its counts do not add up")
+        return found

@@ -1,0 +1,1 @@
+"""What a comparison takes: checked labels, scores, weights, groups and ids."""

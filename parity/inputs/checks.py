@@ -1,0 +1,189 @@
+"""What labels, scores, weights, clusters and margin must be before anything is computed.
+
+1. Labels are 0 or 1 (bool, integer or float), and both occur.
+2. Scores are finite, and so is the difference of two that are compared. They need not be
+   probabilities.
+3. Weights are 0 or above it, and neither class weighs nothing. The others are within 1e100 of 1
+   either way, so that no product or square of them leaves double precision.
+4. Clusters are names or numbers; none is missing.
+5. The margin is from 1e-9 to below 1.
+
+Each check of a column returns the array in the dtype that the computation uses and raises BadInput
+with a sentence that names the column and the first row at fault. That of the margin raises
+UsageError.
+"""
+
+from typing import Any, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from semisync.common.errors import BadInput, UsageError
+
+_LARGEST_SCORE = 1e300
+_LARGEST_WEIGHT = 1e100
+_LEAST_MARGIN = 1e-9  # it takes 5e4 rows of each class, and all of them ranked alike
+
+
+class Column(NamedTuple):
+    """Where values came from, for the messages: an argument, or a column of one or more files."""
+
+    name: str
+    file: Optional[str] = None
+    parts: Tuple[Tuple[str, int], ...] = ()  # files and their rows, where `file` stands for several
+    skipped: int = 0  # rows of the file before the first value
+
+    def __str__(self) -> str:
+        return self.name if self.file is None else f"{self.file}: column {self.name!r}"
+
+    def at(self, index: int) -> str:
+        """Names one value: by index for an argument, by data row from 1 for a file."""
+        if self.file is None:
+            return f"{self.name}[{index}]"
+        index += self.skipped
+        for file, rows in self.parts:
+            if index < rows:
+                return f"{self._replace(file=file)} in row {index + 1:d}"
+            index -= rows
+        return f"{self} in row {index + 1:d}"
+
+
+def check_labels(values: Any, column: Column) -> np.ndarray:
+    """bool (n,): which rows are positive. Refuses other values and one class only."""
+    labels = check_label_values(values, column)
+    positives = int(np.count_nonzero(labels))
+    if positives in (0, labels.size):
+        raise BadInput(
+            f"{column}: all {labels.size} labels are {int(positives > 0)}; "
+            "an AUC needs rows of both classes"
+        )
+    return labels
+
+
+def check_label_values(values: Any, column: Column) -> np.ndarray:
+    """bool (n,): which rows are positive, of a part of the rows, which may be of one class."""
+    labels = _vector(values, column)
+    if labels.dtype == bool:
+        return labels
+    _numeric(labels, column)
+    positive = labels == 1
+    wrong = ~positive & (labels != 0)
+    if wrong.any():
+        index = int(wrong.argmax())
+        raise BadInput(f"{column.at(index)} is {labels[index]}; a label must be 0 or 1")
+    return positive
+
+
+def check_scores(values: Any, column: Column) -> np.ndarray:
+    """float32 or float64 (n,), finite. Half precision is widened, integers become float64."""
+    scores = _vector(values, column)
+    _numeric(scores, column)
+    narrow = scores.dtype.kind == "f" and scores.dtype.itemsize <= 4
+    scores = np.ascontiguousarray(scores, dtype=np.float32 if narrow else np.float64)
+    _finite(scores, column, "a score")
+    return scores
+
+
+def check_differences(scores: np.ndarray, column: Column) -> None:
+    """Refuses checked scores so large that the difference of two need not be finite."""
+    if max(-float(scores.min()), float(scores.max())) > _LARGEST_SCORE:
+        index = int((np.abs(scores) > _LARGEST_SCORE).argmax())
+        raise BadInput(
+            f"{column.at(index)} is {scores[index]}; scores to compare are expected to lie within "
+            f"+-{_LARGEST_SCORE:g}"
+        )
+
+
+def check_weights(values: Any, positive: np.ndarray, column: Column) -> np.ndarray:
+    """float64 (n,), finite and >= 0, with some weight in each class."""
+    weights = check_weight_values(values, column)
+    check_same_length(positive, weights, column)
+    for label, rows in ((1, positive), (0, ~positive)):
+        if not weights[rows].any():
+            raise BadInput(f"{column}: every row with label {label} has weight 0")
+    return weights
+
+
+def check_weight_values(values: Any, column: Column) -> np.ndarray:
+    """float64 (n,), finite and >= 0, of a part of the rows."""
+    weights = _vector(values, column)
+    _numeric(weights, column)
+    weights = np.ascontiguousarray(weights, dtype=np.float64)
+    _finite(weights, column, "a weight")
+    if weights.min() < 0:
+        index = int((weights < 0).argmax())
+        raise BadInput(f"{column.at(index)} is {weights[index]}; a weight must not be negative")
+    extreme = (weights > _LARGEST_WEIGHT) | ((weights < 1 / _LARGEST_WEIGHT) & (weights != 0))
+    if extreme.any():
+        index = int(extreme.argmax())
+        raise BadInput(
+            f"{column.at(index)} is {weights[index]}; a weight must be 0 or between "
+            f"{1 / _LARGEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}"
+        )
+    return weights
+
+
+def check_clusters(values: Any, column: Column) -> np.ndarray:
+    """int64 (n,): a code from 0 for each row's cluster, equal for equal names."""
+    clusters = _vector(values, column)
+    if clusters.dtype.kind == "f":
+        _finite(clusters, column, "a cluster")
+    if clusters.dtype.kind in "iu":
+        low, high = int(clusters.min()), int(clusters.max())
+        if high - low < 4 * clusters.size:  # dense enough to count without a sort
+            return (clusters - clusters.dtype.type(low)).astype(np.int64)
+    elif clusters.dtype.kind not in "bfUSO":
+        raise BadInput(f"{column} holds {clusters.dtype}; clusters must be numbers or strings")
+    return distinct(clusters, column)[1].astype(np.int64)
+
+
+def distinct(names: np.ndarray, column: Column) -> Tuple[np.ndarray, np.ndarray]:
+    """The values that occur, rising, and int (n,): which of them each row has."""
+    try:
+        values, codes = np.unique(names, return_inverse=True)
+    except TypeError as error:
+        raise BadInput(f"{column} mixes kinds of values ({error}); use one kind of name") from error
+    return values, codes
+
+
+def check_same_length(first: np.ndarray, values: np.ndarray, column: Column) -> None:
+    """Refuses a column that is longer or shorter than the labels."""
+    if len(first) != len(values):
+        raise BadInput(f"{column} has {len(values)} rows, but there are {len(first)} labels")
+
+
+def check_margin(margin: float) -> None:
+    """Refuses a margin that any two models keep, and one that no sample of rows could resolve."""
+    if not _LEAST_MARGIN <= margin < 1:
+        raise UsageError(
+            f"the margin is {margin}; a difference in AUC is expected, at least {_LEAST_MARGIN:g} "
+            "and below 1, such as 0.0005"
+        )
+
+
+def _vector(values: Any, column: Column) -> np.ndarray:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # lists of unequal length in a list
+        raise BadInput(f"{column} is no array of one value a row: {error}") from error
+    if array.ndim != 1:
+        raise BadInput(
+            f"{column} has shape {array.shape}; one value a row is expected (try .ravel())"
+        )
+    if not array.size:
+        raise BadInput(f"{column} has no rows; at least one row of each class is needed")
+    if np.ma.is_masked(values):
+        index = int(np.ma.getmaskarray(values).argmax())
+        raise BadInput(f"{column.at(index)} is masked; every row needs a value")
+    return array
+
+
+def _numeric(array: np.ndarray, column: Column) -> None:
+    if array.dtype.kind not in "biuf":
+        raise BadInput(f"{column} holds {array.dtype} values, not numbers")
+
+
+def _finite(array: np.ndarray, column: Column, what: str) -> None:
+    finite = np.isfinite(array)
+    if not finite.all():
+        index = int(finite.argmin())
+        raise BadInput(f"{column.at(index)} is {array[index]}; {what} must be finite")

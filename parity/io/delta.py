@@ -1,0 +1,114 @@
+"""The files of a Delta table: those that its log has added and not removed since.
+
+The folder keeps the files of earlier versions, so reading all of it would count rows twice and
+bring deleted ones back. The log is a commit a version, JSON lines of actions, and now and then a
+checkpoint, a Parquet file of all that still holds (the Delta transaction log protocol, "Delta Log
+Entries" and "Checkpoints").
+"""
+
+import json
+import os
+import re
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set
+from urllib.parse import unquote
+
+from semisync.common.errors import BadInput
+
+LOG = "_delta_log"
+
+_DIGITS = 20  # of a version in a name
+_COMMIT = re.compile(rf"\d{{{_DIGITS}}}\.json")
+_CHECKPOINT = re.compile(rf"\d{{{_DIGITS}}}\.checkpoint(\.\d{{10}}\.\d{{10}})?\.parquet")
+
+
+def live_files(table: str) -> List[str]:
+    """The data files of the table's last version.
+
+    Args:
+        table: the folder that holds the log.
+
+    Raises: BadInput for a log with gaps or damage, and for a table of which this reads too much or
+        too little: rows marked as deleted, files elsewhere.
+    """
+    import pyarrow as pa  # when there is a log: --help needs none
+
+    log = os.path.join(table, LOG)
+    live: Dict[str, bool] = {}
+    try:
+        for action in _actions(log):
+            if action.get("add"):
+                live[_checked(table, action["add"])] = True
+            if action.get("remove"):
+                live.pop(action["remove"]["path"], None)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise BadInput(f"{log} cannot be read, it may be cut short or corrupt: {reason}") from error
+    return [os.path.join(table, unquote(path)) for path in live]
+
+
+def in_last_version(files: Iterable[str]) -> List[str]:
+    """Those of the files that are in no table, or in the last version of theirs.
+
+    Raises: BadInput as `live_files`.
+    """
+    live: Dict[str, Set[str]] = {}
+    tables: Dict[str, Optional[str]] = {}  # by folder
+    kept = []
+    for file in files:
+        folder = os.path.dirname(os.path.abspath(file))
+        if folder not in tables:
+            tables[folder] = _table_of(folder)
+        table = tables[folder]
+        if table is not None and table not in live:
+            live[table] = set(map(os.path.normpath, live_files(table)))
+        if table is None or os.path.abspath(file) in live[table]:
+            kept.append(file)
+    return kept
+
+
+def _table_of(folder: str) -> Optional[str]:
+    """The nearest folder, this one or one above it, that has a log."""
+    if os.path.isdir(os.path.join(folder, LOG)):
+        return folder
+    above = os.path.dirname(folder)
+    return None if above == folder else _table_of(above)
+
+
+def _actions(log: str) -> Iterator[Dict[str, Any]]:
+    """Of the last checkpoint, if there is one, and of the commits after it."""
+    import pyarrow.parquet
+
+    names = sorted(os.listdir(log))
+    commits: Dict[int, str] = {}
+    checkpoints: Dict[int, List[str]] = {}
+    for name in names:
+        if _COMMIT.fullmatch(name):
+            commits[int(name[:_DIGITS])] = name
+        if _CHECKPOINT.fullmatch(name):
+            checkpoints.setdefault(int(name[:_DIGITS]), []).append(name)
+    version = max(checkpoints, default=-1)
+    for name in checkpoints.get(version, ()):
+        file = pyarrow.parquet.ParquetFile(os.path.join(log, name))
+        wanted = [column for column in ("add", "remove") if column in file.schema_arrow.names]
+        yield from file.read(columns=wanted).to_pylist()
+    later = sorted(number for number in commits if number > version)
+    if later != list(range(version + 1, version + 1 + len(later))) or version < 0 and not later:
+        raise BadInput(
+            f"{log} lacks commits: {version + 1:020d}.json and those after it are expected without "
+            "a gap; copy the whole log"
+        )
+    for number in later:
+        with open(os.path.join(log, commits[number]), encoding="utf-8") as file:
+            yield from map(json.loads, file)
+
+
+def _checked(table: str, add: Dict[str, Any]) -> str:
+    path: str = add["path"]
+    if add.get("deletionVector"):
+        raise BadInput(
+            f"{table} is a Delta table with rows marked as deleted in {path} (deletion vectors), "
+            "which are not read; run REORG TABLE ... APPLY (PURGE), or write the rows anew"
+        )
+    if path.startswith("/") or ":" in path.split("/")[0]:
+        raise BadInput(f"{table} is a Delta table with files elsewhere ({path}); copy them into it")
+    return path

@@ -1,0 +1,72 @@
+"""Which files a report rests on: their paths, sizes and hashes."""
+
+import hashlib
+import os
+from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
+
+import pyarrow.csv
+import pyarrow.orc
+import pyarrow.parquet
+
+from parity.io.tables import explained, kind_of
+from parity.io.tfrecord import read_examples
+from semisync.common.errors import BadInput
+
+
+class FileIdentity(NamedTuple):
+    """What a report says of a file that it used."""
+
+    path: str
+    sha256: str
+    bytes: int
+    rows: Optional[int] = None  # None for a file that was counted with others
+
+    def to_json(self) -> Dict[str, Any]:
+        """What is known of it."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+def identify(path: str, rows: Optional[int] = None) -> FileIdentity:
+    """Hashes the file; reads it once, in blocks of a mebibyte."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+    return FileIdentity(path, digest.hexdigest(), os.path.getsize(path), rows)
+
+
+def identify_all(files: Iterable[Tuple[str, Optional[int]]]) -> Tuple[FileIdentity, ...]:
+    """`identify` of a data set's files, each with its rows if they are known.
+
+    Raises: BadInput for two files of the same bytes, whose rows would be counted twice; parts
+        without rows are no copies of each other.
+    """
+    known: Dict[str, str] = {}
+    found = []
+    for file, rows in files:
+        found.append(identify(file, rows))
+        earlier = known.setdefault(found[-1].sha256, file)
+        if earlier != file and holds_rows(file):
+            raise BadInput(
+                f"{file} is a copy of {earlier}; rows that are counted twice make the interval too "
+                "narrow, so leave one out"
+            )
+    return tuple(found)
+
+
+def holds_rows(path: str) -> bool:
+    """Whether a data file has a row.
+
+    Raises: BadInput for a file that cannot be read.
+    """
+    kind = kind_of(path)
+    with explained(path):
+        if kind == "parquet":
+            return pyarrow.parquet.ParquetFile(path).metadata.num_rows > 0
+        if kind == "orc":
+            return int(pyarrow.orc.ORCFile(path).nrows) > 0
+        if kind == "tfrecord":
+            return next(iter(read_examples(path)), None) is not None
+        parse = pyarrow.csv.ParseOptions(delimiter=kind)
+        with pyarrow.csv.open_csv(path, parse_options=parse) as reader:
+            return any(batch.num_rows for batch in reader)

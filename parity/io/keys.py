@@ -1,0 +1,56 @@
+"""Keys that name a row in either of two files: what types they may have, and what is the same key.
+
+    whole numbers   the same number in any width, signed or not
+    text            the same letters; a whole number or a date matches the text that writes it
+    moments         the same instant in any unit and time zone
+    floating point  whole numbers that it holds exactly, as pandas makes of a column with gaps;
+                    such keys match whole numbers, and never text
+
+Floating point that has lost digits would match rows that do not belong together, so it is refused.
+"""
+
+from typing import Tuple
+
+import numpy as np
+import pyarrow as pa
+
+from parity.inputs.checks import Column
+from parity.io.columns import to_names
+from semisync.common.errors import BadInput
+
+
+def to_keys(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+    """Keys as `parity.io.columns.to_names` has them, and whole numbers of floating point as int64.
+
+    Raises: BadInput for a missing value, and for floating point that names no row surely.
+    """
+    names = to_names(values, column)
+    if not pa.types.is_floating(names.type):
+        return names
+    numbers = names.to_numpy()
+    sure = (np.abs(numbers) < 2.0 ** (np.finfo(numbers.dtype).nmant + 1)) & (
+        numbers == np.trunc(numbers)
+    )
+    if not sure.all():
+        index = int(sure.argmin())
+        raise BadInput(
+            f"{column.at(index)} is {numbers[index]}, in {names.type}, which cannot hold every "
+            "whole number of that size; write keys as whole numbers or as text"
+        )
+    return pa.chunked_array([numbers.astype(np.int64)])
+
+
+def refuse_unlike(kinds: Tuple[pa.DataType, pa.DataType], columns: Tuple[Column, Column]) -> None:
+    """Refuses floating point beside anything but numbers: 12.0 and "12" may be different keys.
+
+    Args:
+        kinds: of the columns as they are in the files.
+    """
+    plain = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds]
+    for one, other, column in zip(plain, reversed(plain), columns):
+        number = pa.types.is_floating(other) or pa.types.is_integer(other)
+        if pa.types.is_floating(one) and not number:
+            raise BadInput(
+                f"{column} holds {one}, but the other file's key {other}; write both as whole "
+                "numbers or both as text"
+            )

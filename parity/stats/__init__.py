@@ -1,0 +1,1 @@
+"""The statistics: exact AUC, DeLong's variance, equivalence, strata, trend, calibration."""

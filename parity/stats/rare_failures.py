@@ -1,0 +1,145 @@
+"""What no sample can show: faults too rare to have hit one of its rows.
+
+1. **The floor.** A fault that hits a share f of the rows of one class leaves all n of them alone
+   with probability (1 - f)^n, so a sample without a hit excludes, with 95 % confidence, only
+   f >= -ln(0.05) / n, the rule of three (Hanley & Lippman-Hand 1983).
+2. **The reach.** The AUC is the mean placement V over either class (parity.stats.ranking). A fault
+   takes a row's placement to 0 or 1 at worst, so it moves the AUC by f r at most, where r is the
+   largest max(V, 1 - V) of the class. What may hide is
+
+       floor = max over classes of r_c (-ln 0.05) / n_c
+
+   The rarer class decides. A fault that hits both classes is missed with probability of about
+   exp(-f_p P - f_n Q) and moves the AUC by r (f_p + f_n) at most; subject to f_p P + f_n Q < 3.0
+   that is largest where it hits the smaller class alone.
+3. **The allowance.** Where a handful of rows carry the standard error, the normal interval is too
+   narrow on the far side: one hit in n rows gives 1 + 1.645, but a Poisson count of 1 does not
+   exclude 4.74. The difference is at most -ln(0.05) = 3.0 hits, and exactly that without any.
+   So the verdict asks that the interval, with -ln(0.05) more rows such as those that carry it
+   (`step` of parity.stats.delong.Spread) on either side, lies inside the margin. Where many rows
+   carry it that is next to nothing.
+
+n is `observations` of parity.stats.delong: clusters that hold the class where rows come in
+clusters. EQUIVALENT takes the interval with its allowance and the floor inside the margin, and an
+interval no narrower than `resolution` (parity.stats.equivalence) lets the sample vouch for. Other
+evidence may stand for the floor: the record of a complete verification of the converted model
+(parity.verified), which leaves no row of a table for a fault to be in.
+"""
+
+import math
+from typing import NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from parity.stats.equivalence import (
+    ALPHA,
+    Interval,
+    Verdict,
+    at_least,
+    judge,
+    resolution,
+    rows_to_settle,
+    unseen,
+)
+from parity.verified import Verified
+
+HITS = -math.log(ALPHA)  # 3.0: what none seen leaves possible
+
+
+class RareFailures(NamedTuple):
+    """How far faults that the sample need not show could move the AUC."""
+
+    observations: float  # rows, or clusters, of the class that decides
+    share: float  # of the class: a fault that hits fewer may hit none of them
+    reach: float  # of the AUC, if it hit all
+    floor: float  # share x reach
+    rows_to_exclude: int  # rows of this kind that bring the floor below the margin
+    carriers: float  # rows or clusters that carry the standard error
+    allowance: float  # for those, beyond the interval, in units of AUC
+
+
+class Sample(NamedTuple):
+    """What a floor and an allowance are made from; pairs are of negatives and positives."""
+
+    rows: int
+    observations: Tuple[float, float]  # effective numbers of rows or clusters
+    reaches: Tuple[float, float]
+    carriers: float
+    step: float
+
+
+def rare_failures(sample: Sample, margin: float) -> RareFailures:
+    """The floor of the class for which it is larger."""
+    floors = [unseen(n) * reach for n, reach in zip(sample.observations, sample.reaches)]
+    worst = int(floors[1] >= floors[0])
+    observations, reach = sample.observations[worst], sample.reaches[worst]
+    needed = math.floor(HITS * reach / margin) + 1
+    return RareFailures(
+        observations,
+        unseen(observations),
+        reach,
+        floors[worst],
+        math.ceil(sample.rows * needed / observations),
+        sample.carriers,
+        HITS * sample.step,
+    )
+
+
+def reaches(positive: np.ndarray, placements: np.ndarray) -> Tuple[float, float]:
+    """How far a placement of either class can move, negatives first: bool (n,), float64 (n,)."""
+    of_classes = (placements[~positive], placements[positive])
+    return tuple(max(float(v.max()), 1 - float(v.min())) for v in of_classes)  # type: ignore
+
+
+def settle(
+    interval: Interval, margin: float, rare: RareFailures, verified: Optional[Verified]
+) -> Verdict:
+    """The interval's verdict; EQUIVALENT only where rare faults are excluded as well."""
+    verdict = settle_seen(interval, margin, rare.observations, rare.allowance)
+    if verdict is Verdict.EQUIVALENT and verified is None and rare.floor >= margin:
+        return Verdict.INCONCLUSIVE
+    return verdict
+
+
+def settle_seen(
+    interval: Interval, margin: float, observations: float, allowance: float
+) -> Verdict:
+    """The same without the floor: the verdict of a slice or a day."""
+    verdict = judge(interval, margin)
+    vouched = at_least(interval, sum(interval) / 2, resolution(observations))
+    if judge(widened(vouched, allowance), margin) is not Verdict.EQUIVALENT:
+        return Verdict.INCONCLUSIVE if verdict is Verdict.EQUIVALENT else verdict
+    return verdict
+
+
+def widened(interval: Interval, by: float) -> Interval:
+    """The interval with as much on either side."""
+    return Interval(interval.low - by, interval.high + by)
+
+
+def rows_needed(
+    rows: int, interval: Interval, margin: float, rare: RareFailures, verified: Optional[Verified]
+) -> int:
+    """Rows that an INCONCLUSIVE comparison takes to be settled (parity.stats.equivalence)."""
+    needed = rows_to_settle(rows, rare.observations, interval, margin, rare.allowance)
+    return needed if verified is not None else max(needed, rare.rows_to_exclude)
+
+
+def notes_on_carriers(rare: RareFailures, interval: Interval, margin: float) -> Tuple[str, ...]:
+    """Where few rows or clusters carry the standard error, and whether the verdict hangs on it."""
+    if not 0 < rare.carriers < FEW_CARRIERS:
+        return ()
+    text = (
+        f"About {max(1, round(rare.carriers))} rows, or clusters, carry the standard error, which "
+        "is rough then."
+    )
+    inside = judge(interval, margin) is Verdict.EQUIVALENT
+    if inside and judge(widened(interval, rare.allowance), margin) is not Verdict.EQUIVALENT:
+        text += (
+            f" Three more rows like them would move the AUC by {rare.allowance:.2g}, beyond the "
+            "margin, and a sample often misses as many: compare more rows."
+        )
+    return (text,)
+
+
+FEW_CARRIERS = 10  # the standard error then errs by 1 / (2 sqrt(10)), a sixth, and more

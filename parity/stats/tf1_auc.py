@@ -1,0 +1,74 @@
+"""The value that `tf.metrics.auc` shows, to reconcile a dashboard with the exact AUC.
+
+TensorFlow 1's metric counts rows above 200 thresholds that divide [0, 1] evenly and joins the
+points by straight lines. With rare positives most scores lie below the first few thresholds, so it
+is off by thousandths, and a shift of the logits, which changes no rank, moves it as much. Use it to
+explain an old figure, never to compare two models.
+"""
+
+from typing import Any, Optional
+
+import numpy as np
+
+from parity.inputs.checks import (
+    Column,
+    check_labels,
+    check_same_length,
+    check_scores,
+    check_weights,
+)
+from semisync.common.errors import BadInput
+
+THRESHOLDS = 200  # tf.metrics.auc's default
+_BEYOND = 1e-7  # by which the outermost thresholds lie outside [0, 1]
+_EPSILON = 1e-6  # added to every denominator, and to the true positives
+
+
+def tf1_compat_auc(labels: Any, scores: Any, weights: Any = None) -> float:
+    """What `tf.metrics.auc` returns by default (ROC, trapezoidal), to its float32 rounding.
+
+    TensorFlow sums in float32, which above 2^24 rows loses whole rows, by how they were batched;
+    that part of its error is left out here.
+
+    Args:
+        labels, weights: as for `parity.auc`.
+        scores: (n,) probabilities in [0, 1], compared in float32.
+
+    Raises: BadInput, as `parity.auc`, and for a score outside [0, 1].
+    """
+    positive = check_labels(labels, Column("labels"))
+    checked = check_scores(scores, Column("scores"))
+    check_same_length(positive, checked, Column("scores"))
+    outside = (checked < 0) | (checked > 1)
+    if outside.any():
+        index = int(outside.argmax())
+        raise BadInput(
+            f"scores[{index}] is {checked[index]}; tf.metrics.auc takes probabilities in [0, 1]"
+        )
+    weight = None
+    if weights is not None:
+        weight = check_weights(weights, positive, Column("weights"))
+    return thresholded_auc(positive, checked, weight)
+
+
+def thresholded_auc(
+    positive: np.ndarray, scores: np.ndarray, weights: Optional[np.ndarray]
+) -> float:
+    """`tf1_compat_auc` of checked bool (n,) labels and scores within [0, 1]."""
+    inner = np.arange(1, THRESHOLDS - 1) / (THRESHOLDS - 1)
+    thresholds = np.concatenate(([-_BEYOND], inner, [1 + _BEYOND])).astype(np.float32)
+    above = np.searchsorted(thresholds, scores.astype(np.float32))  # thresholds below the score
+
+    def passed(rows: np.ndarray) -> np.ndarray:
+        """Amount of the rows that is above each threshold."""
+        amounts = np.bincount(
+            above[rows], None if weights is None else weights[rows], THRESHOLDS + 1
+        )
+        return np.cumsum(amounts[::-1])[::-1][1:]
+
+    hits, false_alarms = passed(positive), passed(~positive)
+    # The lowest threshold is below every score, so its count is the class's total.
+    true_rate = (hits + _EPSILON) / (hits[0] + _EPSILON)
+    false_rate = false_alarms / (false_alarms[0] + _EPSILON)
+    widths = false_rate[:-1] - false_rate[1:]
+    return float((widths * (true_rate[:-1] + true_rate[1:]) / 2).sum())

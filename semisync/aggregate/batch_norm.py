@@ -1,0 +1,238 @@
+"""BatchNorm's moving statistics share the fate of their batch.
+
+A worker sends, for each BatchNorm, how many values its batch had, their mean and their variance.
+The chief makes of those of a global batch the mean and the variance of all its values (unequal
+batches and decayed ones count by n x weight; the law of total variance, in the form that does not
+cancel), and moves the variables towards them once:
+
+    n = sum w n_i          mean = sum w n_i mean_i / n
+    variance = sum w n_i (variance_i + (mean_i - mean)^2) / n
+    moving = moving keep + statistic (1 - keep)
+
+    keep = momentum^(sum w)    "aggregate": as much as that many local updates would
+    keep = momentum            "aggregate-once": as one step with the global batch would
+
+A batch that was computed with `training` false has the rate 0, one without a row has n = 0: they
+count for nothing, whatever their statistics are (TensorFlow 1.15's fused kernel leaves those of a
+batch it did not train on unset). Where TensorFlow corrects a variance by n / (n - 1), as
+FusedBatchNorm does, the global batch's is corrected by its own n.
+"""
+
+import collections
+import weakref
+from typing import Any
+
+import numpy as np
+
+from graph_rewrite.edit.excerpt import Wanted
+from graph_rewrite.graph.partitions import parts
+from semisync.common.compat import tf
+from semisync.transport.flat import flat, shaped
+
+# What one BatchNorm leaves on one PS: its variables there, either of them None. Of partitioned ones
+# it is a part, which begins at the element `start` of `whole` many.
+_Part = collections.namedtuple("_Part", "batch_norm start whole mean variance")
+
+# graph -> names of the BatchNorms whose statistics one of its optimizers carries
+_carried: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
+
+
+def wanted(batch_norms):
+    """What `share` asks a graph for, a `Wanted`."""
+    found = [each for each in batch_norms if each.shareable]
+    tensors = [
+        name
+        for each in found
+        for name in (each.input, each.mean, each.variance, each.updates[0].rate, each.training)
+        if isinstance(name, str)  # a rate may be a float, training a bool
+    ]
+    moving = [name for each in found for name in (each.moving_mean, each.moving_variance)]
+    return Wanted(tensors, [], moving)
+
+
+def share(batch_norms, carry, once=False):
+    """Has the statistics of the default graph's BatchNorms share the fate of their batch.
+
+    Those that an optimizer of the graph carries already are left to it.
+
+    Args:
+      batch_norms: of the graph, see `find_batch_norms`.
+      carry: `GlobalBatchOptimizer.carry`.
+      once: True for "aggregate-once".
+
+    Returns: the names of the ops whose work is now done once a global step, a list.
+    """
+    carried = _carried.setdefault(tf.get_default_graph(), set())
+    found = [each for each in batch_norms if each.shareable and each.op not in carried]
+    carried.update(each.op for each in found)
+    _share(found, carry, once)
+    return [update.op for each in found for update in each.updates]
+
+
+def _share(batch_norms, carry, once):
+    variables = {variable.op.name: variable for variable in tf.global_variables()}
+    places: Any = collections.OrderedDict()  # (device, dtype) -> {(op, start): _Part}
+    for batch_norm in batch_norms:
+        for role in ("mean", "variance"):
+            name = getattr(batch_norm, "moving_" + role)
+            names = parts(variables, name) if name else []
+            found = [variables[each] for each in names if each in variables]
+            sizes = [variable.shape.num_elements() for variable in found]
+            for number, variable in enumerate(found):
+                start, whole = sum(sizes[:number]), sum(sizes)
+                place = places.setdefault((variable.device, variable.dtype.base_dtype), {})
+                key = batch_norm.op, start
+                part = place.get(key, _Part(batch_norm, start, whole, None, None))
+                place[key] = part._replace(**{role: variable})
+    for (device, dtype), on_device in places.items():
+        _carry_together(list(on_device.values()), device, dtype, carry, once)
+
+
+def _carry_together(parts, device, dtype, carry, once):
+    """One vector a batch for all the statistics on one PS, for each tensor has its price."""
+    layout = _Layout(parts)
+
+    def update(weights, stacked):
+        with tf.device(device):
+            return _move(layout, weights, stacked[0], once)
+
+    carry([_vector(layout, dtype)], device, update)
+
+
+class _Layout:
+    """How a batch's vector holds b BatchNorms: [n [b], rate [b], means [s], variances [v]].
+
+    Args:
+      parts: of `_Part`, in the vector's order.
+
+    Attributes:
+      parts: the same.
+      means, variances: the variables, lists of at most b.
+      moved: where the values of the former lie among the means, int32.
+      kept: the positions of the parts with the latter.
+      sizes: how many values each has, a list of b.
+      owner: the position of the BatchNorm of each mean, int32 [s].
+      owner_of_variance: that of each variance, int32 [v].
+      mean_of: the position among the means that belongs to each variance, int32 [v].
+      bessel: which variances TensorFlow corrects, bool [v].
+    """
+
+    def __init__(self, parts):
+        self.parts = parts
+        self.kept = [number for number, part in enumerate(parts) if part.variance is not None]
+        self.sizes = [
+            (part.mean if part.mean is not None else part.variance).shape.num_elements()
+            for part in parts
+        ]
+        self.owner = np.repeat(np.arange(len(parts), dtype=np.int32), self.sizes)
+        self.mean_of = np.flatnonzero(np.isin(self.owner, self.kept)).astype(np.int32)
+        self.owner_of_variance = self.owner[self.mean_of]
+        with_mean = [number for number, part in enumerate(parts) if part.mean is not None]
+        self.means = [parts[number].mean for number in with_mean]
+        self.variances = [parts[number].variance for number in self.kept]
+        self.moved = np.flatnonzero(np.isin(self.owner, with_mean)).astype(np.int32)
+        self.bessel = np.array([part.batch_norm.bessel for part in parts])[self.owner_of_variance]
+
+
+def _vector(layout, dtype):
+    """What a batch sends, see `_Layout`."""
+    graph = tf.get_default_graph()
+
+    def values_of(numbers, names):
+        whole = flat([tf.cast(_tensor(graph, name), dtype) for name in names])
+        for number, values in zip(numbers, whole):
+            start, size = layout.parts[number].start, layout.sizes[number]
+            part = size != layout.parts[number].whole
+            yield values[start : start + size] if part else values
+
+    batch_norms = [part.batch_norm for part in layout.parts]
+    sizes = tf.stack([tf.size(_tensor(graph, each.input)) for each in batch_norms])
+    count = tf.cast(sizes, dtype) / tf.constant([part.whole for part in layout.parts], dtype)
+    vector = [count, _rates(graph, batch_norms, dtype)]
+    vector += values_of(range(len(batch_norms)), [each.mean for each in batch_norms])
+    if layout.kept:
+        names = [batch_norms[number].variance for number in layout.kept]
+        variances = tf.concat(list(values_of(layout.kept, names)), 0)
+        plain = tf.maximum(count - 1, 1) / count
+        vector.append(variances * _correction(layout, plain))
+    vector = tf.concat(vector, 0)
+    return tf.reshape(vector, [2 * len(batch_norms) + len(layout.owner) + len(layout.mean_of)])
+
+
+def _correction(layout, factors):
+    """For each variance its BatchNorm's of `factors` [b], or 1 where TensorFlow corrects none."""
+    factors = tf.gather(factors, layout.owner_of_variance)
+    return tf.where(layout.bessel, factors, tf.ones_like(factors))
+
+
+def _rates(graph, batch_norms, dtype):
+    """Those of the updates in training, [b]; 0 where a batch is not trained on."""
+    training = [each.training if isinstance(each.training, str) else 1.0 for each in batch_norms]
+    rates = [each.updates[0].rate for each in batch_norms]
+    return _scalars(graph, rates, dtype) * _scalars(graph, training, dtype)
+
+
+def _scalars(graph, values, dtype):
+    """A vector of floats and of the values of tensors by their names, each built once."""
+    if not any(isinstance(value, str) for value in values):
+        return tf.constant(values, dtype)
+    each = list(collections.OrderedDict.fromkeys(values))
+    scalars = [
+        tf.reshape(tf.cast(_tensor(graph, value), dtype), [])
+        if isinstance(value, str)
+        else tf.constant(value, dtype)
+        for value in each
+    ]
+    places = {value: number for number, value in enumerate(each)}
+    return tf.gather(tf.stack(scalars), [places[value] for value in values])
+
+
+def _tensor(graph, name):
+    return graph.get_tensor_by_name(name if ":" in name else name + ":0")
+
+
+def _move(layout, weights, batches, once):
+    """The op that moves the variables, from the vectors [k, ...] of k batches."""
+    number = len(layout.parts)
+    sizes = [number, number, len(layout.owner), len(layout.mean_of)]
+    count, rates, means, variances = tf.split(batches, sizes, axis=1)
+    counts = tf.logical_and(tf.greater(count, 0), tf.not_equal(rates, 0))
+    weights = tf.expand_dims(tf.cast(weights, batches.dtype), 1) * tf.cast(counts, batches.dtype)
+    counted = tf.reduce_sum(weights, 0)
+    rate = tf.math.divide_no_nan(tf.reduce_sum(weights * rates, 0), counted)
+    keep = 1 - rate if once else tf.pow(1 - rate, counted)
+    total = tf.reduce_sum(weights * count, 0)
+    share = tf.math.divide_no_nan(weights * count, total)  # [k, b], their sum 1
+
+    def mean_of(values, owner):
+        """Over the batches; those without a share may hold NaN."""
+        shares = tf.gather(share, owner, axis=1)
+        values = tf.where(tf.greater(shares, 0), values, tf.zeros_like(values))
+        return tf.reduce_sum(shares * values, 0)
+
+    mean = mean_of(means, layout.owner)
+    around = tf.gather(means, layout.mean_of, axis=1), tf.gather(mean, layout.mean_of)
+    variance = mean_of(variances + tf.math.squared_difference(*around), layout.owner_of_variance)
+    variance *= _correction(layout, total / tf.maximum(total - 1, 1))
+    mean, mean_keep = tf.gather(mean, layout.moved), tf.gather(keep, layout.owner[layout.moved])
+    variance_keep = tf.gather(keep, layout.owner_of_variance)
+    return tf.group(
+        *_assign(layout.means, mean, mean_keep),
+        *_assign(layout.variances, variance, variance_keep),
+    )
+
+
+def _assign(variables, statistics, keep):
+    """The ops that move variables towards their parts of a vector, whole vectors at a time.
+
+    Args:
+      variables: on one PS, a list; none if it has, say, means alone.
+      statistics, keep: what belongs to their elements, one variable after the other, [e].
+    """
+    if not variables:
+        return []
+    old = tf.concat(flat([tf.convert_to_tensor(variable) for variable in variables]), 0)
+    new = old * keep + statistics * (1 - keep)
+    parts = tf.split(new, [variable.shape.num_elements() for variable in variables])
+    parts = shaped(parts, [variable.shape.as_list() for variable in variables])
+    return [each.assign(part, read_value=False) for each, part in zip(variables, parts)]

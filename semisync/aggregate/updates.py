@@ -1,0 +1,160 @@
+"""Any other update that a batch makes of a variable shares the fate of its batch.
+
+Counters, statistics of features, shadows of an ExponentialMovingAverage, scores of a vocabulary:
+each worker sends what its batch would have assigned or added, and the chief does that once a global
+step, with what the batches that count bring together:
+
+    sum     the sum of their values, each times its weight
+    mean    that divided by the sum of the weights
+    last    the value of the batch that arrived last
+
+A global batch of which no batch counts changes nothing. What a batch adds to some rows is sent as
+the whole variable, zeros elsewhere.
+"""
+
+from collections import namedtuple
+
+from graph_rewrite.batch_norm.updates import is_no_update
+from graph_rewrite.edit.excerpt import Wanted, variables
+from graph_rewrite.graph.index import Nodes, split
+from semisync.common.compat import tf
+from semisync.common.errors import UsageError
+
+HOW = ("sum", "mean", "last")
+ADD = {"AssignAdd": 1, "AssignAddVariableOp": 1, "AssignSub": -1, "AssignSubVariableOp": -1}
+ADD_ROWS = {"ScatterAdd": 1, "ResourceScatterAdd": 1, "ScatterSub": -1, "ResourceScatterSub": -1}
+SET = ("Assign", "AssignVariableOp")
+
+
+# An op that updates a variable, both by name, and which of HOW.
+Shared = namedtuple("Shared", "op variable how")
+
+
+def find(graph, rules, taken=()):
+    """The updates that share the fate of their batch, a list of `Shared` in the graph's order.
+
+    Args:
+      graph: a tf.Graph or a MetaGraphDef.
+      rules: list of (compiled regex, how): the first that is found in a variable's name counts.
+      taken: names of ops that others do already.
+
+    Raises:
+      UsageError: a rule finds no update, or none that is left to it.
+    """
+    found, used = [], set()
+    every = list(updates(graph, Nodes.of(graph))) if rules else []
+    for op, variable in every:
+        rule = next((r for r in rules if r[0].search(variable)), None)
+        if rule is not None and op not in taken:
+            used.add(rule)
+            found.append(Shared(op, variable, rule[1]))
+    for regex, _ in [rule for rule in rules if rule not in used]:
+        if any(regex.search(variable) for _, variable in every):
+            raise UsageError(
+                "what {!r} matches shares the fate of its batch already, by a rule before it or as "
+                "a BatchNorm's: leave this rule out".format(regex.pattern)
+            )
+        raise UsageError(
+            "no update of a variable that is not trained matches {!r}: build it before minimize, "
+            "and check the name".format(regex.pattern)
+        )
+    return found
+
+
+def updates(graph, nodes):
+    """(op, variable), names, of every assign-like op on a variable that no optimizer trains.
+
+    Args:
+      graph: a tf.Graph or a MetaGraphDef.
+      nodes: its `Nodes`.
+    """
+    trained = _variables(graph, tf.GraphKeys.TRAINABLE_VARIABLES)
+    variables = _variables(graph, tf.GraphKeys.GLOBAL_VARIABLES) - trained
+    for node in nodes.of_type({*ADD, *ADD_ROWS, *SET}.__contains__):
+        name = split(node.input[0])[0]
+        if name in variables and not is_no_update(nodes, node, name):
+            yield node.name, name
+
+
+def _variables(graph, key):
+    """The names of the variables in a collection, a set."""
+    if hasattr(graph, "get_collection"):
+        return {variable.op.name for variable in graph.get_collection(key)}
+    return set(variables(graph, key))
+
+
+def wanted(found):
+    """What `share` asks a graph for, a `Wanted`."""
+    return Wanted([], [each.op for each in found], [each.variable for each in found])
+
+
+def share(found, carry):
+    """Has updates of the default graph share the fate of their batch.
+
+    Args:
+      found: list of `Shared`.
+      carry: `GlobalBatchOptimizer.carry`.
+
+    Returns: the names of the ops whose work is now done once a global step, a list.
+
+    Raises:
+      UsageError: one cannot be shared.
+    """
+    graph = tf.get_default_graph()
+    variables = {variable.op.name: variable for variable in tf.global_variables()}
+    for op, name, how in found:
+        _share_one(graph.get_operation_by_name(op), variables[name], how, carry)
+    return [each.op for each in found]
+
+
+def _share_one(op, variable, how, carry):
+    value = _all_rows(op, variable) if op.type in ADD_ROWS else op.inputs[1]
+    sign = ADD.get(op.type) or ADD_ROWS.get(op.type)
+    known = value.shape.is_fully_defined() or variable.shape.is_fully_defined()
+    if not known or not value.shape.is_compatible_with(variable.shape):
+        raise UsageError(
+            "the update {!r} of {!r} has the shape {} and the variable {}: one must be known, and "
+            "the other the same, to share the fate of a batch".format(
+                op.name, variable.op.name, value.shape, variable.shape
+            )
+        )
+    if not value.shape.is_fully_defined():
+        value = tf.ensure_shape(value, variable.shape)
+
+    def update(weights, stacked):
+        with tf.device(variable.device):
+            together, counted = _together(how, weights, stacked[0])
+            if sign:
+                return tf.assign_add(variable, sign * together).op
+            kept = tf.cond(counted, lambda: together, variable.read_value)
+            return tf.assign(variable, kept).op
+
+    carry([value], variable.device, update)
+
+
+def _all_rows(op, variable):
+    """What an op adds to each row of a variable, of its shape."""
+    rows, values = op.inputs[1:]
+    row = variable.shape.as_list()[1:]
+    values += tf.zeros(tf.concat([tf.shape(rows), row], 0), values.dtype)  # may be one for all
+    found = tf.math.unsorted_segment_sum(values, rows, variable.shape.as_list()[0])
+    return tf.reshape(found, variable.shape)
+
+
+def _together(how, weights, values):
+    """What the values [k, ...] come to, zeros where k is 0; and whether k is more than 0."""
+    counted = tf.greater(tf.size(weights), 0)
+    if how == "last":
+        first = tf.zeros(tf.concat([[1], tf.shape(values)[1:]], 0), values.dtype)
+        return tf.concat([first, values], 0)[-1], counted
+    shape = tf.concat([tf.shape(weights), tf.ones([tf.rank(values) - 1], tf.int32)], 0)
+    weights = tf.reshape(weights, shape)
+    total = tf.reduce_sum(tf.cast(values, tf.float64) * tf.cast(weights, tf.float64), 0)
+    if how == "mean":
+        total = tf.math.divide_no_nan(total, tf.cast(tf.reduce_sum(weights), tf.float64))
+    return _as(total, values.dtype), counted
+
+
+def _as(total, dtype):
+    """Whole numbers are rounded."""
+    return tf.cast(tf.round(total) if dtype.is_integer else total, dtype)

@@ -1,0 +1,1 @@
+"""The chief: takes messages, forms global batches, applies them, issues tickets."""

@@ -1,0 +1,319 @@
+"""The chief's account of every batch, in plain Python: what is out, what came, what became of it.
+
+A *ticket* is the permission for one batch and its key on every PS: the chief issues each number
+once. What the workers say of it is told in `semisync.transport.mailbox`. Each ticket that was drawn
+ends in exactly one of these ways, and no later message changes it:
+
+    admitted, decayed, stale   its batch was applied, or found too late
+    returned                   its worker ended and did not use it
+    lost                       its worker was killed, was started again, took another ticket in a
+                               run that failed, or was not heard for `patience` seconds
+
+A run's tickets count on from the microsecond at which it began, so that a message of an earlier run
+of the chief is known as such and never mixes with this one.
+
+How many tickets are out decides the mode. Unpaced: there are always some waiting to be drawn, and
+no worker waits, unless batches come faster than they can be applied: the undrawn and the pending
+together are kept at 2 max(M, workers). With `in_flight`, so many are out at most.
+Paced: exactly M a global step, so that every batch of a step is computed from that step's
+parameters and the staleness is zero.
+
+A worker holds one ticket at most, and M batches are being applied. So a PS holds at most
+2 max(M, workers) + workers + M payloads. Besides there is what was staged, in whole or in part,
+under tickets that came to nothing; it is swept away `patience` seconds later. Nobody should be
+staging it any more by then, and if somebody is, the message that follows has it swept again.
+"""
+
+import collections
+import time
+from typing import Any, Counter, Deque, Dict, List, Optional, Tuple
+
+from semisync.fate import Fate, of_weight
+from semisync.transport import mailbox
+
+Commit = collections.namedtuple("Commit", "member ticket token withheld waited")
+Weighed = collections.namedtuple("Weighed", "commit staleness weight")
+
+
+class Ledger:
+    """Tickets issued, batches pending, fates decided.
+
+    Args:
+      batches_per_step: M, the number of batches of a global step.
+      paced: True issues M tickets a step (zero staleness).
+      in_flight: how many tickets may be out at once, or None.
+      keep_stale: True when a stale batch keeps its slot in the global batch.
+      patience: seconds of silence after which a worker's ticket is lost.
+      first: the first ticket, greater than any of an earlier run; default: microseconds since 1970.
+      clock: a function that returns seconds, monotonic.
+
+    Attributes:
+      fates: Counter of tickets by what became of them, and of those "issued".
+      staleness: Counter of applied batches by their staleness.
+      members: who takes part, and when each was last heard.
+      events, settled: what happened since `drain`, for the audit log and for the board.
+    """
+
+    def __init__(
+        self,
+        batches_per_step,
+        paced=False,
+        in_flight=None,
+        keep_stale=True,
+        patience=120.0,
+        first=None,
+        clock=time.monotonic,
+    ):
+        self.batches_per_step = batches_per_step
+        self.paced = paced
+        self.in_flight = in_flight
+        self.keep_stale = keep_stale
+        self.patience = patience
+        self.first = int(time.time() * 1e6) if first is None else first
+        # Tickets in the order of issue, which is the order in which they are drawn: who holds it.
+        self.outstanding: Dict[int, Optional[str]] = {}
+        self.pending: Deque[Commit] = collections.deque()
+        self.members: Dict[str, float] = {}
+        self.fates: Counter[str] = collections.Counter()
+        self.staleness: Counter[int] = collections.Counter()
+        self.events: List[Dict[str, Any]] = []
+        self.dead: Deque[Tuple[float, int]] = collections.deque()
+        self.settled: List[Tuple[int, int, int]] = []  # ticket, fate, staleness, for the board
+        self._holds: Dict[str, int] = {}
+        self._nameless: Dict[int, float] = {}  # drawn by nobody knows whom, and since when
+        self._next = self.first
+        self._owed = batches_per_step  # paced: tickets to issue as soon as possible
+        self._clock = clock
+
+    # Tickets
+
+    def issue(self, count):
+        """Returns `count` new tickets, a list of ints."""
+        tickets = self.numbers(count)
+        self.outstanding.update(dict.fromkeys(tickets))
+        self.fates["issued"] += count
+        if tickets:
+            self.events.append({"event": "issued", "tickets": tickets})
+        return tickets
+
+    def numbers(self, count):
+        """`count` numbers that no ticket has, such as for the empty slots of a partial batch."""
+        self._next += count
+        return list(range(self._next - count, self._next))
+
+    def tickets_due(self, undrawn):
+        """How many tickets to issue now, given that `undrawn` stand in the queue."""
+        if self.paced:
+            due = max(0, self._owed)
+            self._owed -= due
+            return due
+        due = 2 * max(self.batches_per_step, len(self.members)) - undrawn - len(self.pending)
+        if self.in_flight is not None:
+            due = self.in_flight - len(self.outstanding)
+        return max(0, due)
+
+    @property
+    def rations(self):
+        """True where a worker may have to wait for the next global step."""
+        return self.paced or self.in_flight is not None
+
+    @property
+    def full(self):
+        """True when a global batch is there."""
+        return len(self.pending) >= self.batches_per_step
+
+    # Messages
+
+    def receive(self, message):
+        """Books one `desk.Message`; one about a ticket that is settled changes nothing."""
+        member, kind, ticket = message.member, message.kind, message.ticket
+        self.members[member] = self._clock()
+        if kind == mailbox.JOINED:
+            self._succeed(member)
+        elif kind == mailbox.DRAWN:
+            self._hold(member, ticket)
+        else:
+            self._come_back(message)
+        if kind == mailbox.LEFT:
+            self._forget(member)
+
+    def _succeed(self, member):
+        """A process that was started again takes the place of its predecessor."""
+        place = member.partition(" ")[0]
+        for other in [m for m in self.members if m != member and m.partition(" ")[0] == place]:
+            if "/task:" in place:
+                self._forget(other)
+
+    def _forget(self, member):
+        self.lose(self._holds.get(member))
+        self.members.pop(member, None)
+
+    def _hold(self, member, ticket):
+        self.lose(self._holds.pop(member, None))
+        if ticket in self.outstanding:
+            self._nameless.pop(ticket, None)
+            self.outstanding[ticket] = member
+            self._holds[member] = ticket
+
+    def _come_back(self, message):
+        if message.ticket not in self.outstanding:
+            if message.kind == mailbox.STAGED:
+                self.fates["late"] += 1
+                self.dead.appendleft((0.0, message.ticket))
+            return
+        self._take_back(message.ticket)
+        if message.kind == mailbox.LEFT:
+            self._end(message.ticket, "returned")
+            self._owed += 1
+            return
+        withheld = message.kind == mailbox.WITHHELD
+        self.pending.append(
+            Commit(message.member, message.ticket, message.token, withheld, message.waited)
+        )
+
+    def _take_back(self, ticket):
+        holder = self.outstanding.pop(ticket)
+        self._nameless.pop(ticket, None)
+        if holder is not None and self._holds.get(holder) == ticket:
+            del self._holds[holder]
+
+    def _end(self, ticket, fate, **more):
+        """A ticket comes to nothing."""
+        self.fates[fate] += 1
+        self.dead.append((self._clock() + self.patience, ticket))
+        self.events.append(dict(more, event=fate, ticket=ticket))
+
+    def lose(self, ticket):
+        """Gives up a ticket, if it is out."""
+        if ticket not in self.outstanding:
+            return
+        member = self.outstanding[ticket]
+        self._take_back(ticket)
+        self._end(ticket, "lost", member=member)
+        self.settled.append((ticket, int(Fate.LOST), -1))
+        self._owed += 1
+
+    def lose_the_silent(self, undrawn):
+        """Gives up the tickets of members who were not heard for `patience` seconds.
+
+        Args:
+          undrawn: how many tickets stand in the queue; of those that nobody announced, the others
+            were drawn by a worker that was killed before it could say so.
+
+        Returns: the members given up, and None for one unknown, a list.
+        """
+        now = self._clock()
+        silent: List[Optional[str]] = []
+        for member, heard in list(self.members.items()):
+            if now - heard > self.patience:
+                silent += [member] if member in self._holds else []
+                self._forget(member)
+        unnamed = [ticket for ticket, holder in self.outstanding.items() if holder is None]
+        drawn = unnamed[: max(0, len(unnamed) - undrawn)]
+        self._nameless = {ticket: self._nameless.get(ticket, now) for ticket in drawn}
+        for ticket, since in list(self._nameless.items()):
+            if now - since > self.patience:
+                self.lose(ticket)
+                silent.append(None)
+        return silent
+
+    def holders(self):
+        """(member, seconds since it was heard) of everyone who holds a ticket, longest first."""
+        now = self._clock()
+        found = [(member, now - self.members.get(member, now)) for member in self._holds]
+        return sorted(found, key=lambda pair: -pair[1])
+
+    def to_sweep(self):
+        """Tickets under which a payload may lie that nobody will take."""
+        now, due = self._clock(), []
+        while self.dead and self.dead[0][0] <= now:
+            due.append(self.dead.popleft()[1])
+        return due
+
+    # Global batches
+
+    def next_global_batch(self, clock, weigh):
+        """The next M batches, in order of arrival, a list of `Weighed`; None while there are fewer.
+
+        Args:
+          clock: the global step at which they are to be applied.
+          weigh: list of stalenesses -> list of weights.
+        """
+        if not self.full:
+            return None
+        count = self.batches_per_step if self.keep_stale else len(self.pending)
+        weighed = self._weighed([self.pending[i] for i in range(count)], clock, weigh)
+        if not self.keep_stale:
+            weighed = self._without_the_stale(weighed)
+            if len(weighed) < self.batches_per_step:
+                return None
+        for entry in weighed[: self.batches_per_step]:
+            self.pending.remove(entry.commit)
+        return weighed[: self.batches_per_step]
+
+    def last_global_batch(self, clock, weigh):
+        """Everything still pending, for the partial global batch at the end."""
+        rest = self._weighed(list(self.pending), clock, weigh)
+        if not self.keep_stale:
+            rest = self._without_the_stale(rest)
+        self.pending.clear()
+        return rest
+
+    @staticmethod
+    def _weighed(commits, clock, weigh):
+        # Only a worker that drew its token before the variables were restored can be ahead of the
+        # clock. Nothing is known of such a batch but that it is old: it counts as the oldest.
+        staleness = [clock - c.token if c.token <= clock else clock for c in commits]
+        weights = [0.0 if c.withheld else w for c, w in zip(commits, weigh(staleness))]
+        return [Weighed(*entry) for entry in zip(commits, staleness, weights)]
+
+    def _without_the_stale(self, weighed):
+        """Gives the slots of stale batches back; returns the others."""
+        for entry in weighed:
+            if entry.weight == 0:
+                self.pending.remove(entry.commit)
+                self._settle(entry)
+                self.events.append(dict(audited(entry), event="dropped"))
+                self._owed += 1
+                if not entry.commit.withheld:
+                    self.dead.appendleft((0.0, entry.commit.ticket))
+        return [entry for entry in weighed if entry.weight != 0]
+
+    def _settle(self, entry):
+        fate = of_weight(entry.weight)
+        self.fates[fate.name.lower()] += 1
+        self.staleness[entry.staleness] += 1
+        self.settled.append((entry.commit.ticket, int(fate), entry.staleness))
+
+    def book(self, step, weighed):
+        """Books the fate of each batch of one global step, before it is applied."""
+        for entry in weighed:
+            self._settle(entry)
+        self._owed += self.batches_per_step
+        self.events.append(
+            {"event": "step", "step": step, "batches": [audited(entry) for entry in weighed]}
+        )
+
+    def withdrawn(self, tickets):
+        """Books tickets that were taken back from the queue at the end."""
+        for ticket in tickets:
+            if ticket in self.outstanding:
+                self._take_back(ticket)
+                self._end(ticket, "returned")
+
+    def drain(self, name):
+        """Returns the list `events` or `settled` and leaves it empty."""
+        found = getattr(self, name)
+        setattr(self, name, [])
+        return found
+
+    def balance(self):
+        """True when every ticket issued is settled, pending or out."""
+        names = [fate.name.lower() for fate in Fate] + ["returned"]
+        settled = sum(self.fates[name] for name in names)
+        return self.fates["issued"] == settled + len(self.pending) + len(self.outstanding)
+
+
+def audited(entry):
+    """A `Weighed` as it stands in the audit log."""
+    return dict(entry.commit._asdict(), staleness=entry.staleness, weight=entry.weight)

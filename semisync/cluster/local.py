@@ -1,0 +1,136 @@
+"""A real TensorFlow cluster on this machine: separate processes, on ports that the kernel picks.
+
+Each process runs `python -m MODULE SPEC`. SPEC is a JSON object with `cluster`, `job`, `task`,
+`parent` (this process's id, for `orphan.end_with_parent`) and whatever the caller adds.
+
+The ports are held by bound, never listening sockets until the cluster stops. A TensorFlow server
+may bind beside one (both set SO_REUSEADDR), the kernel gives the port to nobody else, and so
+nothing is lost between choosing a port and using it.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+
+from semisync.common.errors import SemisyncError, UsageError
+from semisync.common.log_tail import last_words
+
+
+class LocalCluster:
+    """Starts, watches and stops the processes; use it as a context manager.
+
+    Args:
+      python: the interpreter, which has TensorFlow.
+      module: what each process runs, as for `python -m`.
+      ps, workers: how many of each.
+      logs: a directory; each process writes JOB-TASK.log there.
+      cwd: the processes' working directory.
+    """
+
+    def __init__(self, python, module, ps, workers, logs, cwd=None):
+        self._python = python
+        self._module = module
+        self._logs = logs
+        self._cwd = cwd
+        self._held = []
+        self.processes = {}
+        addresses = [self._hold_port() for _ in range(ps + workers)]
+        self.addresses = {"ps": addresses[:ps], "worker": addresses[ps:]}
+
+    def _hold_port(self):
+        held = socket.socket()
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        self._held.append(held)
+        return "127.0.0.1:{}".format(held.getsockname()[1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        self.stop()
+
+    def log(self, job, task):
+        """Path of a process's log."""
+        return os.path.join(str(self._logs), "{}-{}.log".format(job, task))
+
+    def start(self, job, task, **spec):
+        """Starts one process; returns its Popen."""
+        spec = dict(spec, cluster=self.addresses, job=job, task=task, parent=os.getpid())
+        environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2", CUDA_VISIBLE_DEVICES="-1")
+        # Set by importing TensorFlow 2.x; it would make a 1.15 behave like 2.x.
+        environment.pop("TF2_BEHAVIOR", None)
+        with open(self.log(job, task), "ab") as log:
+            try:
+                process = subprocess.Popen(
+                    [self._python, "-m", self._module, json.dumps(spec)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    cwd=self._cwd,
+                    env=environment,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise UsageError(
+                    "{} cannot be run: {}".format(self._python, error.strerror)
+                ) from error
+        self.processes[job, task] = process
+        return process
+
+    def start_all(self, **spec):
+        """Starts every process of the cluster, the PS first."""
+        for job in ("ps", "worker"):
+            for task in range(len(self.addresses[job])):
+                self.start(job, task, **spec)
+
+    def wait(self, timeout, tick=lambda: None):
+        """Waits until every worker has ended well.
+
+        Args:
+          timeout: seconds, over all.
+          tick: called about ten times a second.
+
+        Raises:
+          SemisyncError: a process failed, or a worker did not end in time; with its last words.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            for (job, task), process in self.processes.items():
+                code = process.poll()
+                if code not in (None, 0):
+                    raise SemisyncError(
+                        "{} {} ended with exit code {}: {}".format(
+                            job, task, code, self._last_words(job, task)
+                        )
+                    )
+            running = [
+                key for key, p in self.processes.items() if key[0] == "worker" and p.poll() is None
+            ]
+            if not running:
+                return
+            if time.monotonic() > deadline:
+                raise SemisyncError(
+                    "{} did not end in {:.0f} s; the logs are in {}".format(
+                        ", ".join("{} {}".format(*key) for key in running), timeout, self._logs
+                    )
+                )
+            tick()
+            time.sleep(0.1)
+
+    def _last_words(self, job, task):
+        with open(self.log(job, task), "rb") as log:
+            return last_words(log)
+
+    def stop(self):
+        """Ends every process that still runs, and lets the ports go."""
+        for process in self.processes.values():
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        for held in self._held:
+            held.close()
+        self._held = []

@@ -1,0 +1,60 @@
+"""Files that another process may read at any moment: it finds the old one or the new one, whole.
+
+A command that takes long asks `check_writable` of its output first.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import tempfile
+
+from semisync.common.errors import UsageError
+
+
+def check_writable(path):
+    """Raises UsageError where nothing can be written at `path`: a file, or a folder to be made.
+
+    Where `path` is no folder, neither it nor the folders above it need to exist; they are not made.
+    """
+    place = pathlib.Path(os.path.realpath(str(path)))
+    if not place.is_dir():
+        place = next(above for above in place.parents if above.exists())
+    try:
+        with tempfile.TemporaryFile(dir=str(place)):
+            pass
+    except OSError as error:
+        raise UsageError(
+            "{} cannot be written, since {} takes no file ({}); name another place".format(
+                path, place, error.strerror
+            )
+        ) from error
+
+
+@contextlib.contextmanager
+def replacing(path):
+    """Yields a path beside `path` to write to, and moves it there; a failure leaves nothing."""
+    path = pathlib.Path(path)
+    beside = path.with_name(".{}.{}".format(path.name, os.getpid()))
+    try:
+        yield beside
+        os.replace(str(beside), str(path))
+    finally:
+        if beside.exists():
+            beside.unlink()
+
+
+def write_bytes(path, data):
+    """Writes `data` beside its place and moves it there; a failure leaves nothing."""
+    with replacing(path) as beside:
+        beside.write_bytes(data)
+
+
+def write_text(path, text):
+    """`write_bytes` of `text` in UTF-8."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_json(path, value):
+    """`write_text` of `value` as JSON."""
+    write_text(path, json.dumps(value))

@@ -1,0 +1,1 @@
+"""The click log of the demo: generated, or read from files."""

@@ -1,0 +1,1 @@
+"""The demo's TensorFlow half: a DeepFM trained on a cluster, mode after mode."""

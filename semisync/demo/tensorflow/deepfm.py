@@ -1,0 +1,60 @@
+"""The demo's DeepFM in TensorFlow, as a 1.x recommendation job would write it."""
+
+import os
+
+os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # tf.layers under TensorFlow 2.16 and later
+
+from semisync.common.compat import tf
+from semisync.demo.architecture import BATCH_NORM_EPSILON, DIM, HIDDEN, layer_names, tables
+
+
+def logits(ids, fields, numeric, partitions, training):
+    """Builds the model; returns logits, float32 [batch].
+
+    Args:
+      ids: int64 [batch, fields], hashed.
+      fields, numeric, partitions: see `architecture.tables`.
+      training: a Python bool; True uses the batch's own BatchNorm statistics and adds the updates
+        of the moving ones to UPDATE_OPS.
+    """
+    vectors = []
+    start = 0
+    for table in tables(fields, numeric, partitions):
+        columns = ids[:, start : start + len(table.fields)]
+        start += len(table.fields)
+        vectors.append(_look_up(table, columns))
+    vectors = tf.concat(vectors, 1)  # [batch, fields, DIM]
+    linear = tf.reduce_sum(vectors[:, :, 0], 1)
+    factors = vectors[:, :, 1:]
+    square_of_sum = tf.square(tf.reduce_sum(factors, 1))
+    pairs = 0.5 * tf.reduce_sum(square_of_sum - tf.reduce_sum(tf.square(factors), 1), 1)
+    deep = tf.reshape(vectors, [-1, len(fields) * DIM])
+    return linear + pairs + _tower(deep, training)
+
+
+def _look_up(table, columns):
+    rows = tf.floormod(columns, table.rows)
+    partitioner = tf.fixed_size_partitioner(table.partitions) if table.partitions > 1 else None
+    weights = tf.get_variable(
+        table.name,
+        [table.rows, DIM],
+        partitioner=partitioner,
+        initializer=tf.random_normal_initializer(stddev=0.01, seed=1),
+    )
+    return tf.nn.embedding_lookup(weights, rows, partition_strategy="div")
+
+
+def _tower(layer, training):
+    names = layer_names()
+    for name, units in zip(names, HIDDEN):
+        layer = tf.layers.dense(layer, units, name=name["dense"], kernel_initializer=_kernel())
+        layer = tf.layers.batch_normalization(
+            layer, training=training, epsilon=BATCH_NORM_EPSILON, name=name["norm"], fused=False
+        )
+        layer = tf.nn.relu(layer)
+    output = tf.layers.dense(layer, 1, name=names[-1]["dense"], kernel_initializer=_kernel())
+    return tf.reshape(output, [-1])
+
+
+def _kernel():
+    return tf.glorot_uniform_initializer(seed=2)

@@ -1,0 +1,66 @@
+"""One process of the demo's cluster: a PS, or a worker that trains mode after mode.
+
+    python -m semisync.demo.tensorflow.process SPEC
+
+SPEC is a JSON object. Besides what LocalCluster puts there it holds `data` (a folder with the saved
+click logs `train` and `test`), `out`, `modes`, `partitions`, `batch`, `batches` (how many in all),
+`batches_per_step`, `bound`, `learning_rate`, `pause` (seconds a batch takes besides computing),
+`slow_share`, `slow_factor`.
+
+What a mode leaves in OUT/MODE is told in `semisync.demo.tensorflow.training`; then the chief adds
+scores.npy (float32, of the held-out rows).
+"""
+
+import json
+import os
+import sys
+
+import numpy as np
+
+from semisync.cluster.orphan import end_with_parent
+from semisync.common.compat import tf
+from semisync.demo.data import click_log
+from semisync.demo.tensorflow import deepfm
+from semisync.demo.tensorflow.training import Training
+
+
+def main():
+    spec = json.loads(sys.argv[1])
+    end_with_parent(spec["parent"])
+    tf.disable_v2_behavior()
+    tf.logging.set_verbosity(tf.logging.WARN)
+    cluster, task = tf.train.ClusterSpec(spec["cluster"]), spec["task"]
+    config = tf.ConfigProto(intra_op_parallelism_threads=1)
+    server = tf.train.Server(cluster, job_name=spec["job"], task_index=task, config=config)
+    if spec["job"] == "ps":
+        server.join()
+    place = tf.train.replica_device_setter(
+        cluster=cluster, worker_device="/job:worker/task:%d" % task
+    )
+    train_log = click_log.load(os.path.join(spec["data"], "train"))
+    for mode in spec["modes"]:
+        out = os.path.join(spec["out"], mode)
+        # A container for each mode: the PS keep the modes' variables and queues apart.
+        with tf.Graph().as_default() as graph, graph.container(mode), tf.device(place):
+            Training(mode, spec, train_log, out).run(server)
+        if task == 0:
+            test_log = click_log.load(os.path.join(spec["data"], "test"))
+            scores = score(tf.train.latest_checkpoint(out), test_log, spec["partitions"])
+            np.save(os.path.join(out, "scores.npy"), scores)
+
+
+def score(checkpoint, log, partitions, size=4096):
+    """Click probabilities of every row, float32 [rows], by the checkpoint's model."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        ids = tf.placeholder(tf.int64, [None, len(log.fields)])
+        logits = deepfm.logits(ids, log.fields, log.numeric, partitions, training=False)
+        tf.train.Saver().restore(session, checkpoint)
+        probabilities = tf.sigmoid(logits)
+        starts = range(0, log.rows, size)
+        return np.concatenate(
+            [session.run(probabilities, {ids: log.ids[i : i + size]}) for i in starts]
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The demo's torch half: the same DeepFM in TorchRec."""

@@ -1,0 +1,51 @@
+"""The shelves: where each PS keeps what the batches bring for it, until it is applied.
+
+The payload of a batch is put in one op, so that it is there whole or not at all, and taken in one
+op. Taking blocks while the payload is absent: take only what a message has announced, or what was
+put by oneself. Putting a second payload under the same ticket changes nothing.
+"""
+
+from semisync.common.compat import raw_ops, tf
+
+
+class Shelf:
+    """The payloads on one PS, each a list of tensors under its ticket.
+
+    Args:
+      name: shared by all processes of the job.
+      device: the PS.
+      items: the payload's items for this PS, see `semisync.transport.payload`.
+    """
+
+    def __init__(self, name, device, items):
+        self.device = device
+        self.items = items
+        dtypes = [tensor.dtype.base_dtype for item in items for tensor in item.tensors]
+        self._indices = list(range(len(dtypes)))
+        self._options = {"dtypes": dtypes, "shared_name": name}
+
+    def put(self, ticket, payload):
+        """Returns the op that stages `payload`, a list of tensors for each item, under `ticket`."""
+        values = [tensor for tensors in payload for tensor in tensors]
+        with tf.device(self.device):
+            return raw_ops.OrderedMapStage(
+                key=ticket, indices=self._indices, values=values, name="put", **self._options
+            )
+
+    def get(self, ticket):
+        """Takes the payload of `ticket` away; returns a list of tensors for each item."""
+        with tf.device(self.device):
+            tensors = raw_ops.OrderedMapUnstage(
+                key=ticket, indices=self._indices, name="get", **self._options
+            )
+        flat = iter(tensors)
+        return [[next(flat) for _ in item.tensors] for item in self.items]
+
+    def drop(self, ticket):
+        """Returns the op that takes the payload of `ticket` away."""
+        return tf.group(*[tensor for tensors in self.get(ticket) for tensor in tensors])
+
+    def clear(self):
+        """Returns the op that throws every payload away."""
+        with tf.device(self.device):
+            return raw_ops.OrderedMapClear(name="clear", **self._options)

@@ -1,0 +1,233 @@
+"""The session hook: joins, draws the first ticket, and at the end hands back and waits.
+
+    begin                  everybody: takes the updates out of the graph that the chief makes.
+                           Chief: has the savers wait for whole global steps.
+    after_create_session   chief: opens the desk and starts its thread. Everybody: joins. Nobody
+                           waits here: a chief may have several optimizers to open.
+    before_run             draws a ticket, where the hand may be empty: before the first run, and
+                           after one that failed or does not draw itself. The first of a session's
+                           hooks does so for all, in the order in which their optimizers were built.
+                           Once it has the first one, compares its settings with the chief's.
+    end                    everybody: gives the tickets back. Chief: waits for the others, saves.
+
+A session that is made again after a failure goes through the first step again: new tickets, new
+tokens, nothing of the failed session.
+"""
+
+import functools
+import time
+import weakref
+from typing import Any, Optional
+
+from semisync import arguments, settings
+from semisync.chief.checkpoints import steady
+from semisync.chief.thread import Chief
+from semisync.common.compat import tf
+from semisync.common.errors import SemisyncError, UsageError
+from semisync.transport.job_state import ENDED
+from semisync.worker.watchdog import Question, Watch
+
+_hooks: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()  # session -> its hooks
+
+
+class GlobalBatchHook(tf.train.SessionRunHook):
+    """Made by `GlobalBatchOptimizer.make_session_run_hook`; see there for the arguments.
+
+    Attributes:
+      fate: what became of this worker's last batch, a tensor of the graph, see
+        `semisync.GlobalBatchOptimizer`.
+      ledger: on the chief, the account of all batches (`semisync.chief.ledger.Ledger`); else None.
+    """
+
+    LOOK_EVERY = 5.0  # seconds between two words to the log while waiting for the chief
+
+    def __init__(self, find, is_chief, patience, audit, ready=lambda: None):
+        """
+        Args:
+          find: function that returns the `Handles` of the default graph, or raises.
+          is_chief, patience, audit: see `GlobalBatchOptimizer.make_session_run_hook`.
+          ready: function that makes the default graph, which is whole, ready for sessions.
+        """
+        self._find, self._ready = find, ready
+        self._is_chief = arguments.flag("is_chief", "whether this process is the chief", is_chief)
+        self._patience = arguments.seconds("patience", patience)
+        self._audit = arguments.writable(audit) if self._is_chief and audit is not None else None
+        self._observed = []
+        self._handles: Any = None  # `Handles` of the graph, from begin on
+        self._settings: Optional[str] = None  # to be compared with the chief's
+        self._may_be_empty = True  # the hand, before the next run
+        self._filled = False  # whether the hand was seen to for the next run
+        self._chief: Optional[Chief] = None
+        self._watch: Optional[Watch] = None
+
+    @property
+    def handles(self):
+        """Of the session's graph, before a session of the default graph."""
+        return self._handles or self._find()
+
+    @property
+    def fate(self):
+        return self.handles.fate
+
+    @property
+    def ledger(self):
+        return self._chief.ledger if self._chief else None
+
+    def observe(self, fetches, look):
+        """On the chief, fetches something of every global step; call it before the session is made.
+
+        Args:
+          fetches: tensors, such as those of `aggregated_gradients` or what is computed from them.
+          look: function (global step, values), called in the chief's thread: it should be quick.
+        """
+        self._observed.append((fetches, look))
+
+    def begin(self):
+        self._handles = self._find()
+        self._unfed = frozenset(self._handles.unfed)
+        self._ready()
+        self._chief = self._watch = None  # of an earlier session
+        if self._is_chief:  # now: a CheckpointSaverHook saves before this hook sees the session
+            self._saver = steady(tf.get_default_graph())
+
+    def after_create_session(self, session, coord):
+        others = _hooks.setdefault(session, [])
+        if any(hook.handles is self._handles for hook in others):
+            raise UsageError(
+                "this session has two hooks of one GlobalBatchOptimizer: pass one of them only"
+            )
+        others.append(self)
+        weights = session.run(self._handles.policy_probe)
+        settings.check(weights)
+        mine = settings.describe(self._handles, weights)
+        if self._is_chief:
+            _warn_of_missing_filters(session)
+            self._chief = Chief(
+                self._handles,
+                session,
+                coord,
+                self._saver.quiet,
+                self._patience,
+                self._audit,
+                self._observed,
+            )
+            self._chief.open(mine)
+            self._chief.start()
+            coord.register_thread(self._chief)
+        session.run(self._handles.worker.join)
+        self._settings, self._coordinator = mine, coord
+        self._may_be_empty, self._filled, self._left = True, False, False
+
+    def before_run(self, run_context):
+        session = run_context.session
+        self._refuse_what_has_no_effect(run_context.original_args.feed_dict)
+        if not self._filled:
+            for hook in sorted(_hooks[session], key=lambda hook: hook._handles.number):
+                hook._fill(session)
+        self._filled = False  # the next run's hand
+        if self._settings is not None:
+            self._agree(session)
+            beats = functools.partial(self._beats, session)
+            self._watch = Watch(
+                beats, self._handles.pings, session, self._coordinator, self._patience
+            )
+
+    def after_run(self, run_context, run_values):
+        self._may_be_empty = self._handles.draws_between_runs
+
+    def _fill(self, session):
+        """Sees to it that the hand holds a ticket for the next run."""
+        if self._may_be_empty and session.run(self._handles.worker.empty):
+            self._draw(session)
+        self._filled = self._may_be_empty = True
+
+    def _refuse_what_has_no_effect(self, fed):
+        """Raises UsageError where a run feeds what the chief's step takes and no batch brings."""
+        for key in fed or ():
+            name = getattr(key, "name", key)
+            if name in self._unfed:
+                raise UsageError(
+                    "{} is fed, and would have no effect: the chief applies global batches with it "
+                    "in runs of its own; make it a tf.placeholder_with_default, which goes with "
+                    "each batch, or a variable".format(name)
+                )
+
+    def _draw(self, session):
+        """Draws a ticket; for the first one the chief may still have to come.
+
+        Never with a deadline: a draw that is cut off may take a ticket with it.
+
+        Raises:
+          tf.errors.OutOfRangeError: the training is over; MonitoredSession ends in peace.
+          SemisyncError: no chief came.
+        """
+        beats, deadline = None, time.monotonic() + self._patience
+        draw = Question(functools.partial(session.run, self._handles.worker.first_draw))
+        while draw.wait(self.LOOK_EVERY):
+            before, beats = beats, self._beats(session)
+            if beats != before:
+                deadline = time.monotonic() + self._patience
+            elif time.monotonic() > deadline:
+                self._give_up(beats)
+            tf.logging.info("semisync: waiting for the chief to hand out tickets")
+        if draw.error:
+            raise draw.error
+
+    def _give_up(self, beats):
+        chief = "the chief, the process with make_session_run_hook(is_chief=True),"
+        if beats == ENDED:
+            sentence = "semisync: the training is over: {} has ended, and in {:.0f} s no other came"
+            sentence = sentence.format(chief, self._patience)
+            tf.logging.warning("%s", sentence)
+            raise tf.errors.OutOfRangeError(None, None, sentence)
+        raise SemisyncError(
+            "no ticket for {} in {:.0f} s: {} is not running, or its GlobalBatchOptimizer has "
+            "another name".format(self._handles.worker.member, self._patience, chief)
+        )
+
+    def _beats(self, session):
+        """The chief's signs of life so far; None before any chief."""
+        if self._chief:
+            return self._chief.beats
+        try:
+            return int(session.run(self._handles.board.read_beats))
+        except tf.errors.FailedPreconditionError:
+            return None
+
+    def _agree(self, session):
+        """Raises UsageError, and has the chief stop the job, where the settings differ."""
+        mine, self._settings = self._settings, None
+        chiefs = session.run(self._handles.board.read_settings).decode()
+        sentence = settings.difference(mine, chiefs)
+        if sentence:
+            worker = self._handles.worker
+            sentence = "{}: {}".format(worker.member, sentence)
+            session.run(worker.object, {worker.objection: sentence})
+            raise UsageError(sentence)
+
+    def end(self, session):
+        self._coordinator.raise_requested_exception()  # says why a session is closed already
+        for hook in _hooks[session]:  # before a chief waits here, others may need its tickets
+            hook._leave(session)
+        if self._chief:
+            self._chief.finish()
+        if self._watch:
+            self._watch.stop()
+        if self._chief:
+            self._saver.save_again(session)
+            tf.logging.info("semisync: %s", dict(self._chief.ledger.fates))
+
+    def _leave(self, session):
+        if not self._left:
+            session.run(self._handles.worker.leave)
+        self._left = True
+
+
+def _warn_of_missing_filters(session):
+    """Says what a session of a cluster needs to be closed in peace, see `cluster.session`."""
+    config = getattr(session, "_config", None)
+    if "grpc" in str(session.sess_str) and not (config and config.device_filters):
+        tf.logging.warning(
+            "semisync: this session has no device filters, and may hang when it is closed after "
+            "other workers have ended: pass config=semisync.worker_config(task)"
+        )

@@ -1,0 +1,1 @@
+"""The wrapped optimizer, and what belongs to it in the user's graph."""
