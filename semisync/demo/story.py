@@ -92,7 +92,7 @@ def _read(data: Optional[str], folder: pathlib.Path, progress: Progress) -> Any:
 
         log = generate()
     else:
-        from semisync.demo.data.readers import read
+        from semisync.demo.data.reading import read
 
         log = read(data, note=progress.note)
     train, test = click_log.split(log)

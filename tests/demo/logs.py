@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 
-from semisync.demo.data.readers import read
+from semisync.demo.data.reading import read
 
 
 def quietly(path, **options):

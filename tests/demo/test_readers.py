@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semisync.common.errors import BadInput
-from semisync.demo.data.readers import read
-from semisync.demo.data.readers.buckets import equal_buckets, three_idiots
+from semisync.demo.data.columns import equal_buckets, three_idiots
+from semisync.demo.data.reading import read
 from tests.demo.logs import column, criteo_line, ids, quietly
 
 

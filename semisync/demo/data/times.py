@@ -17,23 +17,23 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from semisync.common.errors import BadInput
-from semisync.demo.data.readers.columns import Column, column_of
-from semisync.demo.data.readers.rescan import shown
-from semisync.demo.data.readers.source import Where
+from semisync.demo.data.columns import Column, column_of
+from semisync.demo.data.tables import Where, shown
 
 _MICROS = 1_000_000
 _HOUR = 3600 * _MICROS
 _DAY = 24 * _HOUR
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?")
 _AVAZU = re.compile(r"\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])([01]\d|2[0-3])")
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")  # a date with a time of day
 
 
-class Clock(NamedTuple):
-    """Time of each row.
+class Times(NamedTuple):
+    """When each row was logged.
 
     Attributes:
-        moments: int64 [rows], to order by.
+        moments: int64 [rows], microseconds, to order by.
         days: int32 [rows], from 0.
         hours: int64 [rows], the hour of the day in UTC, or None where only days are known.
     """
@@ -43,73 +43,60 @@ class Clock(NamedTuple):
     hours: Optional[np.ndarray]
 
 
-def is_moment(text: str) -> bool:
-    """Whether a text reads as a date with a time of day."""
-    return _MOMENT.fullmatch(text) is not None
-
-
 def is_avazu_hour(column: Column) -> bool:
     """Whether every value of the column reads as YYMMDDHH."""
     texts = [text for text in column.texts if text]
     return bool(texts) and all(map(_AVAZU.fullmatch, texts))
 
 
-def clock_of(table: Any, name: str, where: Where) -> Clock:
+def times_of(table: Any, name: str, where: Where) -> Times:
     """Reads the time column of a pyarrow.Table that has rows.
 
-    Raises: BadInput, naming the first row whose time is missing or cannot be read.
+    Raises BadInput, naming the first row whose time is missing or cannot be read.
     """
     import pyarrow as pa
 
-    kind = table[name].type
-    if pa.types.is_temporal(kind) and not pa.types.is_time(kind) and not pa.types.is_duration(kind):
-        return _from_arrow(table[name], name, where)
-    column = column_of(table, name, where)
-    missing = np.array([text == "" for text in column.texts])
-    if column.numbers is not None:
-        missing = np.isnan(column.numbers)
-    _refuse_missing(missing[column.codes], name, where)
-    present = np.unique(column.codes)
-    moments = np.zeros(len(missing), np.int64)
-    if column.numbers is not None:
-        moments[present] = _from_numbers(column.numbers[present], name, where)
+    stored = table[name]
+    missing = stored.is_null().to_numpy()
+    if pa.types.is_timestamp(stored.type) or pa.types.is_date(stored.type):
+        zone = getattr(stored.type, "tz", None)
+        micros = stored.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64())
+        moments = micros.fill_null(0).to_numpy()
     else:
-        moments[present] = _from_texts(column, present, where)
-    return _clock(moments[column.codes])
-
-
-def _from_arrow(chunked: Any, name: str, where: Where) -> Clock:
-    import pyarrow as pa
-
-    _refuse_missing(chunked.is_null().to_numpy(), name, where)
-    zone = getattr(chunked.type, "tz", None)
-    micros = chunked.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64())
-    return _clock(micros.to_numpy())
-
-
-def _refuse_missing(missing: np.ndarray, name: str, where: Where) -> None:
+        column = column_of(table, name, where)
+        missing = np.array([text == "" for text in column.texts])[column.codes]
+        moments = np.zeros(len(column.texts), np.int64)
+        present = np.unique(column.codes[~missing])
+        moments[present] = _moments(column, present, where)
+        moments = moments[column.codes]
     if missing.any():
         raise BadInput(
             f"{where.row(int(np.argmax(missing)))}: column {name!r} is empty, not a time"
         )
+    days = moments // _DAY
+    return Times(
+        moments,
+        (days - days.min()).astype(np.int32),
+        moments % _DAY // _HOUR if np.any(moments % _DAY) else None,
+    )
 
 
-def _from_texts(column: Column, present: np.ndarray, where: Where) -> np.ndarray:
-    """Microseconds since 1970 of the distinct texts that occur."""
+def _moments(column: Column, present: np.ndarray, where: Where) -> np.ndarray:
+    """Microseconds since 1970 of the distinct values that occur."""
     texts = [column.texts[code] for code in present]
     if column.name.lower() == "hour" and is_avazu_hour(column):
         texts = [f"20{t[:2]}-{t[2:4]}-{t[4:6]}T{t[6:]}" for t in texts]
     elif all(map(_NUMBER.fullmatch, texts)):
         return _from_numbers(np.array(texts, np.float64), column.name, where)
-    parsed = [_parsed(text) for text in texts]
-    wrong = [code for code, moment in zip(present, parsed) if moment is None]
+    moments = [_parsed(text) for text in texts]
+    wrong = [code for code, moment in zip(present, moments) if moment is None]
     if wrong:
         code = min(wrong, key=column.first_row)
         raise BadInput(
             f"{where.row(column.first_row(code))}: column {column.name!r} holds "
             f"{shown(column.texts[code])}, expected a time such as 2019-11-24 00:01:03+00:00"
         )
-    return np.array(parsed, np.int64)
+    return np.array(moments, np.int64)
 
 
 def _parsed(text: str) -> Optional[int]:
@@ -118,35 +105,23 @@ def _parsed(text: str) -> Optional[int]:
         moment = datetime.datetime.fromisoformat(text)
     except ValueError:
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=datetime.timezone.utc)
-    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-    return (moment - epoch) // datetime.timedelta(microseconds=1)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=datetime.timezone.utc)
+    return (moment - _EPOCH) // datetime.timedelta(microseconds=1)
 
 
 def _from_numbers(numbers: np.ndarray, name: str, where: Where) -> np.ndarray:
     """Microseconds since 1970 of numbers, by the module's table of ranges."""
-    low, high = float(numbers.min()), float(numbers.max())
+    low, high = float(numbers.min(initial=np.inf)), float(numbers.max(initial=-np.inf))
     if low >= 0 and high < 100_000:
         return np.floor(numbers).astype(np.int64) * _DAY
     if low >= 19_000_101 and high <= 21_991_231:
-        parsed = [_parsed(str(int(number))) for number in numbers]
-        if None not in parsed:
-            return np.array(parsed, np.int64)
+        moments = [_parsed(str(int(number))) for number in numbers]
+        if None not in moments:
+            return np.array(moments, np.int64)
     for micros, digits in ((_MICROS, 8), (1000, 11), (1, 14), (1e-3, 17)):
         if low >= 10**digits and high < 10.0 ** (digits + 3):
             return np.round(numbers * micros).astype(np.int64)
     raise BadInput(
         f"{where.whole}: the time column {name!r} runs from {low:g} to {high:g}: neither days, "
         "dates YYYYMMDD nor seconds since 1970; name another time column or drop it"
-    )
-
-
-def _clock(moments: np.ndarray) -> Clock:
-    days = moments // _DAY
-    hours = moments % _DAY // _HOUR
-    return Clock(
-        moments,
-        (days - days.min()).astype(np.int32),
-        hours if (moments % _DAY).any() else None,
     )

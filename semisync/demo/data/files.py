@@ -1,0 +1,153 @@
+"""Which files a path means, and which of their columns is the label and which the time.
+
+A file means itself. A folder means its files ending in .csv, .tsv, .txt, .parquet or .pq that have
+a label, in the order train, dev or valid, test where their names start so, else by name; with a
+time column the rows of all are then put into one order. The others are skipped with a note. Two
+things are mended, as published samples need them:
+
+1. A file without a header belongs to the log of the first file that has one when its first line
+   has as many values and a 0 or 1 for the label (a log cut into pieces).
+2. Files of different columns are one log of the union of their columns with a field `file`, since
+   an id need not mean the same in each.
+"""
+
+import bisect
+import itertools
+import pathlib
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+
+from semisync.common.errors import BadInput
+from semisync.demo.data.tables import DataFile, Where, open_file, shown
+
+LABELS = ("label", "click", "clicked", "target", "y")
+TIMES = ("timestamp", "datetime", "time", "date", "day")
+_ENDINGS = {".csv", ".tsv", ".txt", ".parquet", ".pq"}
+_PARTS = ("train", "dev", "val", "test")
+
+
+class Choices(NamedTuple):
+    """The caller's own choices; names are matched exactly.
+
+    Attributes:
+        label, time: a column's name, or None to go by the usual names.
+        drop: columns to leave out.
+        categorical: columns that hold ids although they look like decimal numbers.
+    """
+
+    label: Optional[str] = None
+    time: Optional[str] = None
+    drop: Tuple[str, ...] = ()
+    categorical: Tuple[str, ...] = ()
+
+
+def files_of(path: pathlib.Path, choices: Choices, note: Callable[[str], None]) -> List[DataFile]:
+    """The files that a path means, in order; each has the label.
+
+    Raises BadInput where there is no such path, or nothing in it that is a click log.
+    """
+    if not path.exists():
+        raise BadInput(f"{path} does not exist; name a file or a folder of a click log")
+    if not path.is_dir():
+        file = open_file(path)
+        if _label(file, choices) is None:
+            wanted = repr(choices.label) if choices.label else ", ".join(LABELS[:-1]) + " or y"
+            raise BadInput(
+                f"{path} has no column {wanted}; it has {listed(file.names)}; name its label"
+            )
+        return [file]
+    paths = (one for one in path.iterdir() if one.suffix.lower() in _ENDINGS and one.is_file())
+    files = [open_file(one) for one in sorted(paths, key=_by_part)]
+    if not files:
+        raise BadInput(f"{path} holds no file ending in {', '.join(sorted(_ENDINGS))}")
+    first = next((file for file in files if _label(file, choices) is not None), None)
+    if first is None:
+        raise BadInput(
+            f"none of the {len(files)} files in {path} has a label column; name one of them and "
+            "its label"
+        )
+    log: List[DataFile] = []
+    for file in files:
+        part = file if _label(file, choices) is not None else _continued(first, file, choices)
+        if part is None:
+            note(f"{file.path} is skipped: it has no label column")
+        elif (part.layout, _label(part, choices)) != (first.layout, _label(first, choices)):
+            raise BadInput(
+                f"{first.path} and {part.path} are logs of different formats or labels; "
+                "name one of them"
+            )
+        else:
+            log.append(part)
+    return log
+
+
+def read_files(files: Sequence[DataFile], note: Callable[[str], None]) -> Tuple[Any, Where]:
+    """One pyarrow.Table of the rows of all files, and how an error names them."""
+    import pyarrow as pa
+
+    tables = [file.table() for file in files]
+    if len({file.names for file in files}) > 1:
+        note("the files differ in their columns: the field 'file' tells which a row came from")
+        tables = [
+            table.append_column("file", pa.repeat(file.path.stem, table.num_rows))
+            for table, file in zip(tables, files)
+        ]
+    path = files[0].path
+    try:
+        table = pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise BadInput(
+            f"{path.parent} holds files whose columns differ in type: {error}"
+        ) from error
+    starts = [0, *itertools.accumulate(table.num_rows for table in tables)]
+
+    def row_of(row: int) -> str:
+        number = bisect.bisect_right(starts, row) - 1
+        return files[number].where(row - starts[number])
+
+    return table, Where(str(path if len(files) == 1 else path.parent), row_of)
+
+
+def label_of(file: DataFile, choices: Choices) -> str:
+    """The label's column of a file that `files_of` has returned."""
+    label = _label(file, choices)
+    assert label is not None
+    return label
+
+
+def _label(file: DataFile, choices: Choices) -> Optional[str]:
+    """The label's column, or None. Raises BadInput where two columns could be it."""
+    if choices.label is not None:
+        return choices.label if choices.label in file.names else None
+    usual = [name for name in file.names if name.lower() in LABELS and name not in choices.drop]
+    if len(usual) > 1:
+        raise BadInput(
+            f"{file.path}: the columns {usual[0]!r} and {usual[1]!r} could both be the label; name "
+            "one and drop the other if it is only known after the click"
+        )
+    return usual[0] if usual else None
+
+
+def names_of_times(names: Sequence[str]) -> List[str]:
+    """Those with the usual name of a time, the likeliest first."""
+    times = [name for name in names if name.lower() in TIMES]
+    return sorted(times, key=lambda name: TIMES.index(name.lower()))
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Names as an error lists them."""
+    return ", ".join(map(shown, names[:most])) + (", ..." if len(names) > most else "")
+
+
+def _by_part(path: pathlib.Path) -> Tuple[int, str]:
+    rank = next((i for i, part in enumerate(_PARTS) if path.stem.lower().startswith(part)), None)
+    return (len(_PARTS) if rank is None else rank, path.name)
+
+
+def _continued(first: DataFile, file: DataFile, choices: Choices) -> Optional[DataFile]:
+    """`file` with the header of `first`, if it reads as a later part of the same log."""
+    if (first.layout, file.layout) != ("delimited", "delimited"):
+        return None
+    at = first.names.index(label_of(first, choices))
+    if len(file.names) != len(first.names) or file.names[at] not in {"0", "1"}:
+        return None
+    return file._replace(names=first.names, header_lines=0)

@@ -1,0 +1,134 @@
+"""The map of the code holds: imports run one way, and folders stay small."""
+
+import ast
+import collections
+import functools
+import graphlib
+import pathlib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PACKAGES = ("semisync", "graph_rewrite", "migrate", "parity")
+LARGEST_FOLDER = 20
+
+
+def modules():
+    """Every module of the packages: dotted name to path; a folder's `__init__` is the folder."""
+    found = {}
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+@functools.lru_cache(maxsize=None)
+def imports_of(name):
+    """What a module imports, wherever in it: modules of the packages, and of others."""
+    return list(_imports_of(name))
+
+
+def _imports_of(name):
+    path = MODULES[name]
+    folder = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = folder.split(".")[: len(folder.split(".")) - node.level + 1]
+            base = ".".join([*(above if node.level else ()), *filter(None, [node.module])])
+            for alias in node.names:
+                inner = base + "." + alias.name
+                yield inner if inner in MODULES else base
+
+
+def arrows():
+    """(importer, imported) for every import of one of our modules by another."""
+    for name in MODULES:
+        for imported in imports_of(name):
+            if imported in MODULES and imported != name:
+                yield name, imported
+
+
+def siblings(importer, imported):
+    """The two siblings between which an import runs, and the folder in which both lie.
+
+    The packages themselves are one house: `semisync` stands on the lower folders of `graph_rewrite`
+    and its `metagraph` on `semisync`, so that what lies directly in any of them are siblings.
+    """
+    first, second = importer.split("."), imported.split(".")
+    depth = 0
+    while depth < min(len(first), len(second)) and first[depth] == second[depth]:
+        depth += 1
+    folder = "" if depth <= 1 else ".".join(first[:depth])
+    depth = max(depth, 1)
+    return folder, ".".join(first[: depth + 1]), ".".join(second[: depth + 1])
+
+
+def folders():
+    """The imports among siblings, folder by folder: importer to what it imports."""
+    graphs = collections.defaultdict(lambda: collections.defaultdict(set))
+    for importer, imported in arrows():
+        folder, one, other = siblings(importer, imported)
+        if one != other:
+            graphs[folder][one].add(other)
+    return graphs
+
+
+@pytest.mark.parametrize("folder", sorted(folders()))
+def test_imports_run_one_way_among_folders_and_the_modules_beside_them(folder):
+    try:
+        graphlib.TopologicalSorter(folders()[folder]).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail("a circle of imports: " + " <- ".join(error.args[1]))
+
+
+def test_no_folder_holds_more_modules_than_a_reader_can_survey():
+    size = collections.Counter(
+        path.parent.relative_to(ROOT) for path in MODULES.values() if path.name != "__init__.py"
+    )
+    assert {str(folder): n for folder, n in size.items() if n > LARGEST_FOLDER} == {}
+
+
+def test_every_module_says_what_it_holds():
+    silent = [
+        name
+        for name, path in MODULES.items()
+        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert silent == []
+
+
+def importers_of(library, packages):
+    return sorted(
+        name
+        for name in MODULES
+        if name.split(".")[0] in packages
+        and any(imported.split(".")[0] == library for imported in imports_of(name))
+    )
+
+
+def test_the_torch_world_imports_no_tensorflow():
+    child = "parity.scoring.tf_child"  # a program for the interpreter that has TensorFlow
+    importers = importers_of("tensorflow", ("migrate", "parity"))
+    assert [name for name in importers if not name.startswith(child)] == []
+
+
+def test_the_tensorflow_world_imports_no_torch():
+    importers = importers_of("torch", ("semisync", "graph_rewrite"))
+    assert [name for name in importers if not name.startswith("semisync.demo")] == []
+
+
+@pytest.mark.parametrize("folder", ["graph", "edit", "patterns", "batch_norm"])
+def test_semisync_stands_on_the_lower_folders_of_graph_rewrite(folder):
+    inner = "graph_rewrite." + folder
+    upward = {
+        imported
+        for importer, imported in arrows()
+        if importer.startswith(inner + ".") and imported.split(".")[0] == "semisync"
+    }
+    assert {name for name in upward if not name.startswith("semisync.common")} == set()
