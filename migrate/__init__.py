@@ -4,7 +4,7 @@
     plan = migrate.plan(checkpoint)                       # tables, slots, dense variables
     manifest = migrate.convert(plan, "converted")         # a torch Distributed Checkpoint
 
-1. `sources` reads a checkpoint in place and in bounded memory, every byte checked.
+1. `open_checkpoint` and `open_hash_tables` read in place and in bounded memory, every byte checked.
 2. `plan` decides what each tensor becomes; what is ambiguous is refused, never guessed.
 3. `convert` streams the tensors into `targets`; the result appears when it is whole.
 4. `migrate.verification.verify` reads both sides again and compares every row.
@@ -13,13 +13,13 @@
 Importing this package imports neither TensorFlow nor torch.
 """
 
-from migrate.checkpoint.bundle import Checkpoint, open_checkpoint
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.model import TensorInfo
 from migrate.conversion.convert import convert
+from migrate.hash_tables.lookup import Sentinels
 from migrate.hash_tables.model import HashTable
-from migrate.hash_tables.tensor_part import Sentinels
 from migrate.manifest.model import Manifest, read_manifest
-from migrate.open import hash_tables
+from migrate.open import open_checkpoint, open_hash_tables
 from migrate.planning.model import Plan
 from migrate.planning.planner import plan
 
@@ -31,8 +31,8 @@ __all__ = [
     "Sentinels",
     "TensorInfo",
     "convert",
-    "hash_tables",
     "open_checkpoint",
+    "open_hash_tables",
     "plan",
     "read_manifest",
 ]

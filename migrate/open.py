@@ -1,26 +1,73 @@
-"""Finding the hash tables of any format behind one path."""
+"""Opening what TensorFlow wrote: checkpoints of every format, and hash tables of every writer.
+
+A new format of checkpoints is one module in migrate/checkpoint and one line of `_CHECKPOINTS`; the
+readers of hash tables are in migrate/hash_tables/readers.py.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import Dict, Mapping, Optional, Union
+from typing import Callable, Dict, Mapping, Optional, Tuple, Union
 
-from migrate.checkpoint.bundle import Checkpoint, open_checkpoint
-from migrate.checkpoint.directory import is_directory_of_checkpoints
+from migrate.checkpoint import bundle, v1
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.checkpoint.overlay import Overlaid
+from migrate.checkpoint.paths import checkpoint_prefix, refuse_absent
 from migrate.graph.find import find_graph
 from migrate.graph.sentinels import find_sentinels
-from migrate.hash_tables.increment import Overlaid
+from migrate.hash_tables.files import Types
+from migrate.hash_tables.lookup import Sentinels
 from migrate.hash_tables.model import HashTable
-from migrate.hash_tables.monolith import monolith_tables
-from migrate.hash_tables.raw_tables import raw_tables
-from migrate.hash_tables.tensor_part import Sentinels
-from migrate.hash_tables.tensor_tables import stored_tables, tensor_tables
-from migrate.hash_tables.unread import refuse_unread
-from migrate.storage.files import size_of
+from migrate.hash_tables.readers import tables_in_checkpoint, tables_in_files
+from migrate.hash_tables.tensors import stored_tables
+from migrate.storage.remote import is_remote
 from semisync.common.errors import BadInput
 
+# From a prefix, and whether to check the crc32c of data; the first that finds its format opens it.
+_CHECKPOINTS: Tuple[Callable[[str, bool], Optional[Checkpoint]], ...] = (
+    bundle.open_bundle,
+    v1.open_v1,
+    bundle.open_saved_model,
+)
 
-def hash_tables(
+
+def open_checkpoint(
+    prefix: Union[str, os.PathLike],
+    checksums: bool = True,
+    newer: Union[str, os.PathLike, None] = None,
+) -> Checkpoint:
+    """Opens the checkpoint whose files are `prefix`.index and `prefix`.data-*.
+
+    Instead of these, `prefix` may be that of a V1 checkpoint, the directory of a SavedModel, or a
+    directory whose file `checkpoint` names one; it may be a URL that fsspec serves (s3://, gs://,
+    hdfs://), except for V1.
+    Files of hash tables alone (Monolith, TFRA, HugeCTR, SOK) are a checkpoint without tensors:
+    `migrate.open_hash_tables` lists what is there.
+    checksums: False reads data without checking its crc32c, for what was verified before; the
+    index is always checked.
+    newer: prefix of a DeepRec incremental checkpoint of a later step, to be laid over it.
+    Raises BadInput if there is none, if it is damaged, if its format is another, or if `newer` is
+    not an increment of it.
+    """
+    full = _open(prefix, checksums)
+    if newer is None:
+        return full
+    return Overlaid(full, _open(newer, checksums), stored_tables(full))
+
+
+def _open(path: Union[str, os.PathLike], checksums: bool) -> Checkpoint:
+    prefix = checkpoint_prefix(os.fspath(path))
+    prefix = prefix if is_remote(prefix) else os.path.abspath(prefix)
+    for read in _CHECKPOINTS:
+        checkpoint = read(prefix, checksums)
+        if checkpoint is not None:
+            return checkpoint
+    if is_remote(prefix) or tables_in_files(prefix) is None:
+        refuse_absent(prefix)
+    return bundle.without_tensors(prefix)
+
+
+def open_hash_tables(
     source: Union[str, os.PathLike, Checkpoint],
     meta: Optional[str] = None,
     sentinels: Optional[Mapping[str, Sentinels]] = None,
@@ -35,20 +82,20 @@ def hash_tables(
     or what stands before `-00000-of-0000N`.
     meta: the MetaGraph, which has the sentinels of MutableDenseHashTables; without it
     migrate.graph.find looks for one. sentinels: the same by hand, by the table's name; they win.
-    newer: a DeepRec incremental checkpoint to put on top, where `source` was not opened with it.
+    newer: a DeepRec incremental checkpoint to lay over it, unless `source` was opened with it.
     key_dtype, dtype: of TFRA's raw files.
     Raises BadInput for damaged, incomplete or unknown files.
     """
     if not isinstance(source, Checkpoint) or not source:
         path = source.prefix if isinstance(source, Checkpoint) else source
-        found = other_tables(path, key_dtype, dtype)
-        if found is not None:
-            return found
+        tables = tables_in_files(os.fspath(path), Types(key_dtype, dtype))
+        if tables is not None:
+            return tables
     if not isinstance(source, Checkpoint):
         source = open_checkpoint(os.fspath(source))
     if newer is not None and not isinstance(newer, Checkpoint):
         newer = open_checkpoint(os.fspath(newer))
-    if newer is None and isinstance(source, Overlaid):
+    if newer is None:
         newer = source.newer
     stored = stored_tables(source)
     graph = find_graph(source, meta) if stored else None
@@ -57,19 +104,4 @@ def hash_tables(
     strange = sorted(set(known) - set(stored))
     if strange and sentinels:
         raise BadInput(f"{source.prefix} has no hash table {strange[0]!r} to give sentinels for")
-    return tensor_tables(source, known, newer)
-
-
-def other_tables(
-    source: Union[str, os.PathLike], key_dtype: str = "int64", dtype: str = "float32"
-) -> Optional[Dict[str, HashTable]]:
-    """The hash tables of files that are no checkpoint; None where `source` is none of these."""
-    path = os.fspath(source)
-    if is_directory_of_checkpoints(path):
-        return None  # whose files may be named alike
-    found = raw_tables(path, key_dtype, dtype) if os.path.isdir(path) else None
-    if found is None and size_of(path + ".index") is None:
-        found = monolith_tables(path)
-    if found is None and os.path.isdir(path):
-        refuse_unread(path)
-    return found
+    return tables_in_checkpoint(source, known, newer)

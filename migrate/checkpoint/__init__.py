@@ -1,1 +1,1 @@
-"""Readers of TensorFlow checkpoints, one a format; none needs TensorFlow."""
+"""Readers of TensorFlow checkpoints, one per format; none of them needs TensorFlow."""

@@ -13,21 +13,9 @@ import re
 from typing import Dict, Mapping, Tuple
 
 from migrate.encoding.dtypes import DType
+from migrate.optimizers.registry import LEAVES
 
-OPTIMIZERS = (
-    "Adadelta",
-    "Adagrad",
-    "AdagradDA",
-    "Adam",
-    "AdamAsync",
-    "AdaMax",
-    "Ftrl",
-    "Momentum",
-    "ProximalAdagrad",
-    "RMSProp",
-)
-
-_LEAF = re.compile(r"({})(_\d+)?".format("|".join(OPTIMIZERS)))
+_LEAF = re.compile(r"({})(_\d+)?".format("|".join(LEAVES)))
 
 
 def classify(tensors: Mapping[str, Tuple[DType, Tuple[int, ...]]]) -> Dict[str, str]:

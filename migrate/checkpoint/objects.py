@@ -1,7 +1,8 @@
 """The object graph of an object-based (TensorFlow 2) checkpoint: what its long keys stand for.
 
 Such a checkpoint names a tensor by its path through Python objects, `model/user/.ATTRIBUTES/
-VARIABLE_VALUE`, and keeps the graph of these objects in the string `_CHECKPOINTABLE_OBJECT_GRAPH`:
+VARIABLE_VALUE`, and keeps the graph of these objects in the string
+`_CHECKPOINTABLE_OBJECT_GRAPH`:
 
     TrackableObjectGraph  {1 nodes}
     node                  {2 attributes, 3 slot_variables}
@@ -9,8 +10,8 @@ VARIABLE_VALUE`, and keeps the graph of these objects in the string `_CHECKPOINT
     slot variable         {1 original_variable_node_id, 2 slot_name, 3 slot_variable_node_id}
 
 The full name is the variable's own, as TensorFlow 1 would store it. An optimizer's node lists its
-slots; the optimizers of Keras since 2.11 do not, their slots are plain variables of the optimizer
-and have only their names to tell them.
+slots. Keras optimizers since 2.11 do not: their slots are plain variables of the optimizer, which
+only their names identify.
 Source: tensorflow/core/protobuf/trackable_object_graph.proto
 """
 
@@ -45,7 +46,7 @@ def decode(data: bytes, where: str) -> ObjectGraph:
     """The graph in the bytes of a TrackableObjectGraph."""
     keys: Dict[int, str] = {}  # of the variable at each node
     full_names: Dict[str, str] = {}
-    found: List[Tuple[int, str, int]] = []
+    slot_variables: List[Tuple[int, str, int]] = []
     nodes = (
         message(value, where) for field, value in fields(memoryview(data), where) if field == 1
     )
@@ -58,11 +59,12 @@ def decode(data: bytes, where: str) -> ObjectGraph:
                     full_names[key] = text(inner.get(2, memoryview(b"")), where)
             elif field == 3:
                 inner = dict(fields(message(value, where), where))
-                ends = [number(inner.get(one, 0), where) for one in (1, 3)]
-                found.append((ends[0], text(inner.get(2, memoryview(b"")), where), ends[1]))
+                variable, slot = (number(inner.get(key, 0), where) for key in (1, 3))
+                name = text(inner.get(2, memoryview(b"")), where)
+                slot_variables.append((variable, name, slot))
     slots = {
         keys[slot]: ObjectSlot(keys[variable], name)
-        for variable, name, slot in found
+        for variable, name, slot in slot_variables
         if variable in keys and slot in keys
     }
     return ObjectGraph(full_names, slots)

@@ -1,40 +1,32 @@
 """The rows of a tensor in the order of the ids, put together from its stored pieces.
 
-1. A piece is a box: some rows of some columns. Where rows were dealt out to P partitions in turn
-   (strategy "mod"), row r of partition p is row r * P + p; else the rows of a partition follow
-   those of the one before.
-2. Every piece is read from front to back by a stream of its own, whatever order the rows come in.
+1. A piece is a box: some rows of some columns. If rows were dealt out to P partitions in turn
+   (strategy "mod"), row r of partition p is row r * P + p; otherwise the rows of a partition follow
+   those of the partition before it.
+2. Every piece is read from front to back by its own stream, in whichever order the rows are asked.
 3. Memory: the caller's array. Rows that were dealt out pass through a buffer of the same size, one
-   partition after the other, and are put in turn while they are in the processor's cache; the
-   places of these rows in the buffer, 8 bytes a row, are kept.
+   partition after the other, and are interleaved while they are in the CPU's cache; their positions
+   in the buffer, 8 bytes per row, are kept.
 """
 
 from __future__ import annotations
 
-from typing import List, Optional, Protocol, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 import numpy
 
-from migrate.checkpoint.entries import Piece
+from migrate.checkpoint.pieces import Piece, Stream
 from migrate.checkpoint.shards import PieceStream
 
 Span = Tuple[int, int, int, int]  # piece, first byte, bytes, crc32c
 
 
-class Stream(Protocol):
-    """The values of one piece."""
-
-    def fill(self, target: numpy.ndarray) -> None:
-        """Reads the next values into `target`, any view of an array, in row-major order."""
-        ...
-
-
 class RowReader:
     """Reads rows from `first` on, as many as it is asked for.
 
-    pieces: sorted by their starts, each of one dimension at least; streams: of each, at the first
-    value that is wanted (`skipped`). blocks: (first row, rows) of each partition where rows were
-    dealt out; else empty.
+    pieces: sorted by their starts, each with at least one dimension; streams: one per piece, at the
+    first value that is wanted (`skipped`). blocks: (first row, rows) of each partition if rows were
+    dealt out, else empty.
     """
 
     def __init__(
@@ -47,7 +39,7 @@ class RowReader:
         self._streams = streams
         self._pieces = pieces
         self._next = first
-        self._begun = 0  # pieces before this one have been read to their ends
+        self._begun = 0  # pieces before this one were read to their ends
         self._parts = len(blocks)
         self._part = _numbers(pieces, blocks)
         whole = all(not any(piece.start[1:]) for piece in pieces)
@@ -70,16 +62,16 @@ class RowReader:
                 break
             begin, end = max(piece.start[0], first), min(_end(piece), last)
             if begin < end:
-                self._streams[index].fill(out[box(piece, slice(begin - first, end - first))])
+                self._streams[index].fill(out[window(piece, slice(begin - first, end - first))])
 
     def spans(self) -> List[Span]:
         """What was read of each piece, as far as its stream keeps a checksum."""
-        found = [
+        spans = [
             (index, *stream.span())
             for index, stream in enumerate(self._streams)
             if isinstance(stream, PieceStream)
         ]
-        return [span for span in found if span[2]]
+        return [span for span in spans if span[2]]
 
     def _deal(self, first: int, out: numpy.ndarray) -> None:
         head = min(-first % self._parts, len(out)) if self._in_turn else len(out)
@@ -104,7 +96,7 @@ class RowReader:
         if len(out):
             for piece, part, stream in zip(self._pieces, self._part, self._streams):
                 rows = slice((part - first) % self._parts, len(out), self._parts)
-                stream.fill(out[box(piece, rows)])
+                stream.fill(out[window(piece, rows)])
 
 
 def skipped(piece: Piece, first: int, blocks: Sequence[Tuple[int, int]] = ()) -> int:
@@ -115,7 +107,7 @@ def skipped(piece: Piece, first: int, blocks: Sequence[Tuple[int, int]] = ()) ->
     return min(max(first - piece.start[0], 0), piece.shape[0])
 
 
-def box(piece: Piece, rows: slice) -> Tuple[slice, ...]:
+def window(piece: Piece, rows: slice) -> Tuple[slice, ...]:
     """The part of an array of whole rows that has the columns of `piece`, and of them `rows`."""
     rest = zip(piece.start[1:], piece.shape[1:])
     return (rows,) + tuple(slice(start, start + size) for start, size in rest)

@@ -1,10 +1,10 @@
 """Slots of a partitioned variable that TensorFlow stored under one name per part.
 
-`minimize` inside of a variable_scope, as in the canned linear estimators, names the slots of the
-parts of a partitioned variable V `V/part_0/Ftrl`, `V/part_1/Ftrl`: slot_creator cuts the length of
-the variable's name from the slot's, which begins with the scope, so that any end of `part_0/Ftrl`,
-or more before it, may stand between. Each is stored as a tensor of V's full shape of which only one
-slice is there. Together they are the slot `V/Ftrl`.
+`minimize` inside a variable_scope, as in the canned linear estimators, names the slots of the parts
+of a partitioned variable V `V/part_0/Ftrl`, `V/part_1/Ftrl`: slot_creator cuts the length of the
+variable's name from the slot's, which begins with the scope, so that the name may keep any end of
+`part_0/Ftrl`, or more before it. Each is stored as a tensor of V's full shape that has only one
+slice. Together they are the slot `V/Ftrl`.
 Source: tensorflow/python/training/slot_creator.py, _create_slot_var, of 1.15 and 2.21.
 """
 
@@ -13,12 +13,11 @@ from __future__ import annotations
 import math
 from typing import Dict, List, NamedTuple
 
-from migrate.checkpoint.entries import Tensor, check_tiling
+from migrate.checkpoint.pieces import Tensor, check_tiling
 
 
 class Gathered(NamedTuple):
-    """tensors: each of them whole. parts: name under which a part is stored -> name of the
-    whole."""
+    """tensors: all of them whole. parts: name under which a part is stored -> name of the whole."""
 
     tensors: Dict[str, Tensor]
     parts: Dict[str, str]
@@ -27,23 +26,23 @@ class Gathered(NamedTuple):
 def gather(tensors: Dict[str, Tensor], path: str) -> Gathered:
     """Puts the parts of such slots together. `path` names the index in errors.
 
-    Raises BadInput for a tensor whose slices leave a gap, or overlap, and that is no such part.
+    Raises BadInput for a tensor whose slices leave a gap or overlap and that is not such a part.
     """
     groups: Dict[str, List[str]] = {}
-    found: Dict[str, Tensor] = {}
+    gathered: Dict[str, Tensor] = {}
     for name, tensor in tensors.items():
         whole = _name_of_whole(name, tensors) if _lacks_slices(tensor) else name
         if whole == name:
             _check(name, tensor, path)
-            found[name] = tensor
+            gathered[name] = tensor
         else:
             groups.setdefault(whole, []).append(name)
     for whole, names in groups.items():
         pieces = sorted(piece for name in names for piece in tensors[name].pieces)
-        found[whole] = tensors[names[0]]._replace(pieces=tuple(pieces))
-        _check(whole, found[whole], path)
+        gathered[whole] = tensors[names[0]]._replace(pieces=tuple(pieces))
+        _check(whole, gathered[whole], path)
     parts = {name: whole for whole, names in groups.items() for name in names}
-    return Gathered(dict(sorted(found.items())), parts)
+    return Gathered(dict(sorted(gathered.items())), parts)
 
 
 def _lacks_slices(tensor: Tensor) -> bool:
@@ -53,7 +52,7 @@ def _lacks_slices(tensor: Tensor) -> bool:
 
 def _name_of_whole(name: str, tensors: Dict[str, Tensor]) -> str:
     """`V/Ftrl` for `V/part_0/Ftrl`, V being the longest such name of a variable of the same type
-    and shape; `name` itself where there is none, or where `V/Ftrl` is taken."""
+    and shape; `name` itself if there is none, or if `V/Ftrl` is taken."""
     owner, _, leaf = name.rpartition("/")
     while owner:
         owner = owner.rpartition("/")[0]

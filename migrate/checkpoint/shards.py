@@ -1,8 +1,8 @@
 """The data files of a tensor bundle, `PREFIX.data-00000-of-0000N`, read in place.
 
 `Shards` reads bytes at a position. `PieceStream` reads one stored tensor from front to back and
-checks its crc32c when the last byte has passed, so that verification needs no second pass and no
-more memory than the caller's buffer.
+checks its crc32c after the last byte: verification needs no second pass and no more memory than the
+caller's buffer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import List, Tuple
 
 import numpy
 
-from migrate.checkpoint.entries import Piece
+from migrate.checkpoint.pieces import Piece
 from migrate.encoding import crc32c
 from migrate.storage.files import StoredFile, open_file
 from semisync.common.errors import BadInput
@@ -32,26 +32,35 @@ class Shards:
     ) -> None:
         self.big_endian = big_endian
         self.checksums = checksums
-        self._prefix = prefix
-        self._count = count
+        self.prefix = prefix
+        self.count = count
         self._open: OrderedDict[int, StoredFile] = OrderedDict()
 
     @property
     def paths(self) -> List[str]:
         """Paths of the data files."""
-        return [self.path(shard) for shard in range(self._count)]
+        return [self.path(shard) for shard in range(self.count)]
 
     def path(self, shard: int) -> str:
         """Path of the data file `shard`."""
-        return f"{self._prefix}.data-{shard:05d}-of-{self._count:05d}"
+        return f"{self.prefix}.data-{shard:05d}-of-{self.count:05d}"
 
     def read_into(self, shard: int, offset: int, buffer: numpy.ndarray, where: str) -> None:
-        """Fills `buffer` (uint8, one-dimensional, contiguous); BadInput where the file ends."""
+        """Fills `buffer` (uint8, one-dimensional, contiguous); BadInput if the file ends."""
         self._file(shard).read_into(offset, buffer, where)
 
     def check_extent(self, piece: Piece, where: str) -> None:
-        """BadInput where the data file is too short for `piece`: said before memory is taken."""
+        """BadInput if the data file is too short for `piece`: asked before memory is taken."""
         self._file(piece.shard).check_extent(piece.offset, piece.size, where)
+
+    def check_crc(self, crc: int, piece: Piece, where: str) -> None:
+        """BadInput if the `crc` of the bytes that were read is not the one in the index."""
+        actual, expected = crc32c.masked(crc), piece.crc32c
+        if self.checksums and actual != expected:
+            raise BadInput(
+                f"{where} has crc32c {actual:08x}, expected {expected:08x}; "
+                f"{self.path(piece.shard)} is corrupt"
+            )
 
     def step(self, shard: int) -> int:
         """Bytes to ask for at a time."""
@@ -73,9 +82,9 @@ class Shards:
 class PieceStream:
     """Reads one piece from front to back; the read that reaches its end checks the crc32c.
 
-    skip: bytes at the front to leave out; a piece that was not read from its first byte cannot be
-    checked here, but `span` says what is known of it. swap: bytes of the numbers to reverse; 1
-    where the files are little-endian.
+    skip: bytes to leave out at the front; a piece that was not read from its first byte cannot be
+    checked here, but `span` says what is known of it. swap: bytes of the numbers to reverse; 1 if
+    the files are little-endian.
     """
 
     def __init__(
@@ -93,8 +102,8 @@ class PieceStream:
     def fill(self, target: numpy.ndarray) -> None:
         """Reads the next values into `target`, any view of an array, in row-major order.
 
-        A target that is not contiguous is filled by way of a small buffer that stays in the
-        processor's cache; it holds one row at least.
+        A target that is not contiguous is filled through a small buffer, of at least one row, that
+        stays in the CPU's cache.
         """
         if not target.size:
             return
@@ -120,21 +129,11 @@ class PieceStream:
             if self._shards.checksums:
                 self._crc = crc32c.extend(self._crc, step)
             self._position += step.size
-        if self._shards.checksums and not self._skip and self._position == piece.size:
-            check(self._crc, piece, self._where, self._shards)
+        if not self._skip and self._position == piece.size:
+            self._shards.check_crc(self._crc, piece, self._where)
         if self._swap > 1:
             buffer.view(f"u{self._swap}").byteswap(inplace=True)
 
     def span(self) -> Tuple[int, int, int]:
         """(first byte, bytes, crc32c) of what was read."""
         return self._skip, self._position - self._skip, self._crc
-
-
-def check(crc: int, piece: Piece, where: str, shards: Shards) -> None:
-    """BadInput where the `crc` of the bytes that were read is not the one in the index."""
-    found, expected = crc32c.masked(crc), piece.crc32c
-    if found != expected:
-        raise BadInput(
-            f"{where} has crc32c {found:08x}, expected {expected:08x}; "
-            f"{shards.path(piece.shard)} is corrupt"
-        )

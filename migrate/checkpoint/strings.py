@@ -7,7 +7,7 @@ covers those numbers, the stored four bytes of their crc, and the elements. Numb
 order of the machine that wrote them.
 
 1. A first pass over the lengths checks their crc and finds where the elements begin.
-2. Then two cursors go side by side, one over the lengths and one over the elements; neither holds
+2. Then two cursors advance together, one over the lengths and one over the elements; neither holds
    more than its buffer and the elements asked for.
 Source: WriteStringTensor in tensorflow/core/util/tensor_bundle/tensor_bundle.cc
 """
@@ -20,9 +20,10 @@ from typing import Iterator, Optional
 import google_crc32c
 import numpy
 
-from migrate.checkpoint.entries import Piece
+from migrate.checkpoint.pieces import Piece
 from migrate.checkpoint.shards import Shards
-from migrate.encoding import crc32c, varints
+from migrate.encoding import crc32c
+from migrate.encoding.wire import varints
 from semisync.common.errors import BadInput
 
 _BUFFER = 64 << 10  # bytes of varints decoded at a time
@@ -31,8 +32,8 @@ _BUFFER = 64 << 10  # bytes of varints decoded at a time
 class StringStream:
     """The elements of one stored string tensor from front to back.
 
-    skip: elements at the front to leave out, whose bytes are not read; the elements' own crc can
-    then not be checked. Raises BadInput where lengths, sizes or crcs do not agree.
+    skip: elements to leave out at the front; their bytes are not read, so that the elements' own
+    crc cannot be checked. Raises BadInput if lengths, sizes or crcs do not agree.
     """
 
     def __init__(self, shards: Shards, piece: Piece, where: str, skip: int = 0) -> None:
@@ -61,7 +62,7 @@ class StringStream:
         if self._crc is not None:
             self._crc = crc32c.extend(self._crc, data)
             if not self._left:
-                self._check(crc32c.masked(self._crc))
+                self._shards.check_crc(self._crc, self._piece, self._where)
         content, elements, start = data.tobytes(), numpy.empty(target.size, dtype=object), 0
         for index, length in enumerate(lengths.tolist()):
             elements[index] = content[start : start + length]
@@ -98,16 +99,9 @@ class StringStream:
             )
         self._position = start + 4
         crc = google_crc32c.extend(crc, stored.tobytes())
-        if not total and self._shards.checksums:  # no read of an element will come to check it
-            self._check(crc32c.masked(crc))
+        if not total:  # no later read of an element will check it
+            self._shards.check_crc(crc, piece, self._where)
         return crc
-
-    def _check(self, found: int) -> None:
-        expected = self._piece.crc32c
-        if found != expected:
-            raise BadInput(
-                f"{self._where} has crc32c {found:08x}, expected {expected:08x}; it is corrupt"
-            )
 
 
 class _Lengths:
@@ -131,9 +125,9 @@ class _Lengths:
         while have < count:
             parts.append(self._more())
             have += len(parts[-1])
-        found = numpy.concatenate(parts)
-        self._decoded = found[count:]
-        return found[:count]
+        lengths = numpy.concatenate(parts)
+        self._decoded = lengths[count:]
+        return lengths[:count]
 
     def all(self) -> Iterator[numpy.ndarray]:
         """The lengths that are left, in arrays of a convenient size."""
@@ -144,7 +138,7 @@ class _Lengths:
         end = self._piece.offset + self._piece.size
         raw = numpy.empty(min(_BUFFER, end - self.position), numpy.uint8)
         self._shards.read_into(self._piece.shard, self.position, raw, self._where)
-        lengths, used = varints.decode(raw, self._left)
+        lengths, used = varints(raw, self._left)
         if not used:
             raise BadInput(
                 f"{self._where}: the length of a string is cut short at byte {self.position}; "

@@ -1,15 +1,15 @@
 """A TensorFlow checkpoint of the format V1, TensorFlow's own before 1.0.
 
-It is one LevelDB table, PREFIX, or one a saving device, PREFIX-00000-of-0000N:
+It is one LevelDB table, PREFIX, or one per saving device, PREFIX-00000-of-0000N:
 
     key ""              SavedTensorSlices {1 meta {1 tensor: SavedSliceMeta}}
     key of a slice      SavedTensorSlices {2 data: SavedSlice}
     SavedSliceMeta      {1 name, 2 shape, 3 type, 4 slice}
     SavedSlice          {1 name, 2 slice, 3 data: TensorProto}
 
-Each table tells of its own slices; together they fill a tensor. Values stand in the field of the
-TensorProto that their type has there. All of a slice is one entry of the table, less than 2 GB,
-which is held in memory while it is read; the crc32c of its block covers it.
+Each table lists its own slices; together they fill a tensor. The values are in the TensorProto's
+field for their type. A whole slice is one entry of the table, less than 2 GB, which is held in
+memory while it is read; the crc32c of its block covers it.
 Source: tensorflow/core/util/saved_tensor_slice.proto and tensor_slice_writer.cc
 """
 
@@ -20,14 +20,16 @@ from typing import Dict, List, Optional, Tuple
 
 import numpy
 
-from migrate.checkpoint import entries
-from migrate.checkpoint.entries import Extent, Piece, Tensor
-from migrate.encoding import varints
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.checkpoint.index import shape_of, slice_of
+from migrate.checkpoint.paths import v1_tables
+from migrate.checkpoint.pieces import Extent, Piece, Tensor, resolve
+from migrate.checkpoint.scattered import gather
 from migrate.encoding.dtypes import DTYPES, DType
 from migrate.encoding.ordered_code import slice_key
 from migrate.encoding.snappy import MAX_RATIO
 from migrate.encoding.sstable import Table
-from migrate.encoding.wire import fields, message, number, text
+from migrate.encoding.wire import fields, message, number, text, varints
 from semisync.common.errors import BadInput
 
 # Fields of a TensorProto: of plain little-endian numbers, and of varints for every other type.
@@ -72,14 +74,17 @@ class Tables:
         return len(self._keys) - 1
 
     def check_extent(self, piece: Piece, where: str) -> None:
-        """BadInput where the table is too short to hold `piece`: a value takes a byte at least,
-        and snappy makes at most 64 of one."""
+        """BadInput if the table is too short to hold `piece`: a value takes at least a byte, and
+        snappy makes at most 64 of one."""
         size = self.table(piece.shard).size
         if math.prod(piece.shape) > MAX_RATIO * size:
             raise BadInput(
                 f"{where} is said to have {math.prod(piece.shape)} values, but "
                 f"{self.paths[piece.shard]} has {size} bytes"
             )
+
+    def check_crc(self, crc: int, piece: Piece, where: str) -> None:
+        """Nothing: every block of a table is checked when it is read."""
 
     def stream(self, piece: Piece, dtype: DType, where: str, skip: int = 0) -> SliceStream:
         """The values of `piece` from element `skip` on."""
@@ -95,10 +100,10 @@ class Tables:
             if field == 2:
                 saved = dict(fields(message(value, where), where))
                 tensor = message(saved.get(3, tensor), where)
-        found = _values(tensor, dtype, where)
-        if len(found) != math.prod(piece.shape):
-            raise BadInput(f"{where} holds {len(found)} values, expected {math.prod(piece.shape)}")
-        return found
+        values = _values(tensor, dtype, where)
+        if len(values) != math.prod(piece.shape):
+            raise BadInput(f"{where} holds {len(values)} values, expected {math.prod(piece.shape)}")
+        return values
 
 
 class SliceStream:
@@ -124,26 +129,44 @@ class SliceStream:
             self._values = None
 
 
-def read_v1(paths: List[str]) -> Tuple[Dict[str, Tensor], Tables]:
-    """The tensors by name, as `checkpoint.entries.read_index`, and where their values are."""
+def open_v1(prefix: str, checksums: bool = True) -> Optional[Checkpoint]:
+    """The V1 checkpoint with this prefix; None if there are no such tables.
+
+    checksums: of no effect; the blocks of a table are always checked.
+    """
+    paths = v1_tables(prefix)
+    if not paths:
+        return None
     tables = Tables(paths)
+    return Checkpoint(prefix, gather(_tensors(tables), prefix), tables)
+
+
+def _tensors(tables: Tables) -> Dict[str, Tensor]:
+    """The tensors by name, as `checkpoint.index.read_index`."""
     slices: Dict[str, List[Piece]] = {}
-    kinds: Dict[str, Tuple[DType, Tuple[int, ...]]] = {}
-    for shard, path in enumerate(paths):
-        for name, dtype, shape, extents in _metas(tables.table(shard), path):
+    types: Dict[str, Tuple[DType, Tuple[int, ...]]] = {}
+    for shard, path in enumerate(tables.paths):
+        for name, dtype, shape, stored in _metas(tables.table(shard), path):
             where = f"{path}: tensor {name!r}"
-            if kinds.setdefault(name, (dtype, shape)) != (dtype, shape):
-                raise BadInput(f"{where} has another type or shape than in {paths[0]}")
-            for one in extents:
-                start, size = entries.box(one, shape, where)
-                nbytes = math.prod(size) * (dtype.array.itemsize if dtype.array is not None else 0)
-                key = tables.add(slice_key(name.encode(), one))
-                slices.setdefault(name, []).append(Piece(start, size, shard, key, nbytes, 0))
-    found = {}
-    for name, (dtype, shape) in sorted(kinds.items()):
+            if types.setdefault(name, (dtype, shape)) != (dtype, shape):
+                raise BadInput(f"{where} has another type or shape than in {tables.paths[0]}")
+            for extents in stored:
+                start, size = resolve(extents, shape, where)
+                itemsize = dtype.array.itemsize if dtype.array is not None else 0
+                piece = Piece(
+                    start=start,
+                    shape=size,
+                    shard=shard,
+                    offset=tables.add(slice_key(name.encode(), extents)),
+                    size=math.prod(size) * itemsize,
+                    crc32c=0,
+                )
+                slices.setdefault(name, []).append(piece)
+    tensors = {}
+    for name, (dtype, shape) in sorted(types.items()):
         pieces = tuple(sorted(slices.get(name, [])))
-        found[name] = Tensor(dtype, shape, pieces, len(pieces) > 1)
-    return found, tables
+        tensors[name] = Tensor(dtype, shape, pieces, len(pieces) > 1)
+    return tensors
 
 
 Meta = Tuple[str, DType, Tuple[int, ...], List[Tuple[Extent, ...]]]
@@ -153,13 +176,13 @@ def _metas(table: Table, path: str) -> List[Meta]:
     """Name, type, shape and slices of each tensor that a table has a part of."""
     stored = table.get(b"")
     if stored is None:
-        raise BadInput(f"{path} is a table, but neither a checkpoint's nor an index")
-    found = []
+        raise BadInput(f"{path} is a table, but neither a checkpoint nor its index")
+    metas = []
     for field, value in fields(stored, path):
-        for inner, one in fields(message(value, path), path) if field == 1 else ():
+        for inner, meta in fields(message(value, path), path) if field == 1 else ():
             if inner == 1:
-                found.append(_meta(message(one, path), path))
-    return found
+                metas.append(_meta(message(meta, path), path))
+    return metas
 
 
 def _meta(data: memoryview, path: str) -> Meta:
@@ -170,11 +193,11 @@ def _meta(data: memoryview, path: str) -> Meta:
         if field == 1:
             name = text(value, path)
         elif field == 2:
-            shape = entries.shape_of(message(value, path), path)
+            shape = shape_of(message(value, path), path)
         elif field == 3:
             kind = number(value, path)
         elif field == 4:
-            extents.append(entries.slice_of(message(value, path), path))
+            extents.append(slice_of(message(value, path), path))
     if kind not in DTYPES:
         raise BadInput(f"{path}: tensor {name!r} has the unknown data type number {kind}")
     return name, DTYPES[kind], shape, extents
@@ -183,9 +206,9 @@ def _meta(data: memoryview, path: str) -> Meta:
 def _values(tensor: memoryview, dtype: DType, where: str) -> numpy.ndarray:
     """The values that a TensorProto holds."""
     if dtype.name == "string":
-        found = [bytes(message(v, where)) for f, v in fields(tensor, where) if f == _STRINGS]
-        out = numpy.empty(len(found), dtype=object)
-        out[:] = found
+        strings = [bytes(message(v, where)) for f, v in fields(tensor, where) if f == _STRINGS]
+        out = numpy.empty(len(strings), dtype=object)
+        out[:] = strings
         return out
     assert dtype.array is not None  # the caller refused such types
     wanted = _PLAIN.get(dtype.name) or _VARINTS.get(dtype.name, _OTHER_VARINTS)
@@ -195,7 +218,7 @@ def _values(tensor: memoryview, dtype: DType, where: str) -> numpy.ndarray:
         if raw.size % dtype.array.itemsize:
             raise BadInput(f"{where} holds {raw.size} bytes, no whole number of {dtype.name}")
         return raw.view(dtype.array)
-    decoded, used = varints.decode(raw, raw.size)
+    decoded, used = varints(raw, raw.size)
     if used != raw.size:
         raise BadInput(f"{where}: a number is cut short; the file is damaged")
     return _narrow(decoded, dtype, where)

@@ -14,7 +14,7 @@ import google_crc32c
 import numpy
 
 _MASK_DELTA = 0xA282EAD8
-_PIECE = 1 << 20  # bytes a call: the library keeps the interpreter's lock while it works
+_PIECE = 1 << 20  # bytes per call: the library holds the interpreter's lock while it works
 
 
 def extend(crc: int, data: numpy.ndarray) -> int:
@@ -62,8 +62,8 @@ _BITS = [1 << bit for bit in range(32)]
 
 
 def _times(matrix: List[int], vector: int) -> int:
-    found = 0
+    product = 0
     for bit, column in zip(_BITS, matrix):
         if vector & bit:
-            found ^= column
-    return found
+            product ^= column
+    return product

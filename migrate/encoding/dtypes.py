@@ -17,8 +17,8 @@ BFLOAT16 = numpy.dtype([("bfloat16", "<u2")])
 
 
 class DType(NamedTuple):
-    """name: TensorFlow's; array: its numpy type, None where values have no fixed size or no
-    reader; torch: the attribute of the torch module, None where nothing is converted to it."""
+    """name: TensorFlow's; array: its numpy type, None if values have no fixed size or no
+    reader; torch: the attribute of the torch module, None if nothing is converted to it."""
 
     name: str
     array: Optional[numpy.dtype]

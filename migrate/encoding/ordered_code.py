@@ -20,7 +20,7 @@ FULL_LENGTH = -1  # TensorSlice::kFullExtent: the dimension is not cut
 
 
 def slice_key(name: bytes, extents: Sequence[Tuple[int, Optional[int]]]) -> bytes:
-    """Key of the slice of `name` with one (start, length) a dimension; None is a whole one."""
+    """Key of the slice of `name` with one (start, length) per dimension; None is a whole one."""
     parts = [_number(0), _string(name), _number(len(extents))]
     for start, length in extents:
         parts.append(_signed(start))

@@ -1,4 +1,4 @@
-"""LevelDB tables: the sorted key-value files that hold a checkpoint's index, or all of a V1 one.
+"""LevelDB tables: the sorted key-value files of a checkpoint's index, or of a whole V1 checkpoint.
 
 Layout of the file, back to front:
 
@@ -21,8 +21,10 @@ import numpy
 
 from migrate.encoding import crc32c, snappy
 from migrate.encoding.wire import varint
-from migrate.storage.files import TABLE_MAGIC, StoredFile, open_file
+from migrate.storage.files import StoredFile, open_file
 from semisync.common.errors import BadInput
+
+TABLE_MAGIC = 0xDB4775248B80FB57.to_bytes(8, "little")
 
 _FOOTER = 48
 _TRAILER = 5
@@ -68,7 +70,7 @@ class Table:
         if number == len(self._blocks):
             return None
         entries = _entries(_block(self._file, self._blocks[number]), self.path)
-        return next((value for found, value in entries if found == key), None)
+        return next((value for stored, value in entries if stored == key), None)
 
 
 def read_table(path: str) -> Iterator[Tuple[bytes, bytes]]:
@@ -79,6 +81,12 @@ def read_table(path: str) -> Iterator[Tuple[bytes, bytes]]:
             yield key, bytes(value)
     finally:
         table.close()
+
+
+def ends_like_a_table(path: str) -> bool:
+    """Whether the file at `path` has a table's magic number."""
+    with StoredFile(path) as file:
+        return file.size >= 8 and file.read(file.size - 8, 8, path) == TABLE_MAGIC
 
 
 def _index_handle(file: StoredFile) -> _Handle:
@@ -110,10 +118,10 @@ def _block(file: StoredFile, handle: _Handle) -> memoryview:
     if handle.size > _MAX_BLOCK or handle.offset + handle.size + _TRAILER > file.size - _FOOTER:
         raise BadInput(f"{where} of {handle.size} bytes does not fit into the file's {file.size}")
     stored = memoryview(file.read(handle.offset, handle.size + _TRAILER, where))
-    found = crc32c.masked(crc32c.extend(0, numpy.frombuffer(stored[:-4], numpy.uint8)))
+    actual = crc32c.masked(crc32c.extend(0, numpy.frombuffer(stored[:-4], numpy.uint8)))
     expected = int.from_bytes(stored[-4:], "little")
-    if found != expected:
-        raise BadInput(f"{where} has crc32c {found:08x}, expected {expected:08x}; it is corrupt")
+    if actual != expected:
+        raise BadInput(f"{where} has crc32c {actual:08x}, expected {expected:08x}; it is corrupt")
     kind = stored[-_TRAILER]
     if kind == 0:
         return stored[:-_TRAILER]

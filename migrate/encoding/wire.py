@@ -1,5 +1,6 @@
 """Protocol buffers' wire format, read without generated code.
 
+A varint is an integer of seven bits per byte, least significant first; its last byte is below 128.
 A message is a run of fields; a field is a varint `number << 3 | wire type` and its value:
 
     0  varint                       -> int, unsigned (see `signed`)
@@ -16,6 +17,8 @@ from __future__ import annotations
 
 from typing import Iterator, List, Tuple, Union
 
+import numpy
+
 from semisync.common.errors import BadInput
 
 Value = Union[int, memoryview]
@@ -31,6 +34,26 @@ def varint(data: memoryview, position: int, where: str) -> Tuple[int, int]:
         if byte < 0x80:
             return value & 0xFFFFFFFFFFFFFFFF, position + count + 1
     raise BadInput(f"{where}: a number is cut short at byte {position}; the file is damaged")
+
+
+def varints(raw: numpy.ndarray, most: int) -> Tuple[numpy.ndarray, int]:
+    """The first varints of `raw` (uint8 [n]): uint64 [at most `most`], and the bytes they take.
+
+    A varint that is cut short at the end is left for the next call; one of more than ten bytes
+    ends what is decoded, so that no progress (0 bytes) means damage where 10 bytes were given.
+    """
+    ends = numpy.flatnonzero(raw < 0x80)[:most]
+    starts = numpy.concatenate([[0], ends + 1])[:-1]
+    widths = ends - starts + 1
+    overlong = numpy.flatnonzero(widths > _MAX_VARINT)
+    if len(overlong):
+        ends, starts, widths = (column[: overlong[0]] for column in (ends, starts, widths))
+    if not len(ends):
+        return numpy.empty(0, numpy.uint64), 0
+    used = int(ends[-1]) + 1
+    bits = (raw[:used] & 0x7F).astype(numpy.uint64)
+    shifts = 7 * (numpy.arange(used) - numpy.repeat(starts, widths)).astype(numpy.uint64)
+    return numpy.add.reduceat(bits << shifts, starts), used
 
 
 def signed(value: int) -> int:
@@ -87,8 +110,8 @@ def numbers(value: Value, where: str) -> List[int]:
     """A repeated varint field, packed or not, as signed numbers."""
     if isinstance(value, int):
         return [signed(value)]
-    found, position = [], 0
+    packed, position = [], 0
     while position < len(value):
-        one, position = varint(value, position, where)
-        found.append(signed(one))
-    return found
+        item, position = varint(value, position, where)
+        packed.append(signed(item))
+    return packed

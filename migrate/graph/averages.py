@@ -1,9 +1,9 @@
 """Moving averages that a checkpoint has under the names of their variables.
 
 tf.train.ExponentialMovingAverage keeps the average of a variable V in a variable
-`V/ExponentialMovingAverage`. The swapping_saver of contrib's MovingAverageOptimizer stores either
+`V/ExponentialMovingAverage`. The swapping_saver of contrib's MovingAverageOptimizer stores each
 under the other's name, so that a plain Saver restores the averages for evaluation. Slots keep their
-names, `V/Adagrad`, and belong to the weights that are trained, now `V/ExponentialMovingAverage`.
+names, `V/Adagrad`, and belong to the trained weights, now `V/ExponentialMovingAverage`.
 Source: tensorflow/contrib/opt/python/training/moving_average_optimizer.py
 """
 
@@ -17,20 +17,20 @@ _LEAF = "ExponentialMovingAverage"
 
 
 def swapped_averages(saved: Mapping[str, Saved]) -> Dict[str, str]:
-    """Names in the checkpoint: of each average that has its variable's, and where the weights are.
+    """Name in the checkpoint of each average that is stored as its variable -> that of the weights.
 
     saved: variable nodes, whose names are never swapped, with where they are stored.
     """
-    found = {}
+    swapped = {}
     for node, average in saved.items():
         owner, _, leaf = node.rpartition("/")
         if owner in saved and saved[owner].name == f"{average.name}/{leaf}":
-            found[average.name] = saved[owner].name
-    return found
+            swapped[average.name] = saved[owner].name
+    return swapped
 
 
 def swapped_note(swapped: Mapping[str, str]) -> str:
-    """What is said of averages that the MetaGraph shows to be swapped."""
+    """The note about averages that the MetaGraph shows to be swapped."""
     weights = ", ".join(f"{name} in {stored}" for name, stored in sorted(swapped.items()))
     return (
         "a swapping_saver stored moving averages under the names of the variables, and the weights "
@@ -39,8 +39,8 @@ def swapped_note(swapped: Mapping[str, str]) -> str:
 
 
 def unknown_notes(names: Container[str], owners: Iterable[str]) -> List[str]:
-    """What is said without a MetaGraph, which alone tells; nothing where none of `owners`,
-    variables with slots, has an average among `names`."""
+    """The notes without a MetaGraph, which alone tells; none if none of `owners`, variables with
+    slots, has an average among `names`."""
     averaged = sorted(name for name in owners if f"{name}/{_LEAF}" in names)
     if not averaged:
         return []

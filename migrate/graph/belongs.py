@@ -1,42 +1,41 @@
 """Does a MetaGraph belong to a checkpoint?
 
-1. What both have must have the same shape and type.
+1. A variable that both have must have the same shape and type in both.
 2. They must have a variable in common.
 3. One of them may have more than the other: a graph for evaluation has no optimizer, and a Saver
-   may save a part of the variables. But where each has a variable that the other lacks, they are
-   two models. Scalars, slots and hash tables do not count.
+   may save only some variables. But if each has a variable that the other lacks, they are two
+   models. Scalars, slots and hash tables do not count.
 """
 
 from __future__ import annotations
 
 from typing import Dict, List, Mapping, Optional, Set, Tuple
 
-from migrate.checkpoint.bundle import Checkpoint
-from migrate.checkpoint.kinds import OPTIMIZERS
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.model import TensorInfo
 from migrate.checkpoint.objects import KEY
-from migrate.graph.interface.attributes import Shape, dtypes, shapes
+from migrate.graph.attributes import Shape, dtypes, shapes
 from migrate.graph.lookups import Saved
 from migrate.graph.metagraph import Graph
-from migrate.graph.training_ops import find_updates
-from migrate.hash_tables.tensor_tables import stored_tables
+from migrate.graph.updates import find_updates
+from migrate.hash_tables.tensors import stored_tables
 from migrate.optimizers.slots import slot_of
 from semisync.common.errors import BadInput
 
 _NAMED = 3  # differences of each kind that the message names
-_DEFAULT = {name: name for name in OPTIMIZERS}
 
 Type = Tuple[Optional[str], Shape]
 
 
 def refuse_foreign(graph: Graph, saved: Mapping[str, Saved], checkpoint: Checkpoint) -> None:
-    """BadInput, with the first differences, where `graph` is another model's.
+    """BadInput, with the first differences, if `graph` is another model's.
 
     saved: where its variable nodes are stored.
     """
     known = {where.name for where in saved.values()}
     differences = _different(graph, saved, checkpoint)[:_NAMED]
-    state = {saved[node].name for one in find_updates(graph) for node in one.slots if node in saved}
+    slots = (node for update in find_updates(graph) for node in update.slots)
+    state = {saved[node].name for node in slots if node in saved}
     stored = _stored(checkpoint)
     ours = {name for name in stored if checkpoint[name].shape and not _is_slot(name)} - state
     theirs = {
@@ -58,21 +57,21 @@ def refuse_foreign(graph: Graph, saved: Mapping[str, Saved], checkpoint: Checkpo
 
 
 def _different(graph: Graph, saved: Mapping[str, Saved], checkpoint: Checkpoint) -> List[str]:
-    """What both have, and not alike."""
+    """What both have, but not alike."""
     parts: Dict[str, List[Type]] = {}
     for node, where in saved.items():
         parts.setdefault(where.name, []).append(_type(graph, node))
-    found = []
+    differences = []
     for name, types in sorted(parts.items()):
         info = checkpoint.get(name)
-        if info is not None and not all(_fits(one, info) for one in types):
+        if info is not None and not all(_fits(said, info) for said in types):
             dtype, shape = types[0]
             said = "of another shape" if shape is None else str(list(shape))
-            found.append(
+            differences.append(
                 f"{name!r} is {info.dtype} {list(info.shape)} in the checkpoint, {dtype} {said} in "
                 "the MetaGraph"
             )
-    return found
+    return differences
 
 
 def _type(graph: Graph, variable: str) -> Type:
@@ -84,9 +83,10 @@ def _type(graph: Graph, variable: str) -> Type:
 def _fits(said: Type, info: TensorInfo) -> bool:
     """Whether a variable, or a part of one that has slices, may be what the checkpoint has."""
     dtype, shape = said
-    shapes = [info.shape, *(one.shape for one in info.slices)]
+    stored = [info.shape, *(piece.shape for piece in info.slices)]
     alike = shape is None or any(
-        len(shape) == len(one) and all(a in (None, b) for a, b in zip(shape, one)) for one in shapes
+        len(shape) == len(sizes) and all(a in (None, b) for a, b in zip(shape, sizes))
+        for sizes in stored
     )
     return alike and dtype in (None, info.dtype)
 
@@ -99,4 +99,4 @@ def _stored(checkpoint: Checkpoint) -> Set[str]:
 
 def _is_slot(name: str) -> bool:
     leaf = name.rpartition("/")[2]
-    return "/.OPTIMIZER_SLOT/" in name or slot_of(leaf, _DEFAULT) is not None
+    return "/.OPTIMIZER_SLOT/" in name or slot_of(leaf) is not None

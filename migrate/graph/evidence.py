@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, NamedTuple, Optional
 
-from migrate.checkpoint.bundle import Checkpoint
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import find_meta_graph
 from migrate.graph.lookups import Lookup, Saved, find_lookups, hidden_uses
 from migrate.graph.metagraph import Graph
@@ -34,24 +34,26 @@ def find_evidence(
     meta: Optional[str],
     left_out: Callable[[str], bool] = lambda name: False,
 ) -> Optional[Evidence]:
-    """What the MetaGraph of `checkpoint` says; None without one. meta: its path, where the caller
-    names it. left_out: whether the caller leaves a tensor out; it is no slot then.
+    """What the MetaGraph of `checkpoint` says; None without one.
 
-    BadInput where it cannot be read, or is another model's.
+    meta: its path, if the caller names it. left_out: whether the caller leaves a tensor out; it is
+    not a slot then.
+
+    Raises BadInput if it cannot be read or is another model's.
     """
-    found = find_meta_graph(checkpoint, meta)
-    if found is None:
+    meta_graph = find_meta_graph(checkpoint, meta)
+    if meta_graph is None:
         return None
-    graph, saved = found
-    training = find_training(checkpoint, found, left_out)
+    graph, saved = meta_graph
+    training = find_training(checkpoint, meta_graph, left_out)
     slots = {*training.slot_tensors(), *training.orphans}
-    # LazyAdam gathers from its slots too; that is no look-up
+    # LazyAdam gathers from its slots, too; that is not a look-up
     variables = {node: where for node, where in saved.items() if where.name not in slots}
     return Evidence(
-        graph,
-        saved,
-        training,
-        find_lookups(graph, variables),
-        find_poolings(graph, variables),
-        hidden_uses(graph, saved),
+        graph=graph,
+        saved=saved,
+        training=training,
+        lookups=find_lookups(graph, variables),
+        poolings=find_poolings(graph, variables),
+        hidden=hidden_uses(graph, saved),
     )

@@ -1,11 +1,11 @@
 """The MetaGraph of a checkpoint: where it is, and which of its variables the checkpoint holds.
 
-It is what the caller names, else `PREFIX.meta`, else the `saved_model.pb` of the SavedModel whose
-variables the checkpoint is. Nothing else decides it.
+It is the file that the caller names, else `PREFIX.meta`, else the `saved_model.pb` of the
+SavedModel whose variables the checkpoint is. Nothing else decides it.
 
-Variable nodes are joined to tensors of the checkpoint by the ops of the Saver; without such ops,
-as in a SavedModel of TensorFlow 2, by the full names in the checkpoint's object graph; without one,
-by their own names.
+Variable nodes are joined to tensors of the checkpoint by the ops of the Saver; without such ops, as
+in a SavedModel of TensorFlow 2, by the full names in the checkpoint's object graph; without one, by
+their own names.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from __future__ import annotations
 import os
 from typing import Dict, NamedTuple, Optional
 
-from migrate.checkpoint.bundle import Checkpoint
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.checkpoint.paths import checkpoint_prefix, join, saved_model_file
 from migrate.graph.belongs import refuse_foreign
 from migrate.graph.lookups import VARIABLES, Saved, saved_variables
 from migrate.graph.metagraph import Graph, read_graph
-from migrate.storage.files import saved_model_path, size_of
+from migrate.storage.files import size_of
 from migrate.storage.remote import is_remote
+from semisync.common.errors import BadInput
 
 
 class MetaGraph(NamedTuple):
@@ -29,26 +31,36 @@ class MetaGraph(NamedTuple):
 
 
 def meta_path(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[str]:
-    """Path of the MetaGraph of `checkpoint`; meta: what the caller names. None where none is."""
+    """Path of the MetaGraph of `checkpoint`; meta: what the caller names. None if there is none."""
     if meta is not None:
         meta = os.fspath(meta)
         return meta if is_remote(meta) else os.path.abspath(meta)
-    beside = checkpoint.prefix + ".meta"
-    if size_of(beside) is not None:
+    return _beside(checkpoint.prefix)
+
+
+def graph_file(path: str) -> str:
+    """The file with the graph of a checkpoint, of a SavedModel, or of a MetaGraph, which is `path`
+    itself; the checkpoint need not be there. BadInput if there is no such file."""
+    prefix = checkpoint_prefix(path)
+    beside = _beside(prefix)
+    if beside is not None:
         return beside
-    return saved_model_path(checkpoint.prefix)
+    for file in (join(path, "saved_model.pb"), path):
+        if size_of(file) is not None:
+            return file
+    raise BadInput(f"{path} has no graph: there is no {prefix}.meta; --meta names another")
 
 
 def find_graph(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[Graph]:
-    """The graph at `meta_path`, which may be another model's; BadInput where it is damaged."""
+    """The graph at `meta_path`, which may be another model's; BadInput if it is damaged."""
     path = meta_path(checkpoint, meta)
     return None if path is None else read_graph(path)
 
 
 def find_meta_graph(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[MetaGraph]:
-    """The MetaGraph of `checkpoint`; None where there is none.
+    """The MetaGraph of `checkpoint`; None if there is none.
 
-    Raises BadInput where it cannot be read or is another model's.
+    Raises BadInput if it cannot be read or is another model's.
     """
     graph = find_graph(checkpoint, meta)
     if graph is None:
@@ -57,6 +69,11 @@ def find_meta_graph(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[Met
     refuse_foreign(graph, saved, checkpoint)
     held = {node: where for node, where in saved.items() if where.name in checkpoint}
     return MetaGraph(graph, held)
+
+
+def _beside(prefix: str) -> Optional[str]:
+    meta = prefix + ".meta"
+    return meta if size_of(meta) is not None else saved_model_file(prefix)
 
 
 def _saved(graph: Graph, checkpoint: Checkpoint) -> Dict[str, Saved]:

@@ -1,27 +1,28 @@
 """Which variables of a graph are embedding tables, and how their rows were dealt to partitions.
 
-1. The ops of the Saver say which variable node is stored under which name, and at which
-   rows of a partitioned variable.
-2. A variable is looked up when a gather along its rows reads it, or a sum by segments that gathers
+1. The ops of the Saver say which variable node is stored under which name, and at which rows of a
+   partitioned variable.
+2. A variable is looked up if a gather along its rows reads it, or a sum by segments that gathers
    itself, which is how TensorFlow 2.x looks up a plain variable for embedding_lookup_sparse.
 3. The gather of a partition takes its row numbers from one output of a DynamicPartition, whose
    second input assigns each id to a partition: `id % P` is strategy "mod"; the maximum of two
    quotients is strategy "div" (embedding_ops._embedding_lookup_and_transform).
 
-What does not look like this is reported as unknown, never guessed.
+Anything that does not look like this is reported as unknown, never guessed.
 """
 
 from __future__ import annotations
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
-from migrate.graph.metagraph import Edge, Graph, Node, constant_integer, constant_strings
+from migrate.graph.constants import constant_integer, constant_strings
+from migrate.graph.metagraph import Edge, Graph, Node
 from semisync.common.errors import BadInput
 
 VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
 SAVES = {"SaveSlices", "SaveV2"}  # of the formats V1 and V2, with inputs of one order
 GATHERS = {"Gather", "GatherV2", "ResourceGather"}
-SEGMENTS = {  # they gather and pool; by their combiner
+SEGMENTS = {  # ops that gather and pool, and their combiner
     "SparseSegmentMean": "mean",
     "SparseSegmentSqrtN": "sqrtn",
     "SparseSegmentSum": "sum",
@@ -52,7 +53,7 @@ class Saved(NamedTuple):
 class Lookup(NamedTuple):
     """How a variable of the checkpoint is gathered.
 
-    strategy  "mod", "div", None where ids are row numbers (no partitions), "unknown" otherwise
+    strategy  "mod", "div", None if ids are row numbers (no partitions), "unknown" otherwise
     shared    the gather takes its ids from a DynamicPartition though the variable has one part:
               it is one of several variables that together make a table
     """
@@ -65,19 +66,19 @@ def saved_variables(graph: Graph) -> Dict[str, Saved]:
     """Variable nodes by name, with where the graph's Saver stores them."""
     saves = [node for node in graph.nodes.values() if node.op in SAVES]
     own = [node for node in saves if node.name.startswith(graph.saver_scope or "")]
-    found: Dict[str, Saved] = {}
+    variables: Dict[str, Saved] = {}
     for save in own or saves:
         for edge, name, spec in saved_tensors(graph, save):
             node = origin(graph, edge)
             if node is None:
                 continue
             saved = Saved(name, _first_row(spec, graph))
-            if found.setdefault(node, saved) != saved:
+            if variables.setdefault(node, saved) != saved:
                 raise BadInput(
                     f"{graph.path}: variable {node!r} is saved both as {saved.name!r} and as "
-                    f"{found[node].name!r}; give the .meta of the Saver that wrote the data"
+                    f"{variables[node].name!r}; give the .meta of the Saver that wrote the data"
                 )
-    return found
+    return variables
 
 
 def find_lookups(graph: Graph, saved: Dict[str, Saved]) -> Dict[str, Lookup]:
@@ -86,28 +87,30 @@ def find_lookups(graph: Graph, saved: Dict[str, Saved]) -> Dict[str, Lookup]:
     rows: Dict[str, Set[int]] = {}
     for where in saved.values():
         rows.setdefault(where.name, set()).add(where.row)
-    found: Dict[str, Lookup] = {}
+    lookups: Dict[str, Lookup] = {}
     for node, where in saved.items():
         parts = sorted(rows[where.name])
         for gather in gathers(graph, node, consumers):
             lookup = _lookup(graph, gather, parts.index(where.row), len(parts))
-            if found.setdefault(where.name, lookup) != lookup:
+            if lookups.setdefault(where.name, lookup) != lookup:
                 raise BadInput(
                     f"{graph.path}: variable {where.name!r} is looked up in two ways, as "
-                    f"{found[where.name]} and, in {gather.name!r}, as {lookup}; such a table "
+                    f"{lookups[where.name]} and, in {gather.name!r}, as {lookup}; such a table "
                     "cannot be converted"
                 )
-    return found
+    return lookups
 
 
 def hidden_uses(graph: Graph, saved: Dict[str, Saved]) -> List[str]:
     """Names in the checkpoint of variables that functions use: their look-ups are not seen."""
     consumers = consumers_of(graph)
-    found = set()
-    for node, where in saved.items():
-        if any(user.op in _CALLS for user, _ in _reached(graph, node, consumers)):
-            found.add(where.name)
-    return sorted(found)
+    return sorted(
+        {
+            where.name
+            for node, where in saved.items()
+            if any(user.op in _CALLS for user, _ in _reached(node, consumers))
+        }
+    )
 
 
 def saved_tensors(graph: Graph, save: Node) -> Iterator[Tuple[Edge, str, str]]:
@@ -134,8 +137,8 @@ def _first_row(spec: str, graph: Graph) -> int:
 
 
 def origin(graph: Graph, edge: Edge, through: Set[str] = PASS) -> Optional[str]:
-    """The variable node that `edge` comes from, by way of nodes whose op is in `through`; None
-    where it comes from no variable."""
+    """The variable node that `edge` comes from through nodes whose op is in `through`; None if it
+    comes from no variable."""
     node = _source(graph, edge, through)
     return node.name if node is not None and node.op in VARIABLES else None
 
@@ -152,14 +155,14 @@ def _source(graph: Graph, edge: Edge, through: Set[str]) -> Optional[Node]:
 
 def consumers_of(graph: Graph) -> Consumers:
     """For each node, the nodes that read it and at which input."""
-    found: Consumers = {}
+    consumers: Consumers = {}
     for node in graph.nodes.values():
         for position, (source, _output) in enumerate(node.inputs):
-            found.setdefault(source, []).append((node, position))
-    return found
+            consumers.setdefault(source, []).append((node, position))
+    return consumers
 
 
-def _reached(graph: Graph, start: str, consumers: Consumers) -> Iterator[Tuple[Node, int]]:
+def _reached(start: str, consumers: Consumers) -> Iterator[Tuple[Node, int]]:
     """Nodes that read the value of `start`, directly or through pass-through nodes."""
     pending, seen = [start], {start}
     while pending:
@@ -172,7 +175,7 @@ def _reached(graph: Graph, start: str, consumers: Consumers) -> Iterator[Tuple[N
 
 def gathers(graph: Graph, start: str, consumers: Consumers) -> Iterator[Node]:
     """Gathers along the rows of the variable node `start`."""
-    for user, position in _reached(graph, start, consumers):
+    for user, position in _reached(start, consumers):
         if position != 0 or len(user.inputs) < 2:
             continue
         if user.op in SEGMENTS:

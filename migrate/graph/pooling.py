@@ -8,9 +8,9 @@
     Sum, Mean over the middle axis       of vectors [batch, ids, dim]
     anything else                        the vectors are used one by one: "none"
 
-1. The vectors are followed from the gather through nodes that only pass on, reorder or repeat them
-   to those that compute with them. Gradients, shapes and summaries do not count.
-2. A table may be looked up in several places. Where they do not agree, nothing is chosen.
+1. The vectors are followed from the gather, through nodes that only pass them on, reorder or repeat
+   them, to those that compute with them. Gradients, shapes and summaries do not count.
+2. A table may be looked up in several places. If they do not agree, nothing is chosen.
 3. A sum whose axis or rank the graph does not tell is "unknown".
 
 Source: tensorflow/python/ops/embedding_ops.py of 1.15 and 2.21.
@@ -21,8 +21,10 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from migrate.graph.attributes import output_shape
+from migrate.graph.constants import constant_integer
 from migrate.graph.lookups import PASS, SEGMENTS, Consumers, Saved, consumers_of, gathers
-from migrate.graph.metagraph import Graph, Node, constant_integer, output_rank
+from migrate.graph.metagraph import Graph, Node
 
 _THROUGH = PASS | {"Cast", "DynamicStitch", "Merge", "ParallelDynamicStitch", "Reshape"}
 _IGNORED = re.compile(r"Shape(N|_\d+)?|Rank|Size|\w*Summary(V2)?")
@@ -42,8 +44,8 @@ _WEIGHTED_MEAN = (
 
 
 class Use(NamedTuple):
-    """combiner: "sum", "mean", "sqrtn", "none", "unknown". weighted: by a weight an id. node: the
-    name of the node that computes it."""
+    """combiner: "sum", "mean", "sqrtn", "none", "unknown". weighted: by a weight per id. node: name
+    of the node that computes it."""
 
     combiner: str
     weighted: bool
@@ -55,23 +57,23 @@ class Use(NamedTuple):
 
 
 def without_kernel(pooling: Optional[str], weighted: bool) -> Optional[str]:
-    """What to do about a pooling of TensorFlow's that TorchRec lacks; None for the others."""
+    """What to do about a pooling of TensorFlow that TorchRec lacks; None for the others."""
     if pooling == "sqrtn":
         return _SQRTN
     return _WEIGHTED_MEAN if pooling == "mean" and weighted else None
 
 
 def find_poolings(graph: Graph, saved: Dict[str, Saved]) -> Dict[str, List[Use]]:
-    """What becomes of the vectors of each variable, by its name in the checkpoint: one Use for
-    each combiner, in the order of the graph. Variables that are not looked up have none."""
+    """What becomes of the vectors of each variable, by its name in the checkpoint: one Use per
+    combiner, in the order of the graph. Variables that are not looked up have none."""
     consumers = consumers_of(graph)
-    found: Dict[str, Dict[Tuple[str, bool], Use]] = {}
+    poolings: Dict[str, Dict[Tuple[str, bool], Use]] = {}
     for node, where in saved.items():
         for gather in gathers(graph, node, consumers):
-            uses = found.setdefault(where.name, {})
+            uses = poolings.setdefault(where.name, {})
             for use in _uses(graph, gather, consumers):
                 uses.setdefault(use[:2], use)
-    return {name: list(uses.values()) for name, uses in found.items()}
+    return {name: list(uses.values()) for name, uses in poolings.items()}
 
 
 def _uses(graph: Graph, gather: Node, consumers: Consumers) -> Iterator[Use]:
@@ -109,7 +111,7 @@ def _use(graph: Graph, user: Node, position: int, consumers: Consumers) -> Use:
         return Use(_divided(graph, user, consumers), False, user.name)
     if user.op == "Mul":
         sums = _users(user.name, consumers)
-        if sums and all(one.op in _SEGMENT_SUMS and at == 0 for one, at in sums):
+        if sums and all(node.op in _SEGMENT_SUMS and at == 0 for node, at in sums):
             return Use(_divided(graph, sums[0][0], consumers), True, sums[0][0].name)
     if position == 0 and user.op in ("Mean", "Sum"):
         return Use(_reduced(graph, user), False, user.name)
@@ -117,7 +119,7 @@ def _use(graph: Graph, user: Node, position: int, consumers: Consumers) -> Use:
 
 
 def _divided(graph: Graph, segments: Node, consumers: Consumers) -> str:
-    """The combiner of a sum by segments: what it is divided by says it."""
+    """The combiner of a sum by segments: its divisor tells it."""
     kinds: Set[str] = set()
     for user, position in _users(segments.name, consumers):
         divisor = _divisor(graph, user) if user.op in _DIVISIONS and position == 0 else None
@@ -142,10 +144,11 @@ def _reduced(graph: Graph, reduction: Node) -> str:
     if len(reduction.inputs) != 2:
         return "unknown"
     (vectors, output), (axes, _) = reduction.inputs
-    rank = output_rank(graph, vectors, output)
+    node = graph.nodes.get(vectors)
+    shape = None if node is None else output_shape(graph, node, output)
     axis = constant_integer(graph, axes)
-    if rank is None or axis is None:
+    if shape is None or axis is None:
         return "unknown"
-    if rank == 3 and axis in (1, -2):
+    if len(shape) == 3 and axis in (1, -2):
         return reduction.op.lower()
     return "none"

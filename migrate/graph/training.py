@@ -1,7 +1,7 @@
 """What trained each variable of a checkpoint: its optimizer, slots and hyperparameters.
 
 1. The training ops of the MetaGraph name them exactly, whatever they are called
-   (`migrate.graph.training_ops`).
+   (`migrate.graph.updates`).
 2. The object graph of an object-based checkpoint names the owner of a slot, `.OPTIMIZER_SLOT`; the
    slot's full name or its own tells the optimizer.
 3. Names are the fallback, `<variable>/<optimizer>` and `<variable>/<optimizer>_k`, also below the
@@ -15,17 +15,21 @@ from __future__ import annotations
 import re
 from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
 
-from migrate.checkpoint.bundle import Checkpoint
-from migrate.checkpoint.kinds import OPTIMIZERS
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.encoding.dtypes import BY_NAME
 from migrate.graph.find import MetaGraph
-from migrate.graph.training_ops import find_updates, unknown_updates
-from migrate.graph.updates import Update
-from migrate.optimizers.slots import Slots, slot_of
-from semisync.common.errors import BadInput
+from migrate.graph.slot_owners import SlotOwners
+from migrate.graph.updates import VariableUpdate, find_updates, unknown_updates
+from migrate.optimizers.adam import ADAM, LAZY_ADAM
+from migrate.optimizers.registry import OPTIMIZERS
+from migrate.optimizers.slots import Slots
 
-_KERAS_SLOTS = {"m": ("Adam", 0), "v": ("Adam", 1)}  # Keras's Adam, whose step is the same
-_KERAS_EPSILON = 1e-7
+_KERAS_SLOTS = {  # name of a slot of Keras's optimizer -> the same in TensorFlow's, and epsilon
+    slot.name: (record.name, k, record.keras_epsilon)
+    for record in OPTIMIZERS.values()
+    if record.keras_epsilon is not None
+    for k, slot in enumerate(record.slots)
+}
 _KERAS_STATE = re.compile(r"(^|/)_variables/\d+/\.ATTRIBUTES/VARIABLE_VALUE")
 _NAMED = 5  # tensors at most that a note names
 
@@ -56,33 +60,33 @@ class Training(NamedTuple):
 
     def notes(self) -> List[str]:
         """What was not found of the optimizers' state."""
-        found = []
+        notes = []
         if self.orphans:
             reasons = dict.fromkeys(self.orphans.values())
-            found.append(
+            notes.append(
                 f"{_listed(self.orphans)} {' and '.join(reasons)}, and nothing tells whose they "
                 "are: they become dense variables, and no optimizer gets them; a MetaGraph that "
                 "trains with them would tell, or the slots of the plan"
             )
         if self.lacking:
-            found.append(
+            notes.append(
                 f"the MetaGraph trains {_listed(self.lacking)} with "
                 f"{', '.join(sorted(set(self.lacking.values())))}, but the checkpoint lacks the "
                 "slots: their optimizer state begins anew"
             )
         if self.guessed:
-            found.append(
+            notes.append(
                 f"the MetaGraph updates {_listed(self.guessed)} by ops of no form that is known "
                 "here: slots and hyperparameters are those that the names tell, and what else the "
                 "update does is not carried over"
             )
         if self.keras:
-            found.append(
+            notes.append(
                 f"the slots of {_listed(self.keras)} are those of Keras's Adam, whose epsilon is "
-                f"taken to be its default, {_KERAS_EPSILON:g}; where it was another, set the "
+                f"taken to be its default, {ADAM.keras_epsilon:g}; where it was another, set the "
                 "hyperparameters in the plan"
             )
-        return found
+        return notes
 
 
 def find_training(
@@ -107,49 +111,49 @@ def find_training(
 
 
 class _Finder:
-    """Collects from one source after the other; what an earlier one has said stands.
-
-    names: what the last part of a slot's name stands for, "Adam" and what the graph calls so.
-    """
+    """Collects from one source after another; what an earlier one has said stands."""
 
     def __init__(self, checkpoint: Checkpoint, left_out: Callable[[str], bool]) -> None:
         self._checkpoint = checkpoint
         self._left_out = left_out
-        self._slots: Dict[str, Slots] = {}
-        self._owners: Dict[str, str] = {}
+        self._slots = SlotOwners()
         self._orphans: Dict[str, str] = {}
         self._lacking: Dict[str, str] = {}
-        self._names = {name: name for name in OPTIMIZERS}
-        self._by_leaf: Dict[str, Slots] = {}
         self._guessed: Set[str] = set()
         self._keras: Set[str] = set()
 
     def result(self) -> Training:
         """All that was found; a variable with slots of its own is no orphan."""
+        slots = self._slots.by_variable
         orphans = {
             name: reason
             for name, reason in self._orphans.items()
-            if name not in self._owners and name not in self._slots
+            if name not in self._slots.owners and name not in slots
         }
-        lacking = {name: one for name, one in self._lacking.items() if name not in self._slots}
-        return Training(self._slots, orphans, lacking, sorted(self._guessed), sorted(self._keras))
+        lacking = {name: kind for name, kind in self._lacking.items() if name not in slots}
+        return Training(slots, orphans, lacking, sorted(self._guessed), sorted(self._keras))
 
-    def add_updates(self, updates: Iterable[Update], stored: Mapping[str, str]) -> None:
+    def add_updates(self, updates: Iterable[VariableUpdate], stored: Mapping[str, str]) -> None:
         """Training ops. stored: variable nodes -> their names in the checkpoint."""
         for update in updates:
-            leaf = update.slots[0].rpartition("/")[2]
-            found = Slots(update.optimizer, {}, dict(update.hyperparameters), update.lazy, True)
-            self._learn(leaf, found)
+            slots = Slots(
+                optimizer=update.optimizer.leaf,
+                sources={},
+                hyperparameters=dict(update.hyperparameters),
+                lazy=update.optimizer.name == LAZY_ADAM.name,
+                by_graph=True,
+            )
+            self._slots.learn(update.slots[0].rpartition("/")[2], slots)
             if update.variable not in stored:
                 continue
             variable = stored[update.variable]
             sources = {k: stored[node] for k, node in enumerate(update.slots) if node in stored}
             if len(sources) < len(update.slots):
-                self._lacking[variable] = update.optimizer
+                self._lacking[variable] = slots.optimizer
                 continue
             kept = {k: source for k, source in sources.items() if not self._left_out(source)}
             if kept:
-                self._join(variable, found._replace(sources=kept))
+                self._slots.join(variable, slots._replace(sources=kept))
 
     def add_unknown(
         self, updates: Iterable[Tuple[str, str, str]], stored: Mapping[str, str]
@@ -157,23 +161,24 @@ class _Finder:
         """What ops that are not known read beside the variable, in its shape."""
         for variable, other, op in updates:
             names = stored.get(variable), stored.get(other)
-            if names[0] is not None and names[1] is not None and self._alike(names[0], names[1]):
+            if names[0] is not None and names[1] is not None and self._fits(names[0], names[1]):
                 self._orphans[names[1]] = f"are read by {op}, which is not known here"
 
     def add_objects(self) -> None:
         """The object graph; its slots never have an owner by names."""
         graph = self._checkpoint.objects()
         for key, (variable, name) in graph.slots.items():
-            if key in self._owners or key not in self._checkpoint or self._left_out(key):
+            if key in self._slots.owners or key not in self._checkpoint or self._left_out(key):
                 continue
             leaf = graph.full_names.get(key, "").rpartition("/")[2]
-            by_name, by_slot = slot_of(leaf, self._names), _KERAS_SLOTS.get(name)
-            if by_name is not None and self._alike(variable, key):
-                self._join(variable, Slots(by_name[0], {by_name[1]: key}))
-            elif by_slot is not None and self._alike(variable, key):
+            by_name, by_slot = self._slots.meaning(leaf), _KERAS_SLOTS.get(name)
+            if by_name is not None and self._fits(variable, key):
+                optimizer, k = by_name
+                self._slots.join(variable, Slots(optimizer, {k: key}))
+            elif by_slot is not None and self._fits(variable, key):
+                optimizer, k, epsilon = by_slot
                 self._keras.add(variable)
-                values: Dict[str, Optional[float]] = {"epsilon": _KERAS_EPSILON}
-                self._join(variable, Slots(by_slot[0], {by_slot[1]: key}, values))
+                self._slots.join(variable, Slots(optimizer, {k: key}, {"epsilon": epsilon}))
             elif self._checkpoint[key].shape:
                 self._orphans[key] = f"are slots {name!r} of an optimizer that is not known here"
         for key in self._checkpoint:
@@ -184,12 +189,12 @@ class _Finder:
         """Names. stored: what variables are called, in the graph or in the checkpoint, -> their
         names in the checkpoint."""
         below_scope: List[Tuple[str, str, str]] = []
-        explained = set(self._slots)
+        explained = set(self._slots.by_variable)
         for called, name in stored.items():
             base, _, leaf = called.rpartition("/")
-            if name in self._owners or not self._may_be_slot(name, leaf):
+            if name in self._slots.owners or not self._may_be_slot(name, leaf):
                 continue
-            if base in stored and self._alike(stored[base], name):
+            if base in stored and self._fits(stored[base], name):
                 if stored[base] not in explained:
                     self._join_named(stored[base], name, leaf)
                 else:
@@ -207,72 +212,36 @@ class _Finder:
         """The variable that `base` ends with, below a scope: the one of the longest name."""
         while "/" in base:
             base = base.partition("/")[2]
-            if base in stored and self._alike(stored[base], name):
+            if base in stored and self._fits(stored[base], name):
                 return stored[base]
         return None
 
     def _may_be_slot(self, name: str, leaf: str) -> bool:
         info = self._checkpoint[name]
         floats = bool(info.shape) and BY_NAME[info.dtype].is_floating
-        return floats and not self._left_out(name) and slot_of(leaf, self._names) is not None
+        return floats and not self._left_out(name) and self._slots.meaning(leaf) is not None
 
     def _orphan(self, name: str) -> None:
         self._orphans.setdefault(name, "look like slots of an optimizer by their names")
 
     def _join_named(self, variable: str, name: str, leaf: str) -> None:
-        kind = slot_of(leaf, self._names)
-        if kind is not None:
-            optimizer, index = kind
-            base = leaf if leaf in self._names else leaf.rpartition("_")[0]
-            known = self._by_leaf.get(base)
-            if known is not None:
+        meaning, learned = self._slots.meaning(leaf), self._slots.learned(leaf)
+        if meaning is not None:
+            optimizer, k = meaning
+            if learned is not None:
                 self._guessed.add(variable)
-            values = {} if known is None else known.hyperparameters
-            self._join(variable, Slots(optimizer, {index: name}, dict(values)))
+            values = {} if learned is None else dict(learned.hyperparameters)
+            self._slots.join(variable, Slots(optimizer, {k: name}, values))
 
-    def _learn(self, leaf: str, found: Slots) -> None:
-        """What slots whose names end with `leaf` are; a name of two optimizers tells nothing."""
-        known = self._by_leaf.get(leaf)
-        if known is not None and known.optimizer != found.optimizer:
-            self._names.pop(leaf, None)
-            return
-        self._names[leaf] = found.optimizer
-        self._by_leaf[leaf] = found if known is None else _agreed(known, found)
-
-    def _join(self, variable: str, found: Slots) -> None:
-        """Enters slots; those of the parts of a variable are the same."""
-        known = self._slots.get(variable, found)
-        sources = {**known.sources, **found.sources}
-        others = [k for k in found.sources if sources[k] != known.sources.get(k, sources[k])]
-        if known.optimizer != found.optimizer or others:
-            tell = "" if found.by_graph else "give the MetaGraph that trained it, or "
-            raise BadInput(
-                f"variable {variable!r} has slots of two optimizers, "
-                f"{next(iter(found.sources.values()))!r} and "
-                f"{next(iter(known.sources.values()))!r}; {tell}leave those of one out by --drop "
-                "REGEX"
-            )
-        self._slots[variable] = _agreed(known, found)._replace(sources=sources)
-        self._owners.update(dict.fromkeys(found.sources.values(), variable))
-
-    def _alike(self, variable: str, slot: str) -> bool:
+    def _fits(self, variable: str, slot: str) -> bool:
         """Whether both are there, of floats and of one shape; a slot may have more precision."""
-        one, other = self._checkpoint.get(variable), self._checkpoint.get(slot)
-        if one is None or other is None or one.shape != other.shape:
+        infos = self._checkpoint.get(variable), self._checkpoint.get(slot)
+        if infos[0] is None or infos[1] is None or infos[0].shape != infos[1].shape:
             return False
-        return all(BY_NAME[info.dtype].is_floating for info in (one, other))
-
-
-def _agreed(one: Slots, other: Slots) -> Slots:
-    """`one` with the hyperparameters in which both agree; None where they differ."""
-    values = dict(one.hyperparameters)
-    for name, value in other.hyperparameters.items():
-        if values.setdefault(name, value) != value:
-            values[name] = None
-    return one._replace(hyperparameters=values, lazy=one.lazy or other.lazy)
+        return all(info is not None and BY_NAME[info.dtype].is_floating for info in infos)
 
 
 def _listed(names: Iterable[str]) -> str:
-    found = sorted(names)
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return ", ".join(found[:_NAMED]) + more
+    ordered = sorted(names)
+    more = f" and {len(ordered) - _NAMED} more" if len(ordered) > _NAMED else ""
+    return ", ".join(ordered[:_NAMED]) + more

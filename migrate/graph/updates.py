@@ -1,21 +1,153 @@
-"""One update of a variable by an optimizer with slots."""
+"""The updates of a graph: which variable each changes, with which slots and hyperparameters.
+
+    one op        (Resource)(Sparse)Apply<Optimizer>; its inputs are the variable, the slots, the
+                  hyperparameters and the gradient
+    several ops   the step is subtracted from the variable and follows the formula in the
+                  optimizer's record. AssignSub(w, step): every row moves, and Assign(slot, slot *
+                  decay) was before. ScatterSub(w, ids, step): these rows alone move, and
+                  ScatterUpdate(slot, ids, decay * gather(slot, ids) + ...) was before. Resource
+                  variables have ops of their own for the same
+
+An input is followed back through ops that only pass a value on to the variable node that it comes
+from. A hyperparameter that is no constant, since a schedule or a placeholder feeds it, is None.
+Which ops and formulas there are, the records of `migrate.optimizers` say.
+"""
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional, Tuple
+import re
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from migrate.graph.attributes import flag
+from migrate.graph.constants import constant
+from migrate.graph.formulas import matches
+from migrate.graph.lookups import GATHERS, PASS, Consumers, consumers_of, origin
+from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.optimizers.record import Composed, Optimizer
+from migrate.optimizers.registry import OPTIMIZERS, TRAINING_OPS, TrainingOp
+
+_APPLIES = re.compile(r"(Resource)?(Sparse)?Apply\w+")
+
+_MOVES = {"AssignSub", "AssignSubVariableOp"}
+_MOVES_ROWS = {"ResourceScatterSub", "ScatterSub"}
+_WRITES = {"Assign", "AssignVariableOp"}
+_WRITES_ROWS = {"ResourceScatterUpdate", "ScatterUpdate"}
+_OF_SLOT = PASS | {"ScatterAdd"}  # the slot as the step has left it
+_OF_ROWS = _OF_SLOT | GATHERS | _WRITES_ROWS
+_DECAYED = ("Mul", "decay", "slot")
 
 
-class Update(NamedTuple):
-    """What some nodes of a graph do to a variable.
+class VariableUpdate(NamedTuple):
+    """What some nodes of a graph do to a variable by an optimizer with slots.
 
-    optimizer        TensorFlow's name of it
     variable, slots  variable nodes; the slots in the order that their names count
     hyperparameters  None for one that is no constant
-    lazy             Adam that moves the rows of the batch alone (LazyAdam)
     """
 
-    optimizer: str
+    optimizer: Optimizer
     variable: str
     slots: Tuple[str, ...]
     hyperparameters: Dict[str, Optional[float]]
-    lazy: bool
+
+
+class _Step(NamedTuple):
+    slots: Tuple[str, ...]
+    hyperparameters: Dict[str, Optional[float]]
+
+
+def find_updates(graph: Graph) -> List[VariableUpdate]:
+    """Each update of a variable that has slots; of an op that is not known none."""
+    return [*_by_one_op(graph), *_by_several_ops(graph)]
+
+
+def unknown_updates(graph: Graph) -> Iterator[Tuple[str, str, str]]:
+    """(variable, other variable that it reads, op) of each training op that is not known here;
+    the others may be its slots."""
+    for node in graph.nodes.values():
+        if _APPLIES.fullmatch(node.op) and _known(node) is None:
+            variable, *others = (origin(graph, edge) for edge in node.inputs)
+            for other in others:
+                if variable is not None and other is not None:
+                    yield variable, other, node.op
+
+
+def _known(node: Node) -> Optional[TrainingOp]:
+    return TRAINING_OPS.get(node.op.replace("Resource", "", 1))
+
+
+def _by_one_op(graph: Graph) -> Iterator[VariableUpdate]:
+    for node in graph.nodes.values():
+        op = _known(node)
+        if op is None or len(node.inputs) <= max(op.hyperparameters.values()):
+            continue
+        variable = origin(graph, node.inputs[0])
+        slots = [origin(graph, node.inputs[number]) for number in op.slots]
+        if variable is not None and None not in slots:
+            values = {
+                name: constant(graph, node.inputs[number][0])
+                for name, number in op.hyperparameters.items()
+            }
+            flags = op.optimizer.flags
+            values.update({flags[attr]: 1.0 for attr in flags if flag(graph, node, attr)})
+            named = tuple(slot for slot in slots if slot is not None)
+            yield VariableUpdate(op.optimizer, variable, named, values)
+
+
+def _by_several_ops(graph: Graph) -> Iterator[VariableUpdate]:
+    consumers = consumers_of(graph)
+    composed_by = [(record, record.composed) for record in OPTIMIZERS.values() if record.composed]
+    for node in graph.nodes.values():
+        if node.op not in _MOVES | _MOVES_ROWS or len(node.inputs) < 2:
+            continue
+        variable = origin(graph, node.inputs[0])
+        for optimizer, composed in composed_by:
+            step = None
+            if variable is not None and composed.rows == (node.op in _MOVES_ROWS):
+                step = _step(graph, node.inputs[-1], optimizer, composed, consumers)
+            if variable is not None and step is not None:
+                yield VariableUpdate(optimizer, variable, *step)
+                break
+
+
+def _step(
+    graph: Graph, edge: Edge, optimizer: Optimizer, composed: Composed, consumers: Consumers
+) -> Optional[_Step]:
+    """What the step `edge` is made of; None where it has another formula."""
+    for matched in matches(graph, edge, composed.step):
+        slots = []
+        for k in range(len(optimizer.slots)):
+            slot = _slot(graph, matched[f"slot {k}"], composed.rows, consumers)
+            slots += [] if slot is None else [slot]
+        if len(slots) < len(optimizer.slots):
+            continue
+        values = {name: constant(graph, edge[0]) for name, edge in matched.items()}
+        values.update(
+            (decay, _decay(graph, slot, consumers)) for decay, slot in zip(composed.decays, slots)
+        )
+        return _Step(
+            tuple(slots), {name: values[name] for name in optimizer.hyperparameters.values()}
+        )
+    return None
+
+
+def _slot(graph: Graph, edge: Edge, rows: bool, consumers: Consumers) -> Optional[str]:
+    """The variable whose new value, or whose new rows, `edge` is."""
+    variable = origin(graph, edge, _OF_ROWS if rows else _OF_SLOT)
+    if variable is None and rows:  # what is about to be written, not read again
+        for user, position in consumers.get(edge[0], ()):
+            if user.op in _WRITES_ROWS and position == len(user.inputs) - 1:
+                return origin(graph, user.inputs[0])
+    return variable
+
+
+def _decay(graph: Graph, slot: str, consumers: Consumers) -> Optional[float]:
+    """The constant that the slot is multiplied by before the gradient is added."""
+    for user, position in consumers.get(slot, ()):
+        if user.op not in _WRITES | _WRITES_ROWS or position != 0:
+            continue
+        written = user.inputs[-1]
+        for formula in (_DECAYED, ("Add", _DECAYED, "any")):
+            for matched in matches(graph, written, formula):
+                if origin(graph, matched["slot"], PASS | GATHERS) == slot:
+                    return constant(graph, matched["decay"][0])
+    return None

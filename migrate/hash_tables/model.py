@@ -1,12 +1,12 @@
 """Tables whose rows have ids of their own: hash tables, one interface for every format.
 
-    tables = migrate.hash_tables("model.ckpt-40000")
+    tables = migrate.open_hash_tables("model.ckpt-40000")
     for rows in tables["user"].chunks(100_000):
         rows.keys, rows.values, rows.freqs, rows.versions
 
-1. A table's parts are the partitions that a job kept on several servers or ranks. `chunks` goes
-   through one after the other; an id that two parts hold comes twice.
-2. A slot is a table too. Its rows have an order of their own: join it by the keys.
+1. A table's parts are the partitions that a job kept on several servers or ranks. `chunks` reads
+   one after the other; an id that two parts hold comes twice.
+2. A slot is a table, too. Its rows have an order of their own: join them by the keys.
 3. Nothing is guessed: a format that does not store a data type or a sentinel asks for it.
 4. Memory: one chunk.
 """
@@ -26,8 +26,8 @@ class Rows(NamedTuple):
 
     keys      ids [n]: int64, int32 or bytes (object)
     values    [n, ...]; None for ids that are counted but not yet admitted to the table
-    freqs     how often each id was seen [n] int64, where the format has it
-    versions  global step of each id's last update [n] int64, where the format has it
+    freqs     how often each id was seen [n] int64, if the format has it
+    versions  global step of each id's last update [n] int64, if the format has it
     """
 
     keys: numpy.ndarray
@@ -37,7 +37,7 @@ class Rows(NamedTuple):
 
     def only(self, kept: numpy.ndarray) -> Rows:
         """The rows that the mask `kept` [n] selects."""
-        others = [None if one is None else one[kept] for one in self[1:]]
+        others = [None if column is None else column[kept] for column in self[1:]]
         return Rows(self.keys[kept], *others)
 
 
@@ -50,17 +50,17 @@ class Part(Protocol):
 
     @property
     def place(self) -> str:
-        """Where it stands, for messages: a tensor or a file."""
+        """Its tensor or file, for messages."""
 
     @property
     def files(self) -> Tuple[str, ...]:
-        """Its files, where they are no checkpoint's."""
+        """Its files, unless they are a checkpoint's."""
 
     def has(self, column: str) -> bool:
         """Whether its rows have "freqs" or "versions"."""
 
     def chunks(self, rows_per_chunk: int) -> Iterator[Rows]:
-        """The rows in the order of the file; BadInput where the file is damaged."""
+        """The rows in the order of the file; BadInput if the file is damaged."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,24 +89,25 @@ class HashTable:
 
     @property
     def stored(self) -> int:
-        """Number of stored rows: duplicates over the parts and sentinels count too."""
+        """Number of stored rows, duplicates across parts and sentinels included."""
         return sum(part.stored for part in self.parts)
 
     def chunks(self, rows_per_chunk: int) -> Iterator[Rows]:
         """Yields the rows, at most `rows_per_chunk` at a time, each checked as far as its format
-        allows; a wrong checksum shows when the last row it covers was read."""
+        allows; a wrong checksum shows when the last row that it covers has been read."""
         if rows_per_chunk < 1:
             raise UsageError(f"rows_per_chunk is {rows_per_chunk}, expected at least 1")
         for part in self.parts:
             yield from part.chunks(rows_per_chunk)
 
     def read(self) -> Rows:
-        """All rows at once, for tables that fit into memory; without what some parts lack."""
-        found = list(self.chunks(1 << 20))
-        if not found:
+        """All rows at once, for tables that fit into memory; without columns that some parts
+        lack."""
+        chunks = list(self.chunks(1 << 20))
+        if not chunks:
             return Rows(numpy.empty(0, numpy.int64), None)
         columns: List[Optional[numpy.ndarray]] = []
-        for column in zip(*found):
-            known = [one for one in column if one is not None]
+        for column in zip(*chunks):
+            known = [values for values in column if values is not None]
             columns.append(numpy.concatenate(known) if len(known) == len(column) else None)
         return Rows(*columns)  # type: ignore[arg-type]

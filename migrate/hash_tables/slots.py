@@ -1,19 +1,26 @@
-"""Which hash tables are the optimizer's state of another one, by their names.
+"""Which hash tables are the optimizer's state of another one, and what torch calls that state.
 
-DeepRec    <variable>/<Optimizer>, with _<k> from the second slot on
-TFRA       <variable>_<Optimizer>_<slot>
+DeepRec            <variable>/<Optimizer>, with _<k> from the second slot on
+TFRA               <variable>_<Optimizer>_<slot>
+SOK and Monolith   the readers name slots <Optimizer>_<slot> (`adagrad_norm`)
+
+Where the name of a slot is not known, or a slot is narrower than the row, as Monolith's of several
+segments, all slots of the table keep the names that they have and no optimizer is named.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Dict, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from migrate.checkpoint.kinds import OPTIMIZERS
 from migrate.hash_tables.model import HashTable
+from migrate.optimizers.record import Optimizer, Slot
+from migrate.optimizers.registry import LEAVES, OPTIMIZERS, table_slot
+from migrate.optimizers.slots import slot_of, torch_name
 
-_SLOT = re.compile(r"({}|AdagradDecay\w*|AdamW)(_\d+)?".format("|".join(OPTIMIZERS)))
+_WITHOUT_RECORD = (r"AdagradDecay\w*", "AdamW")  # DeepRec's
+_DEEPREC_SLOT = re.compile(r"({})(_\d+)?".format("|".join((*LEAVES, *_WITHOUT_RECORD))))
 _TFRA_SLOT = re.compile(r"^(.+)_([A-Z][A-Za-z]*_[a-z]\w*)$")  # <variable>_<Optimizer>_<slot>
 
 
@@ -36,10 +43,56 @@ def _owner(name: str, table: HashTable, tables: Dict[str, HashTable]) -> Optiona
     """(table, slot) that `name` is the state of, or None."""
     if table.kind == "DeepRec":
         base, _, leaf = name.rpartition("/")
-        return (base, leaf) if base in tables and _SLOT.fullmatch(leaf) else None
+        return (base, leaf) if base in tables and _DEEPREC_SLOT.fullmatch(leaf) else None
     if table.kind == "TFRA":
         slot = _TFRA_SLOT.match(name.rpartition("/")[2])
         for other in tables if slot else ():
             if slot is not None and other.rpartition("/")[2] == slot[1]:
                 return other, slot[2]
     return None
+
+
+class TableSlots(NamedTuple):
+    """optimizer: TensorFlow's name, None where it is not known. slots: torch's name -> the
+    table's. fill: torch's name -> the value that a row begins with."""
+
+    optimizer: Optional[str]
+    slots: Dict[str, str]
+    fill: Dict[str, float]
+
+
+def table_slots(table: HashTable) -> TableSlots:
+    """What the slots of `table` are in torch."""
+    known = _known(table)
+    if known is None:
+        names = {name.replace("/", "_"): name for name in table.slots}
+        return TableSlots(None, names, dict.fromkeys(names, 0.0))
+    optimizer, places = known
+    names, fill = {}, {}
+    for source, slot in places:
+        name = source if slot is None else torch_name(slot, fused=True)
+        names[name] = source
+        fill[name] = 0.0 if slot is None else slot.initial
+    return TableSlots(optimizer.name, names, fill)
+
+
+def _known(
+    table: HashTable,
+) -> Optional[Tuple[Optimizer, List[Tuple[str, Optional[Slot]]]]]:
+    """The optimizer, and which of its slots each of the table's is, in its order; None for one that
+    the record lacks. None where they are not those of one optimizer, of the row's shape, each
+    once."""
+    numbers: Dict[int, str] = {}
+    optimizers = set()
+    for name, slot in table.slots.items():
+        by_leaf = slot_of(name)
+        place = (by_leaf[0], by_leaf[1]) if by_leaf else table_slot(name, table.slots)
+        if place is None or slot.value_shape != table.value_shape or place[1] in numbers:
+            return None
+        optimizers.add(place[0])
+        numbers[place[1]] = name
+    if len(optimizers) != 1:
+        return None
+    optimizer = OPTIMIZERS[optimizers.pop()]
+    slots = optimizer.slots_for(numbers)
+    return optimizer, [(numbers[k], slots[k] if k < len(slots) else None) for k in sorted(numbers)]

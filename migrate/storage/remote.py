@@ -1,7 +1,7 @@
 """Files behind a URL (s3://, gs://, hdfs://, memory://, ...), read through fsspec.
 
-The file system of a protocol may be a package of its own, such as s3fs; a message names it. A range
-is one request. Requests that go on where the last one ended read ahead, so that many small ones do
+A protocol's file system may be a package of its own, such as s3fs; a message names it. A range is
+one request. Requests that continue where the last one ended read ahead, so that many small ones do
 not cost a round trip each.
 """
 
@@ -26,7 +26,7 @@ _VERSIONS = (
 
 
 class Unreachable(BadInput):
-    """A server that did not answer, or refused: what was asked may well be there."""
+    """A server that did not answer, or refused: the file may well exist."""
 
 
 def is_remote(path: str) -> bool:
@@ -49,13 +49,13 @@ def file_system(url: str) -> Tuple[Any, str]:
 
 
 def size_of(url: str) -> Optional[int]:
-    """Bytes of the file at `url`; None where there is no file."""
+    """Bytes of the file at `url`; None if there is no file."""
     info = _info(url)
     return None if info is None else int(info["size"])
 
 
 def version_of(url: str) -> Optional[Tuple[int, str]]:
-    """(bytes, what the server says of its version, "" for nothing); None where there is no file."""
+    """(bytes, what the server says of its version, "" for nothing); None if there is no file."""
     info = _info(url)
     if info is None:
         return None
@@ -69,7 +69,7 @@ def _info(url: str) -> Optional[Dict[str, Any]]:
     try:
         info: Dict[str, Any] = fs.info(path)
     except FileNotFoundError as error:
-        reason = error.__cause__  # HTTP's says so of a server that is not there, too
+        reason = error.__cause__  # fsspec's HTTP raises the same for an unreachable server
         absent = isinstance(reason, (type(None), FileNotFoundError))
         if reason is not None and not absent and getattr(reason, "status", None) not in (404, 410):
             raise Unreachable(f"{url} cannot be reached: {_line(reason)}") from error
@@ -118,12 +118,12 @@ class Ranges:
 
     def _fetch(self, start: int, end: int, where: str) -> None:
         try:
-            found = self._fs.cat_file(self._path, start=start, end=end)
+            window = self._fs.cat_file(self._path, start=start, end=end)
         except Exception as error:
             raise Unreachable(f"{where}: {self._url} cannot be read: {_line(error)}") from error
-        if len(found) != end - start:
+        if len(window) != end - start:
             raise BadInput(f"{where}: {self._url} changed while it was read")
-        self._start, self._window = start, found
+        self._start, self._window = start, window
 
 
 def _line(error: BaseException) -> str:

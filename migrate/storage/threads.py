@@ -1,7 +1,7 @@
 """Work shared between threads.
 
-Reading, writing, hashing and numpy's copies let other threads run, so that threads do here what
-processes would, without their start and with one memory.
+Reading, writing, hashing and numpy's copies let other threads run. Threads do the work of processes
+here, without their start-up time and with shared memory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,17 @@ import threading
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from itertools import islice
-from typing import Callable, ContextManager, Generic, Iterable, Iterator, List, Optional, TypeVar
+from typing import (
+    Callable,
+    ContextManager,
+    Generator,
+    Generic,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    TypeVar,
+)
 
 from migrate.storage.remote import is_remote
 
@@ -19,39 +29,39 @@ A = TypeVar("A")
 R = TypeVar("R")
 
 _OF_DISK = 4  # threads at most
-_OF_SERVER = 8  # which answers each the slower, the farther it is
-_AHEAD = 4  # calls a thread, unless the caller says how many
+_OF_SERVER = 8  # the farther a server is, the longer each thread waits
+_AHEAD = 4  # calls per thread, unless the caller says how many
 
 
 def default_count(source: str) -> int:
-    """Threads that reading from `source`, a path or URL, is worth: from a disk one a processor, at
-    most four; from a server eight."""
+    """Threads for reading `source`, a path or URL: one per CPU from disk, at most four; eight from
+    a server."""
     return _OF_SERVER if is_remote(source) else min(os.cpu_count() or 1, _OF_DISK)
 
 
 def in_threads(
     function: Callable[[A], R], arguments: Iterable[A], count: int, at_once: Optional[int] = None
 ) -> Iterator[List[R]]:
-    """Calls `function` for each of `arguments` in `count` threads; yields the results as they
-    come, in any order, all together that are there.
+    """Calls `function` for each of `arguments` in `count` threads; yields lists of the results that
+    are ready, in any order.
 
-    at_once: calls that are begun, waiting, or done and not taken yet.
-    An exception of a call is raised here; calls that have begun then come to their ends first.
+    at_once: calls that are running, waiting, or done and not taken yet.
+    An exception of a call is raised here, after the calls that are running have ended.
     """
     left = iter(arguments)
     with ThreadPoolExecutor(count) as pool:
-        pending = {pool.submit(function, one) for one in islice(left, at_once or count * _AHEAD)}
+        pending = {pool.submit(function, item) for item in islice(left, at_once or count * _AHEAD)}
         try:
             while pending:
                 done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                pending |= {pool.submit(function, one) for one in islice(left, len(done))}
-                yield [one.result() for one in done]
+                pending |= {pool.submit(function, item) for item in islice(left, len(done))}
+                yield [call.result() for call in done]
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
 class PerThread(Generic[R]):
-    """One thing for each thread that asks, such as open files; all are closed together.
+    """One object per thread that asks, such as open files; all are closed together.
 
     make: called in the thread that asks first.
     """
@@ -76,3 +86,19 @@ class PerThread(Generic[R]):
                 self._local.own = self._closing.enter_context(made)
         own: R = self._local.own
         return own
+
+
+def one_ahead(items: Iterator[R]) -> Generator[R, None, None]:
+    """Yields `items`; the next one is made in a thread while the caller works on this one.
+
+    An exception of `items` is raised here, in its place. Two items exist at a time.
+    """
+    end = object()
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        pending = pool.submit(next, items, end)
+        while True:
+            item = pending.result()
+            if item is end:
+                return
+            pending = pool.submit(next, items, end)
+            yield item  # type: ignore[misc]

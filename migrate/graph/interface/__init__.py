@@ -4,7 +4,7 @@
    what reads it: variables, features, or a loss as its labels.
 2. `outputs`: what the losses compare with labels, and sigmoids and softmaxes that end the model.
 
-The training half of the graph (name scopes called "gradients") and the Saver's are left out.
+The training half of the graph (name scopes called "gradients") and the Saver's part are left out.
 """
 
 from __future__ import annotations
@@ -33,5 +33,5 @@ class Interface(NamedTuple):
 def find_interface(graph: Graph) -> Interface:
     """What can be fed into the graph, and its likely outputs."""
     walks = Walks(graph)
-    found = feeds(walks)
-    return Interface(walks, found, outputs(walks, found))
+    fed = feeds(walks)
+    return Interface(walks, fed, outputs(walks, fed))

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from migrate.graph.interface.attributes import Shape, dtypes, integer, shapes, strings
+from migrate.graph.attributes import Shape, dtypes, integer, shapes, strings
+from migrate.graph.constants import constant_strings
 from migrate.graph.interface.walks import Walks
-from migrate.graph.metagraph import Edge, Graph, Node, constant_strings
+from migrate.graph.metagraph import Edge, Graph, Node
 
 
 class Feature(NamedTuple):
-    """name: in the Example. sparse: any number of values. shape: of a dense one's row."""
+    """name: in the Example. sparse: any number of values. shape: of a dense feature's row."""
 
     name: str
     dtype: str
@@ -26,32 +27,32 @@ class Feature(NamedTuple):
 
 
 def features(walks: Walks) -> Dict[Edge, Tuple[Feature, ...]]:
-    """By the serialized tensor, those that are parsed out of it."""
-    found: Dict[Edge, Tuple[Feature, ...]] = {}
+    """By the serialized tensor, the features that are parsed out of it."""
+    parsed: Dict[Edge, Tuple[Feature, ...]] = {}
     for node in walks.nodes.values():
         keys = _keys(walks.graph, node) if node.inputs else None
         if keys is not None:
             edge = walks.origin(node.inputs[0])[1]
-            found[edge] = (*found.get(edge, ()), *_described(walks.graph, node, *keys))
-    return found
+            parsed[edge] = (*parsed.get(edge, ()), *_described(walks.graph, node, *keys))
+    return parsed
 
 
 def _keys(graph: Graph, node: Node) -> Optional[Tuple[List[str], List[str]]]:
-    """The sparse and the dense keys; None of a node that parses nothing, or unknown keys."""
+    """The sparse and the dense keys; None for a node that parses nothing, or unknown keys."""
     if node.op == "ParseSingleExample":
         return strings(graph, node, "sparse_keys"), strings(graph, node, "dense_keys")
     if node.op == "ParseExample":
         sparse, dense = integer(graph, node, "Nsparse"), integer(graph, node, "Ndense")
         listed = [_constants(graph, edge, 1) for edge in node.inputs[2 : 2 + sparse + dense]]
-        keys = [key for one in listed for key in one or []]
+        keys = [key for constants in listed for key in constants or []]
         return (keys[:sparse], keys[sparse:]) if len(keys) == sparse + dense else None
     if node.op == "ParseExampleV2" and len(node.inputs) >= 4:
         sparse = integer(graph, node, "num_sparse")
         dense = len(dtypes(graph, node, "Tdense"))
-        found = [
+        sparse_keys, dense_keys = (
             _constants(graph, edge, count) for edge, count in zip(node.inputs[2:4], (sparse, dense))
-        ]
-        return None if None in found else (found[0] or [], found[1] or [])
+        )
+        return None if sparse_keys is None or dense_keys is None else (sparse_keys, dense_keys)
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from migrate.graph.interface.attributes import Shape, dtypes, output_dtype, output_shape, shapes
+from migrate.graph.attributes import Shape, dtypes, output_dtype, output_shape, shapes
 from migrate.graph.interface.examples import Feature, features
 from migrate.graph.interface.losses import losses
 from migrate.graph.interface.walks import Walks
@@ -22,22 +22,22 @@ class Feed(NamedTuple):
     name       a tensor, or the tf.sparse_placeholder of three
     kind       "placeholder", "default" (a placeholder that need not be fed), "sparse", "iterator",
                "queue" or "serialized"
+    edges      the tensors
     into       ops that take it, two at most
     read_by    variables that its values meet first
     labels_of  losses that compare with it
     features   of serialized tf.train.Examples
-    edges      the tensors
     """
 
     name: str
     kind: str
     dtype: Optional[str]
     shape: Shape
-    into: Tuple[str, ...]
-    read_by: Tuple[str, ...]
-    labels_of: Tuple[str, ...]
-    features: Tuple[Feature, ...]
     edges: Tuple[Edge, ...]
+    into: Tuple[str, ...] = ()
+    read_by: Tuple[str, ...] = ()
+    labels_of: Tuple[str, ...] = ()
+    features: Tuple[Feature, ...] = ()
 
 
 def feeds(walks: Walks) -> List[Feed]:
@@ -47,23 +47,23 @@ def feeds(walks: Walks) -> List[Feed]:
         if loss.labels is not None:
             labels.setdefault(loss.labels, []).append(loss.name)
     parsed = features(walks)
-    found = [_with_readers(walks, one, labels, parsed) for one in _found(walks)]
-    known = {edge for one in found for edge in one.edges}
-    found += [
-        Feed(_tensor(edge), "serialized", "string", None, (), (), (), several, (edge,))
-        for edge, several in parsed.items()
+    fed = [_with_readers(walks, feed, labels, parsed) for feed in _feeds(walks)]
+    known = {edge for feed in fed for edge in feed.edges}
+    fed += [
+        _feed(edge, "serialized", "string", None)._replace(features=described)
+        for edge, described in parsed.items()
         if edge not in known
     ]
-    return found
+    return fed
 
 
-def _found(walks: Walks) -> Iterator[Feed]:
-    """The feeds, yet without what reads them."""
+def _feeds(walks: Walks) -> Iterator[Feed]:
+    """The feeds, still without what reads them."""
     graph = walks.graph
     for node in walks.nodes.values():
         if node.op in _PLACEHOLDERS:
             base, _, part = node.name.rpartition("/")
-            if part in _SPARSE and all(_is_placeholder(graph, f"{base}/{one}") for one in _SPARSE):
+            if part in _SPARSE and all(_is_placeholder(graph, f"{base}/{of}") for of in _SPARSE):
                 if part == "values":
                     yield _sparse(graph, base, node)
                 continue
@@ -80,7 +80,7 @@ def _found(walks: Walks) -> Iterator[Feed]:
 
 
 def _feed(edge: Edge, kind: str, dtype: Optional[str], shape: Shape) -> Feed:
-    return Feed(_tensor(edge), kind, dtype, shape, (), (), (), (), (edge,))
+    return Feed(f"{edge[0]}:{edge[1]}", kind, dtype, shape, (edge,))
 
 
 def _sparse(graph: Graph, base: str, values: Node) -> Feed:
@@ -88,7 +88,7 @@ def _sparse(graph: Graph, base: str, values: Node) -> Feed:
     rank = indices[1] if indices is not None and len(indices) == 2 else None
     shape = None if rank is None else (None,) * rank
     edges = tuple((f"{base}/{part}", 0) for part in _SPARSE)
-    return Feed(base, "sparse", output_dtype(graph, values), shape, (), (), (), (), edges)
+    return Feed(base, "sparse", output_dtype(graph, values), shape, edges)
 
 
 def _with_readers(
@@ -97,15 +97,15 @@ def _with_readers(
     labels: Dict[Edge, List[str]],
     parsed: Dict[Edge, Tuple[Feature, ...]],
 ) -> Feed:
-    """The feed with what reads it; of a constant, such as a rate, that tells nothing."""
+    """The feed with what reads it; for a scalar, such as a rate, that would tell nothing."""
     of_losses: Dict[str, None] = {}
     variables: Dict[str, None] = {}
 
     def stop(node: Node, edge: Edge) -> bool:
         if edge in labels:
             return True
-        met = [walks.origin(other)[0] for other in node.inputs if other != edge]
-        names = [one.name for one in met if one is not None and one.op in VARIABLES]
+        others = [walks.origin(other)[0] for other in node.inputs if other != edge]
+        names = [other.name for other in others if other is not None and other.op in VARIABLES]
         variables.update(dict.fromkeys(name.partition("/part_")[0] for name in names))
         return bool(names)
 
@@ -115,19 +115,15 @@ def _with_readers(
         reached = walks.downstream(feed.edges, stop)
         ends = (edge for name in reached for edge in walks.outputs(name) if edge in labels)
         of_losses.update((loss, None) for edge in ends for loss in labels[edge])
-    several = next((parsed[edge] for edge in feed.edges if edge in parsed), ())
+    described = next((parsed[edge] for edge in feed.edges if edge in parsed), ())
     into = [node.name for edge in feed.edges for node in walks.consumers.get(edge, ())]
     return feed._replace(
         into=tuple(dict.fromkeys(into))[:2],
         read_by=tuple(variables),
         labels_of=tuple(of_losses),
-        features=several,
+        features=described,
     )
 
 
 def _is_placeholder(graph: Graph, name: str) -> bool:
     return name in graph.nodes and graph.nodes[name].op in _PLACEHOLDERS
-
-
-def _tensor(edge: Edge) -> str:
-    return f"{edge[0]}:{edge[1]}"

@@ -1,6 +1,6 @@
 """The losses of a graph: what each compares with its labels.
 
-They are known by the ops that compute them:
+The ops that compute them identify them:
 
     softmax cross-entropy   one op: logits, labels
     sigmoid cross-entropy   tf.nn.sigmoid_cross_entropy_with_logits:
@@ -24,7 +24,7 @@ _CLIPPING = {"Add", "AddV2", "ClipByValue", "Maximum", "Minimum", "Log", "Sub"}
 
 class Loss(NamedTuple):
     """name: of the node that computes it. what: "logits", "probability" or "prediction".
-    scores, labels: the tensors; labels is None where they are not told from weights."""
+    scores, labels: the tensors; labels is None if they cannot be told from weights."""
 
     name: str
     what: str
@@ -77,7 +77,7 @@ def _logistic(walks: Walks, node: Node) -> Iterator[Loss]:
     inner: Optional[Node] = node
     for ops in ({"Add", "AddV2"}, {"Exp"}, {"Neg"}, {"Mul"}):
         sources = [] if inner is None else [walks.origin(edge)[0] for edge in inner.inputs]
-        inner = next((one for one in sources if one is not None and one.op in ops), inner)
+        inner = next((source for source in sources if source and source.op in ops), inner)
     for _ in range(2):  # -1 * (y x)
         if inner is None or inner.op != "Mul":
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, NamedTuple, Optional
 
-from migrate.graph.interface.attributes import Shape, output_dtype, output_shape
+from migrate.graph.attributes import Shape, output_dtype, output_shape
 from migrate.graph.interface.feeds import Feed
 from migrate.graph.interface.losses import SQUASHING, Loss, losses
 from migrate.graph.interface.walks import Walks
@@ -26,15 +26,15 @@ class Output(NamedTuple):
 
 
 def outputs(walks: Walks, feeds: List[Feed]) -> List[Output]:
-    """Those of losses first, then sigmoids and softmaxes that end the model; where there are
-    neither, every float tensor of more than one number that nothing reads and that depends on a
-    feed and on a variable."""
-    found: Dict[Edge, Output] = {}
+    """Those of losses first, then sigmoids and softmaxes that end the model; if there are neither,
+    every float tensor of more than one number that nothing reads and that depends on a feed and on
+    a variable."""
+    likely: Dict[Edge, Output] = {}
 
     def add(edge: Edge, what: str, why: str) -> None:
         node = walks.graph.nodes.get(edge[0])
         if node is not None:
-            found.setdefault(edge, _output(walks, node, edge, what, why))
+            likely.setdefault(edge, _output(walks, node, edge, what, why))
 
     for loss in losses(walks):
         add(loss.scores, loss.what, f"of the loss {loss.name}")
@@ -46,13 +46,13 @@ def outputs(walks: Walks, feeds: List[Feed]) -> List[Output]:
         if node.op in SQUASHING and node.inputs and _ends(walks, node):
             add((node.name, 0), "probability", f"a {node.op.lower()} that ends the model")
             add(walks.named(node.inputs[0]), "logits", f"input of {node.name}")
-    if not found:
+    if not likely:
         fed = walks.downstream(edge for feed in feeds for edge in feed.edges)
         for name, node in walks.nodes.items():
             if name in fed & walks.trained and not walks.outputs(name) and not _updates(node):
                 add((name, 0), "end", "nothing reads it")
-        found = {e: one for e, one in found.items() if one.dtype in _FLOATS and one.shape != ()}
-    return list(found.values())
+        return [out for out in likely.values() if out.dtype in _FLOATS and out.shape != ()]
+    return list(likely.values())
 
 
 def _updates(node: Node) -> bool:
@@ -72,7 +72,7 @@ def _output(walks: Walks, node: Node, edge: Edge, what: str, why: str) -> Output
 
 
 def _ends(walks: Walks, node: Node) -> bool:
-    """Whether it is trained, and no variable has a part in what is computed from it."""
+    """Whether it is trained, and no variable takes part in what is computed from it."""
     if node.name not in walks.trained:
         return False
     later = walks.downstream([(node.name, 0)])

@@ -10,7 +10,7 @@ from migrate.graph.lookups import PASS, VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
 
 _TRAINING = re.compile(r"(^|/)gradients(_\d+)?/")
-_SAVERS = re.compile(r"save(_\d+)?/")  # that have no name of their own
+_SAVERS = re.compile(r"save(_\d+)?/")  # without a name of their own
 _RESHAPED = PASS | {"Cast", "ExpandDims", "Reshape", "Squeeze", "StopGradient"}
 _MAX_STEPS = 64  # a chain of such nodes is short; a damaged graph may be circular
 
@@ -21,7 +21,7 @@ class Walks:
     """A graph with what reads each tensor.
 
     nodes       of the model's half, by name
-    consumers   of each tensor, in that half
+    consumers   nodes of that half by the tensor that they read
     trained     names of the nodes that depend on a variable
     """
 
@@ -53,8 +53,8 @@ class Walks:
     ) -> Set[str]:
         """Names of the nodes that are reached from the tensors.
 
-        stop: asked of each node and the tensor by which it is reached; where it is true the walk
-            does not go on, and the node is not among those that are reached.
+        stop: called with each node and the tensor by which it is reached; if it is true, the walk
+            ends there and leaves the node out.
         """
         seen: Set[str] = set()
         waiting = deque(edges)
@@ -67,7 +67,7 @@ class Walks:
         return seen
 
     def named(self, edge: Edge) -> Edge:
-        """The tensor that the model has, where a loss casts or reshapes it for itself."""
+        """The model's own tensor, if a loss casts or reshapes it for itself."""
         for _ in range(_MAX_STEPS):
             node = self.graph.nodes.get(edge[0])
             if node is None or node.op not in ("Cast", "Reshape") or not node.inputs:

@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import subprocess
 import sys
 
 import pytest
@@ -10,26 +9,15 @@ import pytest
 from migrate.graph.interface import find_interface
 from migrate.graph.metagraph import read_graph
 from semisync.cli import main
-from tests.support.require import environment, shared, tf1_python
+from tests.support.require import shared, tf1_python
+from tests.support.written import written
 
 
 @pytest.fixture(scope="module", params=["TensorFlow 2", "TensorFlow 1"])
-def folder(request, tmp_path_factory):
+def folder(request):
     """What write_graphs writes with each TensorFlow."""
-    folder = tmp_path_factory.mktemp("graphs")
-    done = subprocess.run(
-        [
-            sys.executable if request.param == "TensorFlow 2" else tf1_python(),
-            str(pathlib.Path(__file__).with_name("write_graphs.py")),
-            str(folder),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment(),
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return folder
+    python = sys.executable if request.param == "TensorFlow 2" else tf1_python()
+    return written(python, pathlib.Path(__file__).with_name("write_graphs.py"))
 
 
 def interface(folder, name):

@@ -1,21 +1,22 @@
-"""A DeepRec incremental checkpoint laid over the full one that it goes with.
+"""A DeepRec incremental checkpoint laid over the full one that it belongs to.
 
-    X                              a whole variable, in slices where it is partitioned
+    X                              a whole variable, in slices if it is partitioned
     X-sparse_incr_keys [n]         numbers of the rows that were updated, ascending
     X-sparse_incr_values [n, dim]  what these rows are now, float32
 
-Of a partitioned variable whose rows it has, X is the name of the part, `user/part_0`, and the rows
-are numbered within it.
+For rows of a partitioned variable, X is the name of the part, `user/part_0`, and the rows are
+numbered within it.
 
-1. DeepRec writes rows of a variable that is looked up where its saver has
-   incremental_include_normal_var, and whole variables else. A variable of which the increment has
-   neither cannot be restored from it: it is refused, as is whatever does not fit the full one.
-2. EmbeddingVariables have rows by ids; `migrate.hash_tables.tensor_tables` lays those.
-3. The changed rows are verified once, when the increment is laid; later reads take those alone that
+1. DeepRec writes rows of a variable that is looked up if its saver has
+   incremental_include_normal_var, otherwise whole variables. A variable of which the increment has
+   neither cannot be restored from it: it is refused, as is anything that does not fit the full one.
+2. EmbeddingVariables have rows by ids; `migrate.hash_tables.deeprec` lays those.
+3. The changed rows are verified once, when the increment is laid; later reads take only those that
    they need. Memory: the numbers of the changed rows, 8 bytes each.
 
 Source: DeepRec's incr_save_restore_ops.{h,cc} (DumpSparseNormalTensor, IncrRestore), saver.py
-(_GetTensorNameAndIsSparse), incremental_saver.py. No file of DeepRec's own has been seen here.
+(_GetTensorNameAndIsSparse), incremental_saver.py. These sources are all that was read: no file that
+DeepRec wrote.
 """
 
 from __future__ import annotations
@@ -25,10 +26,9 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 
 import numpy
 
-from migrate.checkpoint.bundle import Checkpoint
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.model import TensorInfo, row_blocks
 from migrate.checkpoint.rows import RowReader, Span
-from migrate.hash_tables.tensor_tables import stored_tables
 from semisync.common.errors import BadInput
 
 KEYS, VALUES = "-sparse_incr_keys", "-sparse_incr_values"
@@ -40,8 +40,10 @@ _PART = re.compile(r"/part_(\d+)(?=/|$)")
 class Changed(NamedTuple):
     """The changed rows of one partition.
 
-    first  its first row in the variable; number, parts: which of how many it is
-    keys   rows within it, ascending [n] int64; values: the tensor that has what they are now
+    first          its first row in the variable
+    number, parts  which partition of how many it is
+    keys           rows within it, ascending [n] int64
+    values         name of the tensor with what they are now
     """
 
     first: int
@@ -54,19 +56,20 @@ class Changed(NamedTuple):
 class Overlaid(Checkpoint):
     """The checkpoint `full` with what `newer` has of its variables; prefix and files of both.
 
+    tables: names before `-keys` of the hash tables in `full`, whose tensors are left alone.
     Mapping, `read`, `chunks`, `reader` and `verify` are those of a Checkpoint.
-    Raises BadInput where `newer` is no increment of `full`.
+    Raises BadInput if `newer` is not an increment of `full`.
     """
 
-    def __init__(self, full: Checkpoint, newer: Checkpoint) -> None:
-        self.__dict__.update(full.__dict__)  # its index, which has been checked
-        self.newer = newer
+    def __init__(self, full: Checkpoint, newer: Checkpoint, tables: Sequence[str]) -> None:
+        super().__init__(full.prefix, full.stored, full.store)
+        self.newer: Checkpoint = newer
         self._whole: Set[str] = set()
         self._changed: Dict[str, List[Changed]] = {}
-        of_tables = {f"{name}-" for name in stored_tables(full)}
+        of_tables = tuple(f"{table}-" for table in tables)
         parts = _parts(newer)
         for name, info in full.items():
-            if any(name.startswith(table) for table in of_tables):
+            if name.startswith(of_tables):
                 continue
             if name in newer:
                 self._replace(name, info)
@@ -77,7 +80,7 @@ class Overlaid(Checkpoint):
                     f"{newer.prefix} has neither {name!r} nor rows of it; it is no increment of "
                     f"{full.prefix}"
                 )
-        known = {*full, *(_variable(name) for name in stored_tables(full))}
+        known = {*full, *(_variable(table) for table in tables)}
         whole = {name for name in newer if not _OF_ROWS.search(name)}
         strange = sorted((whole | set(parts)) - known)
         if strange:
@@ -94,7 +97,6 @@ class Overlaid(Checkpoint):
     def reopened(self) -> Checkpoint:
         """As Checkpoint.reopened."""
         other = super().reopened()
-        assert isinstance(other, Overlaid)
         other.newer = self.newer.reopened()
         return other
 
@@ -109,7 +111,7 @@ class Overlaid(Checkpoint):
         out = super().read(name, rows)
         if name in self._changed:
             first, _, _ = (rows or slice(None)).indices(self[name].shape[0])
-            self._lay(name, False, first, out)
+            self.lay(name, False, first, out)
         return out
 
     def verify(self, name: str) -> None:
@@ -133,6 +135,17 @@ class Overlaid(Checkpoint):
         else:
             super().check_spans(name, spans)
 
+    def lay(self, name: str, interleave: bool, first: int, out: numpy.ndarray) -> None:
+        """Puts the changed rows into `out`, rows `first`.. of `name`, dealt out in turn or not."""
+        for part in self._changed[name]:
+            start, step = (part.number, part.parts) if interleave else (part.first, 1)
+            # Row k of this part is row start + step * k of what comes out.
+            ends = [-((start - row) // step) for row in (first, first + len(out))]
+            begin, end = numpy.searchsorted(part.keys, ends)
+            if begin < end:
+                at = start + step * part.keys[begin:end] - first
+                out[at] = self.newer.read(part.values, rows=slice(int(begin), int(end)))
+
     def _replace(self, name: str, info: TensorInfo) -> None:
         """Takes `name` from the newer checkpoint."""
         there = self.newer[name]
@@ -143,17 +156,6 @@ class Overlaid(Checkpoint):
             )
         self._whole.add(name)
         self._infos = {**self._infos, name: there._replace(kind=info.kind)}
-
-    def _lay(self, name: str, interleave: bool, first: int, out: numpy.ndarray) -> None:
-        """Puts the changed rows into `out`, rows `first`.. of `name`, dealt out in turn or not."""
-        for one in self._changed[name]:
-            start, step = (one.number, one.parts) if interleave else (one.first, 1)
-            # Row k of this part is row start + step * k of what comes out.
-            ends = [-((start - row) // step) for row in (first, first + len(out))]
-            begin, end = numpy.searchsorted(one.keys, ends)
-            if begin < end:
-                at = start + step * one.keys[begin:end] - first
-                out[at] = self.newer.read(one.values, rows=slice(int(begin), int(end)))
 
 
 class _Reader(RowReader):
@@ -168,7 +170,7 @@ class _Reader(RowReader):
     def fill(self, out: numpy.ndarray) -> None:
         """As RowReader.fill."""
         self._full.fill(out)
-        self._overlaid._lay(self._name, self._interleave, self._next, out)
+        self._overlaid.lay(self._name, self._interleave, self._next, out)
         self._next += len(out)
 
     def spans(self) -> List[Span]:
@@ -183,12 +185,12 @@ def _variable(stem: str) -> str:
 
 def _parts(newer: Checkpoint) -> Dict[str, List[str]]:
     """By variable, the names before `-sparse_incr_keys` of its parts."""
-    found: Dict[str, List[str]] = {}
+    stems: Dict[str, List[str]] = {}
     for name in newer:
         if name.endswith(KEYS):
             stem = name[: -len(KEYS)]
-            found.setdefault(_variable(stem), []).append(stem)
-    return found
+            stems.setdefault(_variable(stem), []).append(stem)
+    return stems
 
 
 def _changed(newer: Checkpoint, name: str, info: TensorInfo, stems: List[str]) -> List[Changed]:
@@ -199,15 +201,15 @@ def _changed(newer: Checkpoint, name: str, info: TensorInfo, stems: List[str]) -
             f"{where}: it is {info.dtype} {list(info.shape)}, and DeepRec writes rows of float32 "
             "[rows, dim] alone"
         )
-    if any(one.shape[1] != info.shape[1] for one in info.slices):
+    if any(piece.shape[1] != info.shape[1] for piece in info.slices):
         raise BadInput(f"{where}: it is partitioned by columns, which the rows do not tell apart")
     blocks = row_blocks(info, name)
-    numbers = {stem: _PART.search(stem) for stem in stems}
-    by_number = {int(one[1]) if one else None: stem for stem, one in numbers.items()}
+    matches = {stem: _PART.search(stem) for stem in stems}
+    by_number = {int(match[1]) if match else None: stem for stem, match in matches.items()}
     if sorted(by_number, key=str) != sorted(range(len(blocks)) if info.slices else [None], key=str):
         expected = f"those of {len(blocks)} parts" if info.slices else "one whole"
         raise BadInput(f"{where}: they are of {', '.join(sorted(stems))}, expected {expected}")
-    found = []
+    changed = []
     for number, (first, rows) in enumerate(blocks):
         stem = by_number[number if info.slices else None]
         _check_tensors(newer, stem, info.shape[1], where)
@@ -215,8 +217,8 @@ def _changed(newer: Checkpoint, name: str, info: TensorInfo, stems: List[str]) -
         if len(keys) and (keys[0] < 0 or keys[-1] >= rows or (numpy.diff(keys) <= 0).any()):
             raise BadInput(f"{where}: {stem + KEYS!r} are not ascending rows below {rows}")
         newer.verify(stem + VALUES)
-        found.append(Changed(first, number, len(blocks), keys, stem + VALUES))
-    return found
+        changed.append(Changed(first, number, len(blocks), keys, stem + VALUES))
+    return changed
 
 
 def _check_tensors(newer: Checkpoint, stem: str, dim: int, where: str) -> None:

@@ -1,6 +1,6 @@
-"""Data types and shapes of a node's outputs, as its attributes tell them.
+"""The attributes of a node, and what they tell of its outputs: data types and shapes.
 
-    AttrValue          {1 list, 3 i, 6 type, 7 shape}         list is {2 s, 6 type, 7 shape}
+    AttrValue          {1 list, 3 i, 5 b, 6 type, 7 shape}    list is {2 s, 6 type, 7 shape}
     TensorShapeProto   {2 dim, 3 unknown_rank}                dim is {1 size}, -1 where unknown
 Source: tensorflow/core/framework/attr_value.proto and tensor_shape.proto
 """
@@ -19,61 +19,66 @@ _REFERENCE = 100  # that a reference's type is above the type's own number
 
 
 def integer(graph: Graph, node: Node, name: str) -> int:
-    """An integer; 0 where the node has none."""
+    """An integer; 0 if the node has none."""
     return number(_attribute(graph, node, name).get(3, 0), graph.path)
 
 
+def flag(graph: Graph, node: Node, name: str) -> bool:
+    """A boolean; False if the node has none."""
+    return _attribute(graph, node, name).get(5) == 1
+
+
 def dtypes(graph: Graph, node: Node, name: str) -> List[str]:
-    """The names of one data type or a list of them; none where the node does not say."""
-    return [_dtype(one) for one in _numbers(graph, node, name)]
+    """The names of one data type or a list of them; none if the node does not say."""
+    return [_dtype(code) for code in _numbers(graph, node, name)]
 
 
 def shapes(graph: Graph, node: Node, name: str) -> List[Shape]:
-    """One shape or a list of them; none where the node does not say."""
-    found = _attribute(graph, node, name)
-    if 7 in found:
-        return [_shape(message(found[7], graph.path), graph.path)]
+    """One shape or a list of them; none if the node does not say."""
+    attribute = _attribute(graph, node, name)
+    if 7 in attribute:
+        return [_shape(message(attribute[7], graph.path), graph.path)]
     return [
         _shape(message(value, graph.path), graph.path)
-        for key, value in _items(graph, found)
+        for key, value in _items(graph, attribute)
         if key == 7
     ]
 
 
 def strings(graph: Graph, node: Node, name: str) -> List[str]:
-    """A list of strings; none where the node does not say."""
-    found = _attribute(graph, node, name)
-    return [text(value, graph.path) for key, value in _items(graph, found) if key == 2]
+    """A list of strings; none if the node does not say."""
+    items = _items(graph, _attribute(graph, node, name))
+    return [text(value, graph.path) for key, value in items if key == 2]
 
 
 def output_shape(graph: Graph, node: Node, output: int) -> Shape:
-    """As `_output_shapes` tells it, or the `shape` of a placeholder; None where neither does."""
+    """As `_output_shapes` tells it, or the `shape` of a placeholder; None if neither does."""
     for name in ("_output_shapes", "shape"):
-        found = shapes(graph, node, name)
-        if output < len(found):
-            return found[output]
+        listed = shapes(graph, node, name)
+        if output < len(listed):
+            return listed[output]
     return None
 
 
 def output_dtype(graph: Graph, node: Node) -> Optional[str]:
     """That of a node whose outputs have one type, which stands in `T` or `dtype`."""
-    return next((one for name in ("T", "dtype") for one in dtypes(graph, node, name)), None)
+    return next((dtype for name in ("T", "dtype") for dtype in dtypes(graph, node, name)), None)
 
 
 def _attribute(graph: Graph, node: Node, name: str) -> Dict[int, Value]:
     return dict(fields(memoryview(node.attrs.get(name, b"")), graph.path))
 
 
-def _items(graph: Graph, found: Dict[int, Value]) -> List[Tuple[int, Value]]:
-    return list(fields(message(found[1], graph.path), graph.path)) if 1 in found else []
+def _items(graph: Graph, attribute: Dict[int, Value]) -> List[Tuple[int, Value]]:
+    return list(fields(message(attribute[1], graph.path), graph.path)) if 1 in attribute else []
 
 
 def _numbers(graph: Graph, node: Node, name: str) -> List[int]:
-    found = _attribute(graph, node, name)
-    if 6 in found:
-        return [number(found[6], graph.path)]
-    listed = (value for key, value in _items(graph, found) if key == 6)
-    return [one for value in listed for one in numbers(value, graph.path)]
+    attribute = _attribute(graph, node, name)
+    if 6 in attribute:
+        return [number(attribute[6], graph.path)]
+    packed = (value for key, value in _items(graph, attribute) if key == 6)
+    return [code for codes in packed for code in numbers(codes, graph.path)]
 
 
 def _dtype(code: int) -> str:

@@ -6,15 +6,16 @@
     key of a slice    the BundleEntryProto of one slice of a partitioned variable
 
 A partitioned variable's own entry has its full shape and its slices, but no data. Fields with
-their default value are left out.
+their default value are omitted.
 Source: tensorflow/core/protobuf/tensor_bundle.proto
 """
 
 from __future__ import annotations
 
 import math
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Tuple
 
+from migrate.checkpoint.pieces import Extent, Piece, Tensor, resolve
 from migrate.encoding.dtypes import DTYPES, DType
 from migrate.encoding.ordered_code import slice_key
 from migrate.encoding.sstable import read_table
@@ -25,8 +26,6 @@ _MAX_SHARDS = 100_000  # five digits in the names of the data files
 _READABLE_VERSION = 1  # kTensorBundleVersion: files may ask for a reader at least this new
 _MAX_RANK = 32  # what numpy 1 can hold
 _MAX_ELEMENTS = 1 << 60  # even of an empty tensor's other dimensions
-
-Extent = Tuple[int, Optional[int]]  # start and length; None is the whole dimension
 
 
 class Entry(NamedTuple):
@@ -40,25 +39,16 @@ class Entry(NamedTuple):
     crc32c: int
     slices: Tuple[Tuple[Extent, ...], ...]
 
-
-class Piece(NamedTuple):
-    """Bytes of one data file and the box of the tensor that they fill, row-major."""
-
-    start: Tuple[int, ...]
-    shape: Tuple[int, ...]
-    shard: int
-    offset: int
-    size: int
-    crc32c: int
-
-
-class Tensor(NamedTuple):
-    """A tensor of the bundle; `partitioned` tells one slice from an undivided tensor."""
-
-    dtype: DType
-    shape: Tuple[int, ...]
-    pieces: Tuple[Piece, ...]
-    partitioned: bool
+    def piece(self, start: Tuple[int, ...]) -> Piece:
+        """The stored bytes, as the part of a tensor that begins at `start`."""
+        return Piece(
+            start=start,
+            shape=self.shape,
+            shard=self.shard,
+            offset=self.offset,
+            size=self.size,
+            crc32c=self.crc32c,
+        )
 
 
 class Index(NamedTuple):
@@ -117,28 +107,33 @@ def _header(data: memoryview, where: str) -> Tuple[int, bool]:
 
 
 def _entry(data: memoryview, shards: int, where: str) -> Entry:
-    dtype = 0
+    numbers = {1: 0, 3: 0, 4: 0, 5: 0, 6: 0}
     shape: Tuple[int, ...] = ()
     slices: List[Tuple[Extent, ...]] = []
-    plain = {3: 0, 4: 0, 5: 0, 6: 0}
     for field, value in fields(data, where):
-        if field == 1:
-            dtype = number(value, where)
+        if field in numbers:
+            numbers[field] = number(value, where)
         elif field == 2:
             shape = shape_of(message(value, where), where)
-        elif field in plain:
-            plain[field] = number(value, where)
         elif field == 7:
             slices.append(slice_of(message(value, where), where))
+    dtype, shard, offset, size, crc = numbers.values()
     if dtype not in DTYPES:
         raise BadInput(f"{where} has the unknown data type number {dtype}")
-    shard, offset, size = plain[3], plain[4], plain[5]
     if not 0 <= shard < shards or offset < 0 or size < 0:
         raise BadInput(
             f"{where} claims {size} bytes at byte {offset} of data file {shard}, "
             f"but there are {shards} data files"
         )
-    return Entry(DTYPES[dtype], shape, shard, offset, size, plain[6], tuple(slices))
+    return Entry(
+        dtype=DTYPES[dtype],
+        shape=shape,
+        shard=shard,
+        offset=offset,
+        size=size,
+        crc32c=crc,
+        slices=tuple(slices),
+    )
 
 
 def shape_of(data: memoryview, where: str) -> Tuple[int, ...]:
@@ -171,12 +166,11 @@ def _tensor(
     """Joins the entry of a tensor with those of its slices."""
     if not entry.slices:
         _check_size(entry, where)
-        origin = (0,) * len(entry.shape)
-        whole = Piece(origin, entry.shape, entry.shard, entry.offset, entry.size, entry.crc32c)
+        whole = entry.piece((0,) * len(entry.shape))
         return Tensor(entry.dtype, entry.shape, (whole,), False)
     pieces = []
     for extents in entry.slices:
-        start, shape = box(extents, entry.shape, where)
+        start, shape = resolve(extents, entry.shape, where)
         stored = entries.get(slice_key(key, extents))
         if stored is None:
             raise BadInput(f"{where}: its slice at {list(start)} is missing from the index")
@@ -187,24 +181,8 @@ def _tensor(
                 f"expected {entry.dtype.name} {list(shape)}"
             )
         _check_size(part, f"{where}, slice at {list(start)}")
-        pieces.append(Piece(start, shape, part.shard, part.offset, part.size, part.crc32c))
+        pieces.append(part.piece(start))
     return Tensor(entry.dtype, entry.shape, tuple(sorted(pieces)), True)
-
-
-def box(
-    extents: Tuple[Extent, ...], full: Tuple[int, ...], where: str
-) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
-    """Start and shape of a slice of a tensor of shape `full`, within which it must lie."""
-    if len(extents) != len(full):
-        raise BadInput(f"{where} has {len(full)} dimensions, but a slice of {len(extents)}")
-    start = tuple(first for first, _ in extents)
-    shape = tuple(
-        size - first if length is None else length for (first, length), size in zip(extents, full)
-    )
-    for first, length, size in zip(start, shape, full):
-        if first < 0 or length < 0 or first + length > size:
-            raise BadInput(f"{where}: a slice {list(start)} + {list(shape)} leaves {list(full)}")
-    return start, shape
 
 
 def _check_size(entry: Entry, where: str) -> None:
@@ -220,23 +198,3 @@ def _check_size(entry: Entry, where: str) -> None:
             f"{where} is {entry.dtype.name} {list(entry.shape)}, {expected} bytes, "
             f"but its entry says {entry.size}"
         )
-
-
-def check_tiling(pieces: List[Piece], full: Tuple[int, ...], where: str) -> None:
-    """Slices, sorted by start, must fill the tensor without a gap and without an overlap."""
-    filled = sum(math.prod(piece.shape) for piece in pieces)
-    if filled != math.prod(full):
-        raise BadInput(f"{where}: its slices hold {filled} of {math.prod(full)} elements")
-    open_pieces: List[Piece] = []
-    for piece in pieces:
-        open_pieces = [one for one in open_pieces if one.start[0] + one.shape[0] > piece.start[0]]
-        if any(_overlap(one, piece) for one in open_pieces):
-            raise BadInput(f"{where}: two of its slices overlap at {list(piece.start)}")
-        open_pieces.append(piece)
-
-
-def _overlap(one: Piece, other: Piece) -> bool:
-    return all(
-        max(a, b) < min(a + m, b + n)
-        for a, m, b, n in zip(one.start, one.shape, other.start, other.shape)
-    )

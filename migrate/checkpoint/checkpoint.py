@@ -1,0 +1,246 @@
+"""A TensorFlow checkpoint of any format, read without TensorFlow.
+
+    checkpoint = migrate.open_checkpoint("model.ckpt-40000")
+    checkpoint["user/embedding"]                      # TensorInfo(shape, dtype, slices, kind, ...)
+    checkpoint.read("user/embedding", rows=slice(0, 8))
+
+Invariants
+
+1. Opening reads the index alone. A data file is opened when a tensor in it is read.
+2. The index is checked as a whole: crc32c of its blocks, sizes against shapes and data types,
+   slices against the shape they must fill.
+3. The crc32c of a stored piece covers the whole piece. `read` of a whole tensor, `chunks` and
+   `verify` check every piece. `read` of a range of rows touches those rows alone and can therefore
+   check only the pieces that lie within it; call `verify` first if that is not enough.
+4. Memory: `read` needs the array it returns, `chunks` one chunk; rows or columns that have to be
+   rearranged pass through a small buffer. Only a V1 checkpoint needs a whole stored slice.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Iterator, List, Mapping, Optional, Sequence, Tuple
+
+import numpy
+
+from migrate.checkpoint import kinds, objects
+from migrate.checkpoint.model import Slice, TensorInfo, row_blocks
+from migrate.checkpoint.pieces import Piece, Store, Stream, Tensor
+from migrate.checkpoint.rows import RowReader, Span, skipped, window
+from migrate.checkpoint.scattered import Gathered
+from migrate.encoding import crc32c
+from semisync.common.errors import BadInput, UsageError
+
+_VERIFIED = 4 << 20  # bytes that `verify` holds at a time
+_USUAL_STRING = 64  # bytes that an element counts for before its length is known
+
+
+class Checkpoint(Mapping[str, TensorInfo]):
+    """Mapping of tensor names to TensorInfo; `read` and `chunks` give the values.
+
+    prefix         of its files
+    stored, store  what its reader found in the index, and the data files
+    parts          name under which a part of a tensor is stored -> the tensor's, see
+                   migrate.checkpoint.scattered
+    newer          the increment that is laid over it, see migrate.checkpoint.overlay
+    """
+
+    newer: Optional[Checkpoint] = None
+
+    def __init__(self, prefix: str, stored: Gathered, store: Store) -> None:
+        self.prefix = prefix
+        self.stored = stored
+        self.store = store
+        self.parts = stored.parts
+        types = {name: (tensor.dtype, tensor.shape) for name, tensor in stored.tensors.items()}
+        kind = kinds.classify(types)
+        self._infos = {name: _info(stored.tensors[name], kind[name]) for name in types}
+
+    def __getitem__(self, name: str) -> TensorInfo:
+        return self._infos[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._infos)
+
+    def __len__(self) -> int:
+        return len(self._infos)
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the data files; a later read opens them again."""
+        self.store.close()
+
+    @property
+    def num_shards(self) -> int:
+        """Number of data files."""
+        return len(self.store.paths)
+
+    def shard_paths(self) -> List[str]:
+        """Paths of the data files."""
+        return self.store.paths
+
+    def read(self, name: str, rows: Optional[slice] = None) -> numpy.ndarray:
+        """The values of `name`, or of a range of its rows (its first dimension).
+
+        name: a tensor of this checkpoint. rows: a slice of step 1, as for a list.
+        Returns an array of the stored data type; strings are an object array of bytes, bfloat16
+        is `migrate.encoding.dtypes.BFLOAT16`.
+        Raises BadInput for damaged or missing data and for types without a reader, UsageError
+        for an unknown name or a slice with a step.
+        """
+        tensor = self._tensor(name)
+        first, last = _range(rows, tensor.shape, name)
+        dtype = _array_type(tensor, name)
+        touched = [
+            piece
+            for piece in map(_with_rows, tensor.pieces)
+            if max(piece.start[0], first) < min(piece.start[0] + piece.shape[0], last)
+        ]
+        for piece in touched:  # the data files are long enough: asked before memory is taken
+            self.store.check_extent(piece, self._where(piece, name))
+        out = numpy.empty((last - first,) + tensor.shape[1:], dtype)
+        for piece in touched:
+            begin = max(piece.start[0], first)
+            end = min(piece.start[0] + piece.shape[0], last)
+            skip = (begin - piece.start[0]) * math.prod(piece.shape[1:])
+            stream = self._stream(piece, name, skip)
+            stream.fill(out[window(piece, slice(begin - first, end - first))])
+        return out if tensor.shape else out.reshape(())
+
+    def verify(self, name: str) -> None:
+        """Reads all of `name` in bounded memory; raises BadInput if a crc32c is wrong."""
+        tensor = self._tensor(name)
+        dtype = _array_type(tensor, name)
+        size = dtype.itemsize if tensor.dtype.array is not None else _USUAL_STRING
+        for piece in tensor.pieces:
+            stream, left = self._stream(piece, name), math.prod(piece.shape)
+            buffer = numpy.empty(min(left, _VERIFIED // size), dtype)
+            while left:
+                part = buffer[:left]
+                stream.fill(part)
+                left -= len(part)
+
+    def objects(self) -> objects.ObjectGraph:
+        """What the keys of an object-based checkpoint stand for; empty for one by names."""
+        if objects.KEY not in self:
+            return objects.EMPTY
+        data = self.read(objects.KEY)
+        if data.shape or not isinstance(data.item(), bytes):
+            raise BadInput(f"{self.prefix}: {objects.KEY} is not a string, as object graphs are")
+        return objects.decode(data.item(), f"{self.prefix}: object graph")
+
+    def chunks(
+        self,
+        name: str,
+        rows_per_chunk: int,
+        interleave: bool = False,
+        rows: Optional[slice] = None,
+    ) -> Iterator[Tuple[int, numpy.ndarray]]:
+        """Yields (first row, rows) from front to back; every stored piece is verified.
+
+        name: a tensor; a scalar counts as one row. rows_per_chunk: at most this many rows per
+        chunk. interleave: deal the rows out from the P partitions in turn, as partition
+        strategy "mod" did: row r of partition p comes out as row r * P + p. rows: of what comes
+        out, these alone; pieces that lie in them only in part are not verified.
+        Raises BadInput for damaged or missing data; a wrong crc32c shows when the last row of a
+        piece has been read, so trust nothing before the iteration has ended.
+        """
+        if rows_per_chunk < 1:
+            raise UsageError(f"rows_per_chunk is {rows_per_chunk}, expected at least 1")
+        tensor = self._tensor(name)
+        dtype = _array_type(tensor, name)
+        shape = tensor.shape or (1,)
+        start, end = _range(rows, shape, name)
+        reader = self.reader(name, interleave, start)
+        for first in range(start, end, rows_per_chunk):
+            out = numpy.empty((min(rows_per_chunk, end - first),) + shape[1:], dtype)
+            reader.fill(out)
+            yield first, out
+
+    def reader(self, name: str, interleave: bool = False, first: int = 0) -> RowReader:
+        """Reads the rows of `name` from row `first` on into arrays of the caller's.
+
+        As `chunks`, and for one thread at a time; `spans` tells what it read.
+        """
+        pieces = [_with_rows(piece) for piece in self._tensor(name).pieces]
+        blocks = row_blocks(self[name], name) if interleave else []
+        streams = [
+            self._stream(piece, name, skipped(piece, first, blocks) * math.prod(piece.shape[1:]))
+            for piece in pieces
+        ]
+        return RowReader(pieces, streams, first, blocks)
+
+    def reopened(self) -> Checkpoint:
+        """The same checkpoint with files of its own, for another thread; to be closed too."""
+        other = copy.copy(self)
+        other.store = self.store.reopened()
+        return other
+
+    def check_spans(self, name: str, spans: Sequence[Span]) -> None:
+        """Checks the `spans` of readers, which together read all rows of `name`, against the crc32c
+        of every stored piece; BadInput if one is wrong.
+
+        Strings and V1 are checked as they are read.
+        """
+        pieces = self._tensor(name).pieces
+        crcs = [0] * len(pieces)
+        for index, _, length, crc in sorted(spans):
+            crcs[index] = crc32c.combine(crcs[index], crc, length)
+        for crc, piece in zip(crcs, pieces):
+            self.store.check_crc(crc, piece, self._where(piece, name))
+
+    def _tensor(self, name: str) -> Tensor:
+        if name not in self.stored.tensors:
+            raise UsageError(
+                f"{self.prefix} holds no tensor {name!r}; `semisync inspect` lists all"
+            )
+        return self.stored.tensors[name]
+
+    def _where(self, piece: Piece, name: str) -> str:
+        at = f", slice at {list(piece.start)}" if self._tensor(name).partitioned else ""
+        return f"{self.prefix}: tensor {name!r}{at}"
+
+    def _stream(self, piece: Piece, name: str, skip: int = 0) -> Stream:
+        return self.store.stream(piece, self._tensor(name).dtype, self._where(piece, name), skip)
+
+
+def _info(tensor: Tensor, kind: str) -> TensorInfo:
+    slices = tuple(Slice(piece.start, piece.shape) for piece in tensor.pieces)
+    return TensorInfo(
+        shape=tensor.shape,
+        dtype=tensor.dtype.name,
+        slices=slices if tensor.partitioned else (),
+        kind=kind,
+        nbytes=sum(piece.size for piece in tensor.pieces),
+    )
+
+
+def _array_type(tensor: Tensor, name: str) -> numpy.dtype:
+    if tensor.dtype.name == "string":
+        return numpy.dtype(object)
+    if tensor.dtype.array is None:
+        raise BadInput(f"tensor {name!r} is of type {tensor.dtype.name}, which has no reader")
+    return tensor.dtype.array
+
+
+def _range(rows: Optional[slice], shape: Sequence[int], name: str) -> Tuple[int, int]:
+    """First row and the one after the last; a scalar counts as one row."""
+    if rows is None:
+        return 0, shape[0] if shape else 1
+    if not shape or rows.step not in (None, 1):
+        raise UsageError(
+            f"rows={rows} of tensor {name!r}, {list(shape)}: expected a slice of step 1"
+        )
+    first, last, _ = rows.indices(shape[0])
+    return first, max(first, last)
+
+
+def _with_rows(piece: Piece) -> Piece:
+    """A scalar as one row."""
+    return piece if piece.shape else piece._replace(start=(0,), shape=(1,))

@@ -1,0 +1,161 @@
+"""Which checkpoint a path names: a prefix, a directory of checkpoints, a SavedModel, V1's tables.
+
+A directory names the checkpoint that its file `checkpoint` names:
+
+    model_checkpoint_path: "model.ckpt-40000"
+
+1. The Saver writes this CheckpointState as text. If it gives a whole path, a file of that name in
+   the directory itself comes first: a copied directory names its own checkpoint.
+2. Nothing else decides. If the file is missing, or names a checkpoint that does not exist, the
+   message lists the checkpoints in the directory.
+
+Source: tensorflow/python/training/checkpoint_state.proto
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import List, Optional
+
+from migrate.encoding.sstable import ends_like_a_table
+from migrate.storage.files import open_file, open_regular, size_of
+from migrate.storage.remote import is_remote
+from semisync.common.errors import BadInput
+
+STATE = "checkpoint"
+
+_LATEST = re.compile(rb'^\s*model_checkpoint_path:\s*"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
+_SUFFIX = re.compile(r"(\.index|\.meta|\.data-\d{5}-of-\d{5})$")
+_V1_SHARD = re.compile(r"-\d{5}-of-\d{5}$")
+_V1_FIRST = re.compile(r"-00000-of-\d{5}$")
+_MAX_STATE = 16 << 20  # bytes; one path per checkpoint that is kept
+_LISTED = 10  # prefixes that a message names
+
+
+def checkpoint_prefix(path: str) -> str:
+    """The prefix of the checkpoint that `path` names: the latest one of a directory of
+    checkpoints, else `path` itself.
+
+    Raises BadInput if the directory has checkpoints and nothing in it says which one is meant.
+    """
+    path = os.fspath(path)
+    if not is_directory_of_checkpoints(path):
+        return path
+    state = join(path, STATE)
+    if size_of(state) is None:
+        raise BadInput(f"{path} has no file `{STATE}` that names one; {_choice(path)}")
+    named = _latest(state)
+    for prefix in (join(path, re.split(r"[/\\]", named)[-1]), named):
+        if _is_checkpoint(prefix):
+            return prefix
+    raise BadInput(f"{state} names {named}, which is not there; {_choice(path)}")
+
+
+def is_directory_of_checkpoints(path: str) -> bool:
+    """Whether `path` is not a checkpoint itself but a directory that holds checkpoints, or their
+    file `checkpoint`."""
+    if size_of(path + ".index") is not None:
+        return False
+    if is_remote(path):
+        return size_of(join(path, STATE)) is not None
+    return os.path.isdir(path) and (size_of(join(path, STATE)) is not None or bool(_prefixes(path)))
+
+
+def saved_model_prefix(directory: str) -> Optional[str]:
+    """Prefix of the variables of the SavedModel in `directory`; None if it holds none."""
+    prefix = os.path.join(directory, "variables", "variables")
+    return prefix if size_of(prefix + ".index") is not None else None
+
+
+def saved_model_file(prefix: str) -> Optional[str]:
+    """Path of the `saved_model.pb` whose variables have `prefix`; None if there is none."""
+    folder, slash, name = prefix.rpartition("/variables/")
+    path = f"{folder}/saved_model.pb"
+    return path if slash and name == "variables" and size_of(path) is not None else None
+
+
+def v1_tables(prefix: str) -> List[str]:
+    """Paths of the tables of a V1 checkpoint: `prefix` itself or all PREFIX-00000-of-0000N.
+
+    Empty if there are none, and for a URL; BadInput if one of several is missing.
+    """
+    if is_remote(prefix) or _SUFFIX.search(prefix):
+        return []
+    if os.path.isfile(prefix):
+        shard = _V1_SHARD.search(prefix)
+        if shard and ends_like_a_table(prefix):
+            return v1_tables(prefix[: shard.start()])
+        return [prefix] if ends_like_a_table(prefix) else []
+    folder, base = os.path.split(prefix)
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return []  # the caller's own message says that nothing is there
+    shards = [name for name in names if _is_shard(name, base)]
+    shards = sorted(name for name in shards if ends_like_a_table(os.path.join(folder, name)))
+    count = int(shards[0][-5:]) if shards else 0
+    for number, name in enumerate(shards + [""]):
+        expected = f"{base}-{number:05d}-of-{count:05d}"
+        if number < count and name != expected:
+            raise BadInput(f"{prefix} lacks its part {expected}; the V1 checkpoint is incomplete")
+    return [os.path.join(folder, name) for name in shards]
+
+
+def refuse_absent(prefix: str) -> None:
+    """BadInput that says what stands at `prefix` instead of a checkpoint."""
+    index = prefix + ".index"
+    if not is_remote(prefix) and os.path.exists(index):
+        open_regular(index).close()  # which says that it is a directory or a pipe
+    if os.path.isdir(prefix):
+        raise BadInput(f"{prefix} is a directory without a checkpoint; give a checkpoint's prefix")
+    bare = _SUFFIX.sub("", prefix)
+    if bare != prefix:
+        raise BadInput(f"{prefix} is one file of a checkpoint; give its prefix, {bare}")
+    raise BadInput(f"there is no checkpoint {prefix}: {index} does not exist")
+
+
+def join(directory: str, name: str) -> str:
+    """The path of a file in a directory, or of an object below a URL."""
+    return directory.rstrip("/") + "/" + name
+
+
+def _latest(state: str) -> str:
+    with open_file(state) as file:
+        if file.size > _MAX_STATE:
+            raise BadInput(f"{state} has {file.size} bytes, expected the names of checkpoints")
+        latest = _LATEST.search(file.read(0, file.size, state))
+    if latest is None:
+        raise BadInput(
+            f"{state} has no line 'model_checkpoint_path: \"...\"'; "
+            f"{_choice(os.path.dirname(state))}"
+        )
+    try:  # the text has octal escapes of UTF-8
+        return latest[1].decode("unicode_escape").encode("latin-1").decode("utf-8")
+    except UnicodeError as error:
+        raise BadInput(f"{state}: {latest[1]!r} is not a path in UTF-8") from error
+
+
+def _is_checkpoint(prefix: str) -> bool:
+    return size_of(prefix + ".index") is not None or bool(v1_tables(prefix))
+
+
+def _is_shard(name: str, base: str) -> bool:
+    return name.startswith(base) and bool(_V1_SHARD.fullmatch(name[len(base) :]))
+
+
+def _prefixes(directory: str) -> List[str]:
+    """Names of the checkpoints in a directory: of format V2, and of V1 in several tables."""
+    names = sorted(os.listdir(directory))
+    bundles = [name[: -len(".index")] for name in names if name.endswith(".index")]
+    first = [_V1_FIRST.sub("", name) for name in names if _V1_FIRST.search(name)]
+    return bundles + [name for name in first if v1_tables(join(directory, name))]
+
+
+def _choice(directory: str) -> str:
+    prefixes = [] if is_remote(directory) else _prefixes(directory)
+    if not prefixes:
+        return "give the prefix of one checkpoint"
+    more = f" and {len(prefixes) - _LISTED} more" if len(prefixes) > _LISTED else ""
+    listed = ", ".join(join(directory, prefix) for prefix in prefixes[:_LISTED])
+    return f"give one of these: {listed}{more}"

@@ -1,0 +1,100 @@
+"""How a stored tensor is divided: boxes of it, each of them the bytes of one file."""
+
+from __future__ import annotations
+
+import math
+from typing import List, NamedTuple, Optional, Protocol, Sequence, Tuple
+
+import numpy
+
+from migrate.encoding.dtypes import DType
+from semisync.common.errors import BadInput
+
+Extent = Tuple[int, Optional[int]]  # start and length; None is the whole dimension
+
+
+class Piece(NamedTuple):
+    """Bytes of one data file and the box of the tensor that they fill, row-major."""
+
+    start: Tuple[int, ...]
+    shape: Tuple[int, ...]
+    shard: int
+    offset: int
+    size: int
+    crc32c: int
+
+
+class Tensor(NamedTuple):
+    """A stored tensor; `partitioned` tells one slice from an undivided tensor."""
+
+    dtype: DType
+    shape: Tuple[int, ...]
+    pieces: Tuple[Piece, ...]
+    partitioned: bool
+
+
+class Stream(Protocol):
+    """The values of one piece from front to back."""
+
+    def fill(self, target: numpy.ndarray) -> None:
+        """Reads the next values into `target`, any view of an array, in row-major order."""
+        ...
+
+
+class Store(Protocol):
+    """The data files of a checkpoint: what each format's reader implements."""
+
+    @property
+    def paths(self) -> List[str]:
+        """Paths of the data files."""
+
+    def close(self) -> None:
+        """Closes the data files; a later read opens them again."""
+
+    def reopened(self) -> Store:
+        """The same with files of its own, for another thread."""
+
+    def check_extent(self, piece: Piece, where: str) -> None:
+        """BadInput if the data file is too short for `piece`: asked before memory is taken."""
+
+    def check_crc(self, crc: int, piece: Piece, where: str) -> None:
+        """BadInput if `crc`, of the bytes that streams read, is not the stored one."""
+
+    def stream(self, piece: Piece, dtype: DType, where: str, skip: int = 0) -> Stream:
+        """The values of `piece` from element `skip` on."""
+
+
+def resolve(
+    extents: Sequence[Extent], full: Tuple[int, ...], where: str
+) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
+    """Start and shape of a slice of a tensor of shape `full`, within which it must lie."""
+    if len(extents) != len(full):
+        raise BadInput(f"{where} has {len(full)} dimensions, but a slice of {len(extents)}")
+    start = tuple(first for first, _ in extents)
+    shape = tuple(
+        size - first if length is None else length for (first, length), size in zip(extents, full)
+    )
+    for first, length, size in zip(start, shape, full):
+        if first < 0 or length < 0 or first + length > size:
+            raise BadInput(f"{where}: a slice {list(start)} + {list(shape)} leaves {list(full)}")
+    return start, shape
+
+
+def check_tiling(pieces: Sequence[Piece], full: Tuple[int, ...], where: str) -> None:
+    """Slices, sorted by start, must fill the tensor without a gap and without an overlap."""
+    filled = sum(math.prod(piece.shape) for piece in pieces)
+    if filled != math.prod(full):
+        raise BadInput(f"{where}: its slices hold {filled} of {math.prod(full)} elements")
+    begun: List[Piece] = []  # pieces that may still reach the next one
+    for piece in pieces:
+        begun = [other for other in begun if other.start[0] + other.shape[0] > piece.start[0]]
+        if any(_overlap(other, piece) for other in begun):
+            raise BadInput(f"{where}: two of its slices overlap at {list(piece.start)}")
+        begun.append(piece)
+
+
+def _overlap(one: Piece, other: Piece) -> bool:
+    return all(
+        max(a, b) < min(a + m, b + n)
+        for a, m, b, n in zip(one.start, one.shape, other.start, other.shape)
+    )

@@ -1,0 +1,69 @@
+"""Who owns which slots, gathered from one source after another; two optimizers may not both own
+slots of one variable."""
+
+from __future__ import annotations
+
+from typing import Dict, Optional, Tuple
+
+from migrate.optimizers.slots import DEFAULT_NAMES, Slots, slot_of
+from semisync.common.errors import BadInput
+
+
+class SlotOwners:
+    """The slots of each variable, and what slots are called.
+
+    by_variable  variable -> its slots
+    owners       slot -> its variable
+    """
+
+    def __init__(self) -> None:
+        self.by_variable: Dict[str, Slots] = {}
+        self.owners: Dict[str, str] = {}
+        self._names = dict(DEFAULT_NAMES)  # what is before _k -> the optimizer
+        self._learned: Dict[str, Slots] = {}
+
+    def learn(self, leaf: str, slots: Slots) -> None:
+        """Slots whose names end with `leaf` are of that optimizer, with its hyperparameters; a name
+        of two optimizers tells nothing."""
+        known = self._learned.get(leaf)
+        if known is not None and known.optimizer != slots.optimizer:
+            self._names.pop(leaf, None)
+            return
+        self._names[leaf] = slots.optimizer
+        self._learned[leaf] = slots if known is None else _agreed(known, slots)
+
+    def meaning(self, leaf: str) -> Optional[Tuple[str, int]]:
+        """(optimizer, k) for the last part of a slot's name; None where it means nothing."""
+        return slot_of(leaf, self._names)
+
+    def learned(self, leaf: str) -> Optional[Slots]:
+        """What `learn` was told of slots whose names end with `leaf`, or with `leaf` before _k."""
+        return self._learned.get(leaf if leaf in self._names else leaf.rpartition("_")[0])
+
+    def join(self, variable: str, slots: Slots) -> None:
+        """Enters slots; those of the parts of a variable are the same.
+
+        Raises BadInput where the variable has slots of another optimizer.
+        """
+        known = self.by_variable.get(variable, slots)
+        sources = {**known.sources, **slots.sources}
+        others = [k for k in slots.sources if sources[k] != known.sources.get(k, sources[k])]
+        if known.optimizer != slots.optimizer or others:
+            tell = "" if slots.by_graph else "give the MetaGraph that trained it, or "
+            raise BadInput(
+                f"variable {variable!r} has slots of two optimizers, "
+                f"{next(iter(slots.sources.values()))!r} and "
+                f"{next(iter(known.sources.values()))!r}; {tell}leave those of one out by --drop "
+                "REGEX"
+            )
+        self.by_variable[variable] = _agreed(known, slots)._replace(sources=sources)
+        self.owners.update(dict.fromkeys(slots.sources.values(), variable))
+
+
+def _agreed(first: Slots, second: Slots) -> Slots:
+    """`first` with the hyperparameters in which both agree; None where they differ."""
+    values = dict(first.hyperparameters)
+    for name, value in second.hyperparameters.items():
+        if values.setdefault(name, value) != value:
+            values[name] = None
+    return first._replace(hyperparameters=values, lazy=first.lazy or second.lazy)

@@ -1,0 +1,87 @@
+"""The readers of hash tables: which writer's a table is.
+
+A new writer of tables in a checkpoint is one module and one branch of `_read`; a new writer of
+files is one module and one line of `_FILES`.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, Mapping, Optional, Tuple
+
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.checkpoint.paths import is_directory_of_checkpoints
+from migrate.hash_tables import deeprec, hugectr, lookup, monolith, refused, tfra
+from migrate.hash_tables.files import ASSUMED, Types
+from migrate.hash_tables.lookup import Sentinels
+from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.slots import with_slots
+from migrate.hash_tables.tensors import Stem, stem_of, stored_tables, where_is
+from semisync.common.errors import BadInput
+
+# The tables at a path by name; the first reader that finds its files has them.
+_FILES: Tuple[Callable[[str, Types], Optional[Dict[str, HashTable]]], ...] = (
+    hugectr.read_sok,
+    hugectr.read_hugectr,
+    tfra.read_files,
+    monolith.read_dumps,
+    refused.refuse_dumps,
+)
+
+
+def tables_in_files(path: str, types: Types = ASSUMED) -> Optional[Dict[str, HashTable]]:
+    """The hash tables of files that are not a checkpoint, by name; None if `path` has none.
+
+    types: of files that do not say theirs.
+    """
+    if is_directory_of_checkpoints(path):
+        return None  # whose files may be named alike
+    for read in _FILES:
+        tables = read(path, types)
+        if tables is not None:
+            return tables
+    return None
+
+
+def tables_in_checkpoint(
+    checkpoint: Checkpoint,
+    sentinels: Mapping[str, Sentinels],
+    newer: Optional[Checkpoint] = None,
+) -> Dict[str, HashTable]:
+    """The hash tables in `checkpoint` by name; slots stand with their table.
+
+    sentinels: of MutableDenseHashTables, by the name before `-keys`. newer: a DeepRec incremental
+    checkpoint of a later step, whose rows replace those of the same key.
+    """
+    stems: Dict[str, List[Stem]] = {}
+    for name in stored_tables(checkpoint):
+        stem = tfra.stem_of(name) or stem_of(name)
+        stems.setdefault(stem.table, []).append(stem)
+    tables = {
+        table: _read(checkpoint, sorted(parts, key=lambda stem: stem.number), sentinels, newer)
+        for table, parts in stems.items()
+    }
+    if newer is not None:
+        deeprec.check_increment(tables.values(), newer)
+    return with_slots(tables)
+
+
+def _read(
+    checkpoint: Checkpoint,
+    stems: List[Stem],
+    sentinels: Mapping[str, Sentinels],
+    newer: Optional[Checkpoint],
+) -> HashTable:
+    first = stems[0]
+    where = where_is(checkpoint, first.table)
+    numbers = [stem.number for stem in stems]
+    count = len(stems) if first.parts is None else first.parts
+    if numbers != list(range(count)):
+        raise BadInput(f"{where} has the parts {numbers} of {count}; one is missing")
+    of_tfra = tfra.stem_of(first.name) is not None
+    if not of_tfra and not deeprec.is_deeprec(checkpoint, first):
+        return lookup.read_table(checkpoint, stems, sentinels)
+    if any(stem.name in sentinels for stem in stems):
+        raise BadInput(f"{where} is not of contrib.lookup: it has no sentinels")
+    if of_tfra:
+        return tfra.read_table(checkpoint, stems)
+    return deeprec.read_table(checkpoint, stems, newer)

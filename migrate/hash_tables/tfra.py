@@ -1,0 +1,90 @@
+"""TFRA's dynamic embedding variables, by its name "mht" for each part of a table.
+
+    in a checkpoint        scope/X_mht_1of2-keys and -values; slots scope/X_Adam_m_mht_1of2
+    by FileSystemSaver     DIR/X_mht_1of2_rank0_size1-keys and -values: raw arrays without a header,
+                           a data type or a checksum; slots X_Adam_m_mht_...
+
+What the files do not say is taken to be int64 keys and float32 rows unless told otherwise.
+Source: dynamic_embedding_variable.py; read here: files of TFRA 0.8.1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.hash_tables.files import Types, listing, sized_table
+from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.slots import with_slots
+from migrate.hash_tables.tensors import Stem, TensorPart, assemble, columns_of
+from semisync.common.errors import BadInput
+
+_TENSOR = re.compile(r"^(.+)_mht_(\d+)of(\d+)$")
+_FILE = re.compile(r"^(.+)_mht_(\d+)of(\d+)_rank(\d+)_size(\d+)-keys$")
+
+
+class _Place(NamedTuple):
+    """Which of the partitions of which rank; counts as the name of the file has them."""
+
+    rank: int
+    part: int
+    parts: int
+    ranks: int
+
+
+def stem_of(name: str) -> Optional[Stem]:
+    """The part of a table in a checkpoint; None if the name is not TFRA's."""
+    part = _TENSOR.match(name)
+    return Stem(name, part[1], int(part[2]) - 1, int(part[3])) if part else None
+
+
+def read_table(checkpoint: Checkpoint, stems: List[Stem]) -> HashTable:
+    """The table in a checkpoint whose parts are `stems`."""
+    parts = [TensorPart(checkpoint, columns_of(checkpoint, stem)) for stem in stems]
+    return assemble(checkpoint, stems[0], "TFRA", parts)
+
+
+def read_files(path: str, types: Types) -> Optional[Dict[str, HashTable]]:
+    """The tables that FileSystemSaver wrote to a directory, by name; None if there are none."""
+    places: Dict[str, List[Tuple[_Place, str]]] = {}
+    for name in listing(path):
+        match = _FILE.match(name)
+        if match:
+            place = _Place(int(match[4]), int(match[2]) - 1, int(match[3]), int(match[5]))
+            places.setdefault(match[1], []).append((place, name[: -len("-keys")]))
+    tables = {}
+    for table, parts in places.items():
+        _check_complete(path, table, [place for place, _ in parts])
+        stems = [os.path.join(path, stem) for _, stem in sorted(parts)]
+        pairs = [(stem + "-keys", stem + "-values") for stem in stems]
+        tables[table] = sized_table(table, "TFRA", pairs, types)
+    tables = with_slots(tables)
+    for sized in tables.values():
+        _size_slots(sized)
+    return tables or None
+
+
+def _check_complete(directory: str, table: str, places: List[_Place]) -> None:
+    """Parts are numbered over all ranks, or over those of one rank again and again."""
+    counts = {(place.parts, place.ranks) for place in places}
+    if len(counts) > 1:
+        raise BadInput(f"{directory}: table {table!r} mixes saves of {sorted(counts)} parts, ranks")
+    parts, ranks = counts.pop()
+    present = {(place.rank, place.part) for place in places}
+    over_all = {part for _, part in present} == set(range(parts)) and len(present) == parts
+    missing_rank = set(range(ranks)) - {rank for rank, _ in present}
+    if missing_rank or not (over_all or len(present) == parts * ranks):
+        raise BadInput(
+            f"{directory}: table {table!r} has {len(present)} files, but their names tell of "
+            f"{parts} parts and {ranks} ranks; some are missing"
+        )
+
+
+def _size_slots(table: HashTable) -> None:
+    """Slots that have no rows yet do not tell their size: they get the table's."""
+    for name, slot in table.slots.items():
+        if not slot.stored:
+            table.slots[name] = dataclasses.replace(slot, value_shape=table.value_shape)
