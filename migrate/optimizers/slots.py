@@ -1,4 +1,4 @@
-"""Optimizers' slots: from TensorFlow's names to the names that torch gives the same numbers.
+"""The slots of one variable: from TensorFlow's names to torch's names of the same numbers.
 
 TensorFlow names the k-th slot of a variable `<variable>/<optimizer>` and `<variable>/<optimizer>_k`
 (k from 1). `<optimizer>` is the `name=` of the tf.train.Optimizer; where that is not a default
@@ -14,35 +14,17 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-_NAMES: Dict[str, Tuple[str, ...]] = {
-    "Adadelta": ("square_avg", "acc_delta"),
-    "Adagrad": ("sum",),
-    "AdagradDA": ("gradient_accumulator", "gradient_squared_accumulator"),
-    "Adam": ("exp_avg", "exp_avg_sq"),
-    "AdamAsync": ("exp_avg", "exp_avg_sq"),  # its third and fourth, the powers of beta, are scalars
-    "AdaMax": ("exp_avg", "exp_inf"),
-    "Ftrl": ("accum", "linear"),
-    "Momentum": ("momentum_buffer",),
-    "ProximalAdagrad": ("accumulator",),
-    "RMSProp": ("square_avg", "momentum_buffer"),
-}
-_CENTERED_RMSPROP = ("square_avg", "grad_avg", "momentum_buffer")
-_FUSED = {"Adagrad": ("momentum1",)}
+from migrate.optimizers.adam import LAZY_ADAM
+from migrate.optimizers.record import Slot
+from migrate.optimizers.registry import FUSED_STATES, LEAVES, OPTIMIZERS
 
-# What TensorFlow's defaults begin with, where that is not zero throughout.
-_INITIAL: Dict[str, Tuple[float, ...]] = {
-    "Adagrad": (0.1,),
-    "AdagradDA": (0.0, 0.1),
-    "Ftrl": (0.1, 0.0),
-    "ProximalAdagrad": (0.1,),
-    "RMSProp": (1.0, 0.0, 0.0),
-}
+DEFAULT_NAMES: Mapping[str, str] = {leaf: leaf for leaf in LEAVES}
 
 
 class Slots(NamedTuple):
     """The slots of one variable, and what else is known of its optimizer.
 
-    optimizer        TensorFlow's name of it
+    optimizer        TensorFlow's name of it, by which its slots are named
     sources          k -> tensor of the checkpoint that is the k-th slot
     hyperparameters  None for one that is no constant, or not the same for all parts
     lazy             Adam that moves the rows of the batch alone (LazyAdam)
@@ -57,17 +39,20 @@ class Slots(NamedTuple):
 
     @property
     def variant(self) -> str:
-        """The optimizer's name, "LazyAdam" too."""
-        return "LazyAdam" if self.lazy else self.optimizer
+        """The optimizer's name; "LazyAdam", too."""
+        return LAZY_ADAM.name if self.lazy else self.optimizer
 
     @property
     def constants(self) -> Dict[str, float]:
         """The hyperparameters that are known."""
-        return {name: one for name, one in self.hyperparameters.items() if one is not None}
+        return {name: value for name, value in self.hyperparameters.items() if value is not None}
 
 
-def slot_of(leaf: str, names: Mapping[str, str]) -> Optional[Tuple[str, int]]:
-    """(optimizer, k) for the last part of a slot's name."""
+def slot_of(leaf: str, names: Mapping[str, str] = DEFAULT_NAMES) -> Optional[Tuple[str, int]]:
+    """(optimizer, k) for the last part of a slot's name.
+
+    names: what is before _k -> the optimizer that it stands for.
+    """
     if leaf in names:
         return names[leaf], 0
     base, _, index = leaf.rpartition("_")
@@ -78,8 +63,8 @@ def slot_of(leaf: str, names: Mapping[str, str]) -> Optional[Tuple[str, int]]:
 
 def initial_value(optimizer: str, number: int) -> Optional[float]:
     """TensorFlow's default for the slot `number`; None for one that the optimizer lacks."""
-    values = _INITIAL.get(optimizer, (0.0,) * len(_NAMES[optimizer]))
-    return values[number] if number < len(values) else None
+    slots = OPTIMIZERS[optimizer].all_slots
+    return slots[number].initial if number < len(slots) else None
 
 
 def torch_names(slots: Slots, fused: bool) -> List[Optional[str]]:
@@ -87,9 +72,21 @@ def torch_names(slots: Slots, fused: bool) -> List[Optional[str]]:
 
     fused: the variable is an embedding table, else it is dense.
     """
-    names = _NAMES[slots.optimizer]
-    if slots.optimizer == "RMSProp" and 2 in slots.sources:
-        names = _CENTERED_RMSPROP
-    if fused:
-        names = _FUSED.get(slots.optimizer, names)
-    return [names[k] if k < len(names) else None for k in sorted(slots.sources)]
+    known = OPTIMIZERS[slots.optimizer].slots_for(slots.sources)
+    return [torch_name(known[k], fused) if k < len(known) else None for k in sorted(slots.sources)]
+
+
+def torch_name(slot: Slot, fused: bool) -> str:
+    """Its name in torch; `fused` as for `torch_names`."""
+    return slot.fused or slot.torch if fused else slot.torch
+
+
+def state_name(table: str, slot: str) -> str:
+    """What the optimizer of a table calls the state: FBGEMM's has the table's name before it."""
+    return f"{table}.{slot}" if slot in FUSED_STATES else slot
+
+
+def unfused_name(table: str, state: str) -> str:
+    """torch.optim's name for what `state_name` gave."""
+    start, _, slot = state.rpartition(".")
+    return FUSED_STATES.get(slot, state) if start == table else state

@@ -11,7 +11,7 @@ maps = {"user": id_map("converted", "user")}          # --ids rows
 load_optimizer(optimizers.Ftrl(ebc.parameters(), lr=0.1), dict(ebc.named_parameters()), "converted")
 """
 
-from migrate.conversion.models import read_model
+from migrate.manifest.model_json import read_model
 from migrate.torchrec.building import build, build_optimizer
 from migrate.torchrec.ids import IdMap, id_map, map_features
 from migrate.torchrec.loading import dense_variables, load

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Dict, List, Mapping, Optional, Union
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
 
 import torch
 from torchrec.modules.embedding_configs import EmbeddingBagConfig, EmbeddingConfig, PoolingType
@@ -12,7 +13,14 @@ from torchrec.modules.mc_embedding_modules import ManagedCollisionEmbeddingBagCo
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
 from migrate.graph.pooling import without_kernel
-from migrate.manifest.modes import MANAGED
+from migrate.manifest.id_modes import MANAGED
+from migrate.manifest.model_json import (
+    IdsConfig,
+    ModelConfig,
+    OptimizerConfig,
+    TableConfig,
+    checked_model,
+)
 from migrate.torchrec.embeddings import (
     Config,
     Embeddings,
@@ -41,26 +49,28 @@ def build(
     config: as `read_model` gives it, edited or not. fused: give each table's optimizer to
     apply_optimizer_in_backward, for DistributedModelParallel's fused kernels; without it,
     `build_optimizer` makes optimizers that step after the backward pass.
-    Raises UsageError where the config leaves something open or has no fused optimizer.
+    Raises UsageError where the config leaves something open or has no fused optimizer, BadInput
+    where a key of it is missing, unknown or of the wrong type.
     """
     where = torch.device("cpu") if device is None else device
-    ids = _raw_ids(config)
+    model = checked_model(config)
+    ids = _raw_ids(model)
     members: Dict[str, List[Config]] = {}
-    for table in config["tables"]:
-        one = _config(table)
+    for table in model["tables"]:
+        embedding = _config(table)
         name = collection_name(
-            one,
+            embedding,
             int8=table["dtype"] == "int8",
             weighted=table.get("weighted", False),
             managed=table["name"] in ids,
             on_cpu=table.get("placement") == "cpu",
         )
-        members.setdefault(name, []).append(one)
+        members.setdefault(name, []).append(embedding)
     collections = {name: collection(name, tables, ids, where) for name, tables in members.items()}
     alone = list(collections) in (["ebc"], ["mc_ebc"])
     module = next(iter(collections.values())) if alone else Embeddings(collections)
     weights = table_weights(module)
-    for table in config["tables"]:
+    for table in model["tables"]:
         if fused and table["dtype"] != "int8":
             _fuse(table, weights[table["name"]])
         if table.get("static") and table["name"] in weights:
@@ -68,11 +78,11 @@ def build(
     return module
 
 
-def _raw_ids(config: Mapping[str, Any]) -> Dict[str, Any]:
+def _raw_ids(model: ModelConfig) -> Dict[str, IdsConfig]:
     """What the config says of ids, by table, for those whose module looks raw ids up."""
-    found = {}
-    for table in config["tables"]:
-        ids = table.get("ids") or {"mode": "rows"}
+    raw = {}
+    for table in model["tables"]:
+        ids: IdsConfig = table.get("ids") or {"mode": "rows"}
         if ids["mode"] == "dynamicemb":
             raise UsageError(
                 f"table {table['name']!r} stands in files for NVIDIA's dynamicemb, which builds it "
@@ -84,11 +94,11 @@ def _raw_ids(config: Mapping[str, Any]) -> Dict[str, Any]:
                 f"{', '.join(MANAGED)}"
             )
         if ids["mode"] in MANAGED:
-            found[table["name"]] = ids
-    return found
+            raw[table["name"]] = ids
+    return raw
 
 
-def _config(table: Mapping[str, Any]) -> Config:
+def _config(table: TableConfig) -> Config:
     """TorchRec's config of one table."""
     pooling = table["pooling"]
     lacking = without_kernel(pooling, table.get("weighted", False))
@@ -117,7 +127,7 @@ def _config(table: Mapping[str, Any]) -> Config:
     return EmbeddingBagConfig(**known, pooling=_POOLINGS[pooling])
 
 
-def _fuse(table: Mapping[str, Any], weight: torch.nn.Parameter) -> None:
+def _fuse(table: TableConfig, weight: torch.nn.Parameter) -> None:
     """Gives the table's optimizer to the backward pass. Fused kernels update frozen tables too:
     SGD with a learning rate of zero leaves them as they are, and has no state."""
     optimizer = table["optimizer"]
@@ -129,35 +139,62 @@ def _fuse(table: Mapping[str, Any], weight: torch.nn.Parameter) -> None:
             "use build_optimizer"
         )
     else:
-        apply_optimizer_in_backward(_class(table), [weight], _arguments(table))
+        class_ = _class(optimizer, table["name"])
+        arguments = _arguments(optimizer, table["name"])
+        with _refused(optimizer, table["name"]):
+            apply_optimizer_in_backward(class_, [weight], arguments)
 
 
 def build_optimizer(config: Mapping[str, Any], module: torch.nn.Module) -> Dict[str, Any]:
-    """One optimizer a table that has one, by the table's name; `load_optimizer` fills each."""
+    """One optimizer per table that has one, by the table's name; `load_optimizer` fills each.
+
+    Raises UsageError and BadInput as `build`.
+    """
     weights = table_weights(module)
-    return {
-        table["name"]: _class(table)([weights[table["name"]]], **_arguments(table))
-        for table in config["tables"]
-        if table["optimizer"]
-    }
+    optimizers = {}
+    for table in checked_model(config)["tables"]:
+        name, optimizer = table["name"], table["optimizer"]
+        if optimizer:
+            class_, arguments = _class(optimizer, name), _arguments(optimizer, name)
+            with _refused(optimizer, name):
+                optimizers[name] = class_([weights[name]], **arguments)
+    return optimizers
 
 
-def _class(table: Mapping[str, Any]) -> Any:
-    name = table["optimizer"]["class"]
-    if name is None:
+@contextmanager
+def _refused(optimizer: OptimizerConfig, table: str) -> Iterator[None]:
+    """UsageError where an optimizer does not take its arguments."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
         raise UsageError(
-            f"no optimizer of torch computes what {table['optimizer']['tensorflow']} did for table "
-            f"{table['name']!r}; name one in the model config"
+            f"{optimizer['class']} of table {table!r} does not take the arguments "
+            f"{optimizer['arguments']}: {error}; change them in the model config"
+        ) from error
+
+
+def _class(optimizer: OptimizerConfig, table: str) -> Any:
+    path = optimizer["class"]
+    if path is None:
+        raise UsageError(
+            f"no optimizer of torch computes what {optimizer['tensorflow']} did for table "
+            f"{table!r}; name one in the model config"
         )
-    module, _, leaf = name.rpartition(".")
-    return getattr(importlib.import_module(module), leaf)
+    module, _, leaf = path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), leaf)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(
+            f"the optimizer class {path!r} of table {table!r} cannot be imported ({error}); "
+            "expected the dotted path of a torch optimizer"
+        ) from error
 
 
-def _arguments(table: Mapping[str, Any]) -> Dict[str, Any]:
-    arguments = dict(table["optimizer"]["arguments"])
+def _arguments(optimizer: OptimizerConfig, table: str) -> Dict[str, Any]:
+    arguments = dict(optimizer["arguments"])
     if "lr" not in arguments:
         raise UsageError(
-            f"the MetaGraph does not tell the learning rate of table {table['name']!r} as a "
+            f"the MetaGraph does not tell the learning rate of table {table!r} as a "
             "constant; set lr in the model config"
         )
     return arguments

@@ -4,12 +4,12 @@
     ec_<dim>        not pooled: EmbeddingCollection, which wants one dim
     int8_ebc        pooled 8-bit rows: the EmbeddingBagCollection of torchrec.quant
     int8_ec_<dim>   8-bit rows, not pooled
-    weighted_...    pooled with a weight an id
+    weighted_...    pooled with a weight per id
     mc_...          floats, looked up by raw ids: ManagedCollisionEmbeddingBagCollection, and
                     ManagedCollisionEmbeddingCollection
     cpu_...         any of these, of tables whose placement is the CPU
 
-Features with weights are for the weighted collections; the others look at the ids alone.
+Features with weights are for the weighted collections; the others use the ids only.
 `load` fills all of them. The 8-bit ones have buffers and no parameters.
 """
 
@@ -23,6 +23,7 @@ from torchrec.modules.embedding_configs import EmbeddingBagConfig, EmbeddingConf
 from torchrec.modules.embedding_modules import EmbeddingBagCollection, EmbeddingCollection
 from torchrec.quant import embedding_modules as quant
 
+from migrate.manifest.model_json import IdsConfig
 from migrate.manifest.quantization import GPU_ROW_ALIGNMENT
 from migrate.torchrec.managed import with_raw_ids
 
@@ -36,7 +37,7 @@ class Embeddings(torch.nn.Module):
     """Several collections, looked up together.
 
     collections: as above. The result of a look-up has an entry for each feature: [batch, dim]
-    where its table is pooled, else a JaggedTensor with a vector an id.
+    where its table is pooled, else a JaggedTensor with a vector per id.
     """
 
     def __init__(self, collections: Mapping[str, torch.nn.Module]) -> None:
@@ -45,7 +46,7 @@ class Embeddings(torch.nn.Module):
 
     def forward(self, features: KeyedJaggedTensor) -> Dict[str, Vectors]:
         """Looks up every feature of every collection; the result is on the features' device."""
-        found: Dict[str, Vectors] = {}
+        by_feature: Dict[str, Vectors] = {}
         device = features.device()
         for name, collection in self.collections.items():
             there = features.to(torch.device("cpu")) if name.startswith(CPU) else features
@@ -53,8 +54,8 @@ class Embeddings(torch.nn.Module):
             if isinstance(vectors, tuple):
                 vectors, _ = vectors  # raw ids; the other is None
             vectors = vectors.to_dict() if isinstance(vectors, KeyedTensor) else vectors
-            found.update({feature: one.to(device) for feature, one in vectors.items()})
-        return found
+            by_feature.update({feature: vector.to(device) for feature, vector in vectors.items()})
+        return by_feature
 
 
 def collection_name(config: Config, int8: bool, weighted: bool, managed: bool, on_cpu: bool) -> str:
@@ -66,7 +67,7 @@ def collection_name(config: Config, int8: bool, weighted: bool, managed: bool, o
 
 
 def collection(
-    name: str, tables: List[Any], ids: Mapping[str, Any], device: torch.device
+    name: str, tables: List[Any], ids: Mapping[str, IdsConfig], device: torch.device
 ) -> torch.nn.Module:
     """The collection `name` of `tables`; on the CPU where its name says so. ids: of each of the
     tables, as the model config has them."""
@@ -85,12 +86,12 @@ def collection(
 
 def table_weights(module: torch.nn.Module) -> Dict[str, torch.nn.Parameter]:
     """The parameters of `module` that are tables of floats, by the table's name."""
-    found = {}
+    weights = {}
     for name, parameter in module.named_parameters():
         container, _, leaf = name.rpartition(".")
         if leaf == "weight" and container.rpartition(".")[0].rpartition(".")[2] in (
             "embedding_bags",
             "embeddings",
         ):
-            found[container.rpartition(".")[2]] = parameter
-    return found
+            weights[container.rpartition(".")[2]] = parameter
+    return weights

@@ -21,7 +21,7 @@ class IdMap(torch.nn.Module):
     """The rows of raw ids: row i belongs to the i-th smallest id.
 
     ids: sorted, [n] int64. An id that is not among them gets row n, the table's last one, which is
-    zero as long as it is not trained.
+    zero until it is trained.
     """
 
     ids: torch.Tensor
@@ -35,15 +35,17 @@ class IdMap(torch.nn.Module):
         if not len(self.ids):
             return torch.zeros_like(ids)
         rows = torch.searchsorted(self.ids, ids)
-        found = self.ids[rows.clamp(max=len(self.ids) - 1)] == ids
-        return torch.where(found, rows, len(self.ids))
+        known = self.ids[rows.clamp(max=len(self.ids) - 1)] == ids
+        return torch.where(known, rows, len(self.ids))
 
 
 def id_map(directory: str, table: str) -> IdMap:
     """The map of `table` in a converted checkpoint; UsageError where it has none."""
     manifest = read_manifest(os.fspath(directory))
     counts = {
-        one.name: one.ids.count for one in manifest.tables if one.ids and one.ids.mode == "rows"
+        entry.name: entry.ids.count
+        for entry in manifest.tables
+        if entry.ids and entry.ids.mode == "rows"
     }
     if table not in counts:
         raise UsageError(

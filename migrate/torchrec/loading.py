@@ -24,6 +24,7 @@ from torch.distributed import checkpoint as dcp
 from torch.distributed.checkpoint.api import CheckpointException
 
 from migrate.manifest.model import Manifest, Written, read_manifest
+from migrate.manifest.transforms import INT8
 from semisync.common.errors import BadInput, MissingExtra, UsageError
 
 _MANAGED = "_managed_collision_modules."
@@ -77,7 +78,7 @@ def dense_variables(directory: str, transpose: Collection[str] = ()) -> Dict[str
         if entry.role in ("dense", "scalar"):
             wanted[entry.fqn] = torch.empty(entry.shape, dtype=getattr(torch, entry.dtype))
             names[entry.fqn] = entry.source
-    check_matrices({names[fqn]: list(one.shape) for fqn, one in wanted.items()}, transpose)
+    check_matrices({names[fqn]: list(tensor.shape) for fqn, tensor in wanted.items()}, transpose)
     if wanted:
         read(directory, wanted)
     return {
@@ -92,7 +93,7 @@ def check_matrices(shapes: Mapping[str, List[int]], transpose: Collection[str]) 
         raise UsageError(f"transpose is {transpose!r}, expected a list of names")
     for name in transpose:
         if len(shapes.get(name, ())) != 2:
-            matrices = sorted(one for one, shape in shapes.items() if len(shape) == 2)
+            matrices = sorted(name for name, shape in shapes.items() if len(shape) == 2)
             raise UsageError(
                 f"transpose names {name!r}, which is {shapes.get(name, 'not there')}; expected a "
                 f"dense variable of two dimensions, one of {matrices}"
@@ -103,7 +104,7 @@ def read(directory: str, state_dict: Dict[str, Any]) -> None:
     """Reads the tensors of `state_dict` in place; BadInput in one sentence where that fails."""
     reader = _reader(os.fspath(directory))
     try:
-        with warnings.catch_warnings():  # that no process group is there is meant so
+        with warnings.catch_warnings():  # no process group is intended
             warnings.filterwarnings("ignore", message="torch.distributed is disabled")
             dcp.load(state_dict, storage_reader=reader, no_dist=not dist.is_initialized())
     except CheckpointException as error:  # no Exception, and its text holds tracebacks
@@ -112,7 +113,7 @@ def read(directory: str, state_dict: Dict[str, Any]) -> None:
             for rank, failure in sorted(error.failures.items())
         )
         raise BadInput(f"{directory} cannot be loaded: {causes}; convert it again") from error
-    except Exception as error:  # torch raises whatever its unpickler or file system does
+    except Exception as error:  # torch raises what its unpickler or file system raises
         raise BadInput(
             f"{directory} cannot be loaded: {' '.join(str(error).split())}; convert it again"
         ) from error
@@ -134,11 +135,11 @@ def weight_keys(manifest: Manifest, weights: Dict[str, Any]) -> Iterator[Tuple[s
     """(name in the checkpoint, key in the module's state dict) of each table of the module."""
     for table in manifest.tables:
         endings = tuple(f"{container}.{table.name}.weight" for container in _CONTAINERS)
-        found = [key for key in weights if ("." + key).endswith(tuple("." + e for e in endings))]
-        if len(found) > 1:
-            raise UsageError(f"the module has table {table.name!r} more than once: {found}")
-        if found:
-            yield table.fqn, found[0]
+        matching = [key for key in weights if ("." + key).endswith(tuple("." + e for e in endings))]
+        if len(matching) > 1:
+            raise UsageError(f"the module has table {table.name!r} more than once: {matching}")
+        if matching:
+            yield table.fqn, matching[0]
 
 
 def _id_tensors(manifest: Manifest, weights: Dict[str, Any]) -> Iterator[Tuple[str, Any]]:
@@ -151,26 +152,26 @@ def _id_tensors(manifest: Manifest, weights: Dict[str, Any]) -> Iterator[Tuple[s
 
 
 def _check_probes(manifest: Manifest, module: torch.nn.Module) -> None:
-    """That every HashZchManagedCollisionModule looks far enough to find all ids."""
+    """That every HashZchManagedCollisionModule searches far enough to find all ids."""
     needed = {table.name: table.ids.max_probe for table in manifest.tables if table.ids}
-    for path, one in module.named_modules():
+    for path, inner in module.named_modules():
         table = path.rpartition(_MANAGED)[2]
-        if _MANAGED in path and getattr(one, "_max_probe", 1 << 62) < needed.get(table, 0):
+        if _MANAGED in path and getattr(inner, "_max_probe", 1 << 62) < needed.get(table, 0):
             raise UsageError(
-                f"{path} has max_probe={one._max_probe}; build it with max_probe={needed[table]}, "
-                f"or it will not find some ids of table {table!r}"
+                f"{path} has max_probe={inner._max_probe}; build it with "
+                f"max_probe={needed[table]}, or it will not find some ids of table {table!r}"
             )
 
 
 def _check_lists(wanted: Dict[str, Any]) -> None:
-    """That no MCHManagedCollisionModule is shared out: each rank of one sends its ids by ranges of
-    them, and would need a sorted list of its own."""
+    """That no MCHManagedCollisionModule is sharded: its ranks send ids by their ranges, and each
+    would need a sorted list of its own."""
     for fqn, tensor in wanted.items():
         if fqn.endswith("._mch_sorted_raw_ids") and hasattr(tensor, "local_shards"):
             parts = len(tensor.metadata().shards_metadata)
             if parts > 1:
                 raise UsageError(
-                    f"{fqn!r} is one list of ids, but the module shares it out to {parts} ranks; "
+                    f"{fqn!r} is one list of ids, but the module shards it over {parts} ranks; "
                     f"convert with --ids mpzch and buckets that are a multiple of {parts}"
                 )
 
@@ -195,7 +196,7 @@ def _slot_keys(
 
 def _unpadded(weight: Any, entry: Written) -> Any:
     """8-bit rows without what FBGEMM adds to align the next; other weights as they are."""
-    if entry.transform == "int8" and weight.dtype == torch.uint8:
+    if entry.transform == INT8.name and weight.dtype == torch.uint8:
         return weight[:, : entry.shape[1]]
     return weight
 

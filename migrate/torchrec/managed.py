@@ -1,12 +1,12 @@
 """Raw ids in TorchRec: the modules that find their rows, and the collections that have them.
 
 What they are built from is what the model config says of a table's `ids`
-(migrate.conversion.models).
+(migrate.manifest.model_json).
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Union
+from typing import Dict, Mapping, Union
 
 import torch
 from torchrec.modules.embedding_modules import EmbeddingBagCollection, EmbeddingCollection
@@ -22,16 +22,18 @@ from torchrec.modules.mc_modules import (
     MCHManagedCollisionModule,
 )
 
+from migrate.manifest.model_json import IdsConfig
+
 _NEVER = 1 << 30  # batches
 
 
 def with_raw_ids(
     collection: Union[EmbeddingBagCollection, EmbeddingCollection],
-    ids: Mapping[str, Mapping[str, Any]],
+    ids: Mapping[str, IdsConfig],
     device: torch.device,
 ) -> Union[ManagedCollisionEmbeddingBagCollection, ManagedCollisionEmbeddingCollection]:
     """`collection`, looked up by raw ids. ids: of each of its tables, with a mode of
-    `migrate.manifest.modes.MANAGED`."""
+    `migrate.manifest.id_modes.MANAGED`."""
     pooled = isinstance(collection, EmbeddingBagCollection)
     configs = collection.embedding_bag_configs() if pooled else collection.embedding_configs()
     modules: Dict[str, ManagedCollisionModule] = {
@@ -41,7 +43,7 @@ def with_raw_ids(
     return kind(collection, ManagedCollisionCollection(modules, configs))
 
 
-def _module(ids: Mapping[str, Any], rows: int, device: torch.device) -> ManagedCollisionModule:
+def _module(ids: IdsConfig, rows: int, device: torch.device) -> ManagedCollisionModule:
     """What finds the row of an id among `rows`."""
     if ids["mode"] == "mch":
         interval = ids["eviction_interval"]

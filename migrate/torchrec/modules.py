@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Iterator, Mapping, Optional, Sequence, Union
+from typing import Dict, Iterator, Mapping, Optional, Sequence, Union
 
 import torch
 from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig, PoolingType
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
 from torchrec.modules.mc_embedding_modules import ManagedCollisionEmbeddingBagCollection
 
-from migrate.conversion.models import ids_config
+from migrate.manifest.id_modes import MANAGED
 from migrate.manifest.model import Manifest, read_manifest
-from migrate.manifest.modes import MANAGED
+from migrate.manifest.model_json import IdsConfig, ids_config
 from migrate.torchrec.managed import with_raw_ids
 from semisync.common.errors import UsageError
 
@@ -60,14 +60,14 @@ def managed_collision_collection(
 
     As embedding_bag_collection. eviction_interval: batches after which MCHManagedCollisionModule,
     with its DistanceLFU policy, takes new ids in; by default it never does. mpzch takes new ids in
-    at once while it trains, on a GPU alone; here without eviction. Static tables are frozen, and
+    at once while it trains, on a GPU only; here without eviction. Static tables are frozen, and
     where the tables have weighted ids so has the collection.
     """
     manifest = _manifest(converted)
     device = device or torch.device("cpu")
     configs = list(_configs(manifest, features, pooling))
     tables = {table.name: table for table in manifest.tables}
-    every = {}
+    every: Dict[str, IdsConfig] = {}
     for name in features:
         ids = ids_config(tables[name].ids)
         if ids is None or ids["mode"] not in MANAGED:
@@ -75,11 +75,12 @@ def managed_collision_collection(
                 f"table {name!r} has no raw ids; convert it with --ids mch or mpzch, or use "
                 "embedding_bag_collection"
             )
-        every[name] = {**ids, "eviction_interval": eviction_interval}
+        ids["eviction_interval"] = eviction_interval
+        every[name] = ids
     weighted = {tables[name].weighted for name in features}
     if len(weighted) > 1:
         raise UsageError(
-            "some of these tables have weighted ids and some have not; make a collection of each"
+            "some of these tables have weighted ids and some do not; make a collection of each"
         )
     ebc = EmbeddingBagCollection(tables=configs, device=device, is_weighted=weighted == {True})
     for name in features:

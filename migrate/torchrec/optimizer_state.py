@@ -1,11 +1,11 @@
 """Loading the state of optimizers that step after the backward pass: torch.optim's and
 `migrate.torchrec.optimizers`. Those that TorchRec fuses are filled by `load`.
 
-TensorFlow keeps the kernel of a dense layer as [in, out], and nn.Linear as [out, in]. Which one a
-parameter is, its shape tells unless it is square; so the caller says it, and nothing is guessed.
+TensorFlow keeps the kernel of a dense layer as [in, out], nn.Linear as [out, in]. The shape of a
+parameter tells which it is, unless it is square; so the caller says it, and nothing is guessed.
 
 A parameter of a DistributedModelParallel is what this process has of a table: some rows, some
-columns, or several blocks of columns one below the other. Which, the module's state dict tells: its
+columns, or several blocks of columns one below the other. The module's state dict tells which: its
 shards are views of the parameter. A state has the parameter's sizes, and its shards the same
 places.
 """
@@ -20,6 +20,7 @@ import torch
 from torch.distributed._shard.sharded_tensor import Shard, ShardedTensor
 
 from migrate.manifest.model import Manifest, Written, read_manifest
+from migrate.optimizers.slots import unfused_name
 from migrate.torchrec.loading import check_matrices, read, weight_keys
 from semisync.common.errors import UsageError
 
@@ -45,7 +46,9 @@ def load_optimizer(
     differ or `transpose` is missing or names what is no matrix, BadInput where the data is damaged.
     """
     manifest = read_manifest(os.fspath(directory))
-    dense = {one.fqn[len(DENSE) :]: one.shape for one in manifest.tensors if one.role == "dense"}
+    dense = {
+        entry.fqn[len(DENSE) :]: entry.shape for entry in manifest.tensors if entry.role == "dense"
+    }
     check_matrices(dense, transpose or ())
     weights = dict(weight_keys(manifest, dict(parameters)))
     sharded = {} if module is None else module.state_dict()
@@ -62,9 +65,9 @@ def load_optimizer(
             own = wanted[entry.fqn] = torch.empty(entry.shape, dtype=dtype)
         else:
             whole = sharded.get(name, parameter)
-            turn = _is_transposed(entry, name, whole, transpose)
+            transposed = _is_transposed(entry, name, whole, transpose)
             own = torch.empty(parameter.shape, dtype=dtype, device=parameter.device)
-            wanted[entry.fqn] = own.t() if turn else _sharded_alike(own, parameter, whole)
+            wanted[entry.fqn] = own.t() if transposed else _sharded_alike(own, parameter, whole)
         states.append((parameter, state, own))
     if not wanted:
         raise UsageError(
@@ -82,14 +85,14 @@ def load_optimizer(
 def _is_transposed(
     entry: Written, name: str, parameter: Any, transpose: Optional[Collection[str]]
 ) -> bool:
-    """Whether a slot is the other way round than its parameter; UsageError where their shapes do
-    not fit, or where that of a square kernel does not tell and the caller has not said it."""
+    """Whether a slot is transposed against its parameter; UsageError where their shapes do not fit,
+    or where that of a square kernel does not tell and the caller has not said it."""
     shape = list(parameter.size())
     dense = entry.role == "dense slot"
-    turn = dense and name in (transpose or ())
-    if entry.shape != (shape[::-1] if turn else shape):
+    transposed = dense and name in (transpose or ())
+    if entry.shape != (shape[::-1] if transposed else shape):
         advice = "; where tables are sharded, give the module too" if not dense else ""
-        if dense and not turn and entry.shape == shape[::-1]:
+        if dense and not transposed and entry.shape == shape[::-1]:
             advice = (
                 "; TensorFlow's kernels are [in, out], nn.Linear's weights [out, in]: give "
                 f"transpose=[{name!r}]"
@@ -103,7 +106,7 @@ def _is_transposed(
             f"that its shape does not tell whether it is nn.Linear's [out, in]; give transpose="
             f"[{name!r}] if it is, else transpose=[]"
         )
-    return turn
+    return transposed
 
 
 def _sharded_alike(own: torch.Tensor, parameter: torch.Tensor, whole: Any) -> Any:
@@ -131,7 +134,5 @@ def _owner(entry: Written, manifest: Manifest) -> Tuple[str, str]:
     for table in manifest.tables:
         start = f"optim.state.{table.fqn}."
         if entry.fqn.startswith(start):
-            state = entry.fqn[len(start) :]
-            # FBGEMM's momentum1 is Adagrad's accumulator, which torch.optim calls sum
-            return table.fqn, "sum" if state == f"{table.name}.momentum1" else state
+            return table.fqn, unfused_name(table.name, entry.fqn[len(start) :])
     return "", ""

@@ -24,6 +24,12 @@ from typing import Any, Callable, Dict, Iterable, Optional, Tuple
 
 import torch
 
+from migrate.optimizers.adam import ADAM
+from migrate.optimizers.ftrl import FTRL
+from migrate.optimizers.momentum import MOMENTUM
+from migrate.optimizers.record import Optimizer
+from migrate.optimizers.rmsprop import RMSPROP
+
 ROWS = ("all", "touched")
 
 State = Dict[str, torch.Tensor]
@@ -33,7 +39,7 @@ Group = Dict[str, Any]
 class _RowOptimizer(torch.optim.Optimizer):
     """Chooses the rows, and leaves their arithmetic to `update`."""
 
-    initial: Dict[str, float] = {}
+    record: Optimizer
 
     def __init__(self, parameters: Iterable[Any], rows: str, **hyperparameters: float) -> None:
         if rows not in ROWS:
@@ -42,7 +48,7 @@ class _RowOptimizer(torch.optim.Optimizer):
 
     def initial_state(self, group: Group) -> Dict[str, float]:
         """What each slot of a parameter begins with."""
-        return self.initial
+        return self.record.initial_state()
 
     def update(
         self, weight: torch.Tensor, grad: torch.Tensor, state: State, group: Group, step: int
@@ -98,7 +104,7 @@ class Adam(_RowOptimizer):
     """m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, and
     w -= lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + eps)."""
 
-    initial = {"exp_avg": 0.0, "exp_avg_sq": 0.0}
+    record = ADAM
 
     def __init__(
         self,
@@ -130,7 +136,7 @@ def _single(value: float) -> float:
 class Momentum(_RowOptimizer):
     """a = mu a + g; w -= lr a, or with nesterov w -= lr (g + mu a)."""
 
-    initial = {"momentum_buffer": 0.0}
+    record = MOMENTUM
 
     def __init__(
         self,
@@ -155,6 +161,8 @@ class RMSProp(_RowOptimizer):
     """s = d s + (1-d) g^2; a = mu a + lr g / sqrt(s + eps); w -= a. Centered: g' = d g' + (1-d) g
     and s - g'^2 in place of s. s begins with 1, as TensorFlow's."""
 
+    record = RMSPROP
+
     def __init__(
         self,
         parameters: Iterable[Any],
@@ -170,8 +178,7 @@ class RMSProp(_RowOptimizer):
 
     def initial_state(self, group: Group) -> Dict[str, float]:
         """square_avg, momentum_buffer, and grad_avg where it is centered."""
-        mean = {"grad_avg": 0.0} if group["centered"] else {}
-        return {"square_avg": 1.0, "momentum_buffer": 0.0, **mean}
+        return self.record.initial_state(all_slots=group["centered"])
 
     def update(
         self, weight: torch.Tensor, grad: torch.Tensor, state: State, group: Group, step: int
@@ -191,6 +198,8 @@ class Ftrl(_RowOptimizer):
     (l1 sgn(z) - z) / (sqrt(n') / lr + 2 l2). With l2_shrinkage, z takes g + 2 l2_shrinkage w for g.
     n begins with initial_accumulator_value; learning_rate_power is -0.5."""
 
+    record = FTRL
+
     def __init__(
         self,
         parameters: Iterable[Any],
@@ -207,7 +216,7 @@ class Ftrl(_RowOptimizer):
 
     def initial_state(self, group: Group) -> Dict[str, float]:
         """accum and linear."""
-        return {"accum": group["initial_accumulator_value"], "linear": 0.0}
+        return {**self.record.initial_state(), "accum": group["initial_accumulator_value"]}
 
     def update(
         self, weight: torch.Tensor, grad: torch.Tensor, state: State, group: Group, step: int

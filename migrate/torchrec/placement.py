@@ -17,6 +17,9 @@ from typing import Any, Dict, Mapping
 from torchrec.distributed.embedding_types import EmbeddingComputeKernel
 from torchrec.distributed.planner import ParameterConstraints
 
+from migrate.manifest.model_json import checked_model
+from semisync.common.errors import UsageError
+
 _KERNELS = {
     ("device", False): EmbeddingComputeKernel.FUSED,
     ("device", True): EmbeddingComputeKernel.QUANT,
@@ -27,10 +30,16 @@ _KERNELS = {
 
 def constraints(config: Mapping[str, Any]) -> Dict[str, ParameterConstraints]:
     """For EmbeddingShardingPlanner(constraints=...), by table; without those for the CPU and those
-    that have no placement. config: as `read_model` gives it."""
-    found = {}
-    for table in config["tables"]:
-        if table.get("placement") not in (None, "cpu"):
-            kernel = _KERNELS[table["placement"], table["dtype"] == "int8"]
-            found[table["name"]] = ParameterConstraints(compute_kernels=[kernel.value])
-    return found
+    that have no placement. config: as `read_model` gives it; raises BadInput as `build`."""
+    chosen = {}
+    for table in checked_model(config)["tables"]:
+        placement = table.get("placement")
+        if placement in (None, "cpu"):
+            continue
+        kernel = _KERNELS.get((placement, table["dtype"] == "int8"))
+        if kernel is None:
+            raise UsageError(
+                f"table {table['name']!r} has placement {placement!r}, expected device, uvm or cpu"
+            )
+        chosen[table["name"]] = ParameterConstraints(compute_kernels=[kernel.value])
+    return chosen

@@ -1,0 +1,202 @@
+"""What a record says of an optimizer: TensorFlow's names and values, and what continues it.
+
+1. `Optimizer` is the record. Each optimizer has its record in the module of its name, and
+   `migrate.optimizers.registry` lists them.
+2. `Slot` is one slot: its names in TensorFlow, torch, FBGEMM and hash tables, and the value that
+   it begins with.
+3. `Counterpart` is the torch optimizer that computes the same.
+4. `Composed` is an update that TensorFlow builds of several ops, as a formula: a hyperparameter's
+   name, "slot 0", "slot 1" or "any", or a tuple of an op and its operands.
+   `migrate.graph.formulas` finds it in a graph.
+
+Records are data: they import no other part of migrate, and name torch's classes by dotted paths.
+Source: tensorflow/core/ops/training_ops.cc and python/training/*.py of 1.15 and 2.21, against
+which the tests check names, inputs and initial values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Collection, Dict, Mapping, NamedTuple, Optional, Tuple, Union
+
+Formula = Union[str, Tuple[Any, ...]]
+
+
+class Slot(NamedTuple):
+    """One slot of a variable.
+
+    name           TensorFlow's, as in Optimizer.get_slot(variable, name)
+    torch          torch.optim's name of it; TensorFlow's where torch lacks the optimizer
+    input          that of the training op; None: the slot's own name
+    fused          FBGEMM's name of it in fused optimizers; None: torch's
+    initial        the value that TensorFlow's default gives it
+    setting        the argument of TensorFlow's optimizer that sets `initial`; such slots only grow
+    second_moment  whether the update is divided by its root
+    aliases        names of it in hash tables, in lower case, besides TFRA's <Optimizer>_<slot>
+    """
+
+    name: str
+    torch: str
+    input: Optional[str] = None
+    fused: Optional[str] = None
+    initial: float = 0.0
+    setting: Optional[str] = None
+    second_moment: bool = False
+    aliases: Tuple[str, ...] = ()
+
+
+class Op(NamedTuple):
+    """A training op.
+
+    name    without "Resource" and "Sparse"
+    inputs  names of its inputs, as the op defines them; a sparse op has "indices" after "grad"
+    sparse  whether there is a sparse one
+    """
+
+    name: str
+    inputs: str
+    sparse: bool = True
+
+
+class Composed(NamedTuple):
+    """An update by several ops.
+
+    step    formula of what is subtracted from the variable
+    decays  the hyperparameter by which each slot is multiplied before the gradient is added
+    rows    whether only the rows of the batch move
+    """
+
+    step: Formula
+    decays: Tuple[str, ...]
+    rows: bool
+
+
+class StepCount(NamedTuple):
+    """Where a checkpoint holds the number t of updates that the bias correction counts.
+
+    decay   the hyperparameter b of which b^(t+1) is kept
+    scalar  name of the scalar with that power, shared by all variables; None: each has its own
+    slot    number of the variable's own slot with that power
+    """
+
+    decay: str
+    scalar: Optional[str] = None
+    slot: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Counterpart:
+    """The torch optimizer that computes what TensorFlow's does.
+
+    path         its class, dotted
+    arguments    TensorFlow's name of a hyperparameter -> the class's argument
+    always       arguments that are given unless a hyperparameter gives them
+    only         hyperparameter -> the one value for which it computes the same; one that is not
+                 known is taken to have it
+    for_slot     torch's name of a slot -> the argument that is True where the variable has the slot
+    fused        whether TorchRec's fused kernels compute the same
+    row_wise     class that approximates it with one accumulator per row
+    dynamicemb   whether NVIDIA's dynamicemb keeps the same state
+    """
+
+    path: str
+    arguments: Mapping[str, str]
+    always: Mapping[str, Any] = field(default_factory=dict)
+    only: Mapping[str, float] = field(default_factory=dict)
+    for_slot: Mapping[str, str] = field(default_factory=dict)
+    fused: bool = False
+    row_wise: Optional[str] = None
+    dynamicemb: bool = False
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """What is known of one optimizer.
+
+    name                TensorFlow's default `name=`, by which slots are named; "LazyAdam" for the
+                        one whose slots are named as Adam's
+    slots               in the order that their names count
+    ops                 training ops
+    hyperparameters     input of the ops -> TensorFlow's name of the hyperparameter
+    note                what a reader of converted state should know; a conversion's manifest has it
+    named_as            whose name slots have, where not its own
+    longer              its slots where an option adds some (centered RMSProp)
+    flags               attribute of the ops -> the hyperparameter that it sets to 1
+    fixed               hyperparameters that the ops lack -> the value that their formula amounts to
+    composed            its update of a table, where several ops make it
+    counterpart         what continues it in torch; None: nothing does
+    steps               where its step is found; None: it counts none
+    keras_epsilon       epsilon's default in Keras's optimizer with the same slots and update, of
+                        which object-based checkpoints keep no other trace; None: there is none
+    epsilon_under_root  whether epsilon is added to the second moment before its root is taken
+    row_wise_note       what the row-wise approximation means for the tables "{}"
+    setting_notes       hyperparameter -> what it means for the table "{}" that it is set
+    """
+
+    name: str
+    slots: Tuple[Slot, ...]
+    ops: Tuple[Op, ...]
+    hyperparameters: Mapping[str, str]
+    note: str
+    named_as: Optional[str] = None
+    longer: Tuple[Slot, ...] = ()
+    flags: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    composed: Optional[Composed] = None
+    counterpart: Optional[Counterpart] = None
+    steps: Optional[StepCount] = None
+    keras_epsilon: Optional[float] = None
+    epsilon_under_root: bool = False
+    row_wise_note: Optional[str] = None
+    setting_notes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def leaf(self) -> str:
+        """The last part of its slots' default names."""
+        return self.named_as or self.name
+
+    @property
+    def all_slots(self) -> Tuple[Slot, ...]:
+        """Every slot that it may have; their initial values are right for fewer, too."""
+        return self.longer or self.slots
+
+    def slots_for(self, numbers: Collection[int]) -> Tuple[Slot, ...]:
+        """Its slots, where a variable has those of `numbers`."""
+        more = any(number >= len(self.slots) for number in numbers)
+        return self.all_slots if more else self.slots
+
+    def initial_state(self, all_slots: bool = False) -> Dict[str, float]:
+        """Torch's name of each slot -> the value that TensorFlow begins it with."""
+        return {slot.torch: slot.initial for slot in (self.all_slots if all_slots else self.slots)}
+
+    def continued_by(self, hyperparameters: Mapping[str, float]) -> Optional[Counterpart]:
+        """Its counterpart, where that computes the same with `hyperparameters`."""
+        counterpart = self.counterpart
+        if counterpart is None:
+            return None
+        same = all(
+            hyperparameters.get(name, value) == value for name, value in counterpart.only.items()
+        )
+        return counterpart if same else None
+
+    def arguments_for(
+        self, hyperparameters: Mapping[str, float], slots: Collection[str]
+    ) -> Dict[str, Any]:
+        """Arguments of the counterpart's class. slots: torch's names of those that there are."""
+        counterpart = self.counterpart
+        if counterpart is None:
+            return {}
+        arguments = dict(counterpart.always)
+        for name, argument in counterpart.arguments.items():
+            if name in hyperparameters:
+                value = hyperparameters[name]
+                arguments[argument] = bool(value) if name in self.flags.values() else value
+        for slot, argument in counterpart.for_slot.items():
+            if slot in slots:
+                arguments[argument] = True
+        return arguments
+
+    @property
+    def second_moment(self) -> Optional[int]:
+        """Number of the slot by whose root the update is divided."""
+        return next((k for k, slot in enumerate(self.slots) if slot.second_moment), None)

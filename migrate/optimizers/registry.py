@@ -1,0 +1,126 @@
+"""All optimizers by name, and what follows from their records together.
+
+To add an optimizer, write its record in a module of its own and list it in `_RECORDS`.
+"""
+
+from __future__ import annotations
+
+from typing import Collection, Dict, NamedTuple, Optional, Tuple
+
+from migrate.optimizers.adadelta import ADADELTA
+from migrate.optimizers.adagrad import ADAGRAD
+from migrate.optimizers.adagrad_da import ADAGRAD_DA
+from migrate.optimizers.adam import ADAM, ADAM_ASYNC, LAZY_ADAM
+from migrate.optimizers.adamax import ADAMAX
+from migrate.optimizers.ftrl import FTRL
+from migrate.optimizers.momentum import MOMENTUM
+from migrate.optimizers.proximal_adagrad import PROXIMAL_ADAGRAD
+from migrate.optimizers.record import Op, Optimizer, Slot
+from migrate.optimizers.rmsprop import RMSPROP
+
+_RECORDS = (
+    ADADELTA,
+    ADAGRAD,
+    ADAGRAD_DA,
+    ADAM,
+    ADAM_ASYNC,
+    ADAMAX,
+    FTRL,
+    LAZY_ADAM,
+    MOMENTUM,
+    PROXIMAL_ADAGRAD,
+    RMSPROP,
+)
+
+OPTIMIZERS: Dict[str, Optimizer] = {record.name: record for record in _RECORDS}
+
+# What the last part of a slot's name is by default.
+LEAVES: Tuple[str, ...] = tuple(record.name for record in _RECORDS if record.leaf == record.name)
+
+
+class TrainingOp(NamedTuple):
+    """An op that updates a variable.
+
+    slots            numbers of its inputs that are slots, in the order that their names count
+    hyperparameters  TensorFlow's name of each -> number of its input
+    """
+
+    optimizer: Optimizer
+    slots: Tuple[int, ...]
+    hyperparameters: Dict[str, int]
+
+
+def _training_op(optimizer: Optimizer, op: Op, sparse: bool) -> TrainingOp:
+    inputs = op.inputs.split()
+    if sparse:
+        inputs.insert(inputs.index("grad") + 1, "indices")
+
+    def numbers(slots: Tuple[Slot, ...]) -> Tuple[int, ...]:
+        return tuple(inputs.index(slot.input or slot.name) for slot in slots)
+
+    every = all((slot.input or slot.name) in inputs for slot in optimizer.all_slots)
+    return TrainingOp(
+        optimizer,
+        slots=numbers(optimizer.all_slots if every else optimizer.slots),
+        hyperparameters={
+            name: inputs.index(given)
+            for given, name in optimizer.hyperparameters.items()
+            if given in inputs
+        },
+    )
+
+
+# By the op without "Resource".
+TRAINING_OPS: Dict[str, TrainingOp] = {
+    "Sparse" * sparse + op.name: _training_op(record, op, sparse)
+    for record in _RECORDS
+    for op in record.ops
+    for sparse in ((False, True) if op.sparse else (False,))
+}
+
+# Names of states that only FBGEMM's fused optimizers have, and torch.optim's names of the same.
+FUSED_STATES: Dict[str, str] = {
+    slot.fused: slot.torch for record in _RECORDS for slot in record.all_slots if slot.fused
+}
+
+# Optimizers whose state NVIDIA's dynamicemb keeps as TensorFlow does.
+DYNAMICEMB: Tuple[str, ...] = tuple(
+    record.name for record in _RECORDS if record.counterpart and record.counterpart.dynamicemb
+)
+
+# Optimizers that torch approximates with one accumulator per row.
+ROW_WISE: Tuple[str, ...] = tuple(
+    record.name for record in _RECORDS if record.counterpart and record.counterpart.row_wise
+)
+
+# The argument of a torch class -> TensorFlow's name of the hyperparameter.
+HYPERPARAMETERS: Dict[str, str] = {
+    argument: name
+    for record in _RECORDS
+    if record.counterpart is not None
+    for name, argument in record.counterpart.arguments.items()
+}
+
+_BY_ALIAS: Dict[str, Tuple[str, int]] = {
+    alias: (name, k)
+    for name in LEAVES
+    for k, slot in enumerate(OPTIMIZERS[name].slots)
+    for alias in slot.aliases
+}
+
+
+def table_slot(name: str, beside: Collection[str] = ()) -> Optional[Tuple[str, int]]:
+    """(optimizer, k) for the slot of a hash table; None where it is not known.
+
+    name: `<Optimizer>_<slot>`, as TFRA spells it with TensorFlow's names, or as another format does
+    (`Slot.aliases`). beside: the table's other slots, of which k may depend.
+    """
+    start, _, slot = name.partition("_")
+    if start in LEAVES:
+        record = OPTIMIZERS[start]
+        names = {other.partition("_")[2] for other in beside}
+        longer = not names <= {known.name for known in record.slots}
+        for k, known in enumerate(record.all_slots if longer else record.slots):
+            if known.name == slot:
+                return record.name, k
+    return _BY_ALIAS.get(name.lower())
