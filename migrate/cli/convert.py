@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 
-from migrate.checkpoint.bundle import open_checkpoint
 from migrate.cli.convert_arguments import configure, planned
 from migrate.cli.convert_text import of_manifest, of_plan
-from migrate.cli.progress import Progress
 from migrate.conversion import ranks
 from migrate.conversion.convert import convert
-from migrate.targets.staging import refuse_existing
+from migrate.open import open_checkpoint
+from migrate.targets.work_directory import refuse_existing
 from semisync.common.files import check_writable
+from semisync.common.progress import ByteProgress
 
 __all__ = ["configure", "run"]
 
@@ -33,22 +33,20 @@ def run(args: argparse.Namespace) -> int:
         print(plan.to_yaml(), end="")
         return 0
     print(of_plan(plan))
-    progress = Progress()
     try:
-        manifest = convert(
-            plan,
-            args.out,
-            args.target,
-            progress=progress,
-            workers=args.workers,
-            resume=args.resume,
-            verify=not args.no_verify,
-            rank=rank,
-        )
+        with ByteProgress() as progress:
+            manifest = convert(
+                plan,
+                args.out,
+                args.target,
+                progress=progress,
+                workers=args.workers,
+                resume=args.resume,
+                verify=not args.no_verify,
+                rank=rank,
+            )
     except KeyboardInterrupt:
         print("\nsemisync convert: interrupted; go on with --resume", file=sys.stderr)
         raise
-    finally:
-        progress.end()
     print(of_manifest(manifest, plan, args.out, verified=not args.no_verify))
     return 0

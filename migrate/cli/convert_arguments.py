@@ -6,10 +6,9 @@ import argparse
 import dataclasses
 from typing import Tuple
 
-from migrate.checkpoint.bundle import Checkpoint
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.conversion import ranks
-from migrate.hash_tables.increment import Overlaid
-from migrate.manifest.modes import DUPLICATES, MODES
+from migrate.manifest.id_modes import DUPLICATES, MODES
 from migrate.planning.choosing import NO_TABLES
 from migrate.planning.model import CASTS, STATICS, STRATEGIES, Plan
 from migrate.planning.planner import plan
@@ -75,7 +74,7 @@ def _configure_plan(parser: argparse.ArgumentParser) -> None:
         metavar="REGEX[=TYPE]",
         action="append",
         default=[],
-        help="tables that are trained no more: frozen, in fp16 (the default), int8 or float32, "
+        help="tables that are no longer trained: frozen, in fp16 (the default), int8 or float32, "
         "without optimizer state; may be repeated",
     )
     parser.add_argument("--drop", metavar="REGEX", help="tensors to leave out")
@@ -96,7 +95,7 @@ def _configure_work(parser: argparse.ArgumentParser) -> None:
         "--workers",
         type=int,
         metavar="N",
-        help="threads that read, write and compare; default one a processor, at most four, and "
+        help="threads that read, write and compare; default one per CPU, at most four, and "
         "eight for a URL",
     )
     parser.add_argument(
@@ -110,7 +109,7 @@ def _configure_work(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar="SECONDS",
         default=ranks.DEADLINE,
-        help="with several ranks (torchrun): how long to wait for a sign of the others; "
+        help="with several ranks (torchrun): how long to wait for the others to make progress; "
         "default %(default)g",
     )
     parser.add_argument("--dry-run", action="store_true", help="print the plan, write nothing")
@@ -124,10 +123,10 @@ def planned(args: argparse.Namespace, checkpoint: Checkpoint) -> Plan:
             args.meta,
             args.tables,
             args.partition_strategy,
-            rename=[_substitution(one) for one in args.rename],
+            rename=[_substitution(text) for text in args.rename],
             cast=args.cast,
             drop=args.drop,
-            static=[_mark(one) for one in args.static],
+            static=[_mark(text) for text in args.static],
             ids=args.ids or "rows",
             duplicates=args.duplicates or "error",
         )
@@ -137,9 +136,9 @@ def planned(args: argparse.Namespace, checkpoint: Checkpoint) -> Plan:
             "--plan already says what --meta, --tables, --partition-strategy, --rename, --cast, "
             "--static, --drop, --ids and --duplicates would; leave them out or edit the plan"
         )
-    found = _read_plan(args.plan)
-    newer = checkpoint.newer.prefix if isinstance(checkpoint, Overlaid) else found.newer
-    return dataclasses.replace(found, source=checkpoint.prefix, newer=newer)
+    edited = _read_plan(args.plan)
+    newer = checkpoint.newer.prefix if checkpoint.newer is not None else edited.newer
+    return dataclasses.replace(edited, source=checkpoint.prefix, newer=newer)
 
 
 def _read_plan(path: str) -> Plan:

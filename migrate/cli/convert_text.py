@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from migrate.manifest.model import Manifest
-from migrate.planning.model import Plan
+from migrate.manifest.transforms import named
+from migrate.planning.model import Plan, Table
 from migrate.planning.static import savings
 
 
 def of_plan(plan: Plan) -> str:
-    """What is going to be converted, a line a table."""
-    tables = len(plan.tables) + len(plan.hash_tables)
-    lines = [f"{plan.source}: {tables} tables, {len(plan.dense)} dense variables"]
-    for table in plan.tables:
-        parts = f", {table.partitions} partitions ({table.partition_strategy})"
-        lines.append(
-            f"  table {table.name}: {table.rows} x {table.dim} {table.dtype}"
-            + (parts if table.partitions > 1 else "")
-            + (f", {table.optimizer}" if table.optimizer else "")
-            + (f", static {table.static}" if table.static else "")
-        )
-    for one in plan.hash_tables:
-        lines.append(
-            f"  hash table {one.name}: {one.stored} x {one.dim} {one.dtype}, {one.kind}, "
-            f"ids by {one.ids}"
-            + (f", {one.optimizer}" if one.optimizer else "")
-            + (f", static {one.static}" if one.static else "")
-        )
+    """What is going to be converted, a line per table."""
+    lines = [f"{plan.source}: {len(plan.tables)} tables, {len(plan.dense)} dense variables"]
+    lines += [_of_table(table) for table in plan.tables]
     lines += [f"  dropped {name}: {reason}" for name, reason in plan.dropped.items()]
     lines += [f"  note: {note}" for note in plan.notes]
     return "\n".join(lines)
+
+
+def _of_table(table: Table) -> str:
+    rows = table.rows if table.ids is None else table.ids.stored
+    line = f"table {table.name}: {rows} x {table.dim} {table.dtype}"
+    if table.ids is not None:
+        line = f"hash {line}, {table.ids.kind}, ids by {table.ids.mode}"
+    if table.partitions > 1:
+        line += f", {table.partitions} partitions ({table.partition_strategy})"
+    if table.optimizer:
+        line += f", {table.optimizer}"
+    if table.static:
+        line += f", static {table.static}"
+    return f"  {line}"
 
 
 def of_manifest(manifest: Manifest, plan: Plan, out: str, verified: bool) -> str:
@@ -37,12 +37,13 @@ def of_manifest(manifest: Manifest, plan: Plan, out: str, verified: bool) -> str
         f"wrote {len(manifest.tensors)} tensors to {out} ({manifest.target}, manifest.json)"
         + (", verified" if verified else ", not verified")
     ]
-    for one in manifest.tensors:
-        if one.loss is not None:
+    for written in manifest.tensors:
+        if written.loss is not None:
+            type_name = named(written.transform).type_name(written.dtype)
             lines.append(
-                f"  {one.fqn} cast to {'int8' if one.transform == 'int8' else one.dtype}: relative "
-                f"error {one.loss.relative:.2g}, rms {one.loss.root_mean_square:.2g}, largest "
-                f"{one.loss.largest:.2g}, {one.loss.vanished} values became zero"
+                f"  {written.fqn} cast to {type_name}: relative error {written.loss.relative:.2g}, "
+                f"rms {written.loss.root_mean_square:.2g}, largest {written.loss.largest:.2g}, "
+                f"{written.loss.vanished} values became zero"
             )
     lines += [f"  {savings(table)}" for table in manifest.tables if table.static]
     lines += [f"  note: {note}" for note in manifest.notes if note not in plan.notes]

@@ -2,10 +2,10 @@
 
 The listing comes from the index and the MetaGraph; norms and suspicious rows from reading all the
 data once, in a stream and verified, unless --index asks for the listing only. Of a directory that
-`semisync convert` wrote the tables are listed (migrate.cli.converted).
+`semisync convert` wrote the tables are listed (migrate.cli.inspect_converted).
 With --graph the graph's inputs and outputs are listed instead (migrate.cli.inspect_graph).
 With --newer a DeepRec incremental checkpoint is laid over the full one
-(migrate.hash_tables.increment).
+(migrate.checkpoint.overlay).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import json
 import os
 from typing import Any, Dict, List, Optional
 
-from migrate.checkpoint.bundle import open_checkpoint
-from migrate.cli import converted, inspect_graph
-from migrate.conversion.inspection import describe, describe_tables, empty
-from migrate.open import other_tables
+from migrate.cli import inspect_converted, inspect_graph
+from migrate.hash_tables.readers import tables_in_files
+from migrate.inspection.listing import describe, describe_tables, empty
+from migrate.open import open_checkpoint
 
 _COLUMNS = ("name", "dtype", "shape", "slices", "kind", "bytes")
 _ROW_COLUMNS = ("rows of", "rows", "slots", "mean norm", "NaN or inf", "all zero", "never updated")
@@ -59,9 +59,9 @@ def run(args: argparse.Namespace) -> int:
     """Prints the listing; returns 0."""
     if args.graph:
         return inspect_graph.run(args.prefix, args.meta, args.json)
-    if args.newer is None and converted.is_converted(args.prefix):
+    if args.newer is None and inspect_converted.is_converted(args.prefix):
         return _converted(args.prefix, args.json)
-    tables = other_tables(args.prefix) if args.newer is None else None
+    tables = tables_in_files(args.prefix) if args.newer is None else None
     if tables is not None:
         report = empty(os.path.abspath(args.prefix))
         report["hash_tables"] = describe_tables(tables, not args.index)
@@ -73,12 +73,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _converted(path: str, as_json: bool) -> int:
-    report = converted.describe(path)
+    report = inspect_converted.describe(path)
     if as_json:
         print(json.dumps(report, indent=1, ensure_ascii=False))
     else:
-        lines = _aligned([list(converted.COLUMNS), *converted.rows(report)])
-        print("\n".join([*lines, "", *converted.remarks(report)]))
+        lines = _aligned([list(inspect_converted.COLUMNS), *inspect_converted.rows(report)])
+        print("\n".join([*lines, "", *inspect_converted.remarks(report)]))
     return 0
 
 
@@ -87,22 +87,24 @@ def _as_text(report: Dict[str, Any]) -> str:
     if report["tensors"]:
         lines += _listing(report)
     rows = [list(_ROW_COLUMNS)]
-    rows += [_row(one) for one in (report["variables"] or []) + (report["hash_tables"] or [])]
+    rows += [_row(entry) for entry in (report["variables"] or []) + (report["hash_tables"] or [])]
     if len(rows) > 1:
         lines += ([""] if lines else []) + _aligned(rows)
-    for one in report["hash_tables"] or []:
-        if one["unread"]:
-            lines.append(f"{one['name']}: {one['unread']}")
+    for table in report["hash_tables"] or []:
+        if table["unread"]:
+            lines.append(f"{table['name']}: {table['unread']}")
     lines += [f"note: {note}" for note in report["notes"]]
     return "\n".join(lines)
 
 
 def _listing(report: Dict[str, Any]) -> List[str]:
     rows: List[List[str]] = [list(_COLUMNS)]
-    for one in report["tensors"]:
-        shape = "x".join(map(str, one["shape"])) or "scalar"
-        slices = str(len(one["slices"]) or "-")
-        rows.append([one["name"], one["dtype"], shape, slices, one["kind"], f"{one['bytes']:,}"])
+    for tensor in report["tensors"]:
+        shape = "x".join(map(str, tensor["shape"])) or "scalar"
+        slices = str(len(tensor["slices"]) or "-")
+        rows.append(
+            [tensor["name"], tensor["dtype"], shape, slices, tensor["kind"], f"{tensor['bytes']:,}"]
+        )
     lines = _aligned(rows)
     lines += ["", _total(report)]
     for shard in report["shards"]:
@@ -116,18 +118,19 @@ def _total(report: Dict[str, Any]) -> str:
     return f"{len(report['tensors'])} tensors, {report['bytes']:,} bytes{read}"
 
 
-def _row(one: Dict[str, Any]) -> List[str]:
-    slots = ", ".join(one["slots"]) or "-"
-    rows = one.get("rows", one.get("stored"))
-    norm: Optional[float] = one.get("norm_mean")
-    cells = [one["name"], f"{rows:,}", slots, "-" if norm is None else f"{norm:.4g}"]
+def _row(entry: Dict[str, Any]) -> List[str]:
+    slots = ", ".join(entry["slots"]) or "-"
+    rows = entry.get("rows", entry.get("stored"))
+    norm: Optional[float] = entry.get("norm_mean")
+    cells = [entry["name"], f"{rows:,}", slots, "-" if norm is None else f"{norm:.4g}"]
     for key in ("not_finite", "all_zero", "never_updated"):
-        found = one.get(key)
-        first = ", ".join(map(str, found["first"])) if found else ""
-        more = ", ..." if found and found["count"] > len(found["first"]) else ""
-        cells.append(
-            "-" if found is None else f"{found['count']:,}" + f" ({first}{more})" * bool(first)
-        )
+        suspects = entry.get(key)
+        if suspects is None:
+            cells.append("-")
+            continue
+        first = ", ".join(map(str, suspects["first"]))
+        more = ", ..." if suspects["count"] > len(suspects["first"]) else ""
+        cells.append(f"{suspects['count']:,}" + f" ({first}{more})" * bool(first))
     return cells
 
 

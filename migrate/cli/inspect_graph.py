@@ -6,12 +6,11 @@ import json
 import os
 from typing import Any, Dict, List, Optional
 
-from migrate.checkpoint.directory import checkpoint_prefix
+from migrate.graph.attributes import Shape
+from migrate.graph.find import graph_file
 from migrate.graph.interface import Interface, find_interface
-from migrate.graph.interface.attributes import Shape
 from migrate.graph.interface.feeds import Feed
 from migrate.graph.metagraph import read_graph
-from semisync.common.errors import BadInput
 
 SCHEMA = "semisync.graph/1"
 _INPUTS = ("input", "dtype", "shape", "kind", "read by")
@@ -22,21 +21,12 @@ _NAMED = 3  # names in a cell
 def run(path: str, meta: Optional[str], as_json: bool) -> int:
     """Prints the inputs and outputs of the graph; returns 0."""
     file = meta or graph_file(path)
-    found = find_interface(read_graph(file))
-    print(json.dumps(described(file, found), indent=1) if as_json else as_text(file, found))
+    interface = find_interface(read_graph(file))
+    print(json.dumps(described(file, interface), indent=1) if as_json else as_text(file, interface))
     return 0
 
 
-def graph_file(path: str) -> str:
-    """The file that has the graph of a checkpoint, a SavedModel or a MetaGraph."""
-    prefix = checkpoint_prefix(path)
-    for file in (f"{prefix}.meta", os.path.join(path, "saved_model.pb"), path):
-        if os.path.isfile(file):
-            return file
-    raise BadInput(f"{path} has no graph: there is no {prefix}.meta; --meta names another")
-
-
-def described(path: str, found: Interface) -> Dict[str, Any]:
+def described(path: str, interface: Interface) -> Dict[str, Any]:
     """The listing as plain data; of an unknown rank the shape is None, as unknown sizes are."""
     return {
         "schema": SCHEMA,
@@ -46,24 +36,24 @@ def described(path: str, found: Interface) -> Dict[str, Any]:
                 **{key: value for key, value in feed._asdict().items() if key != "edges"},
                 "features": [feature._asdict() for feature in feed.features],
             }
-            for feed in found.feeds
+            for feed in interface.feeds
         ],
-        "outputs": [output._asdict() for output in found.outputs],
+        "outputs": [output._asdict() for output in interface.outputs],
     }
 
 
-def as_text(path: str, found: Interface) -> str:
+def as_text(path: str, interface: Interface) -> str:
     """Two tables, and the call of `semisync score` that they come to."""
     rows = [list(_INPUTS)]
-    for feed in found.feeds:
+    for feed in interface.feeds:
         rows.append([feed.name, feed.dtype or "?", _sizes(feed.shape), feed.kind, _readers(feed)])
-        for one in feed.features:
-            kind = "sparse feature" if one.sparse else "feature"
-            shape = "any number" if one.sparse else _sizes(one.shape)
-            rows.append([f"  {one.name}", one.dtype, shape, kind, ""])
+        for feature in feed.features:
+            kind = "sparse feature" if feature.sparse else "feature"
+            shape = "any number" if feature.sparse else _sizes(feature.shape)
+            rows.append([f"  {feature.name}", feature.dtype, shape, kind, ""])
     lines = _aligned(rows) if len(rows) > 1 else ["Nothing can be fed into this graph."]
     rows = [list(_OUTPUTS)]
-    for out in found.outputs:
+    for out in interface.outputs:
         rows.append([out.tensor, out.dtype or "?", _sizes(out.shape), out.what, out.why])
     none = ["No tensor looks like a score; give score's --output the name of one."]
     lines += ["", *(_aligned(rows) if len(rows) > 1 else none)]
@@ -71,21 +61,24 @@ def as_text(path: str, found: Interface) -> str:
         call = f"semisync score DATA --saved-model {os.path.dirname(path)} --out scores.parquet"
         lines += ["", "To score by its signature, whose inputs take the columns of their names:"]
         lines.append(f"  {call}")
-    elif found.outputs:
-        lines += ["", "To score with the first output:", f"  {_call(path, found)}"]
+    elif interface.outputs:
+        lines += ["", "To score with the first output:", f"  {_call(path, interface)}"]
     return "\n".join(lines)
 
 
-def _call(path: str, found: Interface) -> str:
+def _call(path: str, interface: Interface) -> str:
     """`semisync score` with what the first output needs."""
-    output = found.outputs[0]
+    output = interface.outputs[0]
     prefix, suffix = os.path.splitext(path)
     parts = [f"semisync score DATA --checkpoint {prefix}"]
     if suffix != ".meta":
         parts = [f"semisync score DATA --checkpoint PREFIX --meta {path}"]
-    for feed in found.needed(output.tensor):
+    for feed in interface.needed(output.tensor):
         if feed.features:
-            parts += [f"--examples {feed.name}", *(f"--input {one.name}" for one in feed.features)]
+            parts += [
+                f"--examples {feed.name}",
+                *(f"--input {feature.name}" for feature in feed.features),
+            ]
         elif feed.shape == () or feed.dtype == "bool" or feed.shape is None and not feed.read_by:
             parts.append(f"--feed {feed.name}=VALUE")
         elif feed.kind != "default":

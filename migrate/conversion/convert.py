@@ -1,54 +1,51 @@
 """Carrying out a plan: stream a checkpoint's tensors into a torch checkpoint.
 
-Memory is bounded, a few MiB a thread (32 where rows are dealt out from very many partitions),
+Memory is bounded, a few MiB per thread (32 where rows are dealt out from very many partitions),
 whatever the size of a table, for nothing is kept that has been written:
 
 1. The plan is checked against the checkpoint before anything is written
-   (`migrate.planning.agreement`); hash tables are brought into the order of the target
-   (`migrate.ids.staging`).
+   (`migrate.planning.checking`); hash tables are brought into the order of the target
+   (`migrate.ids.sorted_tables`).
 2. The target lays itself out: it gives every chunk of every tensor its place in a file, and writes
    what stands between them (`migrate.stream.regions`, `migrate.targets`).
 3. The chunks are grouped into parts of 64 MiB. Threads read, check, transform, hash and write
    them, in any order; rows come in the order of the ids, however they lie in the partitions of the
-   source (`migrate.conversion.parts`).
+   source (`migrate.stream.parts`).
 4. Each finished part is synced to the disk and entered in a journal (`migrate.conversion.job`).
    What kill -9 leaves can be resumed: the parts in the journal are not written again.
 5. When all parts are there, the crc32c of every stored piece is put together from those of its
    ranges and compared with the index; the target's own index and the manifest are written; both
    sides are read once more and compared (`migrate.verification`), unless the caller says no.
-6. The directory gets its name when it is whole (`migrate.targets.staging`).
+6. The directory gets its name when it is whole (`migrate.targets.work_directory`).
 """
 
 from __future__ import annotations
 
 import importlib
-import itertools
 import os
-from types import ModuleType
-from typing import Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
-from migrate.checkpoint.bundle import Checkpoint, open_checkpoint
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.conversion import job as jobs
-from migrate.conversion import models, ranks
+from migrate.conversion import ranks
+from migrate.conversion.items import Hashed, check_names, items
 from migrate.conversion.job import Job
-from migrate.conversion.parts import Record, Run, check_source, write_parts
+from migrate.conversion.layout import lay_out, prepare
+from migrate.conversion.manifest import manifest_of
 from migrate.conversion.ranks import ALONE, Rank
-from migrate.conversion.summary import manifest_of
 from migrate.hash_tables.model import HashTable
-from migrate.ids import staging as ids
-from migrate.ids.items import id_items
-from migrate.ids.staging import StagedTable
-from migrate.ids.summary import files_of
+from migrate.ids import sorted_tables
+from migrate.manifest import model_json
 from migrate.manifest.model import FILE, Manifest
-from migrate.open import hash_tables
-from migrate.planning.agreement import check_plan
+from migrate.open import open_checkpoint, open_hash_tables
+from migrate.planning.checking import check_plan
 from migrate.planning.model import Plan
 from migrate.storage.threads import default_count
-from migrate.stream.items import Item, check_names, items
-from migrate.stream.regions import Layout, cuts, only_tensors, parts, with_files
+from migrate.stream.item import Item
+from migrate.stream.parts import Record, Run, check_source, write_parts
+from migrate.stream.regions import only_tensors, parts
 from migrate.targets import TARGETS
-from migrate.targets.reserving import reserve
-from migrate.targets.staging import refuse_existing, staged
+from migrate.targets.work_directory import refuse_existing, work_directory
 from semisync.common.errors import SemisyncError, UsageError
 
 Progress = Callable[[int, int], None]
@@ -69,8 +66,8 @@ def convert(
     out       absent or an empty directory; it appears when it is complete
     target    "dcp" or "safetensors"
     progress  called with (bytes done, bytes in all) as the work goes on
-    workers   threads that read, write and compare; without it one a processor, at most four, and
-              eight for a URL
+    workers   threads that read, write and compare; by default one per CPU, at most four, and eight
+              for a URL
     resume    go on with a conversion of the same plan that was interrupted, where there is one
     verify    read both sides again and compare them
     rank      rank 0 of several processes that share the work; the others call
@@ -79,7 +76,7 @@ def convert(
     Raises UsageError for a target that is not known, an `out` that holds something or an
     interrupted conversion that is not to be resumed, BadInput where plan and checkpoint do not fit
     or the checkpoint is damaged, SemisyncError where what was written does not verify, Unfinished,
-    to be resumed, where a server does not answer any more or the disk fills up.
+    to be resumed, where a server no longer answers or the disk fills up.
     """
     if target not in TARGETS:
         raise UsageError(f"target {target!r} is not supported, expected one of {list(TARGETS)}")
@@ -88,44 +85,96 @@ def convert(
     out = os.fspath(out)
     refuse_existing(out)
     with open_checkpoint(plan.source, newer=plan.newer) as checkpoint:
-        sources = hash_tables(checkpoint, plan.meta) if plan.hash_tables else {}
+        sources = open_hash_tables(checkpoint, plan.meta) if plan.hash_tables else {}
         check_plan(plan, checkpoint, sources)
-        by_rows = items(plan, checkpoint)
-        needed = sum(item.nbytes for item in by_rows) + ids.room(plan.hash_tables, sources)
-        format_ = importlib.import_module(f"migrate.targets.{target}")
-        with staged(out, needed, resume) as directory:
-            files = jobs.source_files(checkpoint, files_of(plan, sources))
+        needed = sum(item.nbytes for item in items(plan, checkpoint, {}))
+        needed += sorted_tables.room(plan.hash_tables, sources)
+        with work_directory(out, needed, resume) as directory:
             threads = workers or default_count(checkpoint.prefix)
-            tables = ids.stage(directory, plan.hash_tables, sources, files, threads)
-            todo = [*by_rows, *_items_by_ids(plan, sources, tables, checkpoint)]
-            check_names(todo)
-            todo.sort(key=lambda item: item.is_file)  # files come behind the format's tensors
-            layout = _lay_out(format_, todo, checkpoint)
-            all_parts = parts(layout.regions, todo)
-            job = Job(checkpoint.prefix, plan.newer, files, target, todo, all_parts)
-            jobs.begin(directory, job)
-            ranks.take_in(directory)
-            _prepare(directory, layout)
-            runs = _carry_out(checkpoint, job, directory, threads, rank, progress)
-            check_source(checkpoint, todo, runs)
-            tensors = [item for item in todo if not item.is_file]
-            format_.finish(directory, tensors, only_tensors(layout, len(tensors)))
-            manifest = manifest_of(plan, target, checkpoint, sources, tables, todo, runs)
-            _write_text(directory, FILE, manifest.to_json())
-            _write_text(directory, models.FILE, models.to_json(manifest))
+            work = _Work(checkpoint, directory, threads, rank, progress)
+            files = jobs.source_files(checkpoint, _other_files(plan, sources))
+            hashed = _sort(plan, sources, files, directory, threads)
+            manifest = _write(work, plan, target, files, hashed)
             if verify:
-                _verify(checkpoint, manifest, directory, threads)
-            ids.remove(directory)
+                _verify(work, manifest)
+            sorted_tables.remove(directory)
             jobs.remove(directory)
             return manifest
 
 
-def _items_by_ids(
-    plan: Plan, sources: Dict[str, HashTable], tables: List[StagedTable], checkpoint: Checkpoint
-) -> Iterator[Item]:
-    """What is written of the hash tables, which are staged as `tables`."""
-    for table, one in zip(plan.hash_tables, tables):
-        yield from id_items(plan, table, sources[table.table], one, checkpoint)
+class _Work(NamedTuple):
+    """What a conversion reads and where it writes, in how many threads and as which rank."""
+
+    checkpoint: Checkpoint
+    directory: str
+    threads: int
+    rank: Rank
+    progress: Optional[Progress]
+
+
+def _write(
+    work: _Work,
+    plan: Plan,
+    target: str,
+    files: List[List[Any]],
+    hashed: Mapping[str, Hashed],
+) -> Manifest:
+    """Writes everything that the plan names into the directory, and the manifest."""
+    todo = _todo(plan, work.checkpoint, hashed)
+    format_ = importlib.import_module(f"migrate.targets.{target}")
+    layout = lay_out(format_, todo, work.checkpoint)
+    job = Job(
+        source=work.checkpoint.prefix,
+        newer=plan.newer,
+        files=files,
+        target=target,
+        items=todo,
+        parts=parts(layout.regions, todo),
+    )
+    jobs.begin(work.directory, job)
+    ranks.take_in(work.directory)
+    prepare(work.directory, layout)
+    runs = _carry_out(work, job)
+    check_source(work.checkpoint, todo, runs)
+    tensors = [item for item in todo if not item.is_file]
+    format_.finish(work.directory, tensors, only_tensors(layout, len(tensors)))
+    manifest = manifest_of(plan, target, work.checkpoint, hashed, todo, runs)
+    _write_text(work.directory, FILE, manifest.to_json())
+    _write_text(work.directory, model_json.FILE, model_json.to_json(manifest))
+    return manifest
+
+
+def _sort(
+    plan: Plan,
+    sources: Mapping[str, HashTable],
+    files: List[List[Any]],
+    directory: str,
+    threads: int,
+) -> Dict[str, Hashed]:
+    """The plan's hash tables, sorted in `directory`, by the table's name."""
+    tables = plan.hash_tables
+    every = sorted_tables.sort_tables(directory, tables, sources, files, threads)
+    return {table.name: Hashed(sources[table.variable], rows) for table, rows in zip(tables, every)}
+
+
+def _other_files(plan: Plan, sources: Mapping[str, HashTable]) -> List[str]:
+    """The files of the plan's hash tables that are no checkpoint's."""
+    return sorted(
+        {
+            file
+            for table in plan.hash_tables
+            for owner in (sources[table.variable], *sources[table.variable].slots.values())
+            for part in owner.parts
+            for file in part.files
+        }
+    )
+
+
+def _todo(plan: Plan, checkpoint: Checkpoint, hashed: Mapping[str, Hashed]) -> List[Item]:
+    """What is written; files of their own come behind the format's tensors."""
+    todo = items(plan, checkpoint, hashed)
+    check_names(todo)
+    return sorted(todo, key=lambda item: item.is_file)
 
 
 def _write_text(directory: str, name: str, text: str) -> None:
@@ -133,60 +182,27 @@ def _write_text(directory: str, name: str, text: str) -> None:
         file.write(text)
 
 
-def _verify(checkpoint: Checkpoint, manifest: Manifest, directory: str, threads: int) -> None:
+def _verify(work: _Work, manifest: Manifest) -> None:
     from migrate.verification import compare
 
-    result = compare(checkpoint, manifest, directory, workers=threads)
+    result = compare(work.checkpoint, manifest, work.directory, workers=work.threads)
     if not result.verified:
         raise SemisyncError(
-            f"what was written is not what {checkpoint.prefix} holds: {result.differences[0]}; "
-            "nothing was kept; check the disk and the memory, and convert again"
+            f"what was written is not what {work.checkpoint.prefix} holds: "
+            f"{result.differences[0]}; nothing was kept; check the disk and the memory, and "
+            "convert again"
         )
 
 
-def _lay_out(format_: ModuleType, todo: List[Item], checkpoint: Checkpoint) -> Layout:
-    of_items = [list(cuts(item, _source_row_bytes(item, checkpoint))) for item in todo]
-    count = sum(not item.is_file for item in todo)
-    layout: Layout = format_.lay_out(todo[:count], of_items[:count])
-    return with_files(layout, todo, of_items, count)
-
-
-def _source_row_bytes(item: Item, checkpoint: Checkpoint) -> int:
-    if item.origins or item.source not in checkpoint:
-        return 0  # staged, a row as in the target
-    info = checkpoint[item.source]
-    rows = info.shape[0] if info.shape else 1
-    return info.nbytes // rows if rows else 0
-
-
-def _prepare(directory: str, layout: Layout) -> None:
-    """Makes the files in their full sizes, with all that stands between the values."""
-    for name, size in layout.files.items():
-        os.makedirs(os.path.dirname(os.path.join(directory, name)), exist_ok=True)
-        with open(os.path.join(directory, name), "ab") as file:
-            reserve(file, size)
-            file.truncate(size)
-    for name, frames in itertools.groupby(layout.frames, key=lambda frame: frame.file):
-        with open(os.path.join(directory, name), "rb+", buffering=0) as file:
-            for frame in frames:
-                os.pwrite(file.fileno(), frame.data, frame.offset)
-
-
-def _carry_out(
-    checkpoint: Checkpoint,
-    job: Job,
-    directory: str,
-    threads: int,
-    rank: Rank,
-    progress: Optional[Progress],
-) -> List[Run]:
+def _carry_out(work: _Work, job: Job) -> List[Run]:
     """Writes what the journal lacks; the runs of all parts, by item and row."""
+    directory, rank = work.directory, work.rank
     done = jobs.finished(directory)
     todo = [number for number in range(len(job.parts)) if number not in done]
 
     def write(numbers: List[int]) -> Iterator[Record]:
         numbered = ((number, job.parts[number]) for number in numbers)
-        return write_parts(checkpoint, job.items, numbered, directory, threads)
+        return write_parts(work.checkpoint, job.items, numbered, directory, work.threads)
 
     records = write(todo) if rank.size == 1 else ranks.shared(directory, rank, todo, write)
     total = sum(item.nbytes for item in job.items)
@@ -194,8 +210,8 @@ def _carry_out(
     for record in jobs.append(directory, records):
         done[record.part] = record
         written += _bytes(record, job)
-        if progress is not None:
-            progress(written, total)
+        if work.progress is not None:
+            work.progress(written, total)
     runs = [run for number in sorted(done) for run in done[number].runs]
     return sorted(runs, key=lambda run: (run.item, run.piece.first))
 

@@ -1,7 +1,7 @@
 """A conversion under way, on the disk: what is to be done, and what has been done.
 
     job.json   source and its files' sizes and times, items, parts, target: written first
-    journal    one line of JSON a finished part, appended by one process alone; other ranks have
+    journal    one line of JSON per finished part, appended by one process only; other ranks have
                journals of their own (migrate.conversion.ranks)
 
 1. A conversion that resumes makes its job anew and goes on only where the text of `job.json` is
@@ -19,18 +19,18 @@ import os
 from dataclasses import asdict
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
-from migrate.checkpoint.bundle import Checkpoint
-from migrate.conversion.parts import Record, Run
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.manifest.model import Piece
-from migrate.manifest.transforms import Loss
+from migrate.manifest.transforms import Loss, named
 from migrate.storage.files import version_of
 from migrate.stream.columns import Origin
-from migrate.stream.items import Item
+from migrate.stream.item import Item
+from migrate.stream.parts import Record, Run
 from migrate.stream.regions import Part, Region
-from migrate.targets import staging
+from migrate.targets import work_directory
 from semisync.common.errors import UsageError
 
-_SCHEMA = "semisync.job/1"
+_SCHEMA = "semisync.job/2"
 _JOB = "job.json"
 _JOURNAL = "journal"
 
@@ -48,22 +48,24 @@ class Job(NamedTuple):
 
     def to_json(self) -> str:
         """The text of `job.json`."""
-        return json.dumps({"schema": _SCHEMA, **self._asdict()}, ensure_ascii=False)
+        items = [{**item._asdict(), "transform": item.transform.name} for item in self.items]
+        data = {"schema": _SCHEMA, **self._asdict(), "items": items}
+        return json.dumps(data, ensure_ascii=False)
 
 
 def source_files(checkpoint: Checkpoint, others: Sequence[str] = ()) -> List[List[Any]]:
     """What tells whether the checkpoint is still the same one. others: files beside it."""
-    found = []
+    files = []
     for path in [checkpoint.prefix + ".index", *checkpoint.shard_paths(), *others]:
         version = version_of(path)
         if version is not None:  # a missing shard is named when it is read
-            found.append([path, *version])
-    return found
+            files.append([path, *version])
+    return files
 
 
 def begin(directory: str, job: Job) -> None:
     """Writes the job; where one is there already, UsageError unless it is the same."""
-    staging.begin(os.path.join(directory, _JOB), job.to_json(), directory)
+    work_directory.begin(os.path.join(directory, _JOB), job.to_json(), directory)
 
 
 def read(directory: str) -> Job:
@@ -71,14 +73,15 @@ def read(directory: str) -> Job:
     with open(os.path.join(directory, _JOB), encoding="utf-8") as file:
         data: Dict[str, Any] = json.load(file)
     del data["schema"]
-    data["items"] = [
-        Item(*one)._replace(
-            path=tuple(one[1]), shape=tuple(one[7]), origins=tuple(Origin(*o) for o in one[9])
-        )
-        for one in data["items"]
-    ]
+    data["items"] = [_item(entry) for entry in data["items"]]
     data["parts"] = [[Region(*region) for region in part] for part in data["parts"]]
     return Job(**data)
+
+
+def _item(data: Dict[str, Any]) -> Item:
+    lists = {"path": tuple(data["path"]), "shape": tuple(data["shape"])}
+    origins = tuple(Origin(*origin) for origin in data["origins"])
+    return Item(**{**data, **lists, "transform": named(data["transform"]), "origins": origins})
 
 
 def finished(directory: str) -> Dict[int, Record]:
@@ -133,7 +136,7 @@ def record_line(record: Record) -> str:
 def record_from(line: str) -> Record:
     """The record in a line of the journal."""
     data = json.loads(line)
-    return Record(data["part"], [_run(one) for one in data["runs"]])
+    return Record(data["part"], [_run(run) for run in data["runs"]])
 
 
 def _run(data: Dict[str, Any]) -> Run:

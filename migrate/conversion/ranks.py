@@ -10,17 +10,17 @@ Rank 0
 
 Every other rank
   1. waits for `ranks.json`, and joins: it begins `journal-RUN-RANK`;
-  2. writes its share, a line a part when the part is on the disk, or one that says why it cannot;
+  2. writes its share, a line per part when the part is on disk, or one that says why it cannot;
   3. waits until rank 0 says that all is done. Where it reads of another run meanwhile, it had met
-     what an interrupted one has left, and joins the new one.
+     the remains of an interrupted one, and joins the new one.
 
-Both give up when nobody has written anything for `deadline` seconds, a line or what rank 0 sorts of
-a hash table, and name whom they miss; what is there can be resumed, by as many ranks as one likes.
+Both give up when no rank has written anything for `deadline` seconds, a line or what rank 0 sorts
+of a hash table, and name the missing rank; what is there can be resumed, by any number of ranks.
 No process group is needed.
 
-Ranks are those of a launcher as torchrun, which tells them where rank 0 is, or its own run id: RANK
-and WORLD_SIZE alone may be there for any other reason, and a process that believed in them would
-wait for ranks that nobody has started.
+Ranks are those of a launcher such as torchrun, which tells them where rank 0 is, or its own run id:
+RANK and WORLD_SIZE alone may be there for any other reason, and a process that trusted them would
+wait for ranks that were never started.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ import uuid
 from contextlib import suppress
 from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
-from migrate.checkpoint.bundle import open_checkpoint
 from migrate.conversion import job as jobs
-from migrate.conversion.parts import Record, write_parts
-from migrate.ids.staging import FOLDER
+from migrate.open import open_checkpoint
 from migrate.storage.threads import default_count
-from migrate.targets.staging import (
+from migrate.stream.columns import FOLDER
+from migrate.stream.parts import Record, write_parts
+from migrate.targets.work_directory import (
     Unfinished,
     cannot_write,
     is_passing,
+    partial_path,
     refuse_existing,
-    work_directory,
     write_whole,
 )
 from semisync.common.errors import SemisyncError, UsageError
@@ -51,7 +51,7 @@ from semisync.common.errors import SemisyncError, UsageError
 DEADLINE = 600.0
 _FILE = "ranks.json"
 _LAUNCHERS = (("TORCHELASTIC_RUN_ID",), ("MASTER_ADDR", "MASTER_PORT"))  # torchrun sets all
-_PAUSE = 0.05  # seconds between two looks
+_PAUSE = 0.05  # seconds between two polls
 _GIVEN_UP = "rank 0 has given up; what it says on stderr is the reason"
 
 
@@ -107,21 +107,21 @@ def shared(
     Raises SemisyncError where another rank met an error, Unfinished where that was a passing one
     or where a rank is missing.
     """
-    said = _Said(uuid.uuid4().hex, rank.size, todo)
-    _write(directory, said)
+    announced = _Announcement(uuid.uuid4().hex, rank.size, todo)
+    _write(directory, announced)
     try:
         yield from write(todo[:: rank.size])
-        yield from _others(directory, rank, said)
+        yield from _others(directory, rank, announced)
     except Exception:
         with suppress(OSError):  # the first error is the one to tell
-            _write(directory, said._replace(todo=[], over="given up"))
+            _write(directory, announced._replace(todo=[], over="given up"))
         raise
-    _write(directory, said._replace(todo=[], over="done"))
+    _write(directory, announced._replace(todo=[], over="done"))
 
 
-def _others(directory: str, rank: Rank, said: _Said) -> Iterator[Record]:
+def _others(directory: str, rank: Rank, announced: _Announcement) -> Iterator[Record]:
     """The records of all ranks but 0, as they come."""
-    run, todo = said.run, said.todo
+    run, todo = announced.run, announced.todo
     readers = {
         number: _Reader(os.path.join(directory, f"journal-{run}-{number}"))
         for number in range(1, rank.size)
@@ -138,7 +138,7 @@ def _others(directory: str, rank: Rank, said: _Said) -> Iterator[Record]:
                 if reader.passing:
                     raise Unfinished(f"{sentence}; what was done is kept, go on with --resume")
                 raise SemisyncError(sentence)
-        if watch.over():
+        if watch.timed_out():
             missing = [n for n, reader in readers.items() if left[n] or not reader.begun]
             raise Unfinished(
                 f"nothing was heard for {rank.deadline:g} s of {_named(missing, rank.size)}, "
@@ -154,28 +154,28 @@ def assist(out: str, rank: Rank, workers: Optional[int] = None) -> int:
     not come or gives up, BadInput where the checkpoint is damaged.
     """
     refuse_existing(out)
-    directory, written = work_directory(out), 0
+    directory, written = partial_path(out), 0
     watch = _Watch(directory, rank.deadline)
     joined = None
     while True:
-        said = _read(directory)
-        if said is None and joined and not os.path.exists(directory):
+        announced = _read(directory)
+        if announced is None and joined and not os.path.exists(directory):
             if os.path.exists(out):
                 return written
             raise SemisyncError(_GIVEN_UP)
-        if said is not None and said.size == rank.size:
-            if said.run == joined and said.over == "done":
+        if announced is not None and announced.size == rank.size:
+            if announced.run == joined and announced.over == "done":
                 return written
-            if said.run == joined and said.over:
+            if announced.run == joined and announced.over:
                 raise SemisyncError(_GIVEN_UP)
-            if said.run != joined and not said.over:
-                joined = said.run
-                mine = said.todo[rank.number :: rank.size]
+            if announced.run != joined and not announced.over:
+                joined = announced.run
+                mine = announced.todo[rank.number :: rank.size]
                 written = _join(out, f"journal-{joined}-{rank.number}", mine, workers)
                 watch = _Watch(directory, rank.deadline)
-        if watch.over():
-            if said is not None and said.size != rank.size:
-                raise UsageError(f"WORLD_SIZE is {rank.size} here, and {said.size} for rank 0")
+        if watch.timed_out():
+            if announced is not None and announced.size != rank.size:
+                raise UsageError(f"WORLD_SIZE is {rank.size} here, and {announced.size} for rank 0")
             raise SemisyncError(
                 f"nothing was heard for {rank.deadline:g} s of rank 0, which "
                 + ("finishes the conversion" if joined else f"begins it in {directory}")
@@ -184,7 +184,7 @@ def assist(out: str, rank: Rank, workers: Optional[int] = None) -> int:
 
 
 def _join(out: str, journal: str, mine: List[int], workers: Optional[int]) -> int:
-    directory, opened = work_directory(out), False
+    directory, opened = partial_path(out), False
     try:
         job = jobs.read(directory)
         parts = ((number, job.parts[number]) for number in mine)
@@ -201,7 +201,7 @@ def _join(out: str, journal: str, mine: List[int], workers: Optional[int]) -> in
         raise SemisyncError(sentence) from error
 
 
-class _Said(NamedTuple):
+class _Announcement(NamedTuple):
     """`ranks.json`. todo: numbers of the parts that all share. over: "" while they are at work,
     then "done" or "given up"."""
 
@@ -244,7 +244,7 @@ class _Reader:
 
 
 class _Watch:
-    """Whether anybody still writes."""
+    """Whether any rank still writes."""
 
     def __init__(self, directory: str, deadline: float) -> None:
         self._directory = directory
@@ -252,7 +252,7 @@ class _Watch:
         self._seen: Optional[Tuple[int, ...]] = None
         self._since = time.monotonic()
 
-    def over(self) -> bool:
+    def timed_out(self) -> bool:
         """Waits a moment; whether no journal and no staged table has grown for too long."""
         time.sleep(_PAUSE)
         of = glob.escape(self._directory)
@@ -276,13 +276,13 @@ def _named(ranks: List[int], count: int) -> str:
     return f"rank{'s' if len(ranks) > 1 else ''} {names} of {count}"
 
 
-def _read(directory: str) -> Optional[_Said]:
+def _read(directory: str) -> Optional[_Announcement]:
     try:
         with open(os.path.join(directory, _FILE), encoding="utf-8") as file:
-            return _Said(**json.load(file))
+            return _Announcement(**json.load(file))
     except FileNotFoundError:
         return None
 
 
-def _write(directory: str, said: _Said) -> None:
-    write_whole(os.path.join(directory, _FILE), json.dumps(said._asdict()))
+def _write(directory: str, announced: _Announcement) -> None:
+    write_whole(os.path.join(directory, _FILE), json.dumps(announced._asdict()))

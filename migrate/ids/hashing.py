@@ -1,9 +1,9 @@
 """Where TorchRec's HashZchManagedCollisionModule looks for an id.
 
 The rows of a table are divided into buckets of equal size. An id belongs to bucket id % buckets,
-and is looked for from row murmur(id) % size of its bucket on, one row after the other, going round
-at the end of the bucket. murmur is 64-bit MurmurHash3 of the id and a zero, seed 0, both halves
-folded together.
+and is searched for from row murmur(id) % size of its bucket on, one row after the other, wrapping
+around at the end of the bucket. murmur is 64-bit MurmurHash3 of the id and a zero, seed 0, both
+halves folded together.
 Source: torchrec/modules/hash_mc_modules.py; fbgemm's zero_collision_hash.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy
 
-_BLOCK = 1 << 15  # ids hashed at a time: what fits into a processor's cache
+_BLOCK = 1 << 15  # ids hashed at a time: what fits into a CPU's cache
 
 
 def home_rows(ids: numpy.ndarray, rows: int, buckets: int) -> numpy.ndarray:
@@ -22,13 +22,13 @@ def home_rows(ids: numpy.ndarray, rows: int, buckets: int) -> numpy.ndarray:
 def places(ids: numpy.ndarray, rows: int, buckets: int) -> numpy.ndarray:
     """Numbers [n] int64, not negative, that sort `ids` [n] int64 by their home rows.
 
-    Below the home row stand those bits of the hash that have not decided on it, so that hardly two
-    ids have one place.
+    Below the home row stand those bits of the hash that have not decided on it, so that two
+    ids rarely share a place.
     """
     size = rows // buckets
     bits = _bits_below(rows)
     rest = _u((1 << bits) - 1)
-    found = numpy.empty(len(ids), numpy.int64)
+    placed = numpy.empty(len(ids), numpy.int64)
     for start in range(0, len(ids), _BLOCK):
         block = ids[start : start + _BLOCK]
         hashed = murmur(block)
@@ -38,8 +38,8 @@ def places(ids: numpy.ndarray, rows: int, buckets: int) -> numpy.ndarray:
         home += (block - block // buckets * buckets) * size
         home <<= bits
         home |= (turns & rest).view(numpy.int64)
-        found[start : start + _BLOCK] = home
-    return found
+        placed[start : start + _BLOCK] = home
+    return placed
 
 
 def homes(places: numpy.ndarray, rows: int) -> numpy.ndarray:
@@ -74,8 +74,8 @@ def _u(value: int) -> numpy.uint64:
 
 
 def _rotated(values: numpy.ndarray, bits: int) -> numpy.ndarray:
-    found: numpy.ndarray = (values << _u(bits)) | (values >> _u(64 - bits))
-    return found
+    rotated: numpy.ndarray = (values << _u(bits)) | (values >> _u(64 - bits))
+    return rotated
 
 
 def _mixed(values: numpy.ndarray) -> numpy.ndarray:

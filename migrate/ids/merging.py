@@ -7,8 +7,8 @@
    partitions, in the same one as the table's. An id without one gets the optimizer's initial value;
    a slot's row without an id is left out. Both are counted.
 4. Each id is given its row, while a thread brings the next block (`migrate.ids.placing`). What goes
-   where is written into maps, one for the table and one a slot (`migrate.stream.columns`), and the
-   ids into a file in the order of the target.
+   where is written into maps, one for the table and one per slot (`migrate.stream.columns`), and
+   the ids into a file in the order of the target.
 
 Memory: four blocks of BLOCK_ROWS ids, or more where one run's marks are far apart.
 """
@@ -24,13 +24,13 @@ import numpy
 
 from migrate.ids.placing import ByHash, InTurn, Map, Target
 from migrate.ids.runs import STEP, Batch, Reader, Runs
-from migrate.stream.ahead import one_ahead
+from migrate.storage.threads import one_ahead
 from migrate.stream.columns import FREE, describe
 from migrate.stream.sorting import argsort
 from semisync.common.errors import BadInput
 
 BLOCK_ROWS = 1 << 19
-_BLOCKS = 16  # at least: memory that is touched for the first time is dear
+_BLOCKS = 16  # at least: memory that is touched for the first time is expensive
 
 
 @dataclass
@@ -68,11 +68,11 @@ def merge(
     everyone = [table, *slots.values()]
     with contextlib.ExitStack() as stack:
 
-        def new_map(one: Runs, name: str, free: int) -> Map:
-            path = os.path.join(one.directory, f"{one.stem}-map.{name}")
+        def new_map(runs: Runs, name: str, free: int) -> Map:
+            path = os.path.join(runs.directory, f"{runs.stem}-map.{name}")
             return Map(stack.enter_context(open(path, "w+b")), free)
 
-        maps = [new_map(one, "rows", FREE) for one in everyone]
+        maps = [new_map(runs, "rows", FREE) for runs in everyone]
         maps.append(new_map(table, "ids", target.reserved[0]))
         placing: Union[ByHash, InTurn]
         placing = ByHash(target, maps, where) if target.buckets else InTurn(target, maps)
@@ -84,9 +84,9 @@ def merge(
             placing.put(block.places, [block.rows, *of_slots, block.ids])
         merged.rows = placing.end()
         merged.max_probe = placing.max_probe
-    for one in everyone:
-        columns = ("rows", "ids") if one is table else ("rows",)
-        describe(one.directory, one.stem + "-map", {name: ("int64", []) for name in columns})
+    for runs in everyone:
+        columns = ("rows", "ids") if runs is table else ("rows",)
+        describe(runs.directory, runs.stem + "-map", {name: ("int64", []) for name in columns})
     return merged
 
 
@@ -101,7 +101,7 @@ def _blocks(
     """The ids in the order of their places, and the rows [n] of each slot; counted in `merged`."""
     everyone = [table, *slots.values()]
     with contextlib.ExitStack() as stack:
-        readers = [stack.enter_context(contextlib.closing(Reader(one))) for one in everyone]
+        readers = [stack.enter_context(contextlib.closing(Reader(runs))) for runs in everyone]
         read = ([reader.until(bound) for reader in readers] for bound in _bounds(everyone))
         for unordered in stack.enter_context(contextlib.closing(one_ahead(read))):
             batches = [_in_order(batch) for batch in unordered]
@@ -120,7 +120,7 @@ def _blocks(
 
 def _bounds(everyone: Sequence[Runs]) -> Iterator[Optional[int]]:
     """Places that divide all rows into blocks; None is the end."""
-    marks = [run.marks for one in everyone for run in one.runs]
+    marks = [run.marks for of_table in everyone for run in of_table.runs]
     if marks:
         every = numpy.sort(numpy.concatenate(marks))
         step = max(min(BLOCK_ROWS // STEP, len(every) // _BLOCKS), 1)
@@ -201,9 +201,9 @@ def _joined(
     """
     if numpy.array_equal(own.ids, slot.ids) and not contested.any():
         return slot.rows, 0
-    found = numpy.full(len(own.ids), FREE)
+    of_slot = numpy.full(len(own.ids), FREE)
     if not len(own.ids):
-        return found, len(slot.ids)
+        return of_slot, len(slot.ids)
     by_id = argsort(own.ids)
     at = numpy.searchsorted(own.ids, slot.ids, sorter=by_id)
     at = by_id[at.clip(max=len(own.ids) - 1)]
@@ -216,5 +216,5 @@ def _joined(
     known &= ~again | (table.parts(own.rows[at]) == runs.parts(slot.rows))
     if len(numpy.unique(at[known])) != int(known.sum()):
         raise BadInput(f"{where} has an id twice in one partition; the source is damaged")
-    found[at[known]] = slot.rows[known]
-    return found, ownerless
+    of_slot[at[known]] = slot.rows[known]
+    return of_slot, ownerless

@@ -18,13 +18,13 @@ import numpy
 from migrate.ids.hashing import homes
 from semisync.common.errors import BadInput
 
-_BLOCK_ROWS = 1 << 16  # written or looked through at a time
+_BLOCK_ROWS = 1 << 16  # written or searched at a time
 
 
 @dataclass
 class Target:
     """rows: how many it has, None for as many as ids and spare ones. buckets: that share them by
-    hash, 0 where rows are given in turn. reserved, owner: see `migrate.manifest.modes.Mode`."""
+    hash, 0 where rows are given in turn. reserved, owner: see `migrate.manifest.id_modes.Mode`."""
 
     rows: Optional[int]
     spare: int
@@ -69,7 +69,7 @@ class InTurn:
         self._next = 0
 
     def put(self, places: numpy.ndarray, columns: Sequence[numpy.ndarray]) -> None:
-        """Appends `columns`, one a map, of the next ids."""
+        """Appends `columns`, one per map, of the next ids."""
         for values, map_ in zip(columns, self._maps):
             map_.write(values)
         self._next += len(places)
@@ -112,8 +112,8 @@ class ByHash:
                 self._bucket = bucket
                 self._fill(bucket * self._size)
             end = int(numpy.searchsorted(of_ids, (bucket + 1) * self._size))
-            self._put(of_ids[:end], [one[:end] for one in columns])
-            of_ids, columns = of_ids[end:], [one[end:] for one in columns]
+            self._put(of_ids[:end], [column[:end] for column in columns])
+            of_ids, columns = of_ids[end:], [column[end:] for column in columns]
 
     def end(self) -> int:
         """Closes the last bucket; returns the number of rows."""
@@ -142,7 +142,7 @@ class ByHash:
         self._next = max(self._next, row)
 
     def _close(self) -> None:
-        """Ends the bucket: what found no row goes round to its beginning."""
+        """Ends the bucket: what found no row wraps around to its beginning."""
         begin = self._bucket * self._size
         self._fill(begin + self._size)
         if not self._over:

@@ -1,15 +1,15 @@
-"""A hash table on the disk, sorted piece by piece: the first pass over it.
+"""A hash table on disk, sorted piece by piece: the first pass over it.
 
 1. The rows of a partition are read in pieces of RUN_BYTES at most, small enough that most of what
-   is put in order lies in the processor's cache. Threads sort each piece by the place that the
-   target gives its ids, and write it, one file a column: ids, values, and where the source has them
+   is put in order lies in the CPU's cache. Threads sort each piece by the place that the target
+   gives its ids, and write it, one file per column: ids, values, and where the source has them
    freqs and versions. Such a piece is a run; none has rows of two partitions. Rows have the numbers
    that they would have if they had been written as they came.
 2. `Reader.until` then goes through all runs together, from the first place to the last: it is what
    a merge reads. Of every STEP-th row its place is kept in memory, 8 bytes each, so that little is
    read of a run before its turn.
 
-Memory: two pieces of RUN_BYTES more than threads, 8 bytes for STEP rows, and STEP ids a run.
+Memory: two pieces of RUN_BYTES more than threads, 8 bytes for STEP rows, and STEP ids per run.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ import numpy
 
 from migrate.encoding.dtypes import number_type
 from migrate.hash_tables.model import HashTable, Rows
+from migrate.storage.files import write_at
 from migrate.storage.threads import in_threads
-from migrate.storage.writing import write_at
 from migrate.stream.columns import BLOCK_BYTES, Column, describe, open_column, taken
 from migrate.stream.sorting import argsort
 from semisync.common.errors import BadInput
 
 RUN_BYTES = 32 << 20
 _RUN_ROWS = 1 << 19  # at most: sorting takes some times their 8 bytes each
-_LEAST_ROWS = 1 << 15  # a run, where there are as many: fewer are sorted more slowly
-_RUNS = 64  # at least: memory that is touched for the first time is dear
+_LEAST_ROWS = 1 << 15  # per run, where there are as many: fewer are sorted more slowly
+_RUNS = 64  # at least: memory that is touched for the first time is expensive
 STEP = 256
-_THREADS = 4  # at most: more would wait for the one that reads
+_THREADS = 4  # at most: more would wait for the reader
 
 Places = Callable[[numpy.ndarray], numpy.ndarray]  # ids [n] int64 -> places in the target [n]
 _Piece = Tuple[int, int, Rows]  # number of its first row, number of its partition, rows
@@ -65,7 +65,7 @@ class Batch(NamedTuple):
 
     def only(self, chosen: numpy.ndarray) -> Batch:
         """Those of the rows that a mask or an order chooses."""
-        return Batch(*(one[chosen] for one in self))
+        return Batch(*(column[chosen] for column in self))
 
 
 @dataclass
@@ -91,8 +91,8 @@ class Runs:
         """The partition [n] of each of `rows` [n]."""
         firsts = [run.first for run in self.runs]
         of_runs = numpy.array([run.part for run in self.runs])
-        found: numpy.ndarray = of_runs[numpy.searchsorted(firsts, rows, side="right") - 1]
-        return found
+        of_rows: numpy.ndarray = of_runs[numpy.searchsorted(firsts, rows, side="right") - 1]
+        return of_rows
 
 
 class Reader:
@@ -111,7 +111,7 @@ class Reader:
 
     def until(self, place: Optional[int]) -> Batch:
         """The rows before `place` that were not given yet, in no order; None: all that remain."""
-        found = [self._early]
+        batches = [self._early]
         for number, run in enumerate(self._runs.runs):
             begin, end = self._next[number], run.end
             if place is not None:
@@ -119,9 +119,9 @@ class Reader:
                 end = min(run.first + marks * STEP, end)
             if end > begin:
                 ids = self._ids.rows(begin, end - begin)
-                found.append(Batch(self._runs.places(ids), ids, numpy.arange(begin, end)))
+                batches.append(Batch(self._runs.places(ids), ids, numpy.arange(begin, end)))
                 self._next[number] = end
-        batch = Batch(*map(numpy.concatenate, zip(*found)))
+        batch = Batch(*map(numpy.concatenate, zip(*batches)))
         if place is None:
             return batch
         due = batch.places < place
@@ -173,8 +173,8 @@ def _write_run(files: Dict[str, int], places: Places, piece: _Piece) -> Run:
     """Sorts a piece and writes those of its columns that have one of the `files`."""
     first, part, rows = piece
     ids = rows.keys.astype(numpy.int64, copy=False)
-    found = places(ids)
-    order = argsort(found)
+    of_ids = places(ids)
+    order = argsort(of_ids)
     columns = {"ids": ids, "values": rows.values, "freqs": rows.freqs, "versions": rows.versions}
     newest = 0
     for name, values in columns.items():
@@ -185,12 +185,12 @@ def _write_run(files: Dict[str, int], places: Places, piece: _Piece) -> Run:
             _write(files[name], first, values, order)
     if rows.versions is not None:
         newest = int(rows.versions.max())
-    return Run(first, first + len(order), part, found[order[::STEP]], newest)
+    return Run(first, first + len(order), part, of_ids[order[::STEP]], newest)
 
 
 def _write(file: int, first: int, values: numpy.ndarray, order: numpy.ndarray) -> None:
     """Writes `values` [n, ...] in `order` [n] as the rows from `first` on of the open `file`, in
-    blocks that stay in the processor's cache."""
+    blocks that stay in the CPU's cache."""
     rows = numpy.ascontiguousarray(values).reshape(len(values), -1).view(numpy.uint8)
     step = max(BLOCK_BYTES // rows.shape[1], 1)
     block = numpy.empty((min(step, len(order)), rows.shape[1]), numpy.uint8)
@@ -203,12 +203,12 @@ def _write(file: int, first: int, values: numpy.ndarray, order: numpy.ndarray) -
 def _columns(table: HashTable) -> Dict[str, Tuple[str, List[int]]]:
     """Data type and sizes of a row of each column that every partition with rows has: an empty one
     does not tell."""
-    found: Dict[str, Tuple[str, List[int]]] = {
+    columns: Dict[str, Tuple[str, List[int]]] = {
         "ids": ("int64", []),
         "values": (table.dtype, list(table.value_shape)),
     }
     parts = [part for part in table.parts if part.stored]
     for name in ("freqs", "versions"):
         if parts and all(part.has(name) for part in parts):
-            found[name] = ("int64", [])
-    return found
+            columns[name] = ("int64", [])
+    return columns

@@ -2,8 +2,8 @@
 
 The target formats carry no checksum of their own; the manifest has the SHA-256 of each tensor's
 bytes (row-major, little-endian, rows in the order of the ids), in pieces of up to 64 MiB so that
-several can be written and checked at a time, and for each the tensor it came from. It also keeps
-what a state dict has no place for: scalars, notes, what was dropped; and its own SHA-256.
+several can be written and checked at a time, and the tensor that each came from. It also keeps what
+a state dict has no place for: scalars, notes, what was dropped; and its own SHA-256.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Optional, Set
 
-from migrate.manifest.transforms import Loss
+from migrate.manifest.transforms import Loss, named
 from migrate.manifest.typed import build
 from semisync.common.errors import BadInput
 
@@ -41,11 +41,11 @@ class Written:
                         table "hashed", "hashed slot", "hashed ids", "hashed state", and with
                         "file" for "hashed" where it is a file of its own, fqn its path
     shape               sizes; dtype: torch's name of the data type
-    transform           "copy", "cast", "int8", "row_mean" or "hours", see
-    migrate.manifest.transforms partition_strategy  "mod" where the rows were dealt out from the
-    partitions, else None value               the number that was written instead of the source's
-    own, else None pieces              its rows, in order, with their hashes loss
-    what a cast or a quantization changed, else None
+    transform           name of one of migrate.manifest.transforms
+    partition_strategy  "mod" where the rows were dealt out from the partitions, else None
+    value               the number that was written instead of the source's own, else None
+    pieces              its rows, in order, with their hashes
+    loss                what a cast or a quantization changed, else None
     """
 
     fqn: str
@@ -64,11 +64,13 @@ class Written:
 class Ids:
     """How a hash table's ids find their rows in the target.
 
-    mode           one of migrate.manifest.modes.MODES; table, kind: as in
-    migrate.planning.model.HashedTable count          ids that have a row slots          name of a
-    slot in torch -> in the source; fill: as in the plan duplicates     rows that lost against a
-    newer one of the same id buckets        mpzch: total_num_buckets; max_probe: at least what the
-    module must be given without        slot in torch -> ids that the source has no such state of
+    mode           one of migrate.manifest.id_modes.MODES
+    table, kind    its name in the checkpoint and its format
+    count          ids that have a row
+    slots          name of a slot in torch -> in the source; fill: as in the plan
+    duplicates     rows that lost against a newer one of the same id
+    buckets        mpzch: total_num_buckets; max_probe: at least what the module must be given
+    without        slot in torch -> ids that the source has no such state of
     columns        fqn -> what of the source stands there: "ids", "values", "freqs", "versions", or
                    "slot " and its name in torch; several stand side by side
     tensors        names of the checkpoint's tensors that the table is made from
@@ -134,10 +136,10 @@ class Manifest:
 
     def sources(self) -> Set[str]:
         """Names of the checkpoint's tensors that something was made from."""
-        found = {one.source for one in self.tensors}
+        names = {written.source for written in self.tensors}
         for table in self.tables:
-            found.update(table.ids.tensors if table.ids is not None else ())
-        return found
+            names.update(table.ids.tensors if table.ids is not None else ())
+        return names
 
     def to_json(self) -> str:
         """The manifest as the text of `manifest.json`."""
@@ -162,12 +164,15 @@ def read_manifest(directory: str) -> Manifest:
     if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
         raise BadInput(f"{path} is not a manifest of schema {SCHEMA}; convert the checkpoint again")
     data.pop(_DIGEST, None)
-    return build(Manifest, data, path)
+    manifest = build(Manifest, data, path)
+    for written in manifest.tensors:
+        named(written.transform, path)
+    return manifest
 
 
 def is_intact(directory: str) -> bool:
-    """Whether the manifest is what was written, a blank more or less aside; those of earlier
-    versions do not tell, and pass."""
+    """Whether the manifest is as it was written, white space aside. Those of earlier versions have
+    no hash of their own, and pass."""
     with open(os.path.join(directory, FILE), encoding="utf-8") as file:
         data = json.load(file)
     written = data.pop(_DIGEST, None)

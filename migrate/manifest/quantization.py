@@ -46,5 +46,5 @@ def dequantized(rows: numpy.ndarray) -> numpy.ndarray:
     """What rows uint8 [n, dim + 4] stand for, float32 [n, dim]."""
     head = numpy.ascontiguousarray(rows[:, :HEAD]).view("<f2").astype(numpy.float32)
     with numpy.errstate(invalid="ignore"):
-        found: numpy.ndarray = rows[:, HEAD:] * head[:, :1] + head[:, 1:]
-    return found
+        values: numpy.ndarray = rows[:, HEAD:] * head[:, :1] + head[:, 1:]
+    return values

@@ -1,12 +1,12 @@
-"""What happens to values on their way: nothing, a cast, 8 bits, or the mean of each row.
+"""What happens to values on their way: one object per transform, named as in the manifest.
 
-    copy        bit for bit
-    cast        to the data type of the target; what that costs is counted (`Loss`)
-    int8        to 8-bit numbers with a scale and a bias a row (migrate.manifest.quantization);
-    counted too row_mean    the mean over the columns, in float64: exact Adagrad's accumulator
-    [rows, dim]
-                becomes that of row-wise Adagrad, [rows], which is an approximation
-    hours       seconds as whole hours; -1 stays
+    copy      bit for bit
+    cast      to the data type of the target; what that costs is counted (`Loss`)
+    int8      to 8-bit values with a scale and a bias per row (migrate.manifest.quantization);
+              counted, too
+    row_mean  the mean over the columns, in float64: exact Adagrad's accumulator [rows, dim] becomes
+              that of row-wise Adagrad, [rows], which is an approximation
+    hours     seconds as whole hours; -1 stays
 
 bfloat16 is its bits here (`BFLOAT16`): numpy has no arithmetic for it. A cast to it rounds to the
 nearest, ties to even, as torch and TensorFlow do.
@@ -15,13 +15,13 @@ nearest, ties to even, as torch and TensorFlow do.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Optional, Sequence, Tuple
 
 import numpy
 
 from migrate.encoding.dtypes import BFLOAT16, number_type
-from migrate.manifest.quantization import dequantized, quantized
-
-LOSSY = ("cast", "int8")
+from migrate.manifest.quantization import GPU_ROW_ALIGNMENT, HEAD, dequantized, quantized
+from semisync.common.errors import BadInput
 
 
 @dataclass
@@ -61,24 +61,107 @@ class Loss:
         self.vanished += other.vanished
 
 
-def apply(transform: str, values: numpy.ndarray, dtype: str, loss: Loss) -> numpy.ndarray:
-    """`values`, a few rows, as the target has them; `loss` takes in what a cast cost."""
-    if transform == "copy":
+class Transform:
+    """One way from rows of the source to rows of the target; this one copies them.
+
+    name   in the manifest
+    dtype  torch's name of the type that it always writes, None where the caller chooses
+    lossy  whether it counts what it changes
+    exact  whether whoever makes it again gets the same bits
+    """
+
+    name = "copy"
+    dtype: Optional[str] = None
+    lossy = False
+    exact = True
+
+    def apply(self, values: numpy.ndarray, dtype: str, loss: Loss) -> numpy.ndarray:
+        """`values`, a few rows, as the target has them in `dtype`; `loss` takes in what it cost."""
         return values
-    if transform == "hours":
-        return (values // 3600).astype(number_type(dtype))
-    if transform == "row_mean":
+
+    def shape(self, shape: Sequence[int]) -> Tuple[int, ...]:
+        """The shape in the target of a tensor that has `shape` in the source."""
+        return tuple(shape)
+
+    def type_name(self, dtype: str) -> str:
+        """What a reader calls the type of the target."""
+        return dtype
+
+    def row_bytes(self, dim: int, dtype: str, gpu: bool = False) -> int:
+        """Size of a row of `dim` values in the target; gpu: with the padding there."""
+        return dim * number_type(dtype).itemsize
+
+
+class _Cast(Transform):
+    name = "cast"
+    lossy = True
+
+    def apply(self, values: numpy.ndarray, dtype: str, loss: Loss) -> numpy.ndarray:
+        after = cast(values, dtype)
+        loss.add(_loss(widened(values), widened(after)))
+        return after
+
+
+class _Int8(Transform):
+    name = "int8"
+    dtype = "uint8"
+    lossy = True
+
+    def apply(self, values: numpy.ndarray, dtype: str, loss: Loss) -> numpy.ndarray:
+        wide = cast(values, "float32")
+        rows = quantized(wide)
+        loss.add(_loss(wide, dequantized(rows)))
+        loss.overflowed += int((~numpy.isfinite(wide)).sum())
+        return rows
+
+    def shape(self, shape: Sequence[int]) -> Tuple[int, ...]:
+        return (*shape[:-1], sum(shape[-1:]) + HEAD)
+
+    def type_name(self, dtype: str) -> str:
+        return "int8"
+
+    def row_bytes(self, dim: int, dtype: str, gpu: bool = False) -> int:
+        row = HEAD + dim
+        return row + -row % GPU_ROW_ALIGNMENT if gpu else row
+
+
+class _RowMean(Transform):
+    name = "row_mean"
+    dtype = "float32"
+    exact = False  # the order of the sum is not defined
+
+    def apply(self, values: numpy.ndarray, dtype: str, loss: Loss) -> numpy.ndarray:
         exact = widened(values).astype(numpy.float64)
         return exact.reshape(len(exact), -1).mean(axis=1).astype(number_type(dtype))
-    if transform == "int8":
-        wide = cast(values, "float32")
-        found = quantized(wide)
-        loss.add(_loss(wide, dequantized(found)))
-        loss.overflowed += int((~numpy.isfinite(wide)).sum())
-        return found
-    found = cast(values, dtype)
-    loss.add(_loss(widened(values), widened(found)))
-    return found
+
+    def shape(self, shape: Sequence[int]) -> Tuple[int, ...]:
+        return tuple(shape[:1])
+
+
+class _Hours(Transform):
+    name = "hours"
+    dtype = "int32"
+
+    def apply(self, values: numpy.ndarray, dtype: str, loss: Loss) -> numpy.ndarray:
+        return (values // 3600).astype(number_type(dtype))
+
+
+COPY, CAST, INT8, ROW_MEAN, HOURS = Transform(), _Cast(), _Int8(), _RowMean(), _Hours()
+_BY_NAME = {transform.name: transform for transform in (COPY, CAST, INT8, ROW_MEAN, HOURS)}
+
+
+def named(name: str, where: str = "the manifest") -> Transform:
+    """The transform that `where`, a manifest, calls `name`; BadInput where it is none."""
+    if name not in _BY_NAME:
+        raise BadInput(f"{where}: transform {name!r}, expected one of {', '.join(_BY_NAME)}")
+    return _BY_NAME[name]
+
+
+def to_type(dtype: str, target: str) -> Transform:
+    """The transform by which rows of `dtype` become `target`, "int8" for quantized rows."""
+    if target == "int8":
+        return INT8
+    return COPY if dtype == target else CAST
 
 
 def cast(values: numpy.ndarray, dtype: str) -> numpy.ndarray:
@@ -97,8 +180,8 @@ def filler(value: float, dtype: numpy.dtype) -> numpy.ndarray:
     """`value` as one number of `dtype`, which may be bfloat16; rounded to the nearest."""
     if dtype != BFLOAT16:
         return numpy.array(value, dtype)
-    (found,) = cast(numpy.array([value], numpy.float32), "bfloat16")
-    return numpy.array(found, BFLOAT16)
+    (bits,) = cast(numpy.array([value], numpy.float32), "bfloat16")
+    return numpy.array(bits, BFLOAT16)
 
 
 def widened(values: numpy.ndarray) -> numpy.ndarray:
@@ -111,8 +194,8 @@ def widened(values: numpy.ndarray) -> numpy.ndarray:
 def _loss(before: numpy.ndarray, after: numpy.ndarray) -> Loss:
     kept = numpy.isfinite(before) & numpy.isfinite(after)
     exact = numpy.where(kept, before, 0).astype(numpy.float64)
-    found = numpy.where(kept, after, 0).astype(numpy.float64)
-    error = numpy.abs(exact - found)
+    written = numpy.where(kept, after, 0).astype(numpy.float64)
+    error = numpy.abs(exact - written)
     return Loss(
         values=before.size,
         largest=float(error.max(initial=0.0)),

@@ -1,45 +1,66 @@
-"""Dataclasses from what YAML or JSON holds, which anybody may have edited or damaged."""
+"""Dataclasses and TypedDicts from YAML or JSON that anyone may have edited or damaged."""
 
 from __future__ import annotations
 
 import dataclasses
 import typing
 from functools import lru_cache
-from typing import Any, Dict, List, Type, TypeVar
+from typing import Any, Dict, Mapping, NamedTuple, Type, TypeVar
 
 from semisync.common.errors import BadInput
 
 T = TypeVar("T")
 
 
+class Key(NamedTuple):
+    """A key that a mapping may have: the type of its value, and whether it must be there."""
+
+    hint: Any
+    required: bool
+
+
 def build(kind: Type[T], data: Any, where: str) -> T:
-    """`data` as the dataclass `kind`, with the type of every field checked; else BadInput, which
-    begins with `where` and names the field."""
-    if not isinstance(data, dict):
-        raise BadInput(f"{where}: expected the fields of a {kind.__name__}, found {data!r:.80}")
-    hints = _hints(kind)  # type: ignore[arg-type]
-    unknown = sorted(map(str, set(data) - set(hints)))
-    if unknown:
-        raise BadInput(f"{where}: unknown field {unknown[0]!r}, known are {', '.join(hints)}")
-    values = {name: _value(hints[name], value, f"{where}: {name}") for name, value in data.items()}
-    lacks = [name for name in _required(kind) if name not in values]
-    if lacks:
-        raise BadInput(f"{where}: a {kind.__name__} lacks {', '.join(lacks)}")
-    return kind(**values)
+    """`data` as the dataclass or TypedDict `kind`, with the type of every field checked; else
+    BadInput, which begins with `where` and names the field."""
+    return kind(**checked(keys_of(kind), data, where, kind.__name__))
+
+
+def keys_of(kind: Any) -> Mapping[str, Key]:
+    """The fields of the dataclass or TypedDict `kind`."""
+    return _keys_of(kind)
 
 
 @lru_cache(maxsize=None)
-def _hints(kind: Any) -> Dict[str, Any]:
-    return typing.get_type_hints(kind)  # parses the text of annotations each time
-
-
-def _required(kind: Any) -> List[str]:
+def _keys_of(kind: Any) -> Mapping[str, Key]:
+    hints = typing.get_type_hints(kind)
+    if typing.is_typeddict(kind):
+        return {name: Key(hint, name in kind.__required_keys__) for name, hint in hints.items()}
     missing = dataclasses.MISSING
-    return [
-        one.name
-        for one in dataclasses.fields(kind)
-        if one.default is missing and one.default_factory is missing
-    ]
+    return {
+        field_.name: Key(
+            hints[field_.name], field_.default is missing and field_.default_factory is missing
+        )
+        for field_ in dataclasses.fields(kind)
+    }
+
+
+def checked(keys: Mapping[str, Key], data: Any, where: str, record: str) -> Dict[str, Any]:
+    """The mapping `data`, its values checked against `keys`; else BadInput as of `build`.
+
+    record: what the mapping describes, for messages.
+    """
+    if not isinstance(data, dict):
+        raise BadInput(f"{where}: expected the fields of a {record}, found {data!r:.80}")
+    unknown = sorted(map(str, set(data) - set(keys)))
+    if unknown:
+        raise BadInput(f"{where}: unknown field {unknown[0]!r}, known are {', '.join(keys)}")
+    values = {
+        name: _value(keys[name].hint, value, f"{where}: {name}") for name, value in data.items()
+    }
+    lacks = [name for name, key in keys.items() if key.required and name not in values]
+    if lacks:
+        raise BadInput(f"{where}: a {record} lacks {', '.join(lacks)}")
+    return values
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:
@@ -49,15 +70,15 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     inner = typing.get_args(hint)
     origin = typing.get_origin(hint)
     if origin is list and isinstance(value, list):
-        return [_value(inner[0], one, f"{where}[{index}]") for index, one in enumerate(value)]
+        return [_value(inner[0], entry, f"{where}[{index}]") for index, entry in enumerate(value)]
     if origin is dict and isinstance(value, dict):
         return {
-            _value(inner[0], key, where): _value(inner[1], one, f"{where}[{key!r}]")
-            for key, one in value.items()
+            _value(inner[0], key, where): _value(inner[1], entry, f"{where}[{key!r}]")
+            for key, entry in value.items()
         }
     if origin is typing.Union:
         return None if value is None else _value(inner[0], value, where)
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+    if dataclasses.is_dataclass(hint) or typing.is_typeddict(hint):
         return build(hint, value, where)
     if hint is float and type(value) is int:
         return float(value)
@@ -70,4 +91,4 @@ def _value(hint: Any, value: Any, where: str) -> Any:
 
 def _is_text(value: str) -> bool:
     """Whether it can stand in paths and UTF-8: YAML and JSON escape NUL and lone surrogates."""
-    return "\0" not in value and not any("\ud800" <= one <= "\udfff" for one in value)
+    return "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)

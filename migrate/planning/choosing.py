@@ -1,13 +1,15 @@
-"""Which tensors of the checkpoint are dropped, and which variables are tables."""
+"""Which tensors are dropped, and which variables and hash tables become embedding tables."""
 
 from __future__ import annotations
 
-from typing import Mapping, Optional, Set
+from typing import Dict, Mapping, Optional, Set
 
-from migrate.checkpoint.bundle import Checkpoint
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.model import TensorInfo
 from migrate.encoding.dtypes import BY_NAME
 from migrate.graph.evidence import Evidence
+from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.tensors import tensors_of
 from migrate.planning.model import Plan
 from migrate.planning.options import Options, search
 from semisync.common.errors import UsageError
@@ -18,7 +20,10 @@ NO_TABLES = ""  # the pattern that says so: as a regular expression it would nam
 def drop_tensors(
     checkpoint: Checkpoint, taken: Set[str], options: Options, result: Plan
 ) -> Set[str]:
-    """Drops what has no place in a torch checkpoint; returns its names. taken: elsewhere."""
+    """Drops what has no place in a torch checkpoint; returns its names.
+
+    taken: tensors that are decided on already.
+    """
     for name, info in checkpoint.items():
         if name in taken:
             continue
@@ -31,7 +36,38 @@ def drop_tensors(
     return set(result.dropped)
 
 
-def choose_tables(
+def choose_hash_tables(
+    sources: Mapping[str, HashTable], options: Options, result: Plan
+) -> Dict[str, HashTable]:
+    """The hash tables that become embedding tables; the others are dropped with a reason."""
+    chosen = {}
+    for name, table in sources.items():
+        tensors = tensors_of(table)
+        reason = _why_no_table(table)
+        if any(map(options.drops, (name, *tensors))):
+            reason = options.reason
+        if reason is None:
+            chosen[name] = table
+        else:
+            result.dropped.update(dict.fromkeys(sorted(tensors) or [name], reason))
+    return chosen
+
+
+def _why_no_table(table: HashTable) -> Optional[str]:
+    """Why a hash table is not converted, or None."""
+    if table.key_dtype not in ("int64", "int32"):
+        return f"a hash table by {table.key_dtype} keys: TorchRec's ids are integers"
+    if table.value_shape == (0,):
+        return "an empty hash table, whose files do not tell the size of a row"
+    if len(table.value_shape) != 1 or not BY_NAME[table.dtype].is_floating:
+        return (
+            f"a hash table of {table.dtype} {list(table.value_shape)}: only rows of floats become "
+            "an embedding table"
+        )
+    return None
+
+
+def choose_variables(
     left: Mapping[str, TensorInfo],
     pattern: Optional[str],
     evidence: Optional[Evidence],
@@ -43,17 +79,22 @@ def choose_tables(
         return set()
     if pattern is not None:
         return _matching(left, pattern)
-    if evidence is None:
-        if not any(map(_may_be_table, left.values())):
-            return set()
+    if evidence is not None:
+        return _looked_up(left, evidence, result)
+    if any(map(_may_be_table, left.values())):
         raise UsageError(
             f"{result.source} has no MetaGraph beside it, so that nothing tells which variables "
             "are embedding tables; give --meta FILE, --tables REGEX, or --no-tables where none is"
         )
+    return set()
+
+
+def _looked_up(left: Mapping[str, TensorInfo], evidence: Evidence, result: Plan) -> Set[str]:
+    """The tables among `left` that the graph looks up; notes name what it may not show."""
     unseen = [name for name in evidence.hidden if name in left and _may_be_table(left[name])]
     if unseen:
         result.notes.append(
-            f"functions of the graph use {', '.join(unseen)}; look-ups inside of functions "
+            f"functions of the graph use {', '.join(unseen)}; look-ups inside functions "
             "are not seen: name the tables with --tables REGEX if these are some"
         )
     known = {where.name for where in evidence.saved.values()}
@@ -83,13 +124,13 @@ def _may_be_table(info: TensorInfo) -> bool:
 
 def _matching(left: Mapping[str, TensorInfo], pattern: str) -> Set[str]:
     """The variables that `pattern` names; each must have a table's shape."""
-    found = {name for name in left if search(pattern, name, "--tables")}
-    if not found:
+    named = {name for name in left if search(pattern, name, "--tables")}
+    if not named:
         raise UsageError(f"--tables {pattern!r} names none of the {len(left)} variables")
-    for name in sorted(found):
+    for name in sorted(named):
         if not _may_be_table(left[name]):
             raise UsageError(
                 f"--tables {pattern!r} names {name!r}, {left[name].dtype} "
                 f"{list(left[name].shape)}; a table is [rows, dim] of floats"
             )
-    return found
+    return named

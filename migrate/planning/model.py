@@ -1,23 +1,24 @@
-"""A conversion's plan: what each tensor of a checkpoint becomes. It is data, and YAML.
+"""A conversion's plan: what each tensor of a checkpoint becomes.
 
-    tables       variables that are looked up: they become tables of an EmbeddingBagCollection
-    hash_tables  tables by ids of their own: they become such tables too, with a way from id to row
-    dense        all other variables
-    scalars      step counters, beta powers: written, and their values put into the manifest
-    dropped      what is not written, and why
+    tables   variables that are looked up, and hash tables: they become tables of an
+             EmbeddingBagCollection
+    dense    all other variables
+    scalars  step counters, beta powers: written, and their values put into the manifest
+    dropped  what is not written, and why
 
-The plan names tensors, it holds none. Whoever reads one back (`Plan.from_yaml`) may have edited
-it; `migrate.convert` checks it against the checkpoint before it writes anything.
+The plan names tensors, it holds none. It is data, and YAML, in which tables by ids of their own
+stand apart, as `hash_tables`. Whoever reads one back (`Plan.from_yaml`) may have edited it;
+`migrate.convert` checks it against the checkpoint before it writes anything.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Mapping, Optional
 
-from migrate.manifest.modes import MANAGED
-from migrate.manifest.typed import build
+from migrate.manifest.id_modes import MANAGED
+from migrate.manifest.typed import Key, checked, keys_of
+from migrate.planning import yaml_text
 from semisync.common.errors import BadInput
 
 SCHEMA = "semisync.plan/1"
@@ -29,32 +30,58 @@ PLACEMENTS = ("device", "uvm", "cpu")
 
 
 @dataclass
+class IdMapping:
+    """How the ids of a hash table (`migrate.hash_tables`) find their rows.
+
+    kind        format of the source; stored: rows there, duplicates and what the format keeps for
+                itself included
+    mode        how the target finds an id's row, one of migrate.manifest.id_modes.MODES
+    buckets     mpzch: parts of the table that are dealt to ranks
+    duplicates  an id in two partitions: "error", or "newest" version wins
+    fill        the optimizer's name of a slot -> value for ids without it and for free rows
+    """
+
+    kind: str
+    stored: int
+    mode: str = "rows"
+    buckets: int = 1
+    duplicates: str = "error"
+    fill: Dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
 class Table:
     """An embedding table.
 
     name                in TorchRec
-    variable            in the checkpoint, [rows, dim]
+    variable            in the checkpoint: a variable [rows, dim], or a hash table
+    dim                 values per row
     dtype               TensorFlow's name of its data type
+    rows                of the target; None: what the ids of a hash table need (mpzch: a quarter
+                        more than are stored)
+    ids                 how the ids of a hash table find their rows; None: an id is its row number
     partitions          number of parts along the rows
     partition_strategy  "div", "mod", or None for a single part
     optimizer           "Adagrad", "Adam", ..., or None where the checkpoint has no slots
-    slots               the optimizer's name of a slot -> tensor in the checkpoint, [rows, dim]
+    slots               the optimizer's name of a slot -> tensor [rows, dim] in the checkpoint, or
+                        name of the slot in the hash table
     hyperparameters     of the optimizer, as far as the MetaGraph has them as constants
     cast                "float16", "bfloat16" or "float32": data type in the target, where another
     row_wise            Adagrad: write the mean of each row's accumulator, an approximation
     features            that it embeds, in the model config; none: one of the table's own name
     pooling             "sum", "mean", "sqrtn" or "none" (an id, a vector), in the model config
     weighted            whether each id has a weight, in the model config
-    static              "fp16", "int8" or "float32": pretrained and trained no more; written in this
-                        type and without its slots; int8 as in migrate.manifest.quantization
+    static              "fp16", "int8" or "float32": pretrained and no longer trained; written in
+                        this type and without its slots; int8 as in migrate.manifest.quantization
     placement           "device", "uvm" or "cpu": where TorchRec's planner shall put it
     """
 
     name: str
     variable: str
-    rows: int
     dim: int
     dtype: str
+    rows: Optional[int] = None
+    ids: Optional[IdMapping] = None
     partitions: int = 1
     partition_strategy: Optional[str] = None
     optimizer: Optional[str] = None
@@ -69,71 +96,14 @@ class Table:
     placement: Optional[str] = None
 
     @property
-    def source(self) -> str:
-        """Its name in the checkpoint."""
-        return self.variable
-
-    @property
     def target_dtype(self) -> str:
         """Torch's name of the weight's type in the target; "int8" for quantized rows."""
-        return STATICS[self.static] if self.static else self.cast or self.dtype
-
-
-@dataclass
-class HashedTable:
-    """A table by ids (`migrate.hash_tables`).
-
-    name             in TorchRec
-    table, kind      in the source: its name and format
-    stored           rows there; what the format keeps for itself and duplicates count too
-    dim, dtype       of a row
-    ids              how the target finds an id's row, one of migrate.manifest.modes.MODES
-    rows             of the target; None: what the ids need (mpzch: a quarter more than are stored)
-    buckets          mpzch: parts of the table that are shared out to ranks
-    duplicates       an id in two partitions: "error", or "newest" version wins
-    optimizer, slots, hyperparameters, cast, features, pooling, weighted, static, placement: as in
-                     Table; a slot's source is its name in the table
-    fill             the optimizer's name of a slot -> value for ids without it and for free rows
-    """
-
-    name: str
-    table: str
-    kind: str
-    stored: int
-    dim: int
-    dtype: str
-    ids: str = "rows"
-    rows: Optional[int] = None
-    buckets: int = 1
-    duplicates: str = "error"
-    optimizer: Optional[str] = None
-    slots: Dict[str, str] = field(default_factory=dict)
-    fill: Dict[str, float] = field(default_factory=dict)
-    hyperparameters: Dict[str, float] = field(default_factory=dict)
-    cast: Optional[str] = None
-    features: List[str] = field(default_factory=list)
-    pooling: Optional[str] = None
-    weighted: bool = False
-    static: Optional[str] = None
-    placement: Optional[str] = None
-
-    @property
-    def source(self) -> str:
-        """As Table.source."""
-        return self.table
-
-    @property
-    def target_dtype(self) -> str:
-        """As Table.target_dtype."""
         return STATICS[self.static] if self.static else self.cast or self.dtype
 
     @property
     def written_slots(self) -> Dict[str, str]:
         """Those of `slots` that are written: of a static table none."""
         return {} if self.static else self.slots
-
-
-AnyTable = Union[Table, HashedTable]
 
 
 @dataclass
@@ -163,55 +133,101 @@ class Plan:
     meta: Optional[str] = None
     newer: Optional[str] = None
     tables: List[Table] = field(default_factory=list)
-    hash_tables: List[HashedTable] = field(default_factory=list)
     dense: List[Dense] = field(default_factory=list)
     scalars: List[str] = field(default_factory=list)
     dropped: Dict[str, str] = field(default_factory=dict)
     notes: List[str] = field(default_factory=list)
 
-    def fqn(self, table: AnyTable) -> str:
+    @property
+    def hash_tables(self) -> List[Table]:
+        """Those of `tables` whose ids are no row numbers."""
+        return [table for table in self.tables if table.ids is not None]
+
+    def fqn(self, table: Table) -> str:
         """The fully qualified name of the table's weight in the model.
 
         TorchRec's ManagedCollisionEmbeddingBagCollection has its tables one module further down.
         """
-        inner = isinstance(table, HashedTable) and table.ids in MANAGED
+        inner = table.ids is not None and table.ids.mode in MANAGED
         module = self.module + "._embedding_module" * inner
         return f"{module}.embedding_bags.{table.name}.weight"
 
     def to_yaml(self) -> str:
         """The plan as text that `from_yaml` reads back."""
-        import yaml
-
-        return yaml.safe_dump(
-            {"schema": SCHEMA, **asdict(self)}, sort_keys=False, allow_unicode=True, width=100
-        )
+        return yaml_text.dump({"schema": SCHEMA, **_sections(self)})
 
     @classmethod
     def from_yaml(cls, text: str, where: str = "the plan") -> Plan:
         """The plan in `text`. BadInput names what is missing, unknown, twice there or of the wrong
         type."""
-        import yaml
-
-        try:
-            data = _load(text)
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            raise BadInput(f"{where} is not YAML: {' '.join(str(error).split())}") from error
+        data = yaml_text.load(text, where)
         if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
             raise BadInput(f"{where} has no line 'schema: {SCHEMA}'; it is not a plan")
-        return build(cls, data, where)
+        values = checked({**keys_of(cls), **_LISTS}, data, where, cls.__name__)
+        values["tables"] = [
+            _table(entry, keys, f"{where}: {section}[{index}]")
+            for section, keys in _SECTIONS.items()
+            for index, entry in enumerate(values.pop(section, []))
+        ]
+        return cls(**values)
 
 
-def _load(text: str) -> Any:
-    """As yaml.safe_load, but a field that comes twice is an error: of these the last would win."""
-    import yaml
+# The lists of tables in the plan's YAML: key of an entry -> field of Table, or of its IdMapping.
+_SHARED = ("features", "pooling", "weighted", "static", "placement")
+_SECTIONS: Dict[str, Dict[str, str]] = {
+    "tables": {
+        **{key: key for key in ("name", "variable", "rows", "dim", "dtype")},
+        **{key: key for key in ("partitions", "partition_strategy", "optimizer", "slots")},
+        **{key: key for key in ("hyperparameters", "cast", "row_wise", *_SHARED)},
+    },
+    "hash_tables": {
+        "name": "name",
+        "table": "variable",
+        "kind": "ids.kind",
+        "stored": "ids.stored",
+        "dim": "dim",
+        "dtype": "dtype",
+        "ids": "ids.mode",
+        "rows": "rows",
+        "buckets": "ids.buckets",
+        "duplicates": "ids.duplicates",
+        "optimizer": "optimizer",
+        "slots": "slots",
+        "fill": "ids.fill",
+        **{key: key for key in ("hyperparameters", "cast", *_SHARED)},
+    },
+}
+_LISTS = dict.fromkeys(_SECTIONS, Key(List[Any], required=False))
 
-    class Loader(yaml.SafeLoader):
-        def construct_mapping(self, node: Any, deep: bool = False) -> Dict[Any, Any]:
-            names = Counter(key.value for key, _ in node.value if isinstance(key.value, str))
-            for name, count in names.items():
-                if count > 1:
-                    raise yaml.YAMLError(f"the field {name!r} comes twice{node.start_mark}")
-            found: Dict[Any, Any] = super().construct_mapping(node, deep)
-            return found
 
-    return yaml.load(text, Loader)
+def _sections(plan: Plan) -> Dict[str, Any]:
+    """The plan as plain data, with the keys of its YAML."""
+    data: Dict[str, Any] = {}
+    for key, value in asdict(plan).items():
+        if key == "tables":
+            for section, keys in _SECTIONS.items():
+                by_ids = section == "hash_tables"
+                members = [table for table in value if (table["ids"] is not None) == by_ids]
+                data[section] = [_entry(table, keys) for table in members]
+        else:
+            data[key] = value
+    return data
+
+
+def _entry(table: Dict[str, Any], keys: Mapping[str, str]) -> Dict[str, Any]:
+    """A table by the keys of its section."""
+    of_ids = {f"ids.{name}": value for name, value in (table["ids"] or {}).items()}
+    fields = {**table, **of_ids}
+    return {key: fields[name] for key, name in keys.items()}
+
+
+def _table(data: Any, keys: Mapping[str, str], where: str) -> Table:
+    """The table that a section's entry describes."""
+    of_ids = {f"ids.{name}": key for name, key in keys_of(IdMapping).items()}
+    fields = {**keys_of(Table), **of_ids}
+    expected = {key: fields[name] for key, name in keys.items()}
+    if "ids" not in keys:
+        expected["rows"] = Key(int, required=True)
+    values = {keys[key]: value for key, value in checked(expected, data, where, "Table").items()}
+    ids = {name[4:]: values.pop(name) for name in list(values) if name.startswith("ids.")}
+    return Table(**values, ids=IdMapping(**ids) if ids else None)

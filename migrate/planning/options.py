@@ -1,4 +1,4 @@
-"""What the caller of `migrate.plan` has asked for."""
+"""What the caller of `migrate.plan` asks for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Optional, Sequence, Set, Tuple
 
-from migrate.manifest.modes import DUPLICATES, MODES
+from migrate.manifest.id_modes import DUPLICATES, MODES
 from migrate.planning.model import CASTS, STRATEGIES
 from semisync.common.errors import UsageError
 
@@ -75,7 +75,7 @@ class Options:
 
 
 def search(pattern: str, name: str, option: str) -> bool:
-    """re.search; UsageError, which names the option, for what is no regular expression."""
+    """re.search; UsageError, which names the option, for what is not a regular expression."""
     try:
         return re.search(pattern, name) is not None
     except re.error as error:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Sequence, Tuple, Union
+from typing import Optional, Sequence, Tuple
 
-from migrate.checkpoint.bundle import Checkpoint
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.evidence import find_evidence
 from migrate.graph.find import meta_path
-from migrate.hash_tables.increment import Overlaid
-from migrate.hash_tables.tensor_part import tensors_of
-from migrate.open import hash_tables
-from migrate.planning.choosing import choose_tables, drop_tensors
-from migrate.planning.hashed import plan_hash_tables
-from migrate.planning.model import HashedTable, Plan, Table
+from migrate.hash_tables.tensors import tensors_of
+from migrate.open import open_hash_tables
+from migrate.planning.choosing import choose_hash_tables, choose_variables, drop_tensors
+from migrate.planning.entries import Entries
+from migrate.planning.model import Plan
 from migrate.planning.options import Options
 from migrate.planning.static import Marks, mark_static
-from migrate.planning.variables import Variables
 
 
 def plan(
@@ -43,49 +41,65 @@ def plan(
     cast                "float16" or "bfloat16": data type of the tables in the target
     drop                regular expression (re.search) for tensors to leave out
     static              (regular expression, "fp16", "int8" or "float32") pairs (re.search): tables
-                        that are trained no more, and their type in the target; the first one wins
-    ids                 how the target finds the row of a hash table's id, see
-    migrate.manifest.modes duplicates          "error" or "newest": an id that two partitions of a
-    hash table hold
+                        that are no longer trained, and their type in the target; the first one wins
+    ids                 how the target finds the row of a hash table's id, one of
+                        migrate.manifest.id_modes.MODES
+    duplicates          "error" or "newest": an id that two partitions of a hash table hold
 
     Raises UsageError where the caller has to say more, BadInput where graph and checkpoint do not
     fit each other or contradict the caller.
     """
-    options = Options(partition_strategy, rename, cast, drop, ids, duplicates)
-    hashed = hash_tables(checkpoint, meta)
-    # A MetaGraph is asked of variables; hash tables it saves another way
-    of_tables = {name for table in hashed.values() for name in tensors_of(table)}
-    evidence = None
-    if set(checkpoint) - of_tables:
-        evidence = find_evidence(checkpoint, meta, options.drops)
-    result = Plan(
-        source=checkpoint.prefix,
-        module=module,
-        meta=evidence.graph.path if evidence else meta_path(checkpoint, meta),
-        newer=checkpoint.newer.prefix if isinstance(checkpoint, Overlaid) else None,
+    options = Options(
+        strategy=partition_strategy,
+        rename=rename,
+        cast=cast,
+        drop=drop,
+        ids=ids,
+        duplicates=duplicates,
     )
-    variables = Variables(checkpoint, evidence, options, result)
-    taken = plan_hash_tables(hashed, options, result)
-    taken |= drop_tensors(checkpoint, taken, options, result)
-    taken |= variables.slot_tensors
-    left = {name: info for name, info in checkpoint.items() if name not in taken}
-    chosen = choose_tables(left, tables, evidence, result)
-    for name, info in left.items():
-        if name in chosen:
-            result.tables.append(variables.table(name, info))
-        elif info.shape:
-            result.dense.append(variables.dense(name, info, chosen))
-        else:
-            result.scalars.append(name)
+    result = Plan(source=checkpoint.prefix, module=module)
+    _decide(checkpoint, meta, tables, options, result)
     options.check_renamed()
     mark_static(result, static)
     _note_dims(result)
     return result
 
 
+def _decide(
+    checkpoint: Checkpoint,
+    meta: Optional[str],
+    tables: Optional[str],
+    options: Options,
+    result: Plan,
+) -> None:
+    """Enters in `result` what each tensor becomes."""
+    sources = open_hash_tables(checkpoint, meta)
+    # A MetaGraph is asked of variables; hash tables it saves another way
+    of_hash_tables = {name for table in sources.values() for name in tensors_of(table)}
+    evidence = None
+    if set(checkpoint) - of_hash_tables:
+        evidence = find_evidence(checkpoint, meta, options.drops)
+    result.meta = evidence.graph.path if evidence else meta_path(checkpoint, meta)
+    result.newer = checkpoint.newer.prefix if checkpoint.newer is not None else None
+    entries = Entries(checkpoint, evidence, options, result)
+    chosen_sources = choose_hash_tables(sources, options, result)
+    by_ids = [entries.hash_table(source) for source in chosen_sources.values()]
+    taken = of_hash_tables | drop_tensors(checkpoint, of_hash_tables, options, result)
+    taken |= entries.slot_tensors
+    left = {name: info for name, info in checkpoint.items() if name not in taken}
+    chosen = choose_variables(left, tables, evidence, result)
+    for name, info in left.items():
+        if name in chosen:
+            result.tables.append(entries.table(name, info))
+        elif info.shape:
+            result.dense.append(entries.dense(name, info, chosen))
+        else:
+            result.scalars.append(name)
+    result.tables += by_ids
+
+
 def _note_dims(result: Plan) -> None:
-    tables: List[Union[Table, HashedTable]] = [*result.tables, *result.hash_tables]
-    odd = [f"{table.name} ({table.dim})" for table in tables if table.dim % 4]
+    odd = [f"{table.name} ({table.dim})" for table in result.tables if table.dim % 4]
     if odd:
         result.notes.append(
             "FBGEMM's fused kernels want a dim that is a multiple of 4; not so: " + ", ".join(odd)

@@ -1,21 +1,22 @@
-"""Static tables: pretrained, looked up, and trained no more.
+"""Static tables: pretrained, looked up, and no longer trained.
 
-They are written in fewer bytes a row and without their optimizer state, which is what a GPU's
-memory holds of a table in training: float32 with Adam takes 12 bytes a number, fp16 takes 2.
+They are written in fewer bytes per row and without the optimizer state that a GPU's memory holds
+of a table in training: float32 with Adam takes 12 bytes per value, fp16 takes 2.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from typing import Iterable, List, Sequence, Tuple
+from typing import Optional, Sequence, Tuple
 
-from migrate.checkpoint.bundle import Checkpoint
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.encoding.dtypes import BY_NAME, number_type
 from migrate.hash_tables.model import HashTable
+from migrate.manifest.id_modes import MANAGED
 from migrate.manifest.model import TableSummary
-from migrate.manifest.quantization import GPU_ROW_ALIGNMENT, HEAD
-from migrate.planning.model import PLACEMENTS, STATICS, AnyTable, Plan, Table
+from migrate.manifest.transforms import to_type
+from migrate.planning.model import PLACEMENTS, STATICS, Plan, Table
 from semisync.common.errors import BadInput, UsageError
 
 Marks = Sequence[Tuple[str, str]]  # regular expression for variables, and a key of STATICS
@@ -23,24 +24,25 @@ Marks = Sequence[Tuple[str, str]]  # regular expression for variables, and a key
 
 def mark_static(plan: Plan, marks: Marks) -> None:
     """Marks the tables of `plan`; UsageError for what is no pattern, or is that of no table."""
-    every: List[AnyTable] = [*plan.tables, *plan.hash_tables]
     for pattern, kind in reversed(marks):  # so that the first one wins
         if kind not in STATICS:
             raise UsageError(f"static {kind!r}: expected one of {list(STATICS)}")
         try:
-            found = [one for one in every if re.search(pattern, one.source)]
+            named = [table for table in plan.tables if re.search(pattern, table.variable)]
         except re.error as error:
-            raise UsageError(f"--static {pattern!r} is no regular expression: {error}") from error
-        if not found:
             raise UsageError(
-                f"--static {pattern!r} names none of the {len(every)} tables; expected "
+                f"--static {pattern!r} is not a regular expression: {error}"
+            ) from error
+        if not named:
+            raise UsageError(
+                f"--static {pattern!r} names none of the {len(plan.tables)} tables; expected "
                 f"REGEX, or REGEX= and one of {', '.join(STATICS)}"
             )
-        for table in found:
+        for table in named:
             table.static, table.cast = kind, None
 
 
-def check_static(table: AnyTable) -> None:
+def check_static(table: Table) -> None:
     """Raises BadInput where `static` or `placement` of a plan's table cannot be carried out."""
     where = f"table {table.name!r}"
     if table.placement not in (None, *PLACEMENTS):
@@ -51,7 +53,7 @@ def check_static(table: AnyTable) -> None:
         raise BadInput(f"{where}: static {table.static!r}, expected one of {', '.join(STATICS)}")
     if not BY_NAME[table.dtype].is_floating:
         raise BadInput(f"{where} is {table.dtype}; only tables of floats can be static")
-    if table.cast or (isinstance(table, Table) and table.row_wise):
+    if table.cast or table.row_wise:
         raise BadInput(
             f"{where} is static: that says its type, and it has no optimizer; leave cast and "
             "row_wise out"
@@ -60,32 +62,37 @@ def check_static(table: AnyTable) -> None:
         raise BadInput(
             f"{where}: FBGEMM's int8 rows have an even dim, this one is {table.dim}; use fp16"
         )
+    if table.static == "int8" and table.ids is not None and table.ids.mode in MANAGED:
+        raise BadInput(
+            f"{where}: the module of ids {table.ids.mode} has a collection of floats below it, "
+            "which cannot hold int8 rows; use static fp16, or ids rows"
+        )
 
 
-def why_untrained(table: AnyTable) -> str:
+def why_untrained(table: Table) -> str:
     """Why the slots of a static table are not written."""
     return f"table {table.name} is static: it needs no optimizer state"
 
 
-def trained_bytes_of_ids(source: HashTable, slots: Iterable[str], rows: int) -> int:
-    """Size of `rows` rows of a hash table with those of its `slots`, in the types of the source."""
-    total = 0
-    for one in (source, *(source.slots[name] for name in slots)):
-        total += rows * math.prod(one.value_shape) * number_type(one.dtype).itemsize
-    return total
+def trained_bytes(
+    table: Table, rows: int, checkpoint: Checkpoint, source: Optional[HashTable]
+) -> int:
+    """Size of `rows` rows of the table with its slots, in the types of the checkpoint.
 
-
-def trained_bytes(table: Table, checkpoint: Checkpoint) -> int:
-    """Size of the table's weights and slots in the types of the checkpoint."""
-    return sum(checkpoint[one].nbytes for one in [table.variable, *table.slots.values()])
+    source: the hash table that it is made from, if any.
+    """
+    if source is None:
+        return sum(checkpoint[name].nbytes for name in [table.variable, *table.slots.values()])
+    parts = (source, *(source.slots[name] for name in table.slots.values()))
+    return sum(
+        rows * math.prod(part.value_shape) * number_type(part.dtype).itemsize for part in parts
+    )
 
 
 def static_bytes(table: TableSummary, gpu: bool = False) -> int:
     """Size of the weights of a converted table; `gpu`: with the padding of int8 rows there."""
-    if table.dtype != "int8":
-        return table.rows * table.dim * number_type(table.dtype).itemsize
-    row = HEAD + table.dim
-    return table.rows * (row + -row % GPU_ROW_ALIGNMENT if gpu else row)
+    transform = to_type(table.dtype, table.dtype)
+    return table.rows * transform.row_bytes(table.dim, table.dtype, gpu)
 
 
 def savings(table: TableSummary) -> str:

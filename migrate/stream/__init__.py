@@ -1,1 +1,7 @@
-"""Rows on their way from source to target."""
+"""A row's way to disk.
+
+item     what a tensor of the target is made from
+regions  where its rows come to lie in the files
+columns  rows of hash tables, fetched in the order of the target
+parts    read, transform, hash, write, sync, report
+"""

@@ -3,8 +3,8 @@
 A column is a file of rows of one size, run after run (`migrate.ids.runs`). A map is a file of
 int64: for each row of the target the row of the column that goes there, or -1 where none does. The
 rows that a range of the target wants lie close together in each run, since runs are sorted as the
-target is: about one read a run fetches them. They are put in order a block at a time, which stays
-in the processor's cache until it is written.
+target is: about one read per run fetches them. They are put in order a block at a time, which stays
+in the CPU's cache until it is written.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from migrate.encoding.dtypes import number_type
 from migrate.manifest.transforms import filler
 from migrate.stream.sorting import sort
 
+FOLDER = "ids"  # of the columns and maps, in the directory of the conversion
 FREE = -1  # in a map: no row of the source comes here
 BLOCK_BYTES = 1 << 20  # put in order at a time
 FETCH_ROWS = 1 << 19  # fetched together at most: sorting takes some times their 8 bytes each
-_GAP_BYTES = 4 << 10  # read through: another call costs more
+_GAP_BYTES = 4 << 10  # gaps up to this are read: another call costs more
 
 
 class Origin(NamedTuple):
@@ -60,8 +61,8 @@ class Column:
     def take(self, wanted: numpy.ndarray) -> numpy.ndarray:
         """The rows with the numbers `wanted` [n] int64, in that order."""
         fetched, places = self.fetch(wanted)
-        found: numpy.ndarray = fetched.take(places, axis=0)
-        return found
+        rows: numpy.ndarray = fetched.take(places, axis=0)
+        return rows
 
     def fetch(self, wanted: numpy.ndarray, fill: float = 0) -> Tuple[numpy.ndarray, numpy.ndarray]:
         """Rows that have those with the numbers `wanted` [n] int64 among them, and the place [n] of
@@ -92,8 +93,8 @@ class Column:
             left, offset = left[size:], offset + size
 
 
-class Staged:
-    """What `migrate.ids.staging` left in `directory`."""
+class Columns:
+    """The columns and maps that stand in `directory`."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
@@ -125,11 +126,11 @@ class Staged:
         ]
         for start in range(0, count, step):
             block = slice(start, min(start + step, count))
-            found = [
+            columns = [
                 rows[block] if places is None else taken(rows, places[block], out)
                 for (rows, places), out in zip(fetched, blocks)
             ]
-            yield start, found[0] if len(found) == 1 else numpy.hstack(found)
+            yield start, columns[0] if len(columns) == 1 else numpy.hstack(columns)
 
     def _fetched(
         self, origin: Origin, first: int, count: int

@@ -1,7 +1,7 @@
 """Where the rows of each tensor come to lie in the files of the target.
 
 1. A `Region` is a run of rows of one tensor that lie together in one file, CHUNK_BYTES at most
-   (one row at least). Its place is known before the first byte is written, so that any process
+   (at least one row). Its place is known before the first byte is written, so that any process
    can write any region, in any order, twice if need be.
 2. What stands between the regions (headers, padding) is a `Frame`; the target knows its bytes.
 3. A `Part` is a list of regions, PART_BYTES in all: the unit that one worker writes, syncs and
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
-from migrate.stream.items import Item
+from migrate.stream.item import Item
 
 CHUNK_BYTES = 16 << 20
 PART_BYTES = 64 << 20
@@ -60,16 +60,16 @@ def cuts(item: Item, source_row_bytes: int) -> Iterator[Tuple[int, int]]:
 
 def parts(regions: Sequence[Region], items: Sequence[Item]) -> List[Part]:
     """`regions` grouped, in their order."""
-    found: List[Part] = []
+    grouped: List[Part] = []
     room = 0
     for region in regions:
         size = region.rows * items[region.item].row_bytes
-        if not found or size > room:
-            found.append([])
+        if not grouped or size > room:
+            grouped.append([])
             room = PART_BYTES
-        found[-1].append(region)
+        grouped[-1].append(region)
         room -= size
-    return found
+    return grouped
 
 
 def with_files(
@@ -88,4 +88,4 @@ def with_files(
 
 def only_tensors(layout: Layout, count: int) -> Layout:
     """`layout` of the first `count` items alone."""
-    return layout._replace(regions=[one for one in layout.regions if one.item < count])
+    return layout._replace(regions=[region for region in layout.regions if region.item < count])

@@ -3,8 +3,8 @@
     lay_out(items, cuts)               -> migrate.stream.regions.Layout: where everything will stand
     finish(directory, items, layout)   writes what makes the directory a checkpoint
 
-The values are written between the two, region by region (migrate.conversion.parts). `reading` reads
-either format back, `staging` makes the directory appear whole, `reserving` takes a file's room.
+The values are written between the two, region by region (`migrate.stream.parts`). `reading` reads
+either format back, `work_directory` makes the directory appear whole.
 """
 
 TARGETS = ("dcp", "safetensors")

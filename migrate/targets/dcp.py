@@ -4,7 +4,7 @@
                     state_dict_metadata  name -> type, size, boxes (offsets, sizes) of the chunks
                     storage_data         (name, offset of a chunk) -> file, position, length
                     planner_data         name -> its path in the nested state dict
-    __0_0.distcp    one `torch.save` of a tensor a chunk, one after the other; a new file,
+    __0_0.distcp    one `torch.save` per chunk of a tensor, one after the other; a new file,
                     __1_0.distcp and so on, where one would pass FILE_BYTES
 
 torch's own writer keeps every tensor until the file ends (pytorch#195982), so that it needs as
@@ -36,14 +36,14 @@ from torch.distributed.checkpoint.metadata import (
 )
 
 from migrate.stream import regions
-from migrate.stream.items import Item
+from migrate.stream.item import Item
 from migrate.stream.regions import Frame, Layout, Region
 
 _METADATA = ".metadata"
 
 
 def lay_out(items: Sequence[Item], cuts: Sequence[Sequence[Tuple[int, int]]]) -> Layout:
-    """One region a chunk, each with its frame before and after it. cuts: of each item."""
+    """One region per chunk, with a frame before and after it. cuts: of each item."""
     layout = Layout({}, [], [])
     file, position = "__0_0.distcp", 0
     for index, (item, of_item) in enumerate(zip(items, cuts)):
@@ -103,9 +103,9 @@ def _frame(dtype: str, shape: Tuple[int, ...]) -> Tuple[bytes, bytes]:
     finally:
         torch.serialization.set_crc32_options(with_crc)
     with zipfile.ZipFile(buffer) as archive:
-        records = {one.filename.partition("/")[2]: one for one in archive.infolist()}
+        records = {record.filename.partition("/")[2]: record for record in archive.infolist()}
     data = buffer.getbuffer()
-    # The id hashes the crc32s, and without them whatever stands in memory. No reader looks at it.
+    # The id hashes the crc32s, and without them what stands in memory. No reader uses it.
     identity = _contents(data, records[".data/serialization_id"])
     data[identity] = b"0" * len(data[identity])
     values = _contents(data, records["data/0"])

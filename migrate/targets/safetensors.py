@@ -2,7 +2,7 @@
 
     model-00001-of-0000N.safetensors   8 bytes: length of the header; the header, JSON:
                                        name -> dtype, shape, data_offsets; the values, row-major
-    model.safetensors.index.json       name -> file, as Hugging Face's tools look it up
+    model.safetensors.index.json       name -> file, where Hugging Face's tools look it up
 
 Any reader of safetensors reads them, and torch's HuggingFaceStorageReader loads them into sharded
 modules. A tensor is never divided between files, for then only that reader would put it together;
@@ -17,7 +17,7 @@ import os
 from typing import Any, Dict, List, Sequence, Tuple
 
 from migrate.stream import regions
-from migrate.stream.items import Item
+from migrate.stream.item import Item
 from migrate.stream.regions import Frame, Layout, Region
 from semisync.common.errors import BadInput
 
@@ -87,15 +87,15 @@ def finish(directory: str, items: Sequence[Item], layout: Layout) -> None:
 
 def _files(items: Sequence[Item]) -> List[List[int]]:
     """Which items each file holds. The largest types first, so that all values are aligned."""
-    found: List[List[int]] = [[]]
+    files: List[List[int]] = [[]]
     room = regions.FILE_BYTES
     for index, item in enumerate(items):
-        if found[-1] and item.nbytes > room:
-            found.append([])
+        if files[-1] and item.nbytes > room:
+            files.append([])
             room = regions.FILE_BYTES
-        found[-1].append(index)
+        files[-1].append(index)
         room -= item.nbytes
-    return [sorted(one, key=lambda index: -items[index].itemsize) for one in found]
+    return [sorted(members, key=lambda index: -items[index].itemsize) for members in files]
 
 
 def _name(number: int, count: int) -> str:
@@ -105,7 +105,7 @@ def _name(number: int, count: int) -> str:
 def _dtype(item: Item) -> str:
     if item.dtype not in DTYPES:
         raise BadInput(
-            f"{item.source!r} is {item.dtype}, which safetensors has not; drop it in a plan or "
-            "convert to target dcp"
+            f"{item.source!r} is {item.dtype}, which safetensors does not support; drop it in a "
+            "plan or convert to target dcp"
         )
     return DTYPES[item.dtype]

@@ -9,8 +9,8 @@
 4. The bytes of the target must have the manifest's SHA-256, unless only a sample is read.
 5. Hash tables are compared id by id (`migrate.verification.ids`).
 6. Every tensor of the checkpoint must be accounted for: written, or dropped with a reason.
-7. The manifest must have its own SHA-256, and `model.json` the tables as they are; what else was
-   edited in that is a note.
+7. The manifest must have its own SHA-256, and `model.json` the tables as they are; any other edit
+   of it is a note.
 
 A sample of n rows that all agree says, with confidence c, that at most 1 - (1 - c)^(1/n) of the
 rows of the tensor differ (the exact binomial bound for no failure in n draws).

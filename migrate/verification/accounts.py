@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from migrate.checkpoint.bundle import Checkpoint
-from migrate.conversion import models
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.manifest import model_json
 from migrate.manifest.model import Manifest, Written, is_intact
-from migrate.manifest.quantization import HEAD
+from migrate.manifest.transforms import named
 from migrate.targets.reading import Reader
 from migrate.verification.findings import Verification
 from semisync.common.errors import BadInput
@@ -16,16 +16,16 @@ from semisync.common.errors import BadInput
 def check_beside(directory: str, manifest: Manifest, result: Verification) -> None:
     """The files that stand beside the data."""
     if not is_intact(directory):
-        result.differs("manifest.json is not as it was written: it has not its own SHA-256")
+        result.differs("manifest.json is not as it was written: its SHA-256 differs")
     try:
-        config = models.read_model(directory)
+        config = model_json.read_model(directory)
     except BadInput as error:
         result.differs(str(error))
         return
-    if models.contradicts(config, manifest):
-        result.differs(f"{models.FILE} has a table that is not so in the manifest")
-    elif json.dumps(config) != json.dumps(models.model_config(manifest)):
-        result.notes.append(f"{models.FILE} is not as it was written, but edited since")
+    if model_json.contradicts(config, manifest):
+        result.differs(f"{model_json.FILE} has a table that is not so in the manifest")
+    elif json.dumps(config) != json.dumps(model_json.model_config(manifest)):
+        result.notes.append(f"{model_json.FILE} is not as it was written, but edited since")
 
 
 def check_accounts(checkpoint: Checkpoint, manifest: Manifest, result: Verification) -> None:
@@ -46,11 +46,7 @@ def check_kind(
     if info is None:
         result.differs(f"{written.fqn!r} is made from {written.source!r}, which is not there")
         return False
-    shape = list(info.shape)
-    if written.transform == "row_mean":
-        shape = shape[:1]
-    elif written.transform == "int8":
-        shape = [shape[0], HEAD + shape[1]]
+    shape = list(named(written.transform).shape(info.shape))
     if shape != written.shape:
         result.differs(f"{written.fqn!r} is {written.shape}, but {written.source!r} {shape}")
         return False

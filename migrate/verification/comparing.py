@@ -8,9 +8,9 @@ from itertools import chain
 from operator import itemgetter
 from typing import List, Optional, Set
 
-from migrate.checkpoint.bundle import Checkpoint, open_checkpoint
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.manifest.model import Manifest, read_manifest
-from migrate.open import hash_tables
+from migrate.open import open_checkpoint, open_hash_tables
 from migrate.storage.remote import Unreachable
 from migrate.storage.threads import PerThread, default_count, in_threads
 from migrate.targets.reading import Reader, open_target
@@ -26,9 +26,9 @@ def verify(
 ) -> Verification:
     """Compares the converted `directory` with the checkpoint `prefix`, row by row, slot by slot.
 
-    sample: rows of each tensor to draw at random; all without it. workers: threads; without it
-    one a processor, at most four, and eight for a URL. Raises BadInput where the manifest or the
-    checkpoint cannot be read; whatever else is wrong is a difference.
+    sample: rows of each tensor to draw at random; all without it. workers: threads; by default one
+    per CPU, at most four, and eight for a URL. Raises BadInput where the manifest or the checkpoint
+    cannot be read; anything else that is wrong is a difference.
     """
     if sample is not None and sample < 1:
         raise UsageError(f"sample is {sample}, expected at least one row")
@@ -70,9 +70,9 @@ def compare(
     with PerThread(lambda: Sides(checkpoint, reader)) as sides:
         compare_one = partial(compare_share, sides, result)
         count = workers or default_count(checkpoint.prefix)
-        found = in_threads(compare_one, enumerate(shares), count)
-        for _, one in sorted(chain.from_iterable(found), key=itemgetter(0)):
-            result.add(one)
+        compared = in_threads(compare_one, enumerate(shares), count)
+        for _, part in sorted(chain.from_iterable(compared), key=itemgetter(0)):
+            result.add(part)
     if any(table.ids is not None for table in manifest.tables):
         _compare_hashed(checkpoint, manifest, reader, broken, result)
     return result
@@ -86,7 +86,7 @@ def _compare_hashed(
     result: Verification,
 ) -> None:
     """The hash tables, id by id, but for those of which something is `broken`: that is noted."""
-    sources = hash_tables(checkpoint, manifest.meta)
+    sources = open_hash_tables(checkpoint, manifest.meta)
     for table in manifest.tables:
         if table.ids is None or not broken.isdisjoint(table.ids.columns):
             continue
@@ -94,7 +94,7 @@ def _compare_hashed(
             result.differs(f"the source has no hash table {table.ids.table!r}")
             continue
         try:
-            found = compare_table(
+            compared = compare_table(
                 sources[table.ids.table],
                 table,
                 manifest,
@@ -107,8 +107,8 @@ def _compare_hashed(
         except BadInput as error:
             result.differs(f"table {table.name!r}: {error}")
             continue
-        result.rows += found.rows
-        result.tensors += found.tensors
-        result.differing_rows += found.differing
-        if result.sample is not None and found.rows:
-            result.drew(found.rows // found.tensors)
+        result.rows += compared.rows
+        result.tensors += compared.tensors
+        result.differing_rows += compared.differing
+        if result.sample is not None and compared.rows:
+            result.drew(compared.rows // compared.tensors)

@@ -9,13 +9,13 @@ from typing import Iterator, NamedTuple, Optional, Tuple
 
 import numpy
 
-from migrate.checkpoint.bundle import Checkpoint
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.manifest.model import Written
-from migrate.manifest.tensors import as_bytes
+from migrate.manifest.transforms import named
 from migrate.storage.remote import Unreachable
 from migrate.storage.threads import PerThread
 from migrate.targets.reading import FileReader, Reader
-from migrate.verification.expected import expected_rows
+from migrate.verification.expected import as_bytes, expected_rows
 from migrate.verification.findings import Verification
 from semisync.common.errors import BadInput
 
@@ -79,20 +79,20 @@ def compare_share(
 ) -> Tuple[int, Verification]:
     """(number of the share, what was found in it)"""
     number, share = numbered
-    found = Verification(whole.source, whole.directory, whole.sample)
+    result = Verification(whole.source, whole.directory, whole.sample)
     try:
         if share.sha256 is None:
             assert whole.sample is not None
             drawn = random.SystemRandom().sample(range(share.rows), whole.sample)
             for row in sorted(drawn):
-                _compare_rows(sides.get(), share.written, row, 1, found)
+                _compare_rows(sides.get(), share.written, row, 1, result)
         else:
-            _compare_all(sides.get(), share, found)
+            _compare_all(sides.get(), share, result)
     except Unreachable:
         raise
     except BadInput as error:
-        found.differs(f"{share.written.fqn!r}: {error}")
-    return number, found
+        result.differs(f"{share.written.fqn!r}: {error}")
+    return number, result
 
 
 def _compare_all(sides: Sides, share: Share, result: Verification) -> None:
@@ -106,8 +106,8 @@ def _compare_all(sides: Sides, share: Share, result: Verification) -> None:
     else:
         row_bytes = max(sides.checkpoint[written.source].nbytes // max(rows, 1), 1)
         for first, count in _blocks(share.first, share.rows, row_bytes):
-            found = _compare_rows(sides, written, first, count, result)
-            digest.update(found.data)
+            data = _compare_rows(sides, written, first, count, result)
+            digest.update(data.data)
     result.hashes += 1
     if digest.hexdigest() != share.sha256:
         result.differs(
@@ -126,17 +126,17 @@ def _compare_rows(
     sides: Sides, written: Written, first: int, count: int, result: Verification
 ) -> numpy.ndarray:
     """Compares these rows; returns the target's bytes, [rows, bytes a row]."""
-    found = as_bytes(sides.reader.rows(written.fqn, first, count))
+    stored = as_bytes(sides.reader.rows(written.fqn, first, count))
     expected = expected_rows(sides.checkpoint, written, first, count)
     result.rows += count
-    if written.transform == "row_mean":
-        values, means = (one.view(numpy.float32)[:, 0] for one in (found, as_bytes(expected)))
+    if not named(written.transform).exact:
+        values, means = (data.view(numpy.float32)[:, 0] for data in (stored, as_bytes(expected)))
         different = ~numpy.isclose(values, means, rtol=2.0**-22, atol=0.0, equal_nan=True)
     else:
         wanted = as_bytes(expected)
-        if _equal(found, wanted):
-            return found
-        different = (found != wanted).any(axis=1)
+        if _equal(stored, wanted):
+            return stored
+        different = (stored != wanted).any(axis=1)
     if different.any():
         result.differing_rows += int(different.sum())
         row = first + int(different.argmax())
@@ -144,11 +144,11 @@ def _compare_rows(
             f"{written.fqn!r}: {int(different.sum())} of the rows {first} to {first + count - 1} "
             f"differ from {written.source!r}, the first is row {row}"
         )
-    return found
+    return stored
 
 
-def _equal(found: numpy.ndarray, wanted: numpy.ndarray) -> bool:
+def _equal(stored: numpy.ndarray, wanted: numpy.ndarray) -> bool:
     """Whether the bytes are the same, compared eight at a time where they are many."""
-    if found.nbytes % 8 == 0 and found.shape == wanted.shape:
-        found, wanted = (one.reshape(-1).view(numpy.uint64) for one in (found, wanted))
-    return numpy.array_equal(found, wanted)
+    if stored.nbytes % 8 == 0 and stored.shape == wanted.shape:
+        stored, wanted = (data.reshape(-1).view(numpy.uint64) for data in (stored, wanted))
+    return numpy.array_equal(stored, wanted)

@@ -5,7 +5,7 @@ import math
 import google_crc32c
 import numpy as np
 
-from migrate.checkpoint import entries
+from migrate.checkpoint.index import read_index
 from migrate.encoding.crc32c import masked
 from migrate.encoding.sstable import read_table
 from tests.migrate.table_writer import write_table
@@ -15,7 +15,7 @@ def swap_bytes(source, target):
     """Writes the one-file checkpoint `source` as `target`, its numbers in the other order."""
     data = bytearray((source.parent / f"{source.name}.data-00000-of-00001").read_bytes())
     table = dict(read_table(f"{source}.index"))
-    for piece, dtype in _pieces(entries.read_index(f"{source}.index")):
+    for piece, dtype in _pieces(read_index(f"{source}.index")):
         span = slice(piece.offset, piece.offset + piece.size)
         if dtype.name == "string":
             crc = _swap_strings(data, span, math.prod(piece.shape))

@@ -1,30 +1,21 @@
-"""Checkpoints that TensorFlow 1.15 and 2.x wrote, once a test run, and TensorFlow's own reader."""
+"""Checkpoints that TensorFlow 1.15 and 2.x wrote, and TensorFlow's own reader."""
 
 import pathlib
-import subprocess
 import sys
 
 import pytest
 
 from migrate.stream import regions
-from tests.support.require import environment, tf1_python
+from tests.support.require import tf1_python
+from tests.support.written import written
 
 _HERE = pathlib.Path(__file__).parent
 
 
-def _write(python, folder, *options, script="write_checkpoints.py"):
-    command = [python, str(_HERE / script), str(folder), *options]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=300, check=False, env=environment()
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return folder
-
-
 @pytest.fixture(scope="session")
-def tf2_checkpoints(tmp_path_factory):
+def tf2_checkpoints():
     """Folder of the checkpoints that TensorFlow 2.x wrote, with the large one."""
-    return _write(sys.executable, tmp_path_factory.mktemp("tf2"), "--large")
+    return written(sys.executable, _HERE / "write_checkpoints.py", "--large")
 
 
 @pytest.fixture
@@ -40,9 +31,9 @@ def corrupt_checkpoint(tf2_checkpoints, tmp_path):
 
 
 @pytest.fixture(scope="session")
-def tf1_checkpoints(tmp_path_factory):
+def tf1_checkpoints():
     """Folder of the checkpoints that TensorFlow 1.15 wrote."""
-    return _write(tf1_python(), tmp_path_factory.mktemp("tf1"), "--lazy-adam")
+    return written(tf1_python(), _HERE / "write_checkpoints.py", "--lazy-adam")
 
 
 @pytest.fixture(scope="session", params=["tf1_checkpoints", "tf2_checkpoints"])
@@ -52,15 +43,15 @@ def checkpoints(request):
 
 
 @pytest.fixture(scope="session")
-def tf1_trained(tmp_path_factory):
+def tf1_trained():
     """Folder of the checkpoints of write_trained.py, by TensorFlow 1.15, canned ones too."""
-    return _write(tf1_python(), tmp_path_factory.mktemp("trained1"), script="write_trained.py")
+    return written(tf1_python(), _HERE / "write_trained.py")
 
 
 @pytest.fixture(scope="session")
-def tf2_trained(tmp_path_factory):
+def tf2_trained():
     """Folder of the checkpoints of write_trained.py, by TensorFlow 2.x."""
-    return _write(sys.executable, tmp_path_factory.mktemp("trained2"), script="write_trained.py")
+    return written(sys.executable, _HERE / "write_trained.py")
 
 
 @pytest.fixture(scope="session", params=["tf1_trained", "tf2_trained"])

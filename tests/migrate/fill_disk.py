@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 import migrate
-from migrate.targets import staging
+from migrate.targets import work_directory
 from semisync.common.errors import SemisyncError
 
 _SIZE = 16 << 20
@@ -50,15 +50,15 @@ def _said(plan, out, resume):
 @contextlib.contextmanager
 def _left(root, size):
     """Another file takes all room but `size` bytes, once the conversion has seen that there is."""
-    check_room, other = staging._check_room, root / "other"
+    check_room, other = work_directory._check_room, root / "other"
 
     def check_and_fill(parent, needed):
         check_room(parent, needed)
         other.write_bytes(bytes(shutil.disk_usage(root).free - size))
 
-    staging._check_room = check_and_fill
+    work_directory._check_room = check_and_fill
     yield
-    staging._check_room = check_room
+    work_directory._check_room = check_room
     other.unlink()
 
 

@@ -61,7 +61,7 @@ def read_tensors(prefix):
 
 def read_tables(prefix):
     found = {}
-    for name, table in migrate.hash_tables(prefix).items():
+    for name, table in migrate.open_hash_tables(prefix).items():
         for slot, one in [("", table), *table.slots.items()]:
             with contextlib.suppress(SemisyncError):
                 rows = [zip(plain(r.keys)[2], map(plain, r.values)) for r in one.chunks(2)]

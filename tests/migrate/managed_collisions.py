@@ -24,7 +24,7 @@ def convert_raw(folder):
     for mode in MODES:
         with migrate.open_checkpoint(source) as checkpoint:
             plan = migrate.plan(checkpoint, ids=mode)
-        plan.hash_tables[0].rows, plan.hash_tables[0].buckets = 24, 2
+        plan.hash_tables[0].rows, plan.hash_tables[0].ids.buckets = 24, 2
         migrate.convert(plan, folder / mode)
     return folder
 

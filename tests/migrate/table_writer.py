@@ -3,7 +3,7 @@
 import pyarrow
 
 from migrate.encoding.crc32c import masked_value
-from migrate.storage.files import TABLE_MAGIC
+from migrate.encoding.sstable import TABLE_MAGIC
 
 
 def varint(value):

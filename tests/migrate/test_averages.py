@@ -3,7 +3,7 @@
 import numpy as np
 
 import migrate
-from tests.migrate.test_convert import load_all
+from tests.support.conversions import load_all
 
 
 def test_slots_of_swapped_averages_go_with_the_weights_that_are_trained(tf1_checkpoints, tmp_path):

@@ -9,8 +9,8 @@ import torch
 import migrate
 from migrate.torchrec import build, build_optimizer, load, load_optimizer, read_model
 from semisync.common.errors import BadInput, UsageError
-from tests.migrate.test_convert import make_plan
-from tests.migrate.test_torchrec import TABLES, batches
+from tests.support.conversions import make_plan
+from tests.support.three_tables import TABLES, batches
 
 
 def converted(prefix, out, **changes):

@@ -12,10 +12,11 @@ from torchrec.modules.mc_embedding_modules import (
 )
 
 import migrate
-from migrate.conversion.models import model_config
+from migrate.manifest.model_json import model_config
 from migrate.torchrec import build, build_optimizer, load, load_optimizer, read_model
 from migrate.verification import verify
 from semisync.common.errors import UsageError
+from tests.migrate.plans import edit
 from tests.migrate.raw_tables import write_tfra
 
 IDS = np.array([4, -8, 6, 2**40, 0, -(2**62), 17, 5])
@@ -34,9 +35,8 @@ def converted(folder, modes, **changes):
     with migrate.open_checkpoint(folder / "source") as checkpoint:
         plan = migrate.plan(checkpoint)
     for table in plan.hash_tables:
-        table.ids, table.rows, table.buckets, table.pooling = modes[table.name], 12, 2, "sum"
-        for name, value in changes.items():
-            setattr(table, name, value)
+        edit(table, mode=modes[table.name], rows=12, buckets=2, pooling="sum")
+        edit(table, **changes)
     manifest = migrate.convert(plan, folder / "out")
     return str(folder / "out"), manifest
 

@@ -9,38 +9,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import migrate
-from migrate.checkpoint import bundle
+from migrate.checkpoint import shards
 from migrate.encoding.dtypes import BFLOAT16
 from semisync.common.errors import BadInput, UsageError
 from tests.migrate.big_endian import swap_bytes
-from tests.support.require import SHARED, shared
+from tests.support.bundles import same, short, third_party
+from tests.support.require import shared
 
 WRITTEN = ["adagrad_ref", "adagrad_resource", "adam_resource", "dtypes", "slices"]
 WRITTEN += ["by_objects"]
 SLICED = ["rows", "columns", "both"]
-
-
-def third_party():
-    found = sorted((SHARED / "models").rglob("*.index"))
-    return [str(path)[: -len(".index")] for path in found]
-
-
-def short(prefix):
-    """A readable name for a test's parameter."""
-    return prefix and prefix.split("models/")[1]
-
-
-def same(ours, theirs):
-    if ours.dtype.names:  # the bits of a type that numpy lacks
-        return ours.tobytes() == theirs.tobytes() and ours.shape == theirs.shape
-    theirs = np.asarray(theirs)
-    if ours.dtype == object:
-        return ours.tolist() == theirs.tolist()
-    return (
-        ours.dtype == theirs.dtype
-        and ours.shape == theirs.shape
-        and ours.tobytes() == theirs.tobytes()
-    )
 
 
 def assert_reads_as_tensorflow(prefix, tf_reader):
@@ -185,13 +163,13 @@ def test_interleaved_chunks_are_the_rows_in_order_of_the_ids(tf2_checkpoints, ro
 
 def test_a_range_of_rows_reads_only_the_bytes_of_these_rows(tf2_checkpoints, monkeypatch):
     read = []
-    original = bundle.Shards.read_into
+    original = shards.Shards.read_into
 
     def counting(self, shard, offset, buffer, where):
         read.append(buffer.size)
         original(self, shard, offset, buffer, where)
 
-    monkeypatch.setattr(bundle.Shards, "read_into", counting)
+    monkeypatch.setattr(shards.Shards, "read_into", counting)
     with migrate.open_checkpoint(tf2_checkpoints / "large") as checkpoint:
         assert checkpoint.read("large", rows=slice(297500, 297502)).shape == (2, 64)
     assert sum(read) == 2 * 64 * 4

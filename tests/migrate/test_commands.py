@@ -62,7 +62,7 @@ def test_ctrl_c_says_how_to_go_on(tf2_checkpoints, tmp_path, capsys, monkeypatch
         raise KeyboardInterrupt
 
     prefix = tf2_checkpoints / "sgd"
-    monkeypatch.setattr(convert.Progress, "__call__", interrupt)
+    monkeypatch.setattr(convert.ByteProgress, "__call__", interrupt)
     code, _, err = run(capsys, "convert", prefix, tmp_path / "out")
     assert (code, err.strip()) == (130, "semisync convert: interrupted; go on with --resume")
     monkeypatch.undo()

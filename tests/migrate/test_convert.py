@@ -12,15 +12,14 @@ import numpy as np
 import pytest
 import torch
 from torch.distributed.checkpoint import FileSystemReader
-from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
 
 import migrate
-from migrate.conversion import parts
-from migrate.stream import regions
+from migrate.stream import parts, regions
 from migrate.targets import dcp
 from migrate.torchrec import loading
 from semisync.common.errors import BadInput, SemisyncError, UsageError
-from tests.migrate.test_bundle import short, third_party
+from tests.support.bundles import short, third_party
+from tests.support.conversions import load_all, make_plan
 from tests.support.require import shared
 
 FLAVOURS = ["adagrad_ref", "adagrad_resource", "adam_ref", "adam_resource"]
@@ -28,17 +27,6 @@ SLOTS = {
     "adagrad": {"accumulator": "{0}.momentum1"},
     "adam": {"m": "exp_avg", "v": "exp_avg_sq"},
 }
-
-
-def make_plan(prefix, **options):
-    with migrate.open_checkpoint(prefix) as checkpoint:
-        return migrate.plan(checkpoint, **options)
-
-
-def load_all(directory, path):
-    """Everything in the checkpoint, as torch's own converter gives it: a nested dict."""
-    dcp_to_torch_save(str(directory), str(path))
-    return torch.load(path, weights_only=True)
 
 
 @pytest.mark.parametrize("rows_of_bytes", [64, 1 << 25])

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 import migrate
-from migrate.checkpoint.directory import checkpoint_prefix
+from migrate.checkpoint.paths import checkpoint_prefix
 from semisync import cli
 from semisync.common.errors import BadInput
 from tests.support.require import shared
@@ -53,7 +53,7 @@ def test_a_path_elsewhere_is_followed_where_nothing_here_has_the_name(trained, t
         (None, "has no file `checkpoint` that names one; give one of these: {0}/dense, {0}/two_"),
         ('model_checkpoint_path: "gone"', "checkpoint names gone, which is not there; give one of"),
         ("nothing", "has no line 'model_checkpoint_path: "),
-        ('model_checkpoint_path: "\\377"', "is no path in UTF-8"),
+        ('model_checkpoint_path: "\\377"', "is not a path in UTF-8"),
     ],
 )
 def test_where_nothing_decides_the_prefixes_are_listed(trained, tmp_path, capsys, state, sentence):

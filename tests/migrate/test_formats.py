@@ -34,6 +34,11 @@ def test_snappy_refuses_or_unfolds_any_bytes(data):
     assert pyarrow.decompress(data, len(out), "snappy", asbytes=True) == out
 
 
+def test_a_snappy_block_that_announces_too_much_is_refused_before_memory_is_taken():
+    with pytest.raises(BadInput, match="block of 25 bytes claims to hold 4294967295"):
+        snappy.decompress(memoryview(b"\xff\xff\xff\xff\x0f" + bytes(20)), "block")
+
+
 @settings(max_examples=30)
 @given(
     entries=st.dictionaries(st.binary(max_size=12), st.binary(max_size=60), max_size=60),

@@ -9,7 +9,7 @@ from migrate.stream import columns
 from migrate.torchrec.loading import read
 from migrate.verification import verify
 from tests.migrate.raw_tables import write_tfra
-from tests.migrate.test_ids import make_plan, slots_of
+from tests.support.conversions import make_plan, slots_of
 
 IDS = [4, -8, 6, 2**40, 0]
 ROWS = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
@@ -28,7 +28,7 @@ def source(tmp_path):
 def test_rows_without_an_id_are_zero_and_their_state_begins_anew(source, tmp_path, mode, static):
     plan = make_plan(source, mode)
     plan.hash_tables[0].rows, plan.hash_tables[0].static = 12, static
-    plan.hash_tables[0].fill["momentum1"] = 0.25
+    plan.hash_tables[0].ids.fill["momentum1"] = 0.25
     manifest = migrate.convert(plan, tmp_path / "out")
     (table,) = manifest.tables
     dtype = getattr(torch, table.dtype)

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import migrate
-from migrate.targets import staging
+from migrate.targets import work_directory
 from semisync.common.errors import UsageError
 from tests.migrate.raw_tables import write_hugectr
-from tests.migrate.test_convert import make_plan
-from tests.migrate.test_streaming import interrupt
+from tests.support.conversions import interrupt, make_plan
 from tests.support.require import ROOT
 
 OWN = ["unshare", "--map-root-user", "--mount"]  # mounts of its own, which go when it ends
@@ -70,7 +69,7 @@ def test_too_little_room_does_not_cost_what_an_interruption_left(
     interrupt(plan, tmp_path / "out", 10)
     work = tmp_path / ".out.partial"
     before = (work / "journal").read_bytes()
-    monkeypatch.setattr(staging, "_written", lambda _: 0)
+    monkeypatch.setattr(work_directory, "_written", lambda _: 0)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(0, 0, 0))
     with pytest.raises(UsageError, match="has 0 bytes free, but the conversion needs"):
         migrate.convert(plan, tmp_path / "out", resume=True)
@@ -81,9 +80,9 @@ def test_too_little_room_does_not_cost_what_an_interruption_left(
 
 
 def test_the_staged_rows_of_a_hash_table_are_room_that_is_taken_already(tmp_path):
-    before = staging._written(str(tmp_path))
+    before = work_directory._written(str(tmp_path))
     (tmp_path / "ids").mkdir()
     with open(tmp_path / "ids" / "0.values", "wb") as file:
         file.write(os.urandom(1 << 20))
         os.fsync(file.fileno())
-    assert staging._written(str(tmp_path)) - before >= 1 << 20
+    assert work_directory._written(str(tmp_path)) - before >= 1 << 20

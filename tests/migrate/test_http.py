@@ -8,8 +8,7 @@ import migrate
 from semisync import cli
 from semisync.common.errors import BadInput, UsageError
 from tests.migrate.range_server import serving
-from tests.migrate.test_convert import make_plan
-from tests.migrate.test_streaming import contents, interrupt
+from tests.support.conversions import contents, interrupt, make_plan
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("aiohttp") is None, reason="the package aiohttp is not installed"

@@ -10,12 +10,12 @@ import torch
 
 import migrate
 from migrate.ids import merging, placing, runs
-from migrate.manifest.modes import MODES
+from migrate.manifest.id_modes import MODES
 from migrate.torchrec.loading import read
 from migrate.verification import verify
 from semisync.common.errors import BadInput, SemisyncError
 from tests.migrate.raw_tables import write_tfra
-from tests.migrate.test_ids import convert, look_up, make_plan, slots_of
+from tests.support.conversions import convert, look_up, make_plan, slots_of
 
 
 def test_a_partition_without_ids_takes_no_versions_and_no_counts_away(checkpoints, tmp_path):

@@ -12,68 +12,25 @@ import pytest
 import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from torchrec import KeyedJaggedTensor
 
 import migrate
-from migrate.ids import hashing, merging, placing, runs, staging
+from migrate.ids import hashing, merging, placing, runs, sorted_tables
 from migrate.stream import columns
 from migrate.torchrec import (
-    embedding_bag_collection,
-    id_map,
     load,
     managed_collision_collection,
-    map_features,
 )
 from migrate.torchrec.loading import read
 from migrate.verification import verify
 from semisync.cli import main
 from semisync.common.errors import BadInput, UsageError
+from tests.migrate.plans import edit
 from tests.migrate.raw_tables import write_monolith, write_tfra
-from tests.migrate.test_streaming import contents
+from tests.support.conversions import contents, convert, look_up, make_plan, slots_of
 from tests.support.require import environment, shared
 
 TFRA = pathlib.Path(__file__).parent / "data" / "tfra"
 LARGEST = 2**63 - 1
-
-
-def make_plan(source, ids="rows", **options):
-    with migrate.open_checkpoint(source) as checkpoint:
-        return migrate.plan(checkpoint, ids=ids, **options)
-
-
-def convert(source, out, ids="rows", **options):
-    return migrate.convert(make_plan(source, ids), out, **options)
-
-
-def look_up(directory, table, ids):
-    """The row of each id, by the modules that would train on."""
-    manifest = migrate.read_manifest(directory)
-    mode = next(one.ids.mode for one in manifest.tables if one.name == table)
-    features = KeyedJaggedTensor(
-        ["f"], torch.as_tensor(np.asarray(ids, np.int64)), lengths=torch.ones(len(ids)).long()
-    )
-    if mode == "rows":
-        module = embedding_bag_collection(str(directory), {table: ["f"]})
-        load(module, str(directory))
-        pooled = module(map_features(features, {"f": id_map(str(directory), table)}))
-    else:
-        module = managed_collision_collection(str(directory), {table: ["f"]}).eval()
-        load(module, str(directory))
-        pooled = module(features)[0]
-    return pooled["f"].detach().numpy()
-
-
-def slots_of(directory, table):
-    """{slot: rows of the target} of one table."""
-    manifest = migrate.read_manifest(directory)
-    start = f"optim.state.{next(one.fqn for one in manifest.tables if one.name == table)}."
-    found = {
-        one.fqn[len(start) :]: torch.empty(one.shape)
-        for one in manifest.tensors
-        if one.fqn.startswith(start)
-    }
-    read(str(directory), {start + name: tensor for name, tensor in found.items()})
-    return {name: tensor.numpy() for name, tensor in found.items()}
 
 
 def sorted_rows(table):
@@ -96,7 +53,7 @@ def test_the_real_modules_find_every_row_bit_for_bit(tf2_checkpoints, tmp_path, 
     path, table, name = SOURCES[kind]
     source = path or tf2_checkpoints / "lookup_tables"
     convert(source, tmp_path / "out", mode)
-    ids, rows = sorted_rows(migrate.hash_tables(source)[table])
+    ids, rows = sorted_rows(migrate.open_hash_tables(source)[table])
     order = np.random.default_rng(0).permutation(len(ids))
     assert look_up(tmp_path / "out", name, ids[order]).tobytes() == rows[order].tobytes()
     assert verify(str(source), str(tmp_path / "out")).verified
@@ -115,7 +72,7 @@ def test_ids_that_are_not_there_get_a_row_of_zeros(tf2_checkpoints, tmp_path):
 def test_deeprec_rows_slots_and_counts_arrive_under_their_ids(checkpoints, tmp_path):
     source = checkpoints / "deeprec"
     convert(source, tmp_path / "out", "mch")
-    (table,) = migrate.hash_tables(source).values()
+    (table,) = migrate.open_hash_tables(source).values()
     ids, rows = sorted_rows(table)
     assert look_up(tmp_path / "out", "user", ids).tobytes() == rows.tobytes()
     assert slots_of(tmp_path / "out", "user")["user.momentum1"][:-1].tobytes() == (
@@ -132,7 +89,7 @@ def test_deeprec_rows_slots_and_counts_arrive_under_their_ids(checkpoints, tmp_p
 def test_slots_follow_their_rows_by_hash_too(tmp_path):
     source = TFRA / "TFRADynamicEmbedding"
     convert(source, tmp_path / "out", "mpzch")
-    (table,) = migrate.hash_tables(source).values()
+    (table,) = migrate.open_hash_tables(source).values()
     module = managed_collision_collection(str(tmp_path / "out"), {"deep_user": ["f"]}).eval()
     load(module, str(tmp_path / "out"))
     identities = module.state_dict()[
@@ -150,7 +107,7 @@ def test_monolith_dumps_convert_with_their_times(tmp_path):
     assets = shared("models", "monolith_hash_tables", "saved_model", "ps_0", "1622716114", "assets")
     name = "MonolithHashTable_0b9721ec6fc5396c38499b5be394b722_0"
     convert(assets / name, tmp_path / "out", "mpzch")
-    ids, rows = sorted_rows(migrate.hash_tables(assets / name)[name])
+    ids, rows = sorted_rows(migrate.open_hash_tables(assets / name)[name])
     assert look_up(tmp_path / "out", name, ids).tobytes() == rows.tobytes()
     assert slots_of(tmp_path / "out", name)["ftrl_zero"].shape == (3, 1)  # a slot of its own width
     write_monolith(tmp_path / "t", [[(5, [1, 2], 7200)], [(-3, [3, 4], 3599)]])
@@ -214,7 +171,7 @@ def test_many_ids_are_found_within_the_probes_that_are_reported(tmp_path, monkey
     rows = random.random((len(ids), 2), np.float32)
     source = write_tfra(tmp_path / "in", "t", [(ids, rows)])
     plan = make_plan(source, "mpzch")
-    plan.hash_tables[0].buckets = 5
+    plan.hash_tables[0].ids.buckets = 5
     plan.hash_tables[0].rows = 105_000
     assert migrate.Plan.from_yaml(plan.to_yaml()) == plan
     manifest = migrate.convert(plan, tmp_path / "out", workers=2)
@@ -247,13 +204,13 @@ def test_a_bucket_with_too_many_ids_is_refused(tmp_path):
     ids = np.arange(0, 40, 4)  # all of the first of four buckets
     source = write_tfra(tmp_path / "in", "t", [(ids, np.ones((10, 2)))])
     plan = make_plan(source, "mpzch")
-    plan.hash_tables[0].buckets = 4
+    plan.hash_tables[0].ids.buckets = 4
     with pytest.raises(BadInput, match="bucket 0 has more ids than its 3 rows"):
         migrate.convert(plan, tmp_path / "out")
     plan.hash_tables[0].rows = 14
     with pytest.raises(BadInput, match="14 rows do not divide into 4 buckets"):
         migrate.convert(plan, tmp_path / "out")
-    plan.hash_tables[0].rows, plan.hash_tables[0].ids = 10, "mch"
+    plan.hash_tables[0].rows, plan.hash_tables[0].ids.mode = 10, "mch"
     with pytest.raises(BadInput, match="10 ids, more than the plan's 10 rows"):
         migrate.convert(plan, tmp_path / "out")
     assert sorted(one.name for one in tmp_path.iterdir()) == ["in"]
@@ -289,7 +246,7 @@ def test_the_newest_version_of_an_id_wins(tmp_path, mode):
     entries = [[(5, [1, 2], 10), (7, [3, 4], 30)], [(7, [5, 6], 20), (5, [7, 8], 11)]]
     write_monolith(tmp_path / "t", entries)
     plan = make_plan(tmp_path / "t", mode, duplicates="newest")
-    assert migrate.Plan.from_yaml(plan.to_yaml()).hash_tables[0].duplicates == "newest"
+    assert migrate.Plan.from_yaml(plan.to_yaml()).hash_tables[0].ids.duplicates == "newest"
     manifest = migrate.convert(plan, tmp_path / "out")
     assert manifest.tables[0].ids.duplicates == 2
     assert look_up(tmp_path / "out", "t", [5, 7]).tolist() == [[7, 8], [3, 4]]
@@ -365,7 +322,7 @@ def test_damaged_output_is_found(tmp_path):
 
 def test_dynamicemb_gets_its_files(tmp_path):
     convert(TFRA / "TFRADynamicEmbedding", tmp_path / "out", "dynamicemb")
-    (table,) = migrate.hash_tables(TFRA / "TFRADynamicEmbedding").values()
+    (table,) = migrate.open_hash_tables(TFRA / "TFRADynamicEmbedding").values()
     ids, rows = sorted_rows(table)
     folder = tmp_path / "out" / "dynamicemb" / "model.ebc"
 
@@ -386,14 +343,14 @@ def test_an_interrupted_conversion_goes_on_with_the_tables_it_sorted(tmp_path, m
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("migrate.conversion.parts._Files.write", interrupted)
+        patch.setattr("migrate.stream.parts._Files.write", interrupted)
         with pytest.raises(KeyboardInterrupt):
             convert(source, tmp_path / "out", "mch")
     assert (tmp_path / ".out.partial" / "ids" / "0.done").exists()
     with pytest.raises(UsageError, match="begun with another plan"):
         convert(source, tmp_path / "out", "rows", resume=True)
     with monkeypatch.context() as patch:
-        patch.setattr(staging, "write_runs", interrupted)  # it must not be asked again
+        patch.setattr(sorted_tables, "write_runs", interrupted)  # it must not be asked again
         convert(source, tmp_path / "out", "mch", resume=True)
     assert sorted(one.name for one in (tmp_path / "out").iterdir()) == [
         ".metadata",
@@ -402,10 +359,10 @@ def test_an_interrupted_conversion_goes_on_with_the_tables_it_sorted(tmp_path, m
         "model.json",
     ]
     with monkeypatch.context() as patch:  # after a restart of the machine it is sorted again
-        patch.setattr("migrate.conversion.parts._Files.write", interrupted)
+        patch.setattr("migrate.stream.parts._Files.write", interrupted)
         with pytest.raises(KeyboardInterrupt):
             convert(source, tmp_path / "again", "mch")
-    monkeypatch.setattr(staging, "_boot", lambda: "another")
+    monkeypatch.setattr(sorted_tables, "_boot", lambda: "another")
     convert(source, tmp_path / "again", "mch", resume=True)
     assert verify(str(source), str(tmp_path / "again")).verified
 
@@ -455,19 +412,18 @@ def test_a_plan_that_does_not_fit_the_table_is_refused(tmp_path):
     slots = [("Adagrad_accumulator", [([4, 6], [[1], [2]])])]
     source = write_tfra(tmp_path / "in", "t", [([4, 6], [[1], [2]])], slots)
     for change, sentence in [
-        ({"table": "u"}, "the plan names the hash table 'u'"),
+        ({"variable": "u"}, "the plan names the hash table 'u'"),
         ({"dim": 2}, r"float32 \[2\]"),
-        ({"ids": "modulo"}, "'modulo', expected one of rows, mch, mpzch, dynamicemb"),
+        ({"mode": "modulo"}, "'modulo', expected one of rows, mch, mpzch, dynamicemb"),
         ({"slots": {"momentum1": "m"}}, "names slot 'm'"),
         ({"fill": {}}, "fill has no value for slot 'momentum1'"),
         ({"fill": {"momentum1": 1e300}}, "fill has 1e.300 for slot 'momentum1'; .* float32 holds"),
         ({"fill": {"momentum1": float("nan")}}, "fill has nan for slot 'momentum1'"),
-        ({"ids": "dynamicemb", "optimizer": "Ftrl"}, "keeps the state of Adagrad and Adam alone"),
-        ({"ids": "dynamicemb", "cast": "float16"}, "dynamicemb's files are float32"),
+        ({"mode": "dynamicemb", "optimizer": "Ftrl"}, "keeps the state of Adagrad and Adam alone"),
+        ({"mode": "dynamicemb", "cast": "float16"}, "dynamicemb's files are float32"),
     ]:
         plan = make_plan(source)
-        for name, value in change.items():
-            setattr(plan.hash_tables[0], name, value)
+        edit(plan.hash_tables[0], **change)
         with pytest.raises(BadInput, match=sentence):
             migrate.convert(plan, tmp_path / "out")
     with pytest.raises(UsageError, match="ids 'modulo'"):
@@ -504,7 +460,7 @@ def test_the_commands_list_convert_and_verify_raw_ids(tmp_path, capsys):
     code, out, _ = run(capsys, "inspect", source)
     assert code == 0 and any(line.split()[:2] == ["t", "3"] for line in out.splitlines())
     assert dict(migrate.open_checkpoint(source)) == {}
-    assert list(migrate.hash_tables(migrate.open_checkpoint(source))) == ["t"]
+    assert list(migrate.open_hash_tables(migrate.open_checkpoint(source))) == ["t"]
     code, out, _ = run(capsys, "convert", source, tmp_path / "out", "--ids", "mpzch", "--dry-run")
     assert code == 0 and "  ids: mpzch\n" in out
     (tmp_path / "plan.yaml").write_text(out.replace("ids: mpzch", "ids: mch"))

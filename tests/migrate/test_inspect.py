@@ -88,7 +88,7 @@ def changed(folder, name, tmp_path, tensor):
     for file in folder.glob(f"{name}.[id]*"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
     with migrate.open_checkpoint(tmp_path / name) as checkpoint:
-        piece = checkpoint._tensors[tensor].pieces[0]
+        piece = checkpoint.stored.tensors[tensor].pieces[0]
         path = pathlib.Path(checkpoint.shard_paths()[piece.shard])
     data = bytearray(path.read_bytes())
     data[piece.offset] ^= 1

@@ -11,7 +11,7 @@ from migrate.targets.reading import open_target
 from migrate.verification import verify
 from semisync import cli
 from semisync.common.errors import BadInput, UsageError
-from tests.migrate.test_training import plan_of, read, without_graph
+from tests.support.conversions import make_plan, rows_of, without_graph
 from tests.support.require import shared
 
 
@@ -32,7 +32,7 @@ def test_the_graph_of_another_model_is_refused_with_the_first_differences(traine
         with pytest.raises(
             BadInput, match=f"{other}.meta is not the MetaGraph of .*: .*{sentence}"
         ):
-            plan_of(trained / "two_rates", meta=trained / f"{other}.meta")
+            make_plan(trained / "two_rates", meta=trained / f"{other}.meta")
 
 
 def test_a_foreign_graph_ends_with_3_on_every_way_in(trained, tmp_path, capsys):
@@ -40,7 +40,7 @@ def test_a_foreign_graph_ends_with_3_on_every_way_in(trained, tmp_path, capsys):
     assert cli.main(["convert", prefix, str(tmp_path / "out"), "--meta", meta]) == 3
     assert cli.main(["inspect", prefix, "--meta", meta]) == 3
     assert capsys.readouterr().err.count("is not the MetaGraph of") == 2
-    plan = plan_of(prefix)
+    plan = make_plan(prefix)
     plan.meta = meta
     with pytest.raises(BadInput, match="is not the MetaGraph of"):
         migrate.convert(plan, tmp_path / "out")
@@ -48,11 +48,11 @@ def test_a_foreign_graph_ends_with_3_on_every_way_in(trained, tmp_path, capsys):
 
 
 def test_a_graph_that_has_more_or_less_is_the_models_own(trained):
-    less = plan_of(trained / "adagrad_ref_0", meta=trained / "for_evaluation.meta")
+    less = make_plan(trained / "adagrad_ref_0", meta=trained / "for_evaluation.meta")
     assert [one.variable for one in less.tables] == ["net/user"]
     assert less.tables[0].slots == {"momentum1": "net/net/user/Adagrad"}  # by its name
     assert less.notes == []
-    more = plan_of(trained / "for_evaluation", meta=trained / "two_rates.meta")
+    more = make_plan(trained / "for_evaluation", meta=trained / "two_rates.meta")
     assert [one.variable for one in more.tables] == ["net/user"]
     assert "Adagrad, but the checkpoint lacks the slots" in more.notes[0]
 
@@ -69,7 +69,7 @@ def test_tables_that_the_graph_does_not_know_are_noted(trained, tmp_path):
         shape_and_slices=[""] * len(tensors),
         tensors=list(tensors.values()),
     )
-    plan = plan_of(tmp_path / "x", meta=trained / "two_rates.meta")
+    plan = make_plan(tmp_path / "x", meta=trained / "two_rates.meta")
     assert [one.variable for one in plan.tables] == ["net/user"]
     assert "the MetaGraph does not know net/new, which become dense variables" in plan.notes[0]
 
@@ -82,13 +82,13 @@ def test_a_saved_model_converts_by_its_own_graph(trained, tmp_path, how):
         prefix, meta = tmp_path / "moved" / "variables", folder / "saved_model.pb"
     else:
         prefix, meta = folder, None
-    plan = plan_of(prefix, meta=meta)
+    plan = make_plan(prefix, meta=meta)
     (table,) = plan.tables
     assert (table.variable, table.partition_strategy) == ("net/user", "mod")
     assert plan.meta == str(folder / "saved_model.pb")
     migrate.convert(plan, tmp_path / "out")
     expected = np.load(trained / "exported.npz")
-    found = read(tmp_path / "out", "ebc.embedding_bags.net_user.weight")
+    found = rows_of(tmp_path / "out", "ebc.embedding_bags.net_user.weight")
     assert np.array_equal(found, expected["net/user"])
     assert verify(str(prefix), str(tmp_path / "out")).verified
 
@@ -106,10 +106,10 @@ def test_a_saved_model_of_tensorflow_2_is_joined_by_the_full_names(tmp_path):
             return tf.gather(self.embedding, ids)
 
     tf.saved_model.save(Module(), str(tmp_path / "saved"))
-    plan = plan_of(tmp_path / "saved")
+    plan = make_plan(tmp_path / "saved")
     key = "embedding/.ATTRIBUTES/VARIABLE_VALUE"
     assert f"functions of the graph use {key};" in plan.notes[0]
-    plan = plan_of(tmp_path / "saved", tables="^embedding")
+    plan = make_plan(tmp_path / "saved", tables="^embedding")
     assert [one.variable for one in plan.tables] == [key]
 
 
@@ -120,33 +120,33 @@ def test_a_damaged_saved_model_is_refused(trained, tmp_path):
     for damaged in (data[: len(data) // 2], b"", b"\x08\x01", b"text"):
         path.write_bytes(damaged)
         with pytest.raises(BadInput, match="saved_model.pb"):
-            plan_of(tmp_path / "exported")
+            make_plan(tmp_path / "exported")
 
 
 def test_a_model_without_tables_converts(trained, tmp_path, capsys):
-    manifest = migrate.convert(plan_of(trained / "dense"), tmp_path / "out")
+    manifest = migrate.convert(make_plan(trained / "dense"), tmp_path / "out")
     assert (manifest.tables, len(manifest.tensors)) == ([], 6)
     prefix = without_graph(trained, "dense", tmp_path)
     with pytest.raises(UsageError, match="or --no-tables where none is"):
-        plan_of(prefix)
+        make_plan(prefix)
     assert cli.main(["convert", str(prefix), str(tmp_path / "again"), "--no-tables"]) == 0
     assert "0 tables, 1 dense variables" in capsys.readouterr().out
     expected = np.load(trained / "dense.npz")
-    assert np.array_equal(read(tmp_path / "again", "dense.kernel"), expected["kernel"])
+    assert np.array_equal(rows_of(tmp_path / "again", "dense.kernel"), expected["kernel"])
     assert np.array_equal(
-        read(tmp_path / "again", "dense_optim.kernel.exp_avg"), expected["kernel:m"]
+        rows_of(tmp_path / "again", "dense_optim.kernel.exp_avg"), expected["kernel:m"]
     )
 
 
 def test_what_cannot_be_a_table_asks_for_no_graph(tmp_path):
     entry = shared("models", "monolith_hash_tables", "saved_model", "entry", "1622716114")
-    manifest = migrate.convert(plan_of(entry), tmp_path / "out")
+    manifest = migrate.convert(make_plan(entry), tmp_path / "out")
     assert [one.role for one in manifest.tensors] == ["scalar"]
 
 
 def test_a_v1_checkpoint_has_its_graph_beside_it(tmp_path):
     folder = shared("models", "tf_session_bundle_v1_v2", "half_plus_two_v1", "00000123")
-    plan = plan_of(folder / "export")
+    plan = make_plan(folder / "export")
     assert (plan.meta, plan.scalars) == (str(folder / "export.meta"), ["a", "b"])
     migrate.convert(plan, tmp_path / "out")
     assert set(open_target(str(tmp_path / "out"), "dcp").tensors) == {"dense.a", "dense.b"}

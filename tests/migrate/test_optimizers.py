@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import migrate
-from migrate.planning import semantics
+from migrate.planning import semantics, steps
 from migrate.torchrec import (
     build,
     build_optimizer,
@@ -19,7 +19,7 @@ from migrate.torchrec import (
     read_model,
 )
 from semisync.common.errors import UsageError
-from tests.migrate.test_torchrec import TABLES, batches, convert
+from tests.support.three_tables import TABLES, batches, convert
 
 OPTIMIZERS = {
     "adam_ref": (optimizers.Adam, {"lr": 0.1}),
@@ -244,7 +244,7 @@ def test_where_adams_step_is_not_known_it_is_said_what_is_missing(
         plan.tables[0].hyperparameters = {"beta2": 0.999} if beta2 else {}
         said = [one for one in semantics.notes(plan, checkpoint) if "step of user" in one]
         known = expected.startswith(" is ")
-        assert (semantics.adam_step(plan, plan.tables[0], checkpoint) is not None) == known
+        assert (steps.optimizer_step(plan, plan.tables[0], checkpoint) is not None) == known
     assert len(said) == 1
     assert re.match("Adam: step of user" + (expected if known else " is" + expected), said[0]), said
 

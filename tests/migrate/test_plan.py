@@ -7,11 +7,12 @@ import torch
 import migrate
 from migrate.graph import lookups
 from migrate.graph.metagraph import read_graph
-from migrate.manifest.transforms import Loss, apply, cast
+from migrate.manifest.transforms import CAST, Loss, cast
+from migrate.planning.model import IdMapping
 from migrate.targets.reading import open_target
 from semisync.common.errors import BadInput, UsageError
 from tests.migrate.table_writer import write_table
-from tests.migrate.test_convert import load_all
+from tests.support.conversions import load_all
 from tests.support.require import shared
 
 STRATEGIES = {"user": "mod", "item": "div", "plain/city": None}
@@ -204,6 +205,115 @@ def test_a_plan_that_was_edited_wrongly_is_refused_by_name(text, sentence):
         migrate.Plan.from_yaml(text)
 
 
+# As an earlier version wrote it.
+WRITTEN_BEFORE = """\
+schema: semisync.plan/1
+source: /data/model.ckpt-1
+module: ebc
+meta: null
+newer: null
+tables:
+- name: user
+  variable: deep/user
+  rows: 31
+  dim: 8
+  dtype: float32
+  partitions: 3
+  partition_strategy: mod
+  optimizer: Adagrad
+  slots:
+    momentum1: deep/user/Adagrad
+  hyperparameters:
+    learning_rate: 0.1
+  cast: null
+  row_wise: true
+  features: []
+  pooling: sum
+  weighted: false
+  static: null
+  placement: uvm
+hash_tables:
+- name: item
+  table: deep/item
+  kind: DeepRec
+  stored: 20
+  dim: 4
+  dtype: float32
+  ids: mpzch
+  rows: 24
+  buckets: 2
+  duplicates: newest
+  optimizer: Adagrad
+  slots:
+    momentum1: Adagrad
+  fill:
+    momentum1: 0.1
+  hyperparameters: {}
+  cast: float16
+  features:
+  - item
+  pooling: mean
+  weighted: true
+  static: null
+  placement: null
+dense:
+- variable: kernel
+  shape:
+  - 8
+  - 1
+  dtype: float32
+  name: null
+  partition_strategy: null
+  optimizer: null
+  slots: {}
+  hyperparameters: {}
+scalars:
+- global_step
+dropped:
+  old: --drop old
+notes:
+- a note
+"""
+
+
+def test_plans_have_the_keys_that_they_always_had():
+    plan = migrate.Plan.from_yaml(WRITTEN_BEFORE)
+    user, item = plan.tables
+    assert (user.variable, user.rows, user.row_wise, user.ids) == ("deep/user", 31, True, None)
+    assert (item.variable, item.rows, item.cast, item.weighted) == (
+        "deep/item",
+        24,
+        "float16",
+        True,
+    )
+    assert item.ids == IdMapping(
+        kind="DeepRec",
+        stored=20,
+        mode="mpzch",
+        buckets=2,
+        duplicates="newest",
+        fill={"momentum1": 0.1},
+    )
+    assert plan.hash_tables == [item]
+    assert plan.to_yaml() == WRITTEN_BEFORE
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ("  stored: 20\n", "", r"hash_tables\[0\]: a Table lacks stored"),
+        ("  ids: mpzch", "  ids: [1]", r"hash_tables\[0\]: ids: expected str, found \[1\]"),
+        ("  buckets: 2", "  bucket: 2", r"hash_tables\[0\]: unknown field 'bucket'.*buckets"),
+        ("  rows: 31\n", "", r"tables\[0\]: a Table lacks rows"),
+        ("  rows: 31", "  rows: null", r"tables\[0\]: rows: expected int, found None"),
+        ("  row_wise: true", "  kind: DeepRec", r"tables\[0\]: unknown field 'kind'"),
+    ],
+)
+def test_a_table_that_was_edited_wrongly_is_refused_by_its_place(before, after, sentence):
+    with pytest.raises(BadInput, match=sentence):
+        migrate.Plan.from_yaml(WRITTEN_BEFORE.replace(before, after))
+
+
 def test_an_edited_strategy_that_contradicts_the_graph_is_refused(tf2_checkpoints, tmp_path):
     plan = plan_of(tf2_checkpoints, "adagrad_ref")
     for one in [*plan.tables, *plan.dense]:
@@ -249,7 +359,7 @@ def test_names_that_the_target_cannot_have_are_refused(tf2_checkpoints, tmp_path
 
 def test_a_hash_table_is_written_once(tf2_checkpoints, tmp_path):
     plan = plan_of(tf2_checkpoints, "deeprec")
-    plan.hash_tables *= 2
+    plan.tables *= 2
     with pytest.raises(BadInput, match="the plan writes 'user' twice"):
         migrate.convert(plan, tmp_path / "out")
 
@@ -316,7 +426,7 @@ def test_a_cast_that_makes_infinities_is_refused(tf2_checkpoints, tmp_path):
     assert migrate.convert(plan, tmp_path / "fits").tensors[0].loss.overflowed == 0
     values = np.array([[1.0, 70000.0]], np.float32)
     loss = Loss()
-    apply("cast", values, "float16", loss)
+    CAST.apply(values, "float16", loss)
     assert (loss.overflowed, loss.largest) == (1, 0.0)
     plan.tables[0].cast = "int8"
     with pytest.raises(BadInput, match="cast 'int8', expected one of float16"):

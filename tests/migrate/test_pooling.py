@@ -10,7 +10,7 @@ from torchrec import KeyedJaggedTensor
 import migrate
 from migrate.torchrec import build, combiner_weights, load, read_model
 from semisync.common.errors import BadInput, UsageError
-from tests.migrate.test_convert import make_plan
+from tests.support.conversions import make_plan
 from tests.support.require import shared
 
 # As in write_checkpoints.poolings.

@@ -9,17 +9,16 @@ import pytest
 
 import migrate
 from migrate.conversion import job, ranks
-from migrate.ids.staging import FOLDER
 from migrate.storage.remote import Unreachable
+from migrate.stream.columns import FOLDER
 from semisync.common.errors import SemisyncError, UsageError
-from tests.migrate.test_convert import make_plan
-from tests.migrate.test_streaming import contents
+from tests.support.conversions import contents, make_plan
 from tests.support.require import environment
 
 # Small chunks and parts, so that a small checkpoint has many; only rank 0 decides on them.
 RANK_0 = """
 import sys
-from migrate import regions
+from migrate.stream import regions
 from semisync.cli import main
 regions.CHUNK_BYTES, regions.PART_BYTES, regions.FILE_BYTES = 96, 200, 3000
 sys.exit(main(sys.argv[1:]))
@@ -28,7 +27,7 @@ sys.exit(main(sys.argv[1:]))
 # Stands still in its third part, for ever.
 STOPPING = """
 import signal, sys
-from migrate import parts
+from migrate.stream import parts
 from semisync.cli import main
 write_part, seen = parts._write_part, []
 def stopping(*arguments):
@@ -43,7 +42,7 @@ sys.exit(main(sys.argv[1:]))
 
 FAILING = """
 import sys
-from migrate import parts
+from migrate.stream import parts
 from semisync.cli import main
 from semisync.common.errors import BadInput
 def failing(*arguments):
@@ -143,7 +142,7 @@ def test_a_server_that_went_away_from_another_rank_leaves_the_work_to_be_resumed
 
 def test_ranks_that_have_written_their_share_hear_that_rank_0_has_given_up(tmp_path, monkeypatch):
     out, two = str(tmp_path / "out"), ranks.Rank(0, 2)
-    work = ranks.work_directory(out)
+    work = ranks.partial_path(out)
     os.makedirs(work)
 
     def write(_):
@@ -229,5 +228,5 @@ def test_a_rank_waits_while_rank_0_sorts_a_hash_table(tmp_path, monkeypatch):
     for _ in range(5):
         with open(tmp_path / FOLDER / "0.values", "ab") as staged:
             staged.write(b"more")
-        assert not watch.over()
-    assert [watch.over(), watch.over()] == [False, True]
+        assert not watch.timed_out()
+    assert [watch.timed_out(), watch.timed_out()] == [False, True]

@@ -6,11 +6,10 @@ import pytest
 
 import migrate
 from migrate.storage import remote
-from migrate.targets.staging import Unfinished
+from migrate.targets.work_directory import Unfinished
 from semisync import cli
 from semisync.common.errors import BadInput, MissingExtra, UsageError
-from tests.migrate.test_convert import make_plan
-from tests.migrate.test_streaming import contents
+from tests.support.conversions import contents, make_plan
 
 
 @pytest.fixture
@@ -63,11 +62,11 @@ def test_small_reads_in_a_row_are_few_requests(in_memory, monkeypatch):
 
 
 def test_hash_tables_and_inspect_take_urls_too(in_memory, capsys):
-    tables = migrate.hash_tables("memory://bucket/lookup_tables")
+    tables = migrate.open_hash_tables("memory://bucket/lookup_tables")
     assert len(tables["dense"].read().keys) == 5
     in_memory.pipe_file("/bucket/deeprec-user_part_0-ssd_record.index", b"")
     with pytest.raises(BadInput, match="SSD files"):
-        migrate.hash_tables("memory://bucket/deeprec")
+        migrate.open_hash_tables("memory://bucket/deeprec")
     assert cli.main(["inspect", "memory://bucket/dtypes"]) == 0
     assert "memory://bucket/dtypes.data-00000-of-00001: " in capsys.readouterr().out
 

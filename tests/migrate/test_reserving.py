@@ -6,10 +6,9 @@ import os
 import pytest
 
 import migrate
-from migrate.targets.reserving import reserve
-from migrate.targets.staging import Unfinished
-from tests.migrate.test_convert import make_plan
-from tests.migrate.test_streaming import contents
+from migrate.conversion.layout import reserve
+from migrate.targets.work_directory import Unfinished
+from tests.support.conversions import contents, make_plan
 
 
 def refusing(error):

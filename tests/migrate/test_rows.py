@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from migrate.checkpoint.entries import Piece
+from migrate.checkpoint.pieces import Piece
 from migrate.checkpoint.rows import RowReader, skipped
 from migrate.encoding.dtypes import BFLOAT16
 

@@ -6,8 +6,7 @@ import pytest
 
 import migrate
 from semisync import cli
-from tests.migrate.test_convert import make_plan
-from tests.migrate.test_streaming import contents
+from tests.support.conversions import contents, make_plan
 
 s3fs = pytest.importorskip("s3fs", reason="the package s3fs is not installed")
 server = pytest.importorskip("moto.server", reason="the package moto[server] is not installed")

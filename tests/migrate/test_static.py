@@ -24,8 +24,8 @@ from migrate.torchrec import (
 from migrate.verification import verify
 from semisync.cli import main
 from semisync.common.errors import BadInput, UsageError
-from tests.migrate.test_convert import make_plan
-from tests.migrate.test_torchrec import TABLES
+from tests.support.conversions import make_plan
+from tests.support.three_tables import TABLES
 
 DIM = 8
 
@@ -231,7 +231,7 @@ def test_the_command_marks_measures_and_tells(tf2_checkpoints, tmp_path, capsys)
     ("static", "sentence"),
     [
         ([("absent", "fp16")], "'absent' names none of the 3 tables"),
-        ([("(", "fp16")], "is no regular expression"),
+        ([("(", "fp16")], "is not a regular expression"),
         ([("user", "int4")], "expected one of"),
     ],
 )
@@ -260,7 +260,7 @@ def test_plans_that_contradict_themselves_are_refused(tf2_checkpoints, tmp_path,
 def test_values_and_dims_that_8_bits_cannot_hold_are_refused(tf2_checkpoints, tmp_path):
     with migrate.open_checkpoint(tf2_checkpoints / "suspicious") as checkpoint:
         plan = migrate.plan(checkpoint, tables="^t$", static=[("t", "int8")])
-    with pytest.raises(BadInput, match="'t' has values that an int8 row cannot hold, in rows 0"):
+    with pytest.raises(BadInput, match="'t' has values that int8 cannot hold, in rows 0"):
         migrate.convert(plan, tmp_path / "out")
     with migrate.open_checkpoint(tf2_checkpoints / "slices") as checkpoint:
         plan = migrate.plan(

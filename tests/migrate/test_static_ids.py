@@ -18,8 +18,9 @@ from migrate.torchrec import (
 from migrate.verification import verify
 from semisync.cli import main
 from semisync.common.errors import BadInput, UsageError
+from tests.migrate.plans import edit
 from tests.migrate.raw_tables import write_tfra
-from tests.migrate.test_ids import look_up, make_plan
+from tests.support.conversions import look_up, make_plan
 
 IDS = [4, -8, 6, 2**40, 0]
 ROWS = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
@@ -36,8 +37,7 @@ def source(tmp_path):
 
 def static_plan(source, mode, static, **changes):
     plan = make_plan(source, mode, static=[("^t$", static)])
-    for name, value in changes.items():
-        setattr(plan.hash_tables[0], name, value)
+    edit(plan.hash_tables[0], **changes)
     assert migrate.Plan.from_yaml(plan.to_yaml()) == plan
     return plan
 
@@ -110,8 +110,7 @@ def test_weights_of_raw_ids_reach_the_pooling(source, tmp_path, mode):
 )
 def test_what_makes_no_sense_is_refused(source, tmp_path, mode, changes, sentence):
     plan = make_plan(source, mode)
-    for name, value in changes.items():
-        setattr(plan.hash_tables[0], name, value)
+    edit(plan.hash_tables[0], **changes)
     with pytest.raises(BadInput, match=sentence):
         migrate.convert(plan, tmp_path / "out")
 

@@ -1,8 +1,6 @@
 """Streaming: any number of workers write the same bytes; an interruption loses nothing."""
 
-import contextlib
 import os
-import pathlib
 import signal
 import subprocess
 import sys
@@ -13,14 +11,9 @@ import pytest
 import migrate
 from migrate.conversion import job
 from migrate.encoding.crc32c import combine, masked_value
-from migrate.targets import staging
+from migrate.targets.work_directory import work_directory
 from semisync.common.errors import BadInput, UsageError
-from tests.migrate.test_convert import load_all, make_plan
-
-
-def contents(directory):
-    """The bytes of every file."""
-    return {path.name: path.read_bytes() for path in pathlib.Path(directory).iterdir()}
+from tests.support.conversions import contents, interrupt, load_all, make_plan
 
 
 @pytest.mark.parametrize("target", ["dcp", "safetensors"])
@@ -67,24 +60,6 @@ def test_the_crc_of_two_ranges_is_made_from_the_crc_of_each(lengths):
         a + b
     )
     assert masked_value(a) != masked_value(a + b) or not b
-
-
-class Stop(BaseException):
-    """Like KeyboardInterrupt, which pytest would take for its own."""
-
-
-def interrupt(plan, out, after, **options):
-    """Converts until `after` parts are in the journal."""
-    seen = []
-
-    def stop(*_):
-        seen.append(1)
-        if len(seen) == after:
-            raise Stop
-
-    with contextlib.suppress(Stop):
-        migrate.convert(plan, out, progress=stop, **options)
-    assert len(seen) == after
 
 
 @pytest.mark.parametrize("target", ["dcp", "safetensors"])
@@ -140,21 +115,23 @@ def test_an_interrupted_conversion_is_neither_lost_nor_mixed_with_another(
 
 def test_two_processes_do_not_work_in_one_directory(tf2_checkpoints, tmp_path):
     plan = make_plan(tf2_checkpoints / "sgd")
-    with staging.staged(str(tmp_path / "out"), 0), pytest.raises(UsageError, match="another proc"):
+    with work_directory(str(tmp_path / "out"), 0), pytest.raises(UsageError, match="another proc"):
         migrate.convert(plan, tmp_path / "out", resume=True)
     assert (tmp_path / "out").is_dir()
 
 
 def test_a_lock_that_was_taken_away_meanwhile_is_none(tmp_path, monkeypatch):
     work = tmp_path / ".out.partial"
-    monkeypatch.setattr(staging.fcntl, "flock", lambda *_: (work / "lock").unlink())
-    with pytest.raises(UsageError, match="has just ended"), staging.staged(tmp_path / "out", 0):
+    monkeypatch.setattr(
+        "migrate.targets.work_directory.fcntl.flock", lambda *_: (work / "lock").unlink()
+    )
+    with pytest.raises(UsageError, match="has just ended"), work_directory(tmp_path / "out", 0):
         raise AssertionError("two would work in one directory")
 
 
 CONVERT = """
 import signal, sys, migrate
-from migrate import regions
+from migrate.stream import regions
 regions.CHUNK_BYTES, regions.PART_BYTES, regions.FILE_BYTES = 96, 200, 3000
 with migrate.open_checkpoint(sys.argv[1]) as checkpoint:
     plan = migrate.plan(checkpoint)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import migrate
-from migrate.conversion.inspection import describe
 from migrate.encoding.crc32c import masked_value
+from migrate.inspection.listing import describe
 from semisync.common.errors import BadInput, UsageError
 from tests.migrate.raw_tables import write_hugectr, write_sok
 from tests.migrate.table_writer import varint, write_table
@@ -33,7 +33,7 @@ def by_id(table, rows_per_chunk=3):
 
 
 def test_tables_of_contrib_lookup_without_their_free_and_erased_buckets(checkpoints):
-    tables = migrate.hash_tables(checkpoints / "lookup_tables")
+    tables = migrate.open_hash_tables(checkpoints / "lookup_tables")
     assert by_id(tables["plain"]) == KEPT
     assert by_id(tables["dense"], 1000) == KEPT
     assert by_id(tables["words"]) == {b"a": 1, b"\xff\x00b": 2, b"": 3}
@@ -47,15 +47,15 @@ def test_a_dense_table_needs_its_sentinels(tf2_checkpoints, tmp_path):
         shutil.copy(file, tmp_path)
     prefix = tmp_path / "lookup_tables"
     with pytest.raises(BadInput, match="give the MetaGraph or the sentinels"):
-        migrate.hash_tables(prefix)["dense"].read()
+        migrate.open_hash_tables(prefix)["dense"].read()
     given = {"dense": migrate.Sentinels(-1, -2)}
-    assert by_id(migrate.hash_tables(prefix, sentinels=given)["dense"], 1000) == KEPT
+    assert by_id(migrate.open_hash_tables(prefix, sentinels=given)["dense"], 1000) == KEPT
     with pytest.raises(BadInput, match="no hash table 'dnese'"):
-        migrate.hash_tables(prefix, sentinels={"dnese": migrate.Sentinels(-1, -2)})
+        migrate.open_hash_tables(prefix, sentinels={"dnese": migrate.Sentinels(-1, -2)})
 
 
 def test_deeprec_parts_slots_filtered_ids_and_counts(checkpoints):
-    (table,) = migrate.hash_tables(checkpoints / "deeprec").values()
+    (table,) = migrate.open_hash_tables(checkpoints / "deeprec").values()
     ids = [2, 1002, 4, -6, 7, 1009, 3]
     assert (table.name, table.kind, table.stored) == ("user", "DeepRec", 7)
     assert by_id(table) == {key: [key + 0.5] * 4 for key in ids}
@@ -63,20 +63,25 @@ def test_deeprec_parts_slots_filtered_ids_and_counts(checkpoints):
     rows = table.read()
     assert rows.versions is None  # stored as [0]
     assert rows.freqs.tolist() == [abs(key) % 7 for key in rows.keys.tolist()]
+    with pytest.raises(BadInput, match="'user' is not of contrib.lookup: it has no sentinels"):
+        name = table.parts[0].columns.keys[: -len("-keys")]
+        migrate.open_hash_tables(
+            checkpoints / "deeprec", sentinels={name: migrate.Sentinels(-1, -2)}
+        )
     filtered = table.filtered.read()
     assert (sorted(filtered.keys.tolist()), filtered.values) == ([10, 11, 20, 21], None)
 
 
 def test_a_deeprec_increment_goes_on_top_of_the_full_checkpoint(checkpoints):
     full, newer = checkpoints / "deeprec", checkpoints / "deeprec_incr"
-    (table,) = migrate.hash_tables(full, newer=newer).values()
+    (table,) = migrate.open_hash_tables(full, newer=newer).values()
     rows = by_id(table)
     assert set(rows) == {2, 1002, 4, -6, 7, 1009, 3, 11}
     assert (rows[1009][0], rows[11][0], rows[7][0]) == (1109.0, 111.0, 7.5)
     assert by_id(table.slots["Adagrad"])[11] == [20.0] * 4
     assert 11 not in table.filtered.read().keys
     with pytest.raises(BadInput, match="belongs to no table of the full checkpoint"):
-        migrate.hash_tables(checkpoints / "lookup_tables", newer=newer)
+        migrate.open_hash_tables(checkpoints / "lookup_tables", newer=newer)
 
 
 def test_deeprec_with_an_ssd_tier_is_refused_with_the_reason(tf2_checkpoints, tmp_path):
@@ -84,12 +89,12 @@ def test_deeprec_with_an_ssd_tier_is_refused_with_the_reason(tf2_checkpoints, tm
         shutil.copy(file, tmp_path)
     (tmp_path / "deeprec-user_part_1-ssd_record.index").touch()
     with pytest.raises(BadInput, match="SSD files"):
-        migrate.hash_tables(tmp_path / "deeprec")
+        migrate.open_hash_tables(tmp_path / "deeprec")
 
 
 @pytest.mark.parametrize("source", ["in_bundle", "TFRADynamicEmbedding"])
 def test_tfra_tables_are_what_tfra_exports(source):
-    (table,) = migrate.hash_tables(TFRA / source).values()
+    (table,) = migrate.open_hash_tables(TFRA / source).values()
     expected = np.load(TFRA / "tables.npz")
     rows = table.read()
     order = np.argsort(rows.keys)
@@ -103,8 +108,8 @@ def test_tfra_tables_are_what_tfra_exports(source):
 
 
 def test_tfra_in_a_bundle_and_beside_it_agree():
-    (bundle,) = migrate.hash_tables(TFRA / "in_bundle").values()
-    (beside,) = migrate.hash_tables(TFRA / "TFRADynamicEmbedding").values()
+    (bundle,) = migrate.open_hash_tables(TFRA / "in_bundle").values()
+    (beside,) = migrate.open_hash_tables(TFRA / "TFRADynamicEmbedding").values()
     for slot in ("Adam_m", "Adam_v"):
         assert by_id(bundle.slots[slot]) == by_id(beside.slots[slot])
 
@@ -116,13 +121,13 @@ def test_tfra_files_that_do_not_fit_together_are_refused(tmp_path):
     whole = first.read_bytes()
     first.write_bytes(whole[:-4])
     with pytest.raises(BadInput, match="no float32 rows of one size"):
-        migrate.hash_tables(folder)
+        migrate.open_hash_tables(folder)
     first.write_bytes(whole)
     with pytest.raises(BadInput, match="no data type of numbers"):
-        migrate.hash_tables(folder, dtype="string")
+        migrate.open_hash_tables(folder, dtype="string")
     (folder / "deep_user_mht_2of2_rank0_size1-keys").unlink()
     with pytest.raises(BadInput, match="some are missing"):
-        migrate.hash_tables(folder)
+        migrate.open_hash_tables(folder)
 
 
 def monolith_assets():
@@ -131,7 +136,7 @@ def monolith_assets():
 
 def test_monolith_dumps_read_as_their_protos_say():
     assets = monolith_assets()
-    tables = migrate.hash_tables(assets)
+    tables = migrate.open_hash_tables(assets)
     assert len(tables) == 20
     name = "MonolithHashTable_0b9721ec6fc5396c38499b5be394b722_0"
     table = tables[name]
@@ -145,7 +150,7 @@ def test_monolith_dumps_read_as_their_protos_say():
         *zero,
         *norm,
     ]
-    assert migrate.hash_tables(assets / name)[name] == table
+    assert migrate.open_hash_tables(assets / name)[name] == table
 
 
 def test_a_damaged_or_incomplete_monolith_dump_is_refused(tmp_path):
@@ -156,11 +161,11 @@ def test_a_damaged_or_incomplete_monolith_dump_is_refused(tmp_path):
     data = bytearray(first.read_bytes())
     data[40] ^= 1
     first.write_bytes(data)
-    with pytest.raises(BadInput, match="crc32c is wrong"):
-        migrate.hash_tables(tmp_path)
+    with pytest.raises(BadInput, match="record 1 is corrupt, its checksum"):
+        migrate.open_hash_tables(tmp_path)
     first.unlink()
     with pytest.raises(BadInput, match="not all there"):
-        migrate.hash_tables(tmp_path)
+        migrate.open_hash_tables(tmp_path)
 
 
 @pytest.fixture
@@ -191,7 +196,7 @@ def several(tmp_path):
 
 def test_a_monolith_dump_of_several_tables_is_read_table_by_table(several):
     for path in (several, several / "all"):
-        tables = migrate.hash_tables(path)
+        tables = migrate.open_hash_tables(path)
         assert {name: table.stored for name, table in tables.items()} == {"user": 3000, "item": 3}
         assert by_id(tables["item"]) == {0: [0.5] * 2, 10: [1.5] * 2, 1: [0.5] * 2}
         assert by_id(tables["user"]) == {10 * k: [k + 0.5] * 30 for k in range(3000)}
@@ -202,22 +207,22 @@ def test_a_monolith_dump_of_several_tables_must_be_whole(several):
     content = data.read_bytes()
     data.write_bytes(content[:-5])
     with pytest.raises(BadInput, match="snappy block"):
-        migrate.hash_tables(several)
+        migrate.open_hash_tables(several)
     damaged = bytearray(content)
     damaged[5000] ^= 1
     data.write_bytes(damaged)
     with pytest.raises(BadInput):
-        migrate.hash_tables(several)
+        migrate.open_hash_tables(several)
     data.write_bytes((several / "all-00001-of-00002").read_bytes())
     with pytest.raises(BadInput, match="has 1 entries, .* tells of more"):
-        migrate.hash_tables(several)
+        migrate.open_hash_tables(several)
     data.write_bytes(content * 2)
     with pytest.raises(BadInput, match="has more than the 3002 entries"):
-        migrate.hash_tables(several)
+        migrate.open_hash_tables(several)
     for file in several.glob("all-*"):
         file.unlink()
     with pytest.raises(BadInput, match="is not there"):
-        migrate.hash_tables(several)
+        migrate.open_hash_tables(several)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +232,7 @@ def test_dumps_without_a_description_are_refused_by_name(tmp_path, file, server)
     (tmp_path / file).parent.mkdir(exist_ok=True)
     (tmp_path / file).write_bytes(b"x")
     with pytest.raises(BadInput, match=f"dump of {server}'s servers"):
-        migrate.hash_tables(tmp_path)
+        migrate.open_hash_tables(tmp_path)
 
 
 def test_a_checkpoint_of_xdl_is_one_of_tensorflow():
@@ -246,25 +251,25 @@ def test_a_monolith_entry_of_another_width_is_refused(tmp_path):
 
     path = tmp_path / "t-00000-of-00001"
     path.write_bytes(entry(1, [1, 2]) + entry(-2, [3, 4]))
-    assert by_id(migrate.hash_tables(tmp_path / "t")["t"]) == {1: [1, 2], -2: [3, 4]}
+    assert by_id(migrate.open_hash_tables(tmp_path / "t")["t"]) == {1: [1, 2], -2: [3, 4]}
     path.write_bytes(entry(1, [1, 2]) + entry(2, [3]))
     with pytest.raises(BadInput, match="id 2 has 1 numbers in its row, others 2"):
-        migrate.hash_tables(tmp_path)["t"].read()
+        migrate.open_hash_tables(tmp_path)["t"].read()
 
 
 def test_hugectr_files_are_keys_and_rows(tmp_path):
     folder = write_hugectr(tmp_path / "dcn0_sparse_100.model", [7, 3], np.arange(6))
-    assert by_id(migrate.hash_tables(folder)[folder.name]) == {7: [0, 1, 2], 3: [3, 4, 5]}
+    assert by_id(migrate.open_hash_tables(folder)[folder.name]) == {7: [0, 1, 2], 3: [3, 4, 5]}
 
 
 def test_sok_files_are_read_by_their_meta_info(tmp_path):
-    table = migrate.hash_tables(write_sok(tmp_path, "user", [7, 3, 9], np.arange(6)))["user"]
+    table = migrate.open_hash_tables(write_sok(tmp_path, "user", [7, 3, 9], np.arange(6)))["user"]
     assert by_id(table) == {7: [0, 1], 3: [2, 3], 9: [4, 5]}
     assert by_id(table.slots["Adam_m"])[9] == [14, 15]
     weight = tmp_path / "user-weight"
     weight.write_bytes(weight.read_bytes()[:-4])
     with pytest.raises(BadInput, match="not the 3 rows"):
-        migrate.hash_tables(tmp_path)
+        migrate.open_hash_tables(tmp_path)
 
 
 def test_variables_that_are_only_named_like_a_hash_table_are_none(tmp_path):
@@ -275,7 +280,7 @@ def test_variables_that_are_only_named_like_a_hash_table_are_none(tmp_path):
     entries = [(b"", b"\x08\x01"), (b"a-keys", entry), (b"a-values", entry)]
     write_table(tmp_path / "x.index", entries)
     (tmp_path / "x.data-00000-of-00001").write_bytes(bytes(24))
-    assert migrate.hash_tables(tmp_path / "x") == {}
+    assert migrate.open_hash_tables(tmp_path / "x") == {}
     with migrate.open_checkpoint(tmp_path / "x") as checkpoint:
         found = describe(checkpoint)["variables"]
         assert [one["name"] for one in found] == ["a-keys", "a-values"]
@@ -283,6 +288,6 @@ def test_variables_that_are_only_named_like_a_hash_table_are_none(tmp_path):
 
 def test_an_unknown_path_is_named(tmp_path):
     with pytest.raises(BadInput, match="is a directory"):
-        migrate.hash_tables(tmp_path)
+        migrate.open_hash_tables(tmp_path)
     with pytest.raises(UsageError, match="rows_per_chunk is 0"):
-        next(migrate.hash_tables(TFRA / "in_bundle")["user/deep_user"].chunks(0))
+        next(migrate.open_hash_tables(TFRA / "in_bundle")["user/deep_user"].chunks(0))

@@ -16,19 +16,12 @@ import migrate
 from migrate.torchrec import dense_variables, embedding_bag_collection, load
 from semisync.common.errors import BadInput, UsageError
 from tests.migrate.managed_collisions import RAW_IDS, RAW_ROWS, convert_raw
+from tests.support.three_tables import ROWS, TABLES, batches, convert
 
-TABLES = {"user": "user", "item": "item", "plain_city": "plain/city"}
-ROWS = {"user": 31, "item": 20, "plain_city": 10}
 SHARDINGS = ["table_wise", "one_rank", "row_wise", "column_wise", "data_parallel"]
 SHARDINGS += [f"{how} dense" for how in SHARDINGS if how not in ("one_rank", "data_parallel")]
 SHARDINGS += ["columns_on_one_rank dense"]
 HAS_SAFETENSORS = importlib.util.find_spec("safetensors") is not None
-
-
-def convert(prefix, out, **options):
-    with migrate.open_checkpoint(prefix) as checkpoint:
-        migrate.convert(migrate.plan(checkpoint), out, **options)
-    return str(out)
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +34,6 @@ def converted(tf2_checkpoints, tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(tf2_checkpoints):
     return np.load(tf2_checkpoints / "adagrad_ref.npz")
-
-
-def batches():
-    """The ids with which TensorFlow trained on after saving: see write_checkpoints.batches."""
-    random = np.random.RandomState(2)
-    return {table: random.randint(0, rows, (3, 8, 3)) for table, rows in ROWS.items()}
 
 
 def test_an_unsharded_collection_holds_what_tensorflow_looks_up(converted, expected):

@@ -1,17 +1,15 @@
 """Which slots belong to which variable: by training ops, by object graphs, by names."""
 
-import shutil
-
 import numpy as np
 import pytest
 import torch
 
 import migrate
-from migrate.conversion.inspection import describe
-from migrate.targets.reading import open_target
+from migrate.inspection.listing import describe
 from migrate.torchrec import build, build_optimizer, read_model
 from migrate.verification import verify
 from semisync.common.errors import BadInput
+from tests.support.conversions import make_plan, rows_of, without_graph
 from tests.support.require import shared
 
 SLOTS = {
@@ -27,25 +25,9 @@ SCOPED = [
 ] + ["ftrl_ref_3"]
 
 
-def plan_of(prefix, **options):
-    with migrate.open_checkpoint(prefix) as checkpoint:
-        return migrate.plan(checkpoint, **options)
-
-
-def without_graph(folder, name, tmp_path):
-    for file in folder.glob(f"{name}.[id]*"):
-        shutil.copy(file, tmp_path)
-    return tmp_path / name
-
-
-def read(directory, fqn):
-    reader = open_target(str(directory), "dcp")
-    return reader.rows(fqn, 0, reader.tensors[fqn].shape[0]).numpy()
-
-
 @pytest.mark.parametrize("name", SCOPED)
 def test_slots_of_a_minimize_inside_of_a_scope_come_along(trained, tmp_path, name):
-    plan = plan_of(trained / name)
+    plan = make_plan(trained / name)
     optimizer = name.split("_")[0].capitalize()
     (table,) = plan.tables
     assert (table.variable, table.optimizer) == ("net/user", optimizer)
@@ -57,19 +39,19 @@ def test_slots_of_a_minimize_inside_of_a_scope_come_along(trained, tmp_path, nam
     assert verify(str(trained / name), str(tmp_path / "out")).verified
     expected = np.load(trained / (name + ".npz"))
     weight = "ebc.embedding_bags.net_user.weight"
-    assert np.array_equal(read(tmp_path / "out", weight), expected["net/user"])
+    assert np.array_equal(rows_of(tmp_path / "out", weight), expected["net/user"])
     for slot, fused, dense in SLOTS[optimizer]:
         state = f"net_user.{fused}" if fused == "momentum1" else fused
-        found = read(tmp_path / "out", f"optim.state.{weight}.{state}")
+        found = rows_of(tmp_path / "out", f"optim.state.{weight}.{state}")
         assert np.array_equal(found, expected[f"net/user:{slot}"])
         for variable in ("net/kernel", "net/bias"):
-            found = read(tmp_path / "out", f"dense_optim.{variable}.{dense}")
+            found = rows_of(tmp_path / "out", f"dense_optim.{variable}.{dense}")
             assert np.array_equal(found, expected[f"{variable}:{slot}"])
 
 
 @pytest.mark.parametrize("parts", [1, 3])
 def test_a_canned_linear_model_converts_with_its_slots(tf1_trained, tmp_path, parts):
-    plan = plan_of(tf1_trained / f"canned_{parts}")
+    plan = make_plan(tf1_trained / f"canned_{parts}")
     (table,) = plan.tables
     assert (table.optimizer, table.partitions) == ("Ftrl", parts)
     assert table.hyperparameters["learning_rate"] == 0.2
@@ -80,7 +62,7 @@ def test_a_canned_linear_model_converts_with_its_slots(tf1_trained, tmp_path, pa
     for slot, fqn in [("", weight), ("/Ftrl", "accum"), ("/Ftrl_1", "linear")]:
         fqn = f"optim.state.{weight}.{fqn}" if slot else fqn
         wanted = expected["linear/linear_model/x/weights" + slot]
-        assert np.array_equal(read(tmp_path / "out", fqn), wanted)
+        assert np.array_equal(rows_of(tmp_path / "out", fqn), wanted)
 
 
 def test_slots_stored_under_a_name_a_part_are_one_tensor(trained):
@@ -93,7 +75,7 @@ def test_slots_stored_under_a_name_a_part_are_one_tensor(trained):
 
 
 def test_an_optimizers_learning_rate_is_that_of_its_own_training_ops(trained, tmp_path):
-    plan = plan_of(trained / "two_rates")
+    plan = make_plan(trained / "two_rates")
     plan.tables[0].pooling = "sum"
     assert plan.tables[0].hyperparameters == {"learning_rate": 0.02}
     migrate.convert(plan, tmp_path / "out")
@@ -105,7 +87,7 @@ def test_an_optimizers_learning_rate_is_that_of_its_own_training_ops(trained, tm
 
 def test_names_are_the_fallback_below_a_scope_too(trained, tmp_path):
     prefix = without_graph(trained, "adam_ref_0", tmp_path)
-    plan = plan_of(prefix, tables="user$")
+    plan = make_plan(prefix, tables="user$")
     assert plan.tables[0].slots["exp_avg_sq"] == "net/net/user/Adam_1"
     assert {one.optimizer for one in plan.dense} == {"Adam"}
     assert plan.notes == []
@@ -122,7 +104,7 @@ def test_a_slot_without_an_owner_is_noted(tmp_path):
         shape_and_slices=[""] * 4,
         tensors=[np.ones(shape, np.float32) for shape in shapes],
     )
-    plan = plan_of(tmp_path / "x", tables="^user$")
+    plan = make_plan(tmp_path / "x", tables="^user$")
     assert (plan.tables[0].optimizer, len(plan.dense)) == (None, 3)
     (note,) = [note for note in plan.notes if "no optimizer gets them" in note]
     assert note.startswith("gone/kernel/Adam, gone/kernel/Adam_1, tower/user/Adam look like slots")
@@ -144,11 +126,11 @@ def test_where_names_give_a_variable_to_two_owners_nothing_is_guessed(tmp_path):
         tensors=[np.ones((5, 3), np.float32)] * 4,
     )
     with pytest.raises(BadInput, match="'deep/user' has slots of two .*; give the MetaGraph"):
-        plan_of(tmp_path / "x", tables="user$")
+        make_plan(tmp_path / "x", tables="user$")
 
 
 def test_what_a_training_op_that_is_not_known_reads_is_noted(trained):
-    plan = plan_of(trained / "unknown_op")
+    plan = make_plan(trained / "unknown_op")
     assert [(one.variable, one.optimizer) for one in plan.dense] == [
         ("user", None),
         ("user_velocity", None),
@@ -158,21 +140,21 @@ def test_what_a_training_op_that_is_not_known_reads_is_noted(trained):
 
 def test_of_the_slots_of_two_optimizers_one_must_be_dropped(trained, tmp_path):
     with pytest.raises(BadInput, match="'user' has slots of two optimizers, 'user/Adagrad_1' and"):
-        plan_of(trained / "two_optimizers")
-    plan = plan_of(trained / "two_optimizers", drop="Adagrad_1$")
+        make_plan(trained / "two_optimizers")
+    plan = make_plan(trained / "two_optimizers", drop="Adagrad_1$")
     assert plan.tables[0].slots == {"momentum1": "user/Adagrad"}
-    plan = plan_of(trained / "two_optimizers", drop="Adagrad$")
+    plan = make_plan(trained / "two_optimizers", drop="Adagrad$")
     assert plan.tables[0].slots == {"momentum1": "user/Adagrad_1"}
     migrate.convert(plan, tmp_path / "out")
 
 
 def test_slots_that_the_checkpoint_lacks_are_noted(trained):
-    (note,) = plan_of(trained / "weights_alone").notes
+    (note,) = make_plan(trained / "weights_alone").notes
     assert "trains net/bias, net/kernel, net/user with Adam, but the checkpoint lacks" in note
 
 
 def test_swapped_slots_of_one_shape_are_refused(trained, tmp_path):
-    plan = plan_of(trained / "adam_resource_3")
+    plan = make_plan(trained / "adam_resource_3")
     for one in [plan.tables[0], plan.dense[0]]:
         right = dict(one.slots)
         one.slots = dict(zip(right, reversed(right.values())))
@@ -218,7 +200,7 @@ def test_keras_optimizers_are_known_or_noted(tmp_path):
     ]:
         optimizer.apply_gradients([(tf.ones((5, 3)), table)])
         path = tf.train.Checkpoint(embedding=table, optimizer=optimizer).write(str(tmp_path / "k"))
-        plan = plan_of(path, tables="^embedding/")
+        plan = make_plan(path, tables="^embedding/")
         assert plan.tables[0].optimizer == ("Adam" if known else None)
         assert any("no optimizer gets them" in note for note in plan.notes) != known
         assert plan.tables[0].hyperparameters == ({"epsilon": 1e-7} if known else {})
@@ -233,7 +215,7 @@ def test_keras_optimizers_are_known_or_noted(tmp_path):
 
 def test_third_party_slots_below_a_scope_have_their_owner():
     from migrate.graph.metagraph import read_graph
-    from migrate.graph.training_ops import find_updates
+    from migrate.graph.updates import find_updates
 
     folder = shared("models", "jhollowayj_distributed")
     found = {

@@ -9,7 +9,7 @@ import pytest
 import migrate
 from semisync.common.errors import BadInput
 from tests.migrate.table_writer import varint, write_table
-from tests.migrate.test_bundle import same
+from tests.support.bundles import same
 from tests.support.require import shared
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import migrate
-from migrate.conversion import convert, parts
-from migrate.stream import regions
+from migrate.conversion import convert
+from migrate.stream import parts, regions
 from migrate.verification import verify
 from semisync import cli
 from semisync.common.errors import BadInput, SemisyncError, UsageError
-from tests.migrate.test_convert import make_plan
+from tests.support.conversions import make_plan
 
 TARGETS = ["dcp", "safetensors"]
 
@@ -164,6 +164,10 @@ def test_a_manifest_that_was_changed_in_any_field_is_noticed(tf2_checkpoints, co
         (lambda data: data["tensors"][0]["pieces"][0].pop("sha256"), "a Piece lacks sha256"),
         (lambda data: data["tensors"].append([]), "expected the fields of a Written"),
         (lambda data: data.update(colour="red"), "unknown field 'colour'"),
+        (
+            lambda data: data["tensors"][0].update(transform="twice"),
+            r"manifest\.json: transform 'twice', expected one of copy, cast, int8, row_mean, hours",
+        ),
     ],
 )
 def test_a_damaged_manifest_is_refused_by_the_field(tf2_checkpoints, converted, change, sentence):

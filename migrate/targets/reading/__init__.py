@@ -1,12 +1,11 @@
 """Reading a converted directory back, row by row, without what the writers know.
 
-A DCP is read by its own metadata and `torch.load`; a safetensors file by its header; a tensor that
-is a file of its own as the manifest says.
+A DCP is read by its own metadata and `torch.load`; a safetensors file by the safetensors package; a
+tensor that is a file of its own as the manifest says.
 """
 
 from migrate.targets.reading.dcp import DcpReader
-from migrate.targets.reading.files import FileReader
-from migrate.targets.reading.reader import Reader, Stored
+from migrate.targets.reading.reader import FileReader, Reader, Stored
 from migrate.targets.reading.safetensors import SafetensorsReader
 
 __all__ = ["FileReader", "Reader", "Stored", "open_target"]

@@ -37,7 +37,7 @@ class DcpReader:
         self._kept: Tuple[str, int, torch.Tensor] = ("", -1, torch.empty(0))
         try:
             self._take_in(FileSystemReader(directory).read_metadata())
-        except Exception as error:  # whatever an unpickler does, or what it made lacks
+        except Exception as error:  # what an unpickler raises, or what its result lacks
             raise BadInput(
                 f"{directory}/.metadata cannot be read: {' '.join(str(error).split())}"
             ) from error
@@ -45,8 +45,8 @@ class DcpReader:
     def _take_in(self, metadata: Metadata) -> None:
         """Shapes, types and places; a ValueError or any other where something is missing."""
         places = {
-            (one.fqn, tuple(one.offset)): _Place(at.relative_path, at.offset, at.length)
-            for one, at in metadata.storage_data.items()
+            (index.fqn, tuple(index.offset)): _Place(at.relative_path, at.offset, at.length)
+            for index, at in metadata.storage_data.items()
         }
         for fqn, tensor in metadata.state_dict_metadata.items():
             if not isinstance(tensor, TensorStorageMetadata):
@@ -54,7 +54,10 @@ class DcpReader:
             if ".".join(map(str, metadata.planner_data[fqn])) != fqn:
                 raise ValueError(f"{fqn!r} has another path in the state dict")
             self.tensors[fqn] = Stored(tuple(tensor.size), _name(tensor.properties.dtype))
-            boxes = [(one.offsets[:1], one.sizes[:1], tuple(one.offsets)) for one in tensor.chunks]
+            boxes = [
+                (chunk.offsets[:1], chunk.sizes[:1], tuple(chunk.offsets))
+                for chunk in tensor.chunks
+            ]
             self._chunks[fqn] = [
                 (first[0] if first else 0, rows[0] if rows else 1, places[fqn, offsets])
                 for first, rows, offsets in sorted(boxes)
@@ -62,17 +65,19 @@ class DcpReader:
 
     def rows(self, fqn: str, first: int, count: int) -> torch.Tensor:
         """Rows first..first+count of a tensor."""
-        found = []
+        pieces = []
         chunks = self._chunks[fqn]
-        for start, rows, where in chunks[max(bisect([one[0] for one in chunks], first) - 1, 0) :]:
+        for start, rows, where in chunks[
+            max(bisect([chunk[0] for chunk in chunks], first) - 1, 0) :
+        ]:
             begin, end = max(first, start), min(first + count, start + rows)
             if begin >= end:
                 break
-            found.append(self._chunk(fqn, start, rows, where)[begin - start : end - start])
-        there = sum(map(len, found))
+            pieces.append(self._chunk(fqn, start, rows, where)[begin - start : end - start])
+        there = sum(map(len, pieces))
         if there != count:
             raise BadInput(f"{fqn!r} has {there} of the rows {first} to {first + count - 1}")
-        return found[0] if len(found) == 1 else torch.cat(found)
+        return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
 
     def reopened(self) -> DcpReader:
         """The same with a chunk of its own."""
@@ -85,15 +90,15 @@ class DcpReader:
                 with open(path, "rb", buffering=0) as file:
                     view = io.BufferedReader(_View(file, where.offset, where.length))
                     tensor = torch.load(view, map_location="cpu", weights_only=True)
-            except Exception as error:  # torch raises whatever its unpickler does
+            except Exception as error:  # torch raises what its unpickler raises
                 raise BadInput(
                     f"{path}, chunk at byte {where.offset}: {' '.join(str(error).split())}"
                 ) from error
             stored = self.tensors[fqn]
             expected = Stored((rows, *stored.shape[1:]) if stored.shape else (), stored.dtype)
-            found = _stored(tensor) if isinstance(tensor, torch.Tensor) else None
-            if found != expected:
-                raise BadInput(f"{path}, chunk at byte {where.offset}: {found}, not {expected}")
+            loaded = _stored(tensor) if isinstance(tensor, torch.Tensor) else None
+            if loaded != expected:
+                raise BadInput(f"{path}, chunk at byte {where.offset}: {loaded}, not {expected}")
             self._kept = (fqn, start, tensor if tensor.dim() else tensor.reshape(1))
         return self._kept[2]
 

@@ -1,21 +1,20 @@
-"""Reading a directory of safetensors files back, by their headers."""
+"""Reading a directory of safetensors files back, by the safetensors package itself."""
 
 from __future__ import annotations
 
 import glob
 import json
-import math
 import os
-from operator import index
-from typing import Any, Dict, Tuple
+from typing import TYPE_CHECKING, Any, Dict
 
 import torch
 
-from migrate.encoding.dtypes import number_type
-from migrate.targets.reading.files import read_rows
 from migrate.targets.reading.reader import Stored
 from migrate.targets.safetensors import DTYPES, INDEX
-from semisync.common.errors import BadInput
+from semisync.common.errors import BadInput, MissingExtra
+
+if TYPE_CHECKING:
+    from safetensors import safe_open
 
 _NAMES = {in_header: name for name, in_header in DTYPES.items()}
 
@@ -25,27 +24,23 @@ class SafetensorsReader:
 
     def __init__(self, directory: str) -> None:
         self.tensors: Dict[str, Stored] = {}
-        self._where: Dict[str, Tuple[str, int]] = {}  # file, position of the first value
+        self._paths: Dict[str, str] = {}
         for path in sorted(glob.glob(os.path.join(glob.escape(directory), "*.safetensors"))):
             self._take_in(path)
-        found = {fqn: os.path.basename(path) for fqn, (path, _) in self._where.items()}
-        if _weight_map(os.path.join(directory, INDEX)) != found:
+        files = {fqn: os.path.basename(path) for fqn, path in self._paths.items()}
+        if _weight_map(os.path.join(directory, INDEX)) != files:
             raise BadInput(f"{directory}/{INDEX} does not tell which file has which tensor")
 
     def _take_in(self, path: str) -> None:
-        """Shapes, types and places of the tensors in one file."""
-        header, start = _header(path)
-        for fqn, one in header.items():
-            try:
-                stored = Stored(tuple(map(index, one["shape"])), _NAMES[one["dtype"]])
-                begin, end = map(index, one["data_offsets"])
-            except (KeyError, TypeError, ValueError) as error:
-                raise BadInput(f"{path}: the header's {fqn!r} is damaged") from error
-            size = math.prod(stored.shape) * number_type(stored.dtype).itemsize
-            if not 0 <= begin <= end <= os.path.getsize(path) - start or end - begin != size:
-                raise BadInput(f"{path}: {fqn!r} does not fit the file; it is truncated")
-            self.tensors[fqn] = stored
-            self._where[fqn] = (path, start + begin)
+        """Shapes and types of the tensors in one file."""
+        with _opened(path) as file:
+            for fqn in file.keys():  # noqa: SIM118  it is no mapping
+                tensor = file.get_slice(fqn)
+                dtype = _NAMES.get(tensor.get_dtype())
+                if dtype is None:
+                    raise BadInput(f"{path}: {fqn!r} is of type {tensor.get_dtype()}")
+                self.tensors[fqn] = Stored(tuple(tensor.get_shape()), dtype)
+                self._paths[fqn] = path
 
     def rows(self, fqn: str, first: int, count: int) -> torch.Tensor:
         """Rows first..first+count of a tensor."""
@@ -53,12 +48,32 @@ class SafetensorsReader:
         rows = stored.shape[0] if stored.shape else 1
         if first + count > rows:
             raise BadInput(f"{fqn!r} has {rows} rows, not {first + count}")
-        path, start = self._where[fqn]
-        return read_rows(path, start, stored, first, count)
+        # Opened anew, and copied, so that no more of the file stays mapped than these rows
+        with _opened(self._paths[fqn]) as file:
+            if not stored.shape:
+                scalar: torch.Tensor = file.get_tensor(fqn)
+                return scalar.reshape(1).clone()
+            values: torch.Tensor = file.get_slice(fqn)[first : first + count]
+            return values.clone()
 
     def reopened(self) -> SafetensorsReader:
         """This one: every call opens its file."""
         return self
+
+
+def _opened(path: str) -> safe_open:
+    """The file at `path`; BadInput where it is damaged or no safetensors file."""
+    try:
+        from safetensors import SafetensorError, safe_open
+    except ImportError as error:
+        raise MissingExtra(
+            f"{path} is a safetensors file, and the package safetensors is not installed; "
+            "pip install semisync[torch]"
+        ) from error
+    try:
+        return safe_open(path, framework="pt")
+    except (SafetensorError, OSError) as error:
+        raise BadInput(f"{path} is no safetensors file, or truncated: {error}") from error
 
 
 def _weight_map(path: str) -> Any:
@@ -69,19 +84,3 @@ def _weight_map(path: str) -> Any:
     except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"{path} cannot be read: {error}") from error
     return data.get("weight_map") if isinstance(data, dict) else None
-
-
-def _header(path: str) -> Tuple[Dict[str, Any], int]:
-    """The header of a safetensors file, and where its values begin."""
-    with open(path, "rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if length > os.path.getsize(path) - 8:
-            raise BadInput(f"{path} is no safetensors file, or truncated")
-        try:
-            header = json.loads(file.read(length))
-        except (ValueError, RecursionError) as error:
-            raise BadInput(f"{path}: its header is not JSON: {error}") from error
-    if not isinstance(header, dict):
-        raise BadInput(f"{path}: its header is no JSON object")
-    header.pop("__metadata__", None)
-    return header, 8 + length

@@ -11,7 +11,7 @@ compared in three steps that sort nothing and so share nothing with the conversi
    that names the id, and settles what is meant to differ, duplicates that lost and state without
    an id.
 3. Every id must stand where the target will look for it (`standing`), and every row without an id
-   must be zero, or what a state begins with (`free_rows`): it is what an id that is not there gets,
+   must be zero, or what a state begins with: it is what an id that is not there gets,
    and what a new one begins from.
 """
 

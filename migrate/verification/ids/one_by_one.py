@@ -6,7 +6,7 @@ from typing import Callable, List, Optional, Set, Tuple
 
 import numpy
 
-from migrate.verification.ids.expected import Column
+from migrate.verification.ids.columns import Column
 from migrate.verification.ids.sides import BothSides, Chosen, SourceRows
 
 
@@ -23,13 +23,14 @@ def compare_one_by_one(sides: BothSides, differs: Callable[[str], None], chosen:
             winners = source.only(_last_of(source.ids))
             contested = source.ids[1:][source.ids[1:] == source.ids[:-1]]
         kept = _kept(source, winners, contested)
-        found = _different(ids, rows, source.only(kept), column)
-        if found:
+        differing = _different(ids, rows, source.only(kept), column)
+        if differing:
             differs(
-                f"table {sides.table.name!r}: {len(found)} ids have another {column.name} than in "
-                f"{sides.ids.table!r}, or are on one side alone, the first is id {min(found)}"
+                f"table {sides.table.name!r}: {len(differing)} ids have another {column.name} "
+                f"than in {sides.ids.table!r}, or are on one side alone, the first is id "
+                f"{min(differing)}"
             )
-        wrong |= found
+        wrong |= differing
     return len(wrong)
 
 
@@ -39,8 +40,8 @@ def _of_target(sides: BothSides, chosen: Chosen) -> Tuple[numpy.ndarray, List[nu
     for _, ids, there, rows in sides.target():
         kept = there.copy()
         kept[there] = chosen(ids[there])
-        blocks.append([ids[kept], *(one[kept] for one in rows)])
-    ids, *of_columns = (numpy.concatenate(one) for one in zip(*blocks))
+        blocks.append([ids[kept], *(column[kept] for column in rows)])
+    ids, *of_columns = (numpy.concatenate(column) for column in zip(*blocks))
     order = numpy.argsort(ids, kind="stable")
     return ids[order], [rows[order] for rows in of_columns]
 

@@ -9,11 +9,11 @@ from typing import Callable, Iterator, List, NamedTuple, Tuple
 import numpy
 
 from migrate.hash_tables.model import HashTable, Rows
+from migrate.manifest.id_modes import MANAGED, MODES
 from migrate.manifest.model import Ids, Manifest, TableSummary, Written
-from migrate.manifest.modes import MANAGED, MODES
-from migrate.manifest.tensors import as_bytes
 from migrate.targets.reading import Reader
-from migrate.verification.ids.expected import Column, columns_of, expected_rows
+from migrate.verification.expected import as_bytes
+from migrate.verification.ids.columns import Column, columns_of, expected_column
 from semisync.common.errors import BadInput
 
 _BLOCK_BYTES = 16 << 20  # of a column
@@ -33,7 +33,7 @@ class SourceRows(NamedTuple):
 
     def only(self, chosen: numpy.ndarray) -> SourceRows:
         """Those of the rows that a mask or an order chooses."""
-        return SourceRows(*(one[chosen] for one in self))
+        return SourceRows(*(column[chosen] for column in self))
 
 
 class BothSides:
@@ -46,9 +46,9 @@ class BothSides:
         self, source: HashTable, table: TableSummary, ids: Ids, manifest: Manifest, open_: Open
     ) -> None:
         self.table, self.ids = table, ids
-        written = {one.fqn: one for one in manifest.tensors}
+        written = {tensor.fqn: tensor for tensor in manifest.tensors}
         absent = [fqn for fqn in ids.columns if fqn not in written]
-        slots = {f"slot {one}" for one in ids.fill if ids.slots.get(one) in source.slots}
+        slots = {f"slot {name}" for name in ids.fill if ids.slots.get(name) in source.slots}
         known = {"ids", "values", "freqs", "versions"} | slots
         absent += set(chain.from_iterable(ids.columns.values())) - known
         if absent or ids.mode not in MODES or ["ids"] not in ids.columns.values():
@@ -74,30 +74,30 @@ class BothSides:
     def source(self, column: Column) -> Iterator[Tuple[numpy.ndarray, numpy.ndarray]]:
         """(ids, rows as the target should have them, as bytes), in the order of the source."""
         for _, rows in _numbered(column):
-            yield rows.keys.astype(numpy.int64), expected_rows(rows, column)
+            yield rows.keys.astype(numpy.int64), expected_column(rows, column)
 
     def of_source(self, column: Column, chosen: Chosen) -> SourceRows:
         """The chosen ids of the source, in its order."""
-        found = []
+        chunks = []
         for part, rows in _numbered(column):
             ids = rows.keys.astype(numpy.int64)
             versions = numpy.zeros_like(ids) if rows.versions is None else rows.versions
             parts = numpy.full(len(ids), part)
-            every = SourceRows(ids, expected_rows(rows, column), parts, versions)
-            found.append(every.only(chosen(ids)))
-        if not found:
+            every = SourceRows(ids, expected_column(rows, column), parts, versions)
+            chunks.append(every.only(chosen(ids)))
+        if not chunks:
             none = numpy.empty(0, numpy.int64)
             row = numpy.empty((0, column.stop - column.start), numpy.uint8)
             return SourceRows(none, row, none, none)
-        return SourceRows(*map(numpy.concatenate, zip(*found)))
+        return SourceRows(*map(numpy.concatenate, zip(*chunks)))
 
     def draw(self, count: int) -> numpy.ndarray:
         """Up to `count` ids of the target, at random; fewer where most rows are free."""
         rows = self._ids.shape[0]
         drawn = random.SystemRandom().sample(range(rows), min(2 * count, rows))
         ids = [self._ids_of(row, 1) for row in drawn]
-        found = numpy.concatenate(ids) if ids else numpy.empty(0, numpy.int64)
-        return found[self._there(found)][:count]
+        drawn_ids = numpy.concatenate(ids) if ids else numpy.empty(0, numpy.int64)
+        return drawn_ids[self._there(drawn_ids)][:count]
 
     def _blocks(self, begin: int, end: int) -> Iterator[Tuple[int, int]]:
         """(first row, rows) of each block of the target's rows begin..end."""
@@ -118,12 +118,12 @@ class BothSides:
 
     def _rows_of(self, first: int, count: int) -> List[numpy.ndarray]:
         """Rows first..first+count of each column, as bytes."""
-        found = []
+        of_columns = []
         for column in self.columns:
             fqn = column.written.fqn
             rows = as_bytes(self._readers[fqn].rows(fqn, first, count))
-            found.append(numpy.ascontiguousarray(rows[:, column.start : column.stop]))
-        return found
+            of_columns.append(numpy.ascontiguousarray(rows[:, column.start : column.stop]))
+        return of_columns
 
 
 def _numbered(column: Column) -> Iterator[Tuple[int, Rows]]:

@@ -7,7 +7,7 @@ from typing import Iterator, Optional
 
 import numpy
 
-from migrate.verification.ids.expected import Column
+from migrate.verification.ids.columns import Column
 from migrate.verification.ids.sides import Chosen
 
 CLASSES = 1 << 16
@@ -64,12 +64,12 @@ def in_groups(wrong: numpy.ndarray, count: numpy.ndarray) -> Iterator[Chosen]:
     (classes,) = numpy.nonzero(wrong)
     group = numpy.zeros(CLASSES, bool)
     rows = 0
-    for one in classes.tolist():
-        if rows + int(count[one]) > _TOGETHER and rows:
+    for number in classes.tolist():
+        if rows + int(count[number]) > _TOGETHER and rows:
             yield _members(group)
             group, rows = numpy.zeros(CLASSES, bool), 0
-        group[one] = True
-        rows += int(count[one])
+        group[number] = True
+        rows += int(count[number])
     if group.any():
         yield _members(group)
 

@@ -8,10 +8,9 @@ import numpy
 
 from migrate.hash_tables.model import HashTable
 from migrate.manifest.model import Manifest, TableSummary
-from migrate.verification.ids.free_rows import FreeRows
 from migrate.verification.ids.one_by_one import compare_one_by_one
 from migrate.verification.ids.sides import BothSides, Open
-from migrate.verification.ids.standing import Standing
+from migrate.verification.ids.standing import FreeRows, Standing
 from migrate.verification.ids.sums import CLASSES, ClassSums, classes_of, in_groups
 
 Differs = Callable[[str], None]

@@ -1,6 +1,6 @@
 """Carrying out parts of a conversion: read, transform, hash, write, sync, report.
 
-1. A part is worked on by one thread, in blocks that stay in the processor's cache while they are
+1. A part is worked on by one thread, in blocks that stay in the CPU's cache while they are
    read, checked, transformed, hashed and written.
 2. A part is reported (`Record`) when its files are synced to the disk, while others are worked on.
 3. A record has the SHA-256 of each run of rows, for the manifest, and the crc32c of the bytes read
@@ -23,18 +23,17 @@ from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequenc
 
 import numpy
 
-from migrate.checkpoint.bundle import Checkpoint
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.model import TensorInfo, partitions
 from migrate.checkpoint.rows import Span
 from migrate.encoding.dtypes import number_type
-from migrate.ids.staging import FOLDER
 from migrate.manifest.model import Piece
-from migrate.manifest.transforms import Loss, apply
+from migrate.manifest.transforms import Loss
+from migrate.storage.files import write_at
 from migrate.storage.remote import is_remote
 from migrate.storage.threads import PerThread, in_threads
-from migrate.storage.writing import write_at
-from migrate.stream.columns import Staged
-from migrate.stream.items import Item
+from migrate.stream.columns import FOLDER, Columns
+from migrate.stream.item import Item
 from migrate.stream.regions import CHUNK_BYTES, Part, Region
 from migrate.stream.sorting import one_thread_a_sort
 
@@ -103,7 +102,7 @@ def _write_run(files: _Files, items: Sequence[Item], regions: List[Region]) -> R
     item, first = items[regions[0].item], regions[0].first
     run = Run(regions[0].item, Piece(first, sum(region.rows for region in regions), ""))
     digest = hashlib.sha256()
-    made = _made(files.staged, item, regions, run)
+    made = _made(files.columns, item, regions, run)
     for region, start, values in made or _values(files.checkpoint, item, regions, run):
         data = values.reshape(-1).view(numpy.uint8).data
         digest.update(data)
@@ -113,18 +112,20 @@ def _write_run(files: _Files, items: Sequence[Item], regions: List[Region]) -> R
 
 
 def _made(
-    staged: Staged, item: Item, regions: List[Region], run: Run
+    columns: Columns, item: Item, regions: List[Region], run: Run
 ) -> Optional[Iterator[Tuple[Region, int, numpy.ndarray]]]:
     """As `_values`, for what is no tensor of the checkpoint; None for what is one."""
     if item.value is not None:
         array, shape = number_type(item.dtype), item.shape[1:]
-        return ((one, 0, numpy.full((one.rows, *shape), item.value, array)) for one in regions)
+        return (
+            (region, 0, numpy.full((region.rows, *shape), item.value, array)) for region in regions
+        )
     if not item.origins:
         return None
     return (
-        (one, start, apply(item.transform, rows, item.dtype, run.loss))
-        for one in regions
-        for start, rows in staged.blocks(item.origins, one.first, one.rows)
+        (region, start, item.transform.apply(rows, item.dtype, run.loss))
+        for region in regions
+        for start, rows in columns.blocks(item.origins, region.first, region.rows)
     )
 
 
@@ -141,7 +142,7 @@ def _values(
         for start in range(0, region.rows, rows):
             values = buffer[: min(rows, region.rows - start)]
             reader.fill(values)
-            yield region, start, apply(item.transform, values, item.dtype, run.loss)
+            yield region, start, item.transform.apply(values, item.dtype, run.loss)
     run.spans = reader.spans()
 
 
@@ -167,19 +168,19 @@ def check_source(checkpoint: Checkpoint, items: Sequence[Item], runs: Sequence[R
     spans: Dict[int, List[Span]] = {}
     for run in runs:
         item = items[run.item]
-        if item.value is None and not item.origins:  # those were checked when they were staged
+        if item.value is None and not item.origins:  # those were checked when they were sorted
             spans.setdefault(run.item, []).extend(run.spans)
     for index, of_item in spans.items():
         checkpoint.check_spans(items[index].source, of_item)
 
 
 class _Files:
-    """What one thread has open: the checkpoint, the staged hash tables, and the target's files when
+    """What one thread has open: the checkpoint, the sorted hash tables, and the target's files when
     first written to."""
 
     def __init__(self, checkpoint: Checkpoint, directory: str) -> None:
         self.checkpoint = checkpoint.reopened()
-        self.staged = Staged(os.path.join(directory, FOLDER))
+        self.columns = Columns(os.path.join(directory, FOLDER))
         self._directory = directory
         self._open: Dict[str, int] = {}
 
@@ -188,7 +189,7 @@ class _Files:
 
     def __exit__(self, *_: object) -> None:
         self.checkpoint.close()
-        self.staged.close()
+        self.columns.close()
         while self._open:
             os.close(self._open.popitem()[1])
 

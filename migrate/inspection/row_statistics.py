@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy
 
-from migrate.checkpoint.bundle import Checkpoint
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.hash_tables.model import HashTable
 from migrate.manifest.transforms import widened
 
@@ -107,13 +107,13 @@ class _Counter:
         """The sums."""
         not_finite, zero, untouched = (Suspects(n, tuple(first)) for n, first in self._suspects)
         return RowStatistics(
-            self._rows,
-            self._dim,
-            self._sum / self._finite if self._finite else None,
-            self._max if self._finite else None,
-            not_finite,
-            zero,
-            untouched if self._with_slots else None,
+            rows=self._rows,
+            dim=self._dim,
+            norm_mean=self._sum / self._finite if self._finite else None,
+            norm_max=self._max if self._finite else None,
+            not_finite=not_finite,
+            all_zero=zero,
+            never_updated=untouched if self._with_slots else None,
         )
 
 
@@ -126,6 +126,6 @@ def described(statistics: RowStatistics) -> Dict[str, Any]:
     plain = statistics._asdict()
     for key in ("not_finite", "all_zero", "never_updated"):
         if plain[key] is not None:
-            first = [_text(one) for one in plain[key].first]
+            first = [_text(name) for name in plain[key].first]
             plain[key] = {"count": plain[key].total, "first": first}
     return plain

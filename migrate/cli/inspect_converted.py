@@ -42,17 +42,17 @@ def describe(path: str) -> Dict[str, Any]:
 
 def rows(report: Dict[str, Any]) -> List[List[str]]:
     """The tables as rows of text under `COLUMNS`."""
-    found = []
-    for one in report["tables"]:
-        shape = f"{one['rows']}x{one['dim']}"
-        words = [one[key] or "-" for key in ("pooling", "optimizer", "static", "placement")]
-        found.append([one["name"], one["dtype"], shape, *words, f"{one['bytes']:,}"])
-    return found
+    cells = []
+    for table in report["tables"]:
+        shape = f"{table['rows']}x{table['dim']}"
+        words = [table[key] or "-" for key in ("pooling", "optimizer", "static", "placement")]
+        cells.append([table["name"], table["dtype"], shape, *words, f"{table['bytes']:,}"])
+    return cells
 
 
 def remarks(report: Dict[str, Any]) -> List[str]:
     """What a static table saves, what was dropped, and the notes."""
     lines = [f"{report['tensors']} tensors of {report['source']} ({report['target']})"]
-    lines += [one["saved"] for one in report["tables"] if one["saved"]]
+    lines += [table["saved"] for table in report["tables"] if table["saved"]]
     lines += [f"dropped {name}: {reason}" for name, reason in report["dropped"].items()]
     return lines + [f"note: {note}" for note in report["notes"]]

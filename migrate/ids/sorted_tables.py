@@ -1,13 +1,13 @@
 """The hash tables of a plan, sorted and merged in the directory of the conversion.
 
-    DIRECTORY/ids/plan.json       what is staged: written first
+    DIRECTORY/ids/plan.json       what is sorted: written first
     DIRECTORY/ids/0.ids, ...      columns of the tables, see migrate.ids.runs
     DIRECTORY/ids/0-map.rows, ... maps, see migrate.ids.merging
-    DIRECTORY/ids/0.done          a table that is staged as a whole, and what became of it
+    DIRECTORY/ids/0.done          a table that is sorted as a whole, and what became of it
 
-A conversion that resumes takes a table that is there as a whole, if the machine has not been
-started anew since: these files are never synced, so that they are only as good as its memory.
-The bytes that they take are those of the tables and 16 for each row of the target.
+A conversion that resumes takes a table that is there as a whole, unless the machine was restarted
+since: these files are never synced, so that they are only as good as its memory. They take the
+bytes of the tables and 16 per row of the target.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import json
 import math
 import os
 import shutil
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy
 
@@ -26,22 +26,21 @@ from migrate.ids.hashing import places
 from migrate.ids.merging import Merged, merge
 from migrate.ids.placing import Target
 from migrate.ids.runs import Places, write_runs
-from migrate.manifest.modes import MODES
-from migrate.planning.model import HashedTable
-from migrate.stream.columns import describe
+from migrate.manifest.id_modes import MODES
+from migrate.planning.model import IdMapping, Table
+from migrate.stream.columns import FOLDER, describe
 from migrate.stream.sorting import one_thread_a_sort
-from migrate.targets.staging import begin, write_whole
+from migrate.targets.work_directory import begin, write_whole
 from semisync.common.errors import BadInput
 
-FOLDER = "ids"
 _PLAN = "plan.json"
-_LAYOUT = 2  # of the files: another version of the program does not take them for its own
+_LAYOUT = 3  # of the files: another version of the program does not take them for its own
 _MORE = 1.25  # rows of a table by hash, times its ids, unless the plan says otherwise
 
 
-class StagedTable(NamedTuple):
+class SortedTable(NamedTuple):
     """A table of the plan: stem of its columns, stems of its slots' by torch's name, what became
-    of it, and the columns that it has."""
+    of it, the columns that it has, and its largest version."""
 
     stem: str
     slots: Dict[str, str]
@@ -50,18 +49,18 @@ class StagedTable(NamedTuple):
     newest: int
 
 
-def stage(
+def sort_tables(
     directory: str,
-    tables: List[HashedTable],
-    sources: Dict[str, HashTable],
+    tables: List[Table],
+    sources: Mapping[str, HashTable],
     files: List[List[object]],
     workers: int,
-) -> List[StagedTable]:
-    """Stages `tables` in `directory`. files: what tells whether the source is still the same.
-    workers: threads that sort.
+) -> List[SortedTable]:
+    """Sorts `tables` of `sources` in `directory`, each as its target wants it.
 
+    files: what tells whether the source is still the same. workers: threads that sort.
     Raises BadInput where a table is damaged or has an id twice, UsageError where another plan or
-    source was staged here before.
+    source was sorted here before.
     """
     folder = os.path.join(directory, FOLDER)
     os.makedirs(folder, exist_ok=True)
@@ -72,49 +71,47 @@ def stage(
     }
     begin(os.path.join(folder, _PLAN), json.dumps(described, ensure_ascii=False), directory)
     return [
-        _stage(folder, str(number), table, sources[table.table], workers)
+        _sort(folder, str(number), table, sources[table.variable], workers)
         for number, table in enumerate(tables)
     ]
 
 
-def room(tables: List[HashedTable], sources: Dict[str, HashTable]) -> int:
-    """Bytes that the staged tables and what is written of them need at most, about."""
+def room(tables: List[Table], sources: Mapping[str, HashTable]) -> int:
+    """Bytes that the sorted tables and what is written of them need at most, about."""
     total = 0
     for table in tables:
-        for one in (sources[table.table], *sources[table.table].slots.values()):
-            row = math.prod(one.value_shape) * 4 + 8
-            total += one.stored * row + max(one.stored, target_rows(table) or 0) * (row + 16)
+        source, rows = sources[table.variable], target_rows(table) or 0
+        for part in (source, *source.slots.values()):
+            row = math.prod(part.value_shape) * 4 + 8
+            total += part.stored * row + max(part.stored, rows) * (row + 16)
     return total
 
 
 def remove(directory: str) -> None:
-    """Takes the staged tables away."""
+    """Takes the sorted tables away."""
     shutil.rmtree(os.path.join(directory, FOLDER), ignore_errors=True)
 
 
-def target_rows(table: HashedTable) -> Optional[int]:
+def target_rows(table: Table) -> Optional[int]:
     """The rows of the target, None where they follow from the ids."""
-    if table.ids != "mpzch" or table.rows is not None:
+    ids = table.ids
+    if ids is None or ids.mode != "mpzch" or table.rows is not None:
         return table.rows
-    size = -(-int(table.stored * _MORE) // table.buckets)
-    return max(size, 1) * table.buckets
+    size = -(-int(ids.stored * _MORE) // ids.buckets)
+    return max(size, 1) * ids.buckets
 
 
-def _stage(
-    folder: str, stem: str, table: HashedTable, source: HashTable, workers: int
-) -> StagedTable:
+def _sort(folder: str, stem: str, table: Table, source: HashTable, workers: int) -> SortedTable:
     done = os.path.join(folder, stem + ".done")
     stems = {name: f"{stem}-{number}" for number, name in enumerate(table.written_slots)}
-    if os.path.exists(done):
-        with open(done, encoding="utf-8") as file:
-            found = json.load(file)
-        if found.pop("boot") == _boot():
-            columns = tuple(found.pop("columns"))
-            newest = found.pop("newest")
-            return StagedTable(stem, stems, Merged(**found), columns, newest)
-    target = _target(table)
+    known = _known(done)
+    if known is not None:
+        columns, newest = tuple(known.pop("columns")), known.pop("newest")
+        return SortedTable(stem, stems, Merged(**known), columns, newest)
+    assert table.ids is not None
+    target = _target(table, table.ids)
     places_of = _places(target)
-    where = f"hash table {table.table!r}"
+    where = f"hash table {table.variable!r}"
     partitions = [part.place for part in source.parts]
     with one_thread_a_sort():
         runs = write_runs(source, places_of, folder, stem, workers)
@@ -122,24 +119,37 @@ def _stage(
             name: write_runs(source.slots[table.slots[name]], places_of, folder, slot, workers)
             for name, slot in stems.items()
         }
-        merged = merge(runs, slots, target, table.duplicates == "newest", where, partitions)
+        merged = merge(runs, slots, target, table.ids.duplicates == "newest", where, partitions)
     if merged.rows < merged.ids + target.spare:
         raise BadInput(
             f"{where} has {merged.ids} ids, more than the plan's {merged.rows} rows "
             f"(of which {target.spare} stays free); give it more, or leave `rows` out"
         )
-    if table.ids == "mch":
+    if table.ids.mode == "mch":
         _write_segments(folder, stem, merged.rows)
-    staged = StagedTable(stem, stems, merged, runs.columns, runs.newest)
-    known = {"boot": _boot(), "columns": runs.columns, "newest": runs.newest}
-    write_whole(done, json.dumps({**dataclasses.asdict(merged), **known}))
-    return staged
+    described = {"boot": _boot(), "columns": runs.columns, "newest": runs.newest}
+    write_whole(done, json.dumps({**dataclasses.asdict(merged), **described}))
+    return SortedTable(stem, stems, merged, runs.columns, runs.newest)
 
 
-def _target(table: HashedTable) -> Target:
-    mode = MODES[table.ids]
-    buckets = table.buckets if table.ids == "mpzch" else 0
-    return Target(target_rows(table), mode.spare, buckets, mode.reserved, mode.owner)
+def _known(done: str) -> Optional[Dict[str, Any]]:
+    """What the file `done` says of a sorted table; None where it has to be sorted (again)."""
+    if not os.path.exists(done):
+        return None
+    with open(done, encoding="utf-8") as file:
+        known: Dict[str, Any] = json.load(file)
+    return known if known.pop("boot") == _boot() else None
+
+
+def _target(table: Table, ids: IdMapping) -> Target:
+    mode = MODES[ids.mode]
+    return Target(
+        rows=target_rows(table),
+        spare=mode.spare,
+        buckets=ids.buckets if ids.mode == "mpzch" else 0,
+        reserved=mode.reserved,
+        owner=mode.owner,
+    )
 
 
 def _places(target: Target) -> Places:
@@ -161,6 +171,6 @@ def _write_segments(folder: str, stem: str, rows: int) -> None:
 
 
 def _boot() -> str:
-    """What changes when the machine is started anew."""
+    """What changes when the machine is restarted."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         return file.read().strip()

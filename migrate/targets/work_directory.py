@@ -6,8 +6,8 @@
 3. One rename puts it into place; after it, the parent directory is synced.
 
 An error removes the hidden directory, except `Unfinished`. An interruption (Ctrl-C, kill -9, a
-power cut, a server that does not answer, a full disk) leaves it: who comes next resumes it, or is
-told that it is there.
+power cut, a server that does not answer, a full disk) leaves it: the next conversion resumes it, or
+is told that it is there.
 """
 
 from __future__ import annotations
@@ -42,28 +42,28 @@ def cannot_write(out: str, error: OSError) -> str:
     return f"cannot write {out}: {error.strerror or error}"
 
 
-def work_directory(out: str) -> str:
+def partial_path(out: str) -> str:
     """The hidden directory that becomes `out`."""
     parent, name = os.path.split(os.path.realpath(out))
     return os.path.join(parent, f".{name}.partial")
 
 
 @contextmanager
-def staged(out: str, needed: int, resume: bool = False) -> Iterator[str]:
+def work_directory(out: str, needed: int, resume: bool = False) -> Iterator[str]:
     """Yields a directory to fill; moves it to `out` when the block ends without an exception.
 
     needed: bytes that will be written. resume: go on in what an interruption left, where it left
     something. Raises UsageError where `out` holds something, where an interrupted conversion is
     there and `resume` is false, where another process is at work in it, or where the disk has less
     room than is needed; Unfinished where it fills up or a server goes away, SemisyncError where the
-    disk refuses. An UsageError of the block leaves a resumed directory alone.
+    disk refuses. A UsageError of the block leaves a resumed directory alone.
     """
     out = os.path.realpath(out)
     parent = os.path.dirname(out)
     refuse_existing(out)
-    work = work_directory(out)
-    found = os.path.isdir(work)
-    if found and not resume:
+    work = partial_path(out)
+    resumed = os.path.isdir(work)
+    if resumed and not resume:
         raise UsageError(
             f"{work} holds a conversion that was interrupted or is under way; go on with it with "
             "--resume, or delete it"
@@ -97,7 +97,7 @@ def staged(out: str, needed: int, resume: bool = False) -> Iterator[str]:
             shutil.rmtree(work, ignore_errors=True)
             raise SemisyncError(sentence) from error
         except Exception as error:
-            if not (found and isinstance(error, UsageError)):
+            if not (resumed and isinstance(error, UsageError)):
                 shutil.rmtree(work, ignore_errors=True)
             raise
     finally:
@@ -109,7 +109,7 @@ def _take(lock: int, work: str) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         raise UsageError(f"another process is at work in {work}; wait for it to end") from error
-    if not os.fstat(lock).st_nlink:  # it was taken away by who held it
+    if not os.fstat(lock).st_nlink:  # its holder removed it
         raise UsageError(f"another process has just ended its work in {work}; see what it has left")
 
 

@@ -1,4 +1,4 @@
-"""What the target should have of each column of a hash table, made from the source once more."""
+"""The columns of a hash table in the target, and what of the source must stand in each."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import math
 from typing import Iterator, NamedTuple, Optional
 
 import numpy
-import torch
 
 from migrate.encoding.dtypes import number_type
 from migrate.hash_tables.model import HashTable, Rows
 from migrate.manifest.model import Ids, Written
-from migrate.manifest.quantization import HEAD, quantized
-from migrate.manifest.tensors import as_bytes, as_tensor
-from migrate.manifest.transforms import cast, filler
+from migrate.manifest.transforms import filler, named
+from migrate.verification.expected import as_bytes, expected
 
 
 class Column(NamedTuple):
@@ -47,31 +45,39 @@ def columns_of(written: Written, ids: Ids, source: HashTable) -> Iterator[Column
         column = "values" if slot else name
         shape = table.value_shape if column == "values" else ()
         array = number_type(written.dtype)
-        width = math.prod(shape) + (HEAD if written.transform == "int8" else 0)
+        width = math.prod(named(written.transform).shape((1, math.prod(shape))))
         stop = start + width * array.itemsize
         fill = None
         if slot:
-            one = numpy.broadcast_to(filler(ids.fill[slot], array), (width,))
-            fill = numpy.ascontiguousarray(one).view(numpy.uint8)
-        free = _free_row(written, stop - start) if fill is None else fill
-        yield Column(slot or name, written, table, column, fill, free, start, stop)
+            row = numpy.broadcast_to(filler(ids.fill[slot], array), (width,))
+            fill = numpy.ascontiguousarray(row).view(numpy.uint8)
+        free = _free_row(written, table, column) if fill is None else fill
+        yield Column(
+            name=slot or name,
+            written=written,
+            table=table,
+            column=column,
+            fill=fill,
+            free=free,
+            start=start,
+            stop=stop,
+        )
         start = stop
 
 
-def _free_row(written: Written, size: int) -> numpy.ndarray:
-    """Bytes [size] of a row that has no id, of what is no state of the optimizer."""
-    if written.transform == "int8":
-        return quantized(numpy.zeros((1, size - HEAD), numpy.float32))[0]
-    # Times of Monolith have a mark for none; counts, steps and numbers are zero.
-    return numpy.full(size, 0xFF if written.transform == "hours" else 0, numpy.uint8)
+def _free_row(written: Written, table: HashTable, column: str) -> numpy.ndarray:
+    """Bytes of a row that has no id, of what is no state of the optimizer."""
+    if column == "values":
+        values = numpy.zeros((1, *table.value_shape), number_type(table.dtype))
+    else:  # Monolith's times have a mark for none; counts and steps are zero
+        values = numpy.full(1, -1 if written.transform == "hours" else 0)
+    row: numpy.ndarray = as_bytes(expected(values, written))[0]
+    return row
 
 
-def expected_rows(rows: Rows, column: Column) -> numpy.ndarray:
-    """`rows` of the source as `column` of the target should have them, uint8 [n, bytes a row]."""
+def expected_column(rows: Rows, column: Column) -> numpy.ndarray:
+    """`rows` of the source as `column` of the target should have them, uint8 [n, bytes per row]."""
     values = getattr(rows, column.column)
-    if column.written.transform == "int8":
-        return quantized(cast(values, "float32"))
-    tensor = as_tensor(values)
-    if column.written.transform == "hours":
-        tensor = torch.div(tensor, 3600, rounding_mode="floor")
-    return as_bytes(tensor.to(getattr(torch, column.written.dtype)))
+    if column.column != "values":
+        values = values.astype(numpy.int64, copy=False)
+    return as_bytes(expected(values, column.written))

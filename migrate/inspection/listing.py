@@ -10,18 +10,16 @@ from __future__ import annotations
 
 from typing import Any, Container, Dict, List, NamedTuple, Optional, Set
 
-from migrate.checkpoint.bundle import Checkpoint
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.model import TensorInfo
 from migrate.checkpoint.objects import KEY
-from migrate.conversion import rowstats
 from migrate.encoding.dtypes import BY_NAME
 from migrate.graph.find import find_meta_graph
 from migrate.graph.training import Training, find_training
-from migrate.hash_tables.increment import Overlaid
 from migrate.hash_tables.model import HashTable
-from migrate.hash_tables.tensor_part import TensorPart
-from migrate.hash_tables.tensor_tables import stored_tables
-from migrate.open import hash_tables
+from migrate.hash_tables.tensors import TensorPart, stored_tables
+from migrate.inspection import row_statistics
+from migrate.open import open_hash_tables
 from migrate.optimizers.slots import initial_value
 from migrate.storage.files import size_of
 from semisync.common.errors import BadInput
@@ -41,7 +39,7 @@ def describe(
     missing or corrupt.
     """
     report = empty(checkpoint.prefix)
-    if isinstance(checkpoint, Overlaid):
+    if checkpoint.newer is not None:
         report["newer"] = checkpoint.newer.prefix
     report["shards"] = [{"path": path, "bytes": size_of(path)} for path in checkpoint.shard_paths()]
     report["bytes"] = sum(info.nbytes for info in checkpoint.values())
@@ -124,15 +122,17 @@ def _read(
         for name, info in checkpoint.items()
         if kinds[name] == "variable" and BY_NAME[info.dtype].is_floating and name not in hashed
     ]
-    tables = [_table(name, one, True) for name, one in hash_tables(checkpoint, meta).items()]
-    done = {name for one in [*variables, *tables] for name in one.tensors}
+    tables = [
+        _table(name, table, True) for name, table in open_hash_tables(checkpoint, meta).items()
+    ]
+    done = {name for read in [*variables, *tables] for name in read.tensors}
     for name, info in checkpoint.items():
         if BY_NAME[info.dtype].array is None and info.dtype != "string":
             report["notes"].append(f"{name} is of type {info.dtype}, which has no reader: not read")
         elif name not in done:
             checkpoint.verify(name)
-    report["variables"] = [one.data for one in variables]
-    report["hash_tables"] = [one.data for one in tables]
+    report["variables"] = [read.data for read in variables]
+    report["hash_tables"] = [read.data for read in tables]
     report["verified"] = True
 
 
@@ -147,23 +147,23 @@ def _variable(checkpoint: Checkpoint, name: str, training: Training) -> _Read:
         objects[source].name if source in objects else source.rpartition("/")[2]
         for source in sources.values()
     ]
-    found = rowstats.of_variable(checkpoint, name, told)
-    data = {"name": name, "slots": sorted(labels), **rowstats.described(found)}
+    statistics = row_statistics.of_variable(checkpoint, name, told)
+    data = {"name": name, "slots": sorted(labels), **row_statistics.described(statistics)}
     return _Read(data, {name, *told})
 
 
 def _table(name: str, table: HashTable, values: bool) -> _Read:
-    one: Dict[str, Any] = {"name": name, "kind": table.kind, "slots": sorted(table.slots)}
-    one.update(key_dtype=table.key_dtype, dtype=table.dtype, parts=len(table.parts))
-    one.update(stored=table.stored, value_shape=list(table.value_shape), unread=None)
+    entry: Dict[str, Any] = {"name": name, "kind": table.kind, "slots": sorted(table.slots)}
+    entry.update(key_dtype=table.key_dtype, dtype=table.dtype, parts=len(table.parts))
+    entry.update(stored=table.stored, value_shape=list(table.value_shape), unread=None)
     if not values or not BY_NAME[table.dtype].is_floating:
-        return _Read(one, set())
+        return _Read(entry, set())
     try:
-        one.update(rowstats.described(rowstats.of_table(table)))
+        entry.update(row_statistics.described(row_statistics.of_table(table)))
     except BadInput as error:
         if table.kind != "MutableDenseHashTable":
             raise
-        one["unread"] = str(error)
-        return _Read(one, set())
+        entry["unread"] = str(error)
+        return _Read(entry, set())
     parts = [part.columns for part in table.parts if isinstance(part, TensorPart)]
-    return _Read(one, {columns.values for columns in parts if columns.values is not None})
+    return _Read(entry, {columns.values for columns in parts if columns.values is not None})

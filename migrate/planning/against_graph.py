@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Dict, Mapping, Optional
 
-from migrate.checkpoint.bundle import Checkpoint
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.evidence import Evidence, find_evidence
 from migrate.optimizers.slots import torch_names
 from migrate.planning.model import STRATEGIES, Plan, Table
@@ -19,12 +19,13 @@ _CONTRARY = {("sum", False), ("mean", False)}  # without weights neither can sta
 
 def check_against_graph(plan: Plan, checkpoint: Checkpoint) -> None:
     """Raises BadInput with the first strategy, pooling or slot that the MetaGraph has otherwise."""
-    if not plan.tables and not plan.dense:
+    by_rows = [table for table in plan.tables if table.ids is None]
+    if not by_rows and not plan.dense:
         return
     evidence = find_evidence(checkpoint, plan.meta, plan.dropped.__contains__)
     if evidence is None:
         return
-    for table in plan.tables:
+    for table in by_rows:
         _check_strategy(table.variable, table.partition_strategy, evidence)
         _check_slots(table.variable, table.slots, True, evidence)
         _check_pooling(table, evidence)
@@ -82,4 +83,4 @@ def _trained(variable: str, fused: bool, evidence: Evidence) -> Dict[str, str]:
     if slots is None or not slots.by_graph:
         return {}
     sources = [slots.sources[k] for k in sorted(slots.sources)]
-    return {name: one for name, one in zip(torch_names(slots, fused), sources) if name}
+    return {name: source for name, source in zip(torch_names(slots, fused), sources) if name}

@@ -1,24 +1,26 @@
-"""What a variable becomes, as a table or a dense one, with its slots."""
+"""The plan's entries: what a variable or a hash table becomes, with its slots."""
 
 from __future__ import annotations
 
 from typing import Collection, Dict, Optional, Tuple
 
-from migrate.checkpoint.bundle import Checkpoint
-from migrate.checkpoint.kinds import OPTIMIZERS
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.model import TensorInfo, partitions, row_blocks
 from migrate.graph.averages import swapped_averages, swapped_note, unknown_notes
 from migrate.graph.evidence import Evidence
 from migrate.graph.lookups import Lookup
 from migrate.graph.training import find_training
+from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.slots import table_slots
+from migrate.optimizers.registry import LEAVES
 from migrate.optimizers.slots import Slots, torch_names
-from migrate.planning.model import POOLINGS, Dense, Plan, Table
+from migrate.planning.model import POOLINGS, Dense, IdMapping, Plan, Table
 from migrate.planning.options import Options
 from semisync.common.errors import BadInput, UsageError
 
 
-class Variables:
-    """The facts that decisions on variables rest on; what is to be said of them goes to `result`.
+class Entries:
+    """Makes the entries of a plan; what a reader should know of them goes to the notes of `result`.
 
     slot_tensors: names of all tensors that are slots of variables
     """
@@ -43,6 +45,31 @@ class Variables:
             result.notes.append(swapped_note(self._swapped))
         elif evidence is None:
             result.notes += unknown_notes(checkpoint, self._slots)
+
+    def hash_table(self, source: HashTable) -> Table:
+        """What the hash table `source` becomes."""
+        if source.filtered is not None:
+            self._result.notes.append(
+                f"{source.name}: {source.filtered.stored} ids that were counted, but not admitted "
+                "yet, have no rows: they are left out"
+            )
+        of_optimizer = table_slots(source)
+        return Table(
+            name=self._options.table_name_of(source.name),
+            variable=source.name,
+            dim=source.value_shape[0],
+            dtype=source.dtype,
+            ids=IdMapping(
+                kind=source.kind,
+                stored=source.stored,
+                mode=self._options.ids,
+                duplicates=self._options.duplicates,
+                fill=of_optimizer.fill,
+            ),
+            optimizer=of_optimizer.optimizer,
+            slots=of_optimizer.slots,
+            cast=self._options.cast_of(source.dtype),
+        )
 
     def table(self, name: str, info: TensorInfo) -> Table:
         """What the variable `name` becomes as a table."""
@@ -103,7 +130,7 @@ class Variables:
         if slots is None or not slots.by_graph or 0 not in slots.sources:
             return
         leaf = slots.sources[0].rpartition("/")[2]
-        if leaf in OPTIMIZERS:
+        if leaf in LEAVES:
             return
         note = (
             f"slots named {leaf} are {slots.optimizer}'s by the op that updates them; what else "
@@ -135,13 +162,13 @@ class Variables:
         if not required:
             return None  # a variable that is not looked up is its parts, one after the other
         lookup = self._lookups.get(name, Lookup("unknown", False))
-        found = None if lookup.strategy == "unknown" else lookup.strategy
-        if found and self._options.strategy and found != self._options.strategy:
+        seen = None if lookup.strategy == "unknown" else lookup.strategy
+        if seen and self._options.strategy and seen != self._options.strategy:
             raise BadInput(
-                f"{name!r}: its look-up uses partition strategy {found!r}, but "
+                f"{name!r}: its look-up uses partition strategy {seen!r}, but "
                 f"--partition-strategy says {self._options.strategy!r}; leave the option out"
             )
-        strategy = found or self._options.strategy
+        strategy = seen or self._options.strategy
         if strategy is None:
             raise UsageError(
                 f"{name!r} has {partitions(info)} partitions, and nothing tells how ids were "
@@ -151,14 +178,14 @@ class Variables:
         return strategy
 
     def _slots_of(self, slots: Optional[Slots], fused: bool) -> Dict[str, str]:
-        found: Dict[str, str] = {}
+        sources: Dict[str, str] = {}
         if slots is None:
-            return found
+            return sources
         for (_, source), name in zip(sorted(slots.sources.items()), torch_names(slots, fused)):
             if source in self._result.dropped:
                 continue
             if name is None:
                 self._result.dropped[source] = f"{slots.optimizer} has no such slot"
             else:
-                found[name] = source
-        return found
+                sources[name] = source
+        return sources

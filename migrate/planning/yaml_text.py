@@ -1,0 +1,37 @@
+"""Plain data as YAML, and back; a field that comes twice is an error."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Dict
+
+from semisync.common.errors import BadInput
+
+
+def dump(data: Dict[str, Any]) -> str:
+    """`data` as YAML, in its order."""
+    import yaml
+
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+
+
+def load(text: str, where: str) -> Any:
+    """What `text` holds; BadInput, which begins with `where`, for what is not YAML.
+
+    yaml.safe_load would keep the last of two equal fields; here they are an error.
+    """
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: Any, deep: bool = False) -> Dict[Any, Any]:
+            names = Counter(key.value for key, _ in node.value if isinstance(key.value, str))
+            for name, count in names.items():
+                if count > 1:
+                    raise yaml.YAMLError(f"the field {name!r} comes twice{node.start_mark}")
+            mapping: Dict[Any, Any] = super().construct_mapping(node, deep)
+            return mapping
+
+    try:
+        return yaml.load(text, Loader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise BadInput(f"{where} is not YAML: {' '.join(str(error).split())}") from error
