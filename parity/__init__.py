@@ -2,8 +2,9 @@
 
     parity.auc(labels, scores)                      one model's AUC, exact, ties counted half
     parity.compare(labels, baseline, candidate)     two models on the same rows -> Comparison
-    parity.write_report(comparison, directory)      report.html for people, others for a CI
+    parity.require(comparison, {"pcoc": 0.01})      what must be equivalent beside AUC
     parity.diagnose(comparison, ...)                why they differ: suspects with their evidence
+    parity.write_report(comparison, directory)      report.html for people, others for a CI
     parity.plot.interval(comparison), .roc, .days   its figures, one by one
 
 Importing the package needs numpy alone; `parity.io.readers` needs pyarrow, figures and reports need
@@ -13,17 +14,18 @@ matplotlib.
 from parity import plot
 from parity.comparison import compare
 from parity.diagnosis.diagnose import diagnose
-from parity.diagnosis.suspect import Suspect
 from parity.gates import require
-from parity.report.html import report_section, stylesheet, write_report
-from parity.result import Comparison, Side
+from parity.report.html import notebook_html, report_section, stylesheet, write_report
+from parity.result import Comparison, Side, Suspect
 from parity.runs import compare_runs
-from parity.stats.area import auc
 from parity.stats.equivalence import Verdict
-from parity.stats.level import at_confidence
+from parity.stats.intervals import at_confidence
+from parity.stats.roc import auc
 from parity.stats.strata import Days, Part, compare_days, compare_slices
 from parity.stats.tf1_auc import tf1_compat_auc
-from parity.stats.worst import worst_rows
+from parity.stats.worst_rows import worst_rows
+
+Comparison._repr_html_ = notebook_html
 
 __all__ = [
     "Comparison",

@@ -11,37 +11,39 @@ The standard error covers the choice of the rows, not the training: two runs of 
 as well, and one run of each cannot show by how much.
 """
 
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, Optional, Sequence
 
 import numpy as np
 
 from parity import doubts
 from parity.inputs.checks import check_margin
 from parity.inputs.rows import Rows, checked_rows
+from parity.notes import notes_on_few, notes_on_unmoved, why_no_losses
 from parity.result import Comparison, Side
-from parity.stats.agreement import score_difference
-from parity.stats.calibration import calibration, loss_difference, losses, reliability
-from parity.stats.delong import Spread, check_holding, class_observations, holding, spread
-from parity.stats.equivalence import Verdict, observations_to_resolve, resolution
-from parity.stats.grouped import within_groups
-from parity.stats.paired import gauc_difference, pcoc_difference
-from parity.stats.ranking import Ranking, rank
+from parity.stats.calibration import (
+    calibration,
+    loss_difference,
+    losses,
+    pcoc_difference,
+    reliability,
+)
+from parity.stats.clusters import check_holding, holding
+from parity.stats.delong import Spread, class_observations, evidence_of, spread
+from parity.stats.equivalence import Evidence, Verdict, decide
+from parity.stats.gauc import gauc_difference, within_groups
 from parity.stats.rare_failures import (
+    RareFailures,
     Sample,
     notes_on_carriers,
     rare_failures,
     reaches,
     rows_needed,
-    settle,
 )
-from parity.stats.sampling import sampled
+from parity.stats.roc import rank
+from parity.stats.score_difference import score_difference
 from parity.stats.tf1_auc import thresholded_auc
-from parity.stats.unmoved import Unmoved
-from parity.unavailable import why_no_losses
 from parity.verified import Record, Verified, read_record
 from semisync.common.errors import BadInput
-
-FEW = 40  # the standard error from fewer rows of a class, or clusters, is itself rough
 
 
 def compare(
@@ -78,65 +80,102 @@ def compare(
 def compare_rows(rows: Rows, margin: float, verified: Optional[Verified] = None) -> Comparison:
     """`compare` of checked rows, margin and record."""
     clusters = _count_clusters(rows)
-    old = _Model(rows.baseline, rows)
-    new = _Model(rows.candidate, rows)
+    old, new = _Model(rows.baseline, rows), _Model(rows.candidate, rows)
     delta = new.auc - old.auc
     moved = new.placements - old.placements
-    found = spread(moved, delta, rows.positive, rows.weights, rows.clusters)
-
-    interval, _, still = sampled(rows, moved, delta, found)
-    rare = rare_failures(sample_of(rows, old.placements, found), margin)
-    verdict = settle(interval, margin, rare, verified)
-    needed = None
-    if verdict is Verdict.INCONCLUSIVE:
-        needed = rows_needed(len(rows.positive), interval, margin, rare, verified)
+    moves = spread(moved, delta, rows.positive, rows.weights, rows.clusters)
+    evidence = evidence_of(rows, moved, delta, moves)
     paired = None
     if old.losses is not None and new.losses is not None:
         paired = loss_difference(old.losses, new.losses, rows.weights, rows.clusters)
-    return Comparison(
-        verdict=verdict,
-        delta=delta,
-        standard_error=found.standard_error,
-        interval=interval,
-        margin=float(margin),
+    return concluded(
+        evidence,
+        rare_failures(sample_of(rows, old.placements, moves), margin),
+        margin,
+        verified,
         baseline=old.side(),
         candidate=new.side(),
         rows=len(rows.positive),
         positives=rows.positives,
-        standard_error_independent=found.independent,
+        standard_error_independent=moves.independent,
         clusters=clusters,
-        design_effect=found.design_effect,
+        design_effect=moves.design_effect,
         weighted=rows.weights is not None,
-        rows_to_settle=needed,
         logloss_difference=paired,
         score_difference=score_difference(rows.baseline, rows.candidate),
         pcoc_difference=pcoc_difference(rows),
         gauc_difference=gauc_difference(old.within, new.within),
         warnings=doubts.of_scores(rows.baseline, rows.candidate),
-        notes=(
-            *_notes_on_unmoved(still, found),
-            *notes_on_few(found.observations, margin),
-            *notes_on_carriers(rare, interval, margin),
-        ),
+        notes=notes_on_unmoved(evidence),
         unavailable=why_no_losses(rows.baseline, rows.candidate),
-        rare_failures=rare,
-        verified=verified,
     )
 
 
-def sample_of(rows: Rows, placements: np.ndarray, found: Spread) -> Sample:
+def concluded(
+    evidence: Evidence,
+    rare: RareFailures,
+    margin: float,
+    verified: Optional[Verified],
+    *,
+    rows: int,
+    notes: Sequence[str],
+    **figures: Any,
+) -> Comparison:
+    """A Comparison with its verdict and the notes on it, whether of rows or of counts.
+
+    Args:
+        evidence: of the difference.
+        rare: faults that the rows cannot exclude.
+        verified: the record that excludes them, if there is one.
+        figures: the fields that do not follow from these.
+    """
+    decision = decision_fields(evidence, rare, margin, verified)
+    needed = None
+    if decision["verdict"] is Verdict.INCONCLUSIVE:
+        needed = rows_needed(rows, evidence, decision["interval"], margin, rare, verified)
+    return Comparison(
+        **decision,
+        margin=float(margin),
+        rows=rows,
+        rows_to_settle=needed,
+        notes=(
+            *notes,
+            *notes_on_few(evidence.observations, margin),
+            *notes_on_carriers(rare, decision["interval"], margin),
+        ),
+        **figures,
+    )
+
+
+def decision_fields(
+    evidence: Evidence, rare: RareFailures, margin: float, verified: Optional[Verified]
+) -> Dict[str, Any]:
+    """The fields of a Comparison that its verdict rests on; arguments as of `concluded`."""
+    floor = rare.floor if verified is None else 0.0
+    decision = decide(evidence._replace(floor=floor), margin)
+    return {
+        "verdict": decision.verdict,
+        "delta": evidence.delta,
+        "standard_error": evidence.standard_error,
+        "interval": decision.interval,
+        "rare_failures": rare,
+        "verified": verified,
+    }
+
+
+def sample_of(rows: Rows, placements: np.ndarray, moves: Spread) -> Sample:
     """What rare failures are judged by.
 
     Args:
         placements: float64 (n,), the baseline's.
-        found: the spread of the difference.
+        moves: the spread of the difference.
     """
     return Sample(
-        len(rows.positive),
-        class_observations(rows.positive, rows.weights, rows.clusters),
-        reaches(rows.positive, placements),
-        found.carriers,
-        found.step,
+        rows=len(rows.positive),
+        observations=class_observations(rows.positive, rows.weights, rows.clusters),
+        reaches=reaches(rows.positive, placements),
+        carriers=moves.carriers,
+        step=moves.step,
     )
 
 
@@ -145,7 +184,7 @@ class _Model:
 
     def __init__(self, scores: np.ndarray, rows: Rows) -> None:
         self._scores, self.rows = scores, rows
-        self._ranking: Ranking = rank(scores, rows.positive, rows.weights)
+        self._ranking = rank(scores, rows.positive, rows.weights)
         self.auc = self._ranking.area()
         self.placements = self._ranking.placements()
         self.losses = losses(rows.positive, scores)
@@ -185,39 +224,4 @@ def _count_clusters(rows: Rows) -> Optional[int]:
         )
     if rows.clusters is None:
         return None
-    held = holding(*(np.bincount(rows.clusters[c]) for c in (rows.positive, ~rows.positive)))
-    return check_holding(held).either
-
-
-def _notes_on_unmoved(still: Optional[Unmoved], found: Spread) -> Tuple[str, ...]:
-    """Of a standard error of 0 that is none of equal ranks."""
-    if still is None or not still.ranks:
-        return ()
-    return (
-        "The standard error is 0 although the models rank differently; the interval is the rule of "
-        f"three's for {_count(found.observations)} that all see the same difference.",
-    )
-
-
-def notes_on_few(observations: float, margin: float) -> Tuple[str, ...]:
-    """What so few observations (parity.stats.delong) cannot show."""
-    notes = []
-    if observations < FEW:
-        notes.append(
-            f"The standard error rests on {_count(observations)} and is itself rough; {FEW} or "
-            "more are advised."
-        )
-    if resolution(observations) >= margin:
-        notes.append(
-            f"However alike the models rank them, {_count(observations)} cannot vouch for less "
-            f"than +-{resolution(observations):.2g}; this margin takes "
-            f"{observations_to_resolve(margin):,} or more."
-        )
-    return tuple(notes)
-
-
-def _count(observations: float) -> str:
-    return (
-        f"{observations:,.0f} observations (rows of the rarer class, or clusters that hold it, as "
-        "many as count alike)"
-    )
+    return check_holding(holding(rows.positive, rows.clusters)).either

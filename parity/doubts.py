@@ -1,14 +1,14 @@
-"""What makes a right verdict worth a second thought: sentences that stand beside it.
+"""Warnings that stand beside a verdict: what its figures cannot show.
 
-A mix-up of files looks like perfect parity, and rows that were left out are rows that nobody
-compared; neither shows in the figures.
+A mix-up of files looks like perfect parity, and rows that were left out were not compared; neither
+shows in the figures.
 """
 
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from parity.report.words import LONGEST_NAME, clipped, some_of
+from parity.formatting import LONGEST_NAME, clipped, some_of
 from parity.stats.equivalence import Verdict
 from parity.stats.parts import Part
 from parity.stats.strata import Days
@@ -55,7 +55,7 @@ def of_files(files: Sequence[Mapping[str, Any]]) -> Tuple[str, ...]:
 
 
 def of_misses(join: Mapping[str, int], baseline: str, candidate: str) -> Tuple[str, ...]:
-    """How many rows, and which share, a join has left out.
+    """How many rows, and which share, a join left out.
 
     Args:
         join: rows "matched", "only_baseline" and "only_candidate".
@@ -76,17 +76,21 @@ def of_misses(join: Mapping[str, int], baseline: str, candidate: str) -> Tuple[s
 
 
 def of_parts(slices: Sequence[Tuple[str, Sequence[Part]]], days: Optional[Days]) -> Tuple[str, ...]:
-    """Slices and days that are surely not equivalent, which nobody required to be."""
-    told = []
-    parts = [(f"slices of {clipped(name, LONGEST_NAME)}", found) for name, found in slices]
-    for what, found in [*parts, *([("days", days.days)] if days else [])]:
-        names = [part.name for part in found if part.verdict is Verdict.NOT_EQUIVALENT]
+    """Slices and days that are surely not equivalent, where they were not required to be."""
+    kinds: List[Tuple[str, Sequence[Part]]] = [
+        (f"slices of {clipped(name, LONGEST_NAME)}", parts) for name, parts in slices
+    ]
+    if days:
+        kinds.append(("days", days.days))
+    sentences = []
+    for kind, parts in kinds:
+        names = [part.name for part in parts if part.verdict is Verdict.NOT_EQUIVALENT]
         if names:
-            told.append(
-                f"{len(names):,} of {len(found):,} {what} differ by more than the margin: "
+            sentences.append(
+                f"{len(names):,} of {len(parts):,} {kind} differ by more than the margin: "
                 f"{some_of(names)}. They do not decide, as they were not required to be equivalent."
             )
-    return tuple(told)
+    return tuple(sentences)
 
 
 def _share(part: int, whole: int) -> str:

@@ -1,23 +1,31 @@
-"""What a comparison found: plain figures, the same for a program, a report and a CI."""
+"""What a comparison found: plain figures, the same for a program, a report and a CI.
+
+`parity.compare` fills in a Comparison; `parity.require` adds its gates, `parity.diagnose` its
+suspects. This module stands below all of them and holds no more than their records.
+"""
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, ClassVar, Dict, Iterable, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from parity.diagnosis.suspect import Suspect
-from parity.gates import Gate, decided
-from parity.stats.agreement import ScoreDifference
 from parity.stats.calibration import Calibration, MeanDifference, Reliability
-from parity.stats.equivalence import Interval, Verdict
-from parity.stats.level import confidence
+from parity.stats.equivalence import Verdict, p_of_difference, p_of_equivalence
+from parity.stats.intervals import Interval, confidence
 from parity.stats.rare_failures import RareFailures
-from parity.stats.significance import p_of_difference, p_of_equivalence
+from parity.stats.score_difference import ScoreDifference
+from parity.stats.seeds import Control
 from parity.stats.strata import Days, Part
-from parity.stats.worst import WorstRow
+from parity.stats.worst_rows import WorstRow
 from parity.verified import Verified
 
 SCHEMA = "semisync/parity/1"  # grows with every change that a reader of the JSON could trip over
+
+# What a suspect rests on.
+ROWS = "rows"  # the rows themselves show it: undoing it makes the scores agree
+SETTINGS = "settings"  # the models are known to differ in it; that it matters is an estimate
+SYMPTOM = "symptom"  # a pattern in the rows that several causes have
+CHANCE = "chance"  # no cause at all: the seed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,15 +65,6 @@ class Side:
         }
 
 
-class Control(NamedTuple):
-    """The baseline's runs against one another."""
-
-    pairs: int
-    mean: float  # of |difference in AUC|
-    largest: float
-    beyond_margin: int  # pairs that differ by more than the margin
-
-
 class TrainingNoise(NamedTuple):
     """What the training runs show; None where a side has a single run."""
 
@@ -77,7 +76,41 @@ class TrainingNoise(NamedTuple):
     degrees_of_freedom: float
     control: Optional[Control]
     power: float  # chance that equal pipelines pass with as many runs and rows
-    runs_to_settle: Optional[int]  # a side; None where only more rows could
+    runs_to_settle: Optional[int]  # per side; None where only more rows could
+
+
+class Gate(NamedTuple):
+    """One requirement beside AUC and what became of it."""
+
+    name: str  # a key of `parity.gates.METRICS`, "days", or "slices " and the column
+    margin: float
+    verdict: Verdict
+    delta: Optional[float] = None  # of a metric, candidate - baseline
+    interval: Optional[Interval] = None  # None where point values are compared
+    failed: Tuple[str, ...] = ()  # the slices or days that are not equivalent
+    undecided: Tuple[str, ...] = ()  # those that are inconclusive, or have too few rows
+
+
+class Suspect(NamedTuple):
+    """One possible cause of the difference, and how much of it the cause would explain.
+
+    Its score is its own until `parity.diagnosis.ranking` weighs it against the others.
+    """
+
+    name: str
+    score: float  # in [0, 1]: the share of the difference that it would explain
+    evidence: Tuple[str, ...]  # sentences
+    remedy: str  # one sentence
+    basis: str  # ROWS, SETTINGS, SYMPTOM or CHANCE
+
+
+def joint(verdicts: Iterable[Verdict]) -> Verdict:
+    """All verdicts at once: one that fails decides, then one that is open."""
+    given = set(verdicts)
+    for verdict in (Verdict.NOT_EQUIVALENT, Verdict.INCONCLUSIVE):
+        if verdict in given:
+            return verdict
+    return Verdict.EQUIVALENT
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,7 +134,7 @@ class Comparison:
     logloss_difference: Optional[MeanDifference]  # None unless both models give probabilities
     score_difference: ScoreDifference
     notes: Tuple[str, ...]  # sentences on what limits the verdict
-    training: Optional[TrainingNoise] = None  # with several runs a side
+    training: Optional[TrainingNoise] = None  # with several runs per side
     days: Optional[Days] = None
     slices: Tuple[Tuple[str, Tuple[Part, ...]], ...] = ()  # by the name of what slices
     worst: Tuple[WorstRow, ...] = ()
@@ -112,14 +145,17 @@ class Comparison:
     pcoc_difference: Optional[MeanDifference] = None  # as that of log loss; None from histograms
     gauc_difference: Optional[MeanDifference] = None  # by clusters; None from histograms
     warnings: Tuple[str, ...] = ()  # sentences on what the figures cannot show (parity.doubts)
-    unavailable: Tuple[str, ...] = ()  # which figures there are not, and why (parity.unavailable)
+    unavailable: Tuple[str, ...] = ()  # which figures there are not, and why (parity.notes)
     gates: Tuple[Gate, ...] = ()  # what was required beside AUC
     confidence: float = field(default_factory=confidence)  # of all intervals
+
+    # What a notebook shows. `parity/__init__.py` sets it, as the report stands above this module.
+    _repr_html_: ClassVar[Callable[["Comparison"], str]]
 
     @property
     def decision(self) -> Verdict:
         """The verdict on AUC and every gate together, which the exit code tells."""
-        return decided([self.verdict, *(gate.verdict for gate in self.gates)])
+        return joint([self.verdict, *(gate.verdict for gate in self.gates)])
 
     @property
     def p_difference(self) -> float:
@@ -183,12 +219,6 @@ class Comparison:
             "pcoc_difference": _plain(self.pcoc_difference),
             "gauc_difference": _plain(self.gauc_difference),
         }
-
-    def _repr_html_(self) -> str:
-        """The report, for a notebook; its styles touch nothing else there."""
-        from parity.report.html import report_section, stylesheet  # they build on this module
-
-        return f"<style>{stylesheet()}</style>{report_section(self, heading_level=3)}"
 
 
 def _plain(value: Any) -> Any:

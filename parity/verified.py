@@ -33,7 +33,7 @@ def read_record(record: Record) -> Verified:
     Args:
         record: the path of what `semisync verify --json` printed, or that as a mapping.
 
-    Raises: BadInput for what is no such record, or of a sample, or of a model that differs.
+    Raises: BadInput for anything else, and for a record of a sample or of a model that differs.
     """
     if isinstance(record, Mapping):
         return _checked(record, "the record of the verification")
@@ -46,7 +46,7 @@ def read_record(record: Record) -> Verified:
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is not JSON; {_EXPECTED}") from error
     if not isinstance(data, dict):
-        raise BadInput(f"{path} is no record of a verification; {_EXPECTED}")
+        raise BadInput(f"{path} is not a record of a verification; {_EXPECTED}")
     return _checked(data, path)
 
 

@@ -2,7 +2,6 @@
 
     semisync parity scores.parquet --label y --baseline-score p_old --candidate-score p_new --out r
     semisync parity old.parquet new.parquet --key row_id --label y --baseline-score p --out r
-
     semisync parity day1.parquet --partial day1.part ...; semisync parity --merge *.part --out r
 
 The exit code is the verdict's; `--inconclusive warn` makes that of an inconclusive one 0.
@@ -10,22 +9,23 @@ The exit code is the verdict's; `--inconclusive warn` makes that of an inconclus
 
 import argparse
 import dataclasses
-from typing import Any, Optional
+from typing import Any, Dict, Optional, Tuple
 
 from parity.cli import counting
-from parity.cli.arguments import check, choose_files, column_and_table, column_names, configure
+from parity.cli.arguments import configure
+from parity.cli.checks import check, choose_files, column_and_table, column_names
 from parity.cli.conclusion import EXIT, conclude, decided
-from parity.diagnosis.facts import check_source
+from parity.diagnosis.sources import check_source
 from parity.io import standard_input
 from parity.report.schema import schema_text
-from parity.stats.level import at_confidence
+from parity.stats.intervals import at_confidence
 from parity.verified import Verified, read_record
 from semisync.common.files import check_writable
 
 __all__ = ["EXIT", "configure", "run"]
 
-_BYTES_A_ROW = 150  # that an exact comparison of float64 scores takes at its peak, about
-_TEXT_FACTOR = 10  # bytes of memory for each of a text file, about
+_BYTES_PER_ROW = 150  # that an exact comparison of float64 scores takes at its peak, about
+_BYTES_PER_TEXT_BYTE = 10  # of memory, about
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compare(args: argparse.Namespace, record: Optional[Verified]) -> int:
-    """The comparison of files: exact in memory, or by counts."""
+    """Compares files: exactly in memory, or by counts beyond it."""
     from parity.io.look_up import values_at
 
     choose_files(args)
@@ -61,58 +61,61 @@ def _compare(args: argparse.Namespace, record: Optional[Verified]) -> int:
 
     from parity import compare, compare_runs, diagnose
     from parity.inputs.checks import check_margin
-    from parity.io import readers
 
     check_margin(args.margin)  # before the files are read
-    runs = None
-    if args.baseline_runs is not None:
-        sample, *runs = readers.read_runs(
-            args.baseline_runs, args.candidate_runs, readers.ColumnNames(**names)
-        )
-    elif args.candidate is None:
-        sample = readers.read_one(args.baseline, readers.ColumnNames(**names))
-    else:
-        sample = readers.read_two(
-            args.baseline, args.candidate, readers.ColumnNames(**names), args.allow_misses
-        )
-    more = (args.margin, sample.clusters, sample.weights, args.verified)
+    sample, runs = _read(args, names)
+    columns = {"margin": args.margin, "clusters": sample.clusters, "weights": sample.weights}
+    columns["verified"] = args.verified
     if runs is None:
-        found = compare(sample.labels, sample.baseline, sample.candidate, *more)
+        comparison = compare(sample.labels, sample.baseline, sample.candidate, **columns)
     else:
-        found = compare_runs(sample.labels, runs[0], runs[1], *more)
+        comparison = compare_runs(sample.labels, *runs, **columns)
     origin = sample.provenance()
-    found = decided(args, _with_parts(found, sample, args), origin)
-    found = diagnose(
-        found,
+    comparison = decided(args, _with_parts(comparison, sample, args), origin)
+    comparison = diagnose(
+        comparison,
         sample.labels,
         sample.baseline,
         sample.candidate,
-        sample.weights,
-        sample.parts,
-        args.day,
-        _with_tables(sample.ids, args),
-        args.baseline_model,
-        args.candidate_model,
+        weights=sample.weights,
+        parts=sample.parts,
+        day=args.day,
+        ids=_with_tables(sample.ids, args),
+        baseline_model=args.baseline_model,
+        candidate_model=args.candidate_model,
     )
-    return conclude(args, found, origin, names)
+    return conclude(args, comparison, origin, names)
+
+
+def _read(args: argparse.Namespace, names: Dict[str, Any]) -> Tuple[Any, Any]:
+    """The rows, and the scores of both sides' runs where several are given."""
+    from parity.io import readers
+
+    columns = readers.ColumnNames(**names)
+    if args.baseline_runs is not None:
+        sample, *runs = readers.read_runs(args.baseline_runs, args.candidate_runs, columns)
+        return sample, runs
+    if args.candidate is None:
+        return readers.read_one(args.baseline, columns), None
+    return readers.read_two(args.baseline, args.candidate, columns, args.allow_misses), None
 
 
 def _outgrows_memory(args: argparse.Namespace) -> bool:
-    """Whether the rows, at the bytes that an exact comparison takes of each, exceed --memory."""
+    """Whether an exact comparison of the rows would take more than --memory."""
     if args.baseline_runs is not None:
         return False
-    from parity.io import streams
+    from parity.io import tables
 
     needed = 0
     for path in filter(None, (args.baseline, args.candidate)):
-        rows = streams.count_rows(path)
-        text = streams.total_bytes(path) * _TEXT_FACTOR if rows is None else 0
-        needed += text if rows is None else rows * _BYTES_A_ROW
+        rows = tables.count_rows(path)
+        text = tables.total_bytes(path) * _BYTES_PER_TEXT_BYTE if rows is None else 0
+        needed += text if rows is None else rows * _BYTES_PER_ROW
     return needed > args.memory * 1e9
 
 
-def _with_parts(found: Any, sample: Any, args: argparse.Namespace) -> Any:
-    """The comparison with days, slices and worst rows as asked for."""
+def _with_parts(comparison: Any, sample: Any, args: argparse.Namespace) -> Any:
+    """The comparison with the days, slices and worst rows that were asked for."""
     import parity
 
     columns = (sample.labels, sample.baseline, sample.candidate)
@@ -123,9 +126,9 @@ def _with_parts(found: Any, sample: Any, args: argparse.Namespace) -> Any:
     worst = parity.worst_rows(*columns, args.worst, sample.weights) if args.worst else ()
     if sample.match is not None:
         rows = sample.match.baseline
-        worst = tuple(one._replace(row=int(rows[one.row])) for one in worst)
+        worst = tuple(row._replace(row=int(rows[row.row])) for row in worst)
     return dataclasses.replace(
-        found,
+        comparison,
         days=days,
         slices=tuple(
             (name, parity.compare_slices(*columns, sample.parts[name], *more))

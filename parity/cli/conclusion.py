@@ -1,41 +1,46 @@
-"""How `semisync parity` ends, whatever the rows came from: gates, warnings, report, exit code."""
+"""How `semisync parity` ends, in memory and beyond it: gates, warnings, report, exit code."""
 
 import argparse
 import dataclasses
-import datetime
 import sys
 from typing import Any, Dict, List, Mapping, Tuple
 
 from parity.io import standard_input
 from parity.stats.equivalence import Verdict
-from parity.stats.worst import WorstRow
+from parity.stats.worst_rows import WorstRow
+from semisync.common import exit_codes
 
-EXIT = {Verdict.EQUIVALENT: 0, Verdict.NOT_EQUIVALENT: 1, Verdict.INCONCLUSIVE: 2}
+EXIT = {
+    Verdict.EQUIVALENT: exit_codes.DONE,
+    Verdict.NOT_EQUIVALENT: exit_codes.NOT_EQUIVALENT,
+    Verdict.INCONCLUSIVE: exit_codes.INCONCLUSIVE,
+}
 
 
-def decided(args: argparse.Namespace, found: Any, origin: Dict[str, Any]) -> Any:
-    """The comparison with its gates, and with warnings of what the figures do not show."""
+def decided(args: argparse.Namespace, comparison: Any, origin: Dict[str, Any]) -> Any:
+    """The comparison with its gates, and with warnings about what its figures cannot show."""
     from parity import doubts, require
     from parity.gates import parse_requirements
 
-    found = dataclasses.replace(found, worst=_with_columns(args, found.worst))
-    warnings = list(found.warnings)
+    comparison = dataclasses.replace(comparison, worst=_with_columns(args, comparison.worst))
+    warnings = list(comparison.warnings)
     if warnings:
         warnings += doubts.of_files(origin["files"])
     warnings += warnings_of_join(args, origin.get("join", {}))
     warnings += doubts.of_parts(
-        () if args.require_slices else found.slices, None if args.require_days else found.days
+        () if args.require_slices else comparison.slices,
+        None if args.require_days else comparison.days,
     )
     gated = args.require or args.require_slices or args.require_days
-    if found.training is not None and gated:
+    if comparison.training is not None and gated:
         warnings.append(doubts.FIRST_RUNS)
-    found = dataclasses.replace(found, warnings=tuple(warnings))
+    comparison = dataclasses.replace(comparison, warnings=tuple(warnings))
     margins = parse_requirements(args.require)
-    return require(found, margins, args.require_slices, args.require_days)
+    return require(comparison, margins, args.require_slices, args.require_days)
 
 
 def warnings_of_join(args: argparse.Namespace, join: Mapping[str, int]) -> Tuple[str, ...]:
-    """How many rows a join, of which these are the counts, has left out."""
+    """How many rows a join left out; `join` has its counts."""
     from parity import doubts
 
     if not join:
@@ -47,7 +52,7 @@ def warnings_of_join(args: argparse.Namespace, join: Mapping[str, int]) -> Tuple
 
 
 def columns_of_worst(args: argparse.Namespace) -> List[str]:
-    """What the worst rows are to be known by."""
+    """The columns by which the worst rows are known."""
     named = [args.key, args.group, args.day, *args.slice, *args.show]
     return list(dict.fromkeys(name for name in named if name))
 
@@ -60,31 +65,31 @@ def _with_columns(args: argparse.Namespace, worst: Tuple[WorstRow, ...]) -> Tupl
     from parity.io.look_up import values_at
 
     values = values_at(args.baseline, names, [row.row for row in worst])
-    return tuple(row._replace(columns=found) for row, found in zip(worst, values))
+    return tuple(row._replace(columns=held) for row, held in zip(worst, values))
 
 
 def conclude(
-    args: argparse.Namespace, found: Any, origin: Dict[str, Any], names: Dict[str, Any]
+    args: argparse.Namespace, comparison: Any, origin: Dict[str, Any], names: Dict[str, Any]
 ) -> int:
-    """Writes the report, says it in words; returns the decision's exit code."""
+    """Writes the report and prints it in words; returns the decision's exit code."""
     from parity import write_report
-    from parity.report import terminal, words
-    from parity.report.versions import versions
+    from parity.provenance import stamp
+    from parity.report import terminal
+    from parity.report.words.verdict import headline
 
     provenance = {
         **standard_input.renamed(args, {**origin, "inputs": _inputs(args)}),
         "columns": {name: column for name, column in names.items() if column},
-        "versions": versions(),
-        "written": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        **stamp(),
     }
-    files = write_report(found, args.out, args.title, provenance, args.inconclusive)
-    for line in (*terminal.lines(found, provenance), f"  Report: {', '.join(map(str, files))}"):
-        print(line)
-    if found.decision is Verdict.INCONCLUSIVE and args.inconclusive == "warn":
+    files = write_report(comparison, args.out, args.title, provenance, args.inconclusive)
+    lines = terminal.lines(comparison, provenance)
+    print("\n".join([*lines, f"  Report: {', '.join(map(str, files))}"]))
+    if comparison.decision is Verdict.INCONCLUSIVE and args.inconclusive == "warn":
         sys.stdout.flush()
-        print(f"semisync parity: warning: {words.headline(found)}", file=sys.stderr)
-        return 0
-    return EXIT[found.decision]
+        print(f"semisync parity: warning: {headline(comparison)}", file=sys.stderr)
+        return exit_codes.DONE
+    return EXIT[comparison.decision]
 
 
 def _inputs(args: argparse.Namespace) -> Dict[str, List[str]]:

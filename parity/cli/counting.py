@@ -24,8 +24,8 @@ def merge(args: argparse.Namespace, record: Optional[Verified]) -> int:
     }
     if merged.source.join:
         origin["join"] = dict(merged.source.join)
-    found = beyond_memory.compare_counts(merged, args.margin, record)
-    return _conclude(args, found, origin, dict(merged.source.columns))
+    comparison = beyond_memory.compare_counts(merged, args.margin, record)
+    return _conclude(args, comparison, origin, dict(merged.source.columns))
 
 
 def compare(args: argparse.Namespace, names: Dict[str, Any], record: Optional[Verified]) -> int:
@@ -36,13 +36,13 @@ def compare(args: argparse.Namespace, names: Dict[str, Any], record: Optional[Ve
     origin: Dict[str, Any] = {"counted": "in histograms"}
     blocks = _blocks(args, names)
     grouped = args.group is not None
-    found = beyond_memory.compare_blocks(
+    comparison = beyond_memory.compare_blocks(
         blocks, _kind(args), args.margin, grouped, args.worst, record
     )
     if args.candidate is not None:
         origin["join"] = blocks.counts
     origin["files"] = [file for data in _data_sets(args) for file in _identified(data)]
-    return _conclude(args, found, origin, names)
+    return _conclude(args, comparison, origin, names)
 
 
 def count_part(args: argparse.Namespace, names: Dict[str, Any]) -> int:
@@ -73,25 +73,28 @@ def count_part(args: argparse.Namespace, names: Dict[str, Any]) -> int:
 
 
 def _conclude(
-    args: argparse.Namespace, found: Any, origin: Dict[str, Any], names: Dict[str, Any]
+    args: argparse.Namespace, comparison: Any, origin: Dict[str, Any], names: Dict[str, Any]
 ) -> int:
     """With what the models alone tell of a difference."""
     from parity import diagnose
 
-    found = decided(args, found, origin)
+    comparison = decided(args, comparison, origin)
     models = {"baseline_model": args.baseline_model, "candidate_model": args.candidate_model}
-    return conclude(args, diagnose(found, **models), origin, names)
+    return conclude(args, diagnose(comparison, **models), origin, names)
 
 
 def _blocks(args: argparse.Namespace, names: Dict[str, Any]) -> Any:
     """The checked rows; of two data sets with the `counts` of their join."""
-    from parity.io import readers, spilled_join, streams
+    from parity.io.blocks import blocks
+    from parity.io.readers import ColumnNames
 
-    columns = readers.ColumnNames(**names)
+    columns = ColumnNames(**names)
     if args.candidate is None:
-        return streams.blocks(args.baseline, columns, _progress())
+        return blocks(args.baseline, columns, _progress())
+    from parity.io.stored_join import StoredJoin
+
     paths = args.baseline, args.candidate
-    return spilled_join.SpilledJoin(paths, columns, args.allow_misses, _progress())
+    return StoredJoin(paths, columns, args.allow_misses, _progress())
 
 
 def _kind(args: argparse.Namespace) -> Any:

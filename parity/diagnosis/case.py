@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Dict, Optional, Tuple
+from typing import Callable, Dict, Optional, Tuple
 
 import numpy as np
 
@@ -10,17 +10,15 @@ from parity.diagnosis.apart import Apart, measure
 from parity.diagnosis.facts import Facts
 from parity.inputs.ids import Ids
 from parity.inputs.rows import Rows
-from parity.stats.area import auc
-
-if TYPE_CHECKING:
-    from parity.result import Comparison
+from parity.result import Comparison
+from parity.stats.roc import auc
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
     """One comparison to explain.
 
-    found       the comparison
+    comparison  what is to be explained
     rows        its rows, in the order of the file
     parts       by column, days and slices: the value of each row, (n,)
     day         which of `parts` is the day
@@ -28,7 +26,7 @@ class Case:
     baseline, candidate   facts about each side's model
     """
 
-    found: "Comparison"
+    comparison: Comparison
     rows: Optional[Rows] = None
     parts: Dict[str, np.ndarray] = field(default_factory=dict)
     day: Optional[str] = None
@@ -41,8 +39,8 @@ class Case:
         """The distance of the scores; None without rows, or where they differ by rounding alone."""
         if self.rows is None:
             return None
-        found = measure(self.rows.baseline, self.rows.candidate, self.rows.weights)
-        return None if found.nothing else found
+        apart = measure(self.rows.baseline, self.rows.candidate, self.rows.weights)
+        return None if apart.nothing else apart
 
     @property
     def models(self) -> Optional[Tuple[Facts, Facts]]:
@@ -50,6 +48,14 @@ class Case:
         if self.baseline is None or self.candidate is None:
             return None
         return self.baseline, self.candidate
+
+    def first_known(self, figure: Callable[[Facts], Optional[float]]) -> Optional[float]:
+        """A figure of either model, the baseline's if both have it."""
+        for facts in (self.baseline, self.candidate):
+            value = None if facts is None else figure(facts)
+            if value is not None:
+                return value
+        return None
 
     def auc_in_words(self, mended: np.ndarray, change: str) -> str:
         """What the difference in AUC would be with other scores (n,) for the candidate."""

@@ -1,4 +1,4 @@
-"""What a TensorFlow checkpoint and its MetaGraph say of the model, without TensorFlow.
+"""What a TensorFlow checkpoint and its MetaGraph say about the model, without TensorFlow.
 
 1. Slots tell the optimizer. Its settings are constants of the MetaGraph; Adagrad's initial
    accumulator is the smallest that the checkpoint holds, as accumulators only grow.
@@ -8,7 +8,7 @@
 4. The global step says whether it was trained at all.
 5. `<layer>/moving_mean` and `<layer>/moving_variance` are BatchNorm's.
 
-All data is read in a stream, every piece checked.
+All data is read in a stream, and every piece is checked.
 """
 
 import re
@@ -16,13 +16,17 @@ from typing import Dict, Mapping, Optional, Set
 
 import numpy as np
 
-from migrate.checkpoint.bundle import Checkpoint, open_checkpoint
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.model import partitions
 from migrate.encoding.dtypes import BY_NAME
 from migrate.encoding.wire import fields
+from migrate.graph.constants import constant_float
 from migrate.graph.evidence import Evidence, find_evidence
-from migrate.graph.metagraph import Graph, constant_float
+from migrate.graph.metagraph import Graph
 from migrate.graph.training import find_training
+from migrate.open import open_checkpoint
+from migrate.optimizers.adam import ADAM, LAZY_ADAM
+from migrate.optimizers.registry import OPTIMIZERS
 from migrate.optimizers.slots import Slots
 from parity.diagnosis.facts import COMBINERS, Facts, MovingStatistics, agreed, is_step
 from parity.diagnosis.slots import SlotSample, untrained
@@ -40,13 +44,13 @@ def read_checkpoint(prefix: str) -> Facts:
         states = _sampled(checkpoint, slots)
         most = max(states.values(), key=lambda state: state.seen, default=SlotSample(""))
         optimizer = _optimizer(slots)
-        always = {"epsilon": 0.0} if optimizer == "Adagrad" else {}  # its kernel knows none
+        record = OPTIMIZERS.get(optimizer or "")
         return Facts(
             source=prefix,
             optimizer=optimizer,
             settings={
-                **always,
-                **agreed(one.constants for one in slots.values()),
+                **({} if record is None else record.fixed),
+                **agreed(owner.constants for owner in slots.values()),
                 **most.settings(),
             },
             denominator=most.denominator(),
@@ -63,9 +67,9 @@ def read_checkpoint(prefix: str) -> Facts:
 
 
 def _optimizer(slots: Mapping[str, Slots]) -> Optional[str]:
-    names = {one.variant for one in slots.values()}
-    if names == {"Adam", "LazyAdam"}:  # its dense variables are Adam's
-        names = {"LazyAdam"}
+    names = {owner.variant for owner in slots.values()}
+    if names == {ADAM.name, LAZY_ADAM.name}:  # its dense variables are Adam's
+        names = {LAZY_ADAM.name}
     return ", ".join(sorted(names)) or None
 
 
@@ -73,17 +77,17 @@ def _tables(
     checkpoint: Checkpoint, evidence: Optional[Evidence], slots: Mapping[str, Slots]
 ) -> Dict[str, bool]:
     """Names of the tables, with whether their ids were dealt by "mod"."""
-    state = {name for one in slots.values() for name in one.sources.values()}
-    found = {}
+    state = {name for owner in slots.values() for name in owner.sources.values()}
+    dealt: Dict[str, bool] = {}
     for name, info in checkpoint.items():
         if len(info.shape) != 2 or not BY_NAME[info.dtype].is_floating or name in state:
             continue
         if evidence is None:
             if partitions(info) == 1:
-                found[name] = False
+                dealt[name] = False
         elif name in evidence.lookups and evidence.lookups[name].strategy != "unknown":
-            found[name] = evidence.lookups[name].strategy == "mod"
-    return found
+            dealt[name] = evidence.lookups[name].strategy == "mod"
+    return dealt
 
 
 def _cold_rows(
@@ -97,22 +101,23 @@ def _cold_rows(
     per_chunk = max(1, _CHUNK // max(1, checkpoint[name].shape[1]))
     sources = [] if slots is None else [slots.sources[k] for k in sorted(slots.sources)]
     initial = () if slots is None else states[slots.optimizer].initial
-    told = 0 < len(sources) <= len(initial)
-    streams = [checkpoint.chunks(one, per_chunk, deal) for one in (sources if told else ())]
-    found = [np.zeros(0, bool)]
+    if not 0 < len(sources) <= len(initial):  # the slots do not tell
+        sources = []
+    streams = [checkpoint.chunks(source, per_chunk, deal) for source in sources]
+    chunks = [np.zeros(0, bool)]
     for _, rows in checkpoint.chunks(name, per_chunk, deal):
         cold = np.logical_not(_numbers(rows).any(axis=1))
-        if told:
+        if streams:
             cold |= untrained([_numbers(next(stream)[1]) for stream in streams], initial)
-        found.append(cold)
-    return np.concatenate(found)
+        chunks.append(cold)
+    return np.concatenate(chunks)
 
 
 def _sampled(checkpoint: Checkpoint, slots: Mapping[str, Slots]) -> Dict[str, SlotSample]:
     """By optimizer, what its second-moment slots hold."""
-    found: Dict[str, SlotSample] = {}
+    samples: Dict[str, SlotSample] = {}
     for owner in slots.values():
-        state = found.setdefault(owner.optimizer, SlotSample(owner.optimizer))
+        state = samples.setdefault(owner.optimizer, SlotSample(owner.optimizer))
         source = None
         if state.second_moment is not None:
             source = owner.sources.get(state.second_moment)
@@ -121,7 +126,7 @@ def _sampled(checkpoint: Checkpoint, slots: Mapping[str, Slots]) -> Dict[str, Sl
         width = int(np.prod(checkpoint[source].shape[1:], dtype=np.int64)) or 1
         for _, rows in checkpoint.chunks(source, max(1, _CHUNK // width)):
             state.add(_numbers(rows))
-    return found
+    return samples
 
 
 def _numbers(values: np.ndarray) -> np.ndarray:
@@ -142,16 +147,16 @@ def _step(checkpoint: Checkpoint) -> Optional[int]:
 
 
 def _moving(checkpoint: Checkpoint) -> Dict[str, MovingStatistics]:
-    found = {}
+    moving = {}
     for name in checkpoint:
         layer = name[: -len(_MEAN)]
         if name.endswith(_MEAN) and layer + _VARIANCE in checkpoint:
             statistics = (
-                _numbers(checkpoint.read(one)).ravel().astype(np.float64)
-                for one in (name, layer + _VARIANCE)
+                _numbers(checkpoint.read(variable)).ravel().astype(np.float64)
+                for variable in (name, layer + _VARIANCE)
             )
-            found[layer] = MovingStatistics(*statistics)
-    return found
+            moving[layer] = MovingStatistics(*statistics)
+    return moving
 
 
 def _batch_norm(graph: Graph) -> Dict[str, float]:
@@ -160,21 +165,20 @@ def _batch_norm(graph: Graph) -> Dict[str, float]:
     momenta: Set[Optional[float]] = set()
     for name, node in graph.nodes.items():
         if node.op.startswith("FusedBatchNorm") and "Grad" not in node.op:
-            held = dict(fields(memoryview(node.attrs.get("epsilon", b"")), graph.path)).get(4)
-            if isinstance(held, int):
-                bits = np.array([held], np.uint32)
-                epsilons.add(float(str(bits.view(np.float32)[0])))
+            bits = dict(fields(memoryview(node.attrs.get("epsilon", b"")), graph.path)).get(4)
+            if isinstance(bits, int):
+                epsilons.add(float(str(np.array([bits], np.uint32).view(np.float32)[0])))
         elif re.search(r"batchnorm(_\d+)?/add/y$", name):
             epsilons.add(constant_float(graph, name))
         elif name.endswith("AssignMovingAvg/decay"):
             decay = constant_float(graph, name)
             momenta.add(None if decay is None else round(1 - decay, 9))
-    found = {}
+    agreed_on = {}
     for setting, values in (("epsilon", epsilons), ("momentum", momenta)):
         value = values.pop() if len(values) == 1 else None
         if value is not None:
-            found[setting] = value
-    return found
+            agreed_on[setting] = value
+    return agreed_on
 
 
 def _combiners(evidence: Evidence) -> Dict[str, str]:

@@ -1,22 +1,22 @@
-"""What a converted directory says of the model: its manifest, its tensors, `model.json` as edited.
+"""What a converted directory says about the model: manifest, tensors, `model.json` as edited.
 
 The optimizer is the one whose state was converted, with the arguments of `model.json` in
 TensorFlow's words, since they are what the training goes on with.
 """
 
 import os
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
-from migrate.conversion.models import FILE, read_model
 from migrate.manifest.model import Manifest, TableSummary, Written, read_manifest
+from migrate.manifest.model_json import FILE, TableConfig, read_model
+from migrate.optimizers.registry import HYPERPARAMETERS, OPTIMIZERS
 from migrate.targets.reading import Reader, open_target
 from parity.diagnosis.facts import COMBINERS, Facts, MovingStatistics, agreed, is_step
 from parity.diagnosis.slots import SlotSample, untrained
 
 _CHUNK = 1 << 20  # values at a time
-_WORDS = {"lr": "learning_rate", "eps": "epsilon"}
 _MEAN, _VARIANCE = "/moving_mean", "/moving_variance"
 
 
@@ -25,9 +25,9 @@ def read_converted(directory: str) -> Facts:
     manifest = read_manifest(directory)
     reader = open_target(directory, manifest.target)
     has_model = os.path.exists(os.path.join(directory, FILE))
-    model: List[Dict[str, Any]] = read_model(directory)["tables"] if has_model else []
-    variables = {one.fqn: one.source for one in manifest.tensors}
-    edited = {one["name"]: one["pooling"] for one in model}
+    model: List[TableConfig] = read_model(directory)["tables"] if has_model else []
+    variables = {tensor.fqn: tensor.source for tensor in manifest.tensors}
+    edited = {table["name"]: table["pooling"] for table in model}
     poolings = {
         variables[table.fqn]: edited.get(table.name) or table.pooling for table in manifest.tables
     }
@@ -50,7 +50,7 @@ def read_converted(directory: str) -> Facts:
         slots=None if all(table.static for table in manifest.tables) else len(slots),
         step=_step(reader, manifest),
         moving=_moving(reader, manifest),
-        combiners={name: one for name, one in poolings.items() if one in COMBINERS},
+        combiners={name: pooling for name, pooling in poolings.items() if pooling in COMBINERS},
         cold={
             variables[table.fqn]: _cold_rows(
                 reader, table.fqn, slots.get(variables[table.fqn], []), states[_kind(table)].initial
@@ -63,24 +63,25 @@ def read_converted(directory: str) -> Facts:
 
 def _kind(table: TableSummary) -> str:
     """Whose slots the table has: LazyAdam's are Adam's."""
-    return "Adam" if table.optimizer == "LazyAdam" else table.optimizer or ""
+    record = OPTIMIZERS.get(table.optimizer or "")
+    return table.optimizer or "" if record is None else record.leaf
 
 
 def _slots(manifest: Manifest) -> Dict[str, List[Written]]:
     """The slots of each variable of the checkpoint, in TensorFlow's order."""
-    found: Dict[str, List[Written]] = {}
-    for one in sorted(manifest.tensors, key=lambda one: one.source):
-        if one.role in ("table slot", "dense slot"):
-            found.setdefault(one.source.rpartition("/")[0], []).append(one)
-    return found
+    slots: Dict[str, List[Written]] = {}
+    for tensor in sorted(manifest.tensors, key=lambda tensor: tensor.source):
+        if tensor.role in ("table slot", "dense slot"):
+            slots.setdefault(tensor.source.rpartition("/")[0], []).append(tensor)
+    return slots
 
 
-def _arguments(table: Dict[str, Any]) -> Dict[str, float]:
+def _arguments(table: TableConfig) -> Dict[str, float]:
     """Of the table's optimizer in `model.json`, in TensorFlow's words."""
-    held = (table["optimizer"] or {}).get("arguments") or {}
+    optimizer = table["optimizer"]
     return {
-        _WORDS.get(name, name): float(value)
-        for name, value in held.items()
+        HYPERPARAMETERS.get(name, name): float(value)
+        for name, value in ({} if optimizer is None else optimizer["arguments"]).items()
         if isinstance(value, (int, float))
     }
 
@@ -90,37 +91,39 @@ def _cold_rows(
 ) -> np.ndarray:
     """bool (rows,): all zero, or every slot at its initial value."""
     told = 0 < len(slots) <= len(initial)
-    found = [np.zeros(0, bool)]
+    chunks = [np.zeros(0, bool)]
     for first, last in _spans(reader, fqn):
         cold = np.logical_not(_rows(reader, fqn, first, last).any(axis=1))
         if told:
             held = [_rows(reader, slot.fqn, first, last) for slot in slots]
             cold |= untrained(held, initial)
-        found.append(cold)
-    return np.concatenate(found)
+        chunks.append(cold)
+    return np.concatenate(chunks)
 
 
 def _step(reader: Reader, manifest: Manifest) -> Optional[int]:
     """The largest of the counts of updates."""
     counts = [
-        int(reader.rows(one.fqn, 0, 1).reshape(-1)[0])
-        for one in manifest.tensors
-        if is_step(one.source) and one.dtype in ("int32", "int64") and one.shape in ([], [1])
+        int(reader.rows(tensor.fqn, 0, 1).reshape(-1)[0])
+        for tensor in manifest.tensors
+        if is_step(tensor.source)
+        and tensor.dtype in ("int32", "int64")
+        and tensor.shape in ([], [1])
     ]
     return max(counts, default=None)
 
 
 def _moving(reader: Reader, manifest: Manifest) -> Dict[str, MovingStatistics]:
-    by_source = {one.source: one.fqn for one in manifest.tensors if one.role == "dense"}
-    found = {}
+    by_source = {tensor.source: tensor.fqn for tensor in manifest.tensors if tensor.role == "dense"}
+    moving = {}
     for name, fqn in by_source.items():
         layer = name[: -len(_MEAN)]
         if name.endswith(_MEAN) and layer + _VARIANCE in by_source:
             both = (fqn, by_source[layer + _VARIANCE])
-            found[layer] = MovingStatistics(
-                *(np.concatenate(list(_chunks(reader, one))).ravel().astype(float) for one in both)
+            moving[layer] = MovingStatistics(
+                *(np.concatenate(list(_chunks(reader, fqn))).ravel().astype(float) for fqn in both)
             )
-    return found
+    return moving
 
 
 def _chunks(reader: Reader, fqn: str) -> Iterator[np.ndarray]:

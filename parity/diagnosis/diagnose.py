@@ -1,26 +1,24 @@
 """`parity.diagnose`: from columns and paths to a comparison with its suspects."""
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional
 
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.facts import known_facts
 from parity.diagnosis.ranking import ranked
+from parity.diagnosis.sources import known_facts
 from parity.inputs.checks import Column
-from parity.inputs.ids import to_ids
+from parity.inputs.ids import Ids, to_ids
 from parity.inputs.rows import Rows, checked_rows
+from parity.result import Comparison
 from parity.stats.equivalence import Verdict
-
-if TYPE_CHECKING:
-    from parity.result import Comparison
 
 _LARGEST_SQUARED = np.float64(1e100)  # wide, so that float32 scores are not compared as such
 
 
 def diagnose(
-    found: "Comparison",
+    comparison: Comparison,
     labels: Any = None,
     baseline: Any = None,
     candidate: Any = None,
@@ -30,48 +28,52 @@ def diagnose(
     ids: Optional[Mapping[str, Any]] = None,
     baseline_model: Optional[str] = None,
     candidate_model: Optional[str] = None,
-) -> "Comparison":
+) -> Comparison:
     """The comparison with `diagnosis`: why the models may differ, the likeliest cause first.
 
     Args:
-        found: from `parity.compare`; one that is EQUIVALENT has nothing to explain.
+        comparison: from `parity.compare`; one that is EQUIVALENT has nothing to explain.
         labels, baseline, candidate, weights: the columns that it was made from, in the order of
-            the file; without them only the models can tell something.
+            the file; without them the models alone can tell something.
         parts: by name, columns (n,) that cut the rows: slices, days.
         day: which of `parts` is the day.
-        ids: by name, columns of ids: (n,), or a list of ids a row. A column is matched with the
+        ids: by name, columns of ids: (n,), or a list of ids per row. A column is matched with the
             models' table of its name.
         baseline_model, candidate_model: where facts about each side's model are: a TensorFlow
             checkpoint's prefix, a converted directory, or a .yaml or .json file of settings
-            (parity.diagnosis.settings).
+            (parity.diagnosis.settings_file).
 
     Raises: BadInput for a column or a model that cannot be read.
     """
-    if found.decision is Verdict.EQUIVALENT:
-        return found
-    rows, cut, looked_up = None, {}, {}
+    if comparison.decision is Verdict.EQUIVALENT:
+        return comparison
+    columns: Dict[str, Any] = {}
     if labels is not None:
         rows = checked_rows(labels, baseline, candidate, None, weights)
-        for name, values in (parts or {}).items():
-            cut[name] = rows.aligned(np.asarray(values), Column(name))
-        for name, values in (ids or {}).items():
-            column = to_ids(values, Column(name))
-            kept = rows.aligned(np.arange(column.rows), Column(name))
-            looked_up[name] = column if rows.kept is None else column.take(kept)
+        cut = {
+            name: rows.aligned(np.asarray(values), Column(name))
+            for name, values in (parts or {}).items()
+        }
+        looked_up = {name: _aligned_ids(values, name, rows) for name, values in (ids or {}).items()}
         note = _beyond_squares(rows)
-        if note is not None:
-            found = dataclasses.replace(found, notes=(*found.notes, note))
-            rows, cut, looked_up = None, {}, {}
+        if note is None:
+            columns = {"rows": rows, "parts": cut, "day": day, "ids": looked_up}
+        else:
+            comparison = dataclasses.replace(comparison, notes=(*comparison.notes, note))
     case = Case(
-        found,
-        rows,
-        cut,
-        day,
-        looked_up,
-        None if baseline_model is None else known_facts(baseline_model),
-        None if candidate_model is None else known_facts(candidate_model),
+        comparison,
+        **columns,
+        baseline=None if baseline_model is None else known_facts(baseline_model),
+        candidate=None if candidate_model is None else known_facts(candidate_model),
     )
-    return dataclasses.replace(found, diagnosis=ranked(case))
+    return dataclasses.replace(comparison, diagnosis=ranked(case))
+
+
+def _aligned_ids(values: Any, name: str, rows: Rows) -> Ids:
+    """A column of ids, without the rows that were left out for their weight."""
+    ids = to_ids(values, Column(name))
+    kept = rows.aligned(np.arange(ids.rows), Column(name))
+    return ids if rows.kept is None else ids.take(kept)
 
 
 def _beyond_squares(rows: Rows) -> Optional[str]:

@@ -1,16 +1,9 @@
 """What is known of how one side's model was trained and is computed.
 
-`known_facts(path)` reads them from
-
-    a TensorFlow checkpoint     its prefix, with PREFIX.meta where that is there
-    a converted directory       what `semisync convert` wrote, and model.json as it was edited
-    a file of settings          .yaml, .yml or .json, written by hand; it may name one of the
-                                others, whose facts its own words then replace
-
 Words and numbers are TensorFlow's: `momentum` of BatchNorm is 1 - torch's.
+`parity.diagnosis.sources` reads facts from a path.
 """
 
-import os
 import re
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, Mapping, NamedTuple, Optional, Set
@@ -18,7 +11,6 @@ from typing import Dict, Iterable, Mapping, NamedTuple, Optional, Set
 import numpy as np
 
 COMBINERS = ("sum", "mean", "sqrtn")
-SUFFIXES = (".yaml", ".yml", ".json")  # of files of settings
 
 
 class MovingStatistics(NamedTuple):
@@ -75,48 +67,30 @@ def is_step(name: str) -> bool:
 
 def agreed(settings: Iterable[Mapping[str, float]]) -> Dict[str, float]:
     """The settings of which no two differ."""
-    found: Dict[str, Set[float]] = {}
-    for one in settings:
-        for name, value in one.items():
-            found.setdefault(name, set()).add(value)
-    return {name: values.pop() for name, values in found.items() if len(values) == 1}
+    by_name: Dict[str, Set[float]] = {}
+    for settings_of_one in settings:
+        for name, value in settings_of_one.items():
+            by_name.setdefault(name, set()).add(value)
+    return {name: values.pop() for name, values in by_name.items() if len(values) == 1}
 
 
-def known_facts(path: str) -> Facts:
-    """Reads the facts of one side; of a checkpoint or converted directory all data, in a stream.
+def matching_table(name: str, tables: Iterable[str]) -> Optional[str]:
+    """Which table of one side is that of the other, or is looked up with a column of ids.
 
-    Raises: BadInput for what is neither of the three or is damaged; MissingExtra where reading it
-    needs what is not installed.
+    The one of that name; else the only one that has it as a part of its path, or is a part of it:
+    `deep/user/embedding_weights` and `deep_user` both match `user`. None where none or several do.
     """
-    if path.lower().endswith(SUFFIXES):
-        from parity.diagnosis.settings import read_settings
-
-        return read_settings(path)
-    if is_converted(path):
-        from parity.diagnosis.converted import read_converted
-
-        return read_converted(path)
-    from parity.diagnosis.checkpoint import read_checkpoint
-
-    return read_checkpoint(path)
+    tables = list(tables)
+    if name in tables:
+        return name
+    flat = _flat(name)
+    near = [table for table in tables if _within(flat, _flat(table)) or _within(_flat(table), flat)]
+    return near[0] if len(near) == 1 else None
 
 
-def check_source(path: str) -> None:
-    """Raises as `known_facts` where that is certain to fail, without reading a model's data."""
-    if path.lower().endswith(SUFFIXES):
-        from parity.diagnosis.settings import check_settings
-
-        check_settings(path)
-    elif is_converted(path):
-        from migrate.manifest.model import read_manifest
-
-        read_manifest(path)
-    else:
-        from migrate.checkpoint.bundle import open_checkpoint
-
-        open_checkpoint(path).close()
+def _flat(name: str) -> str:
+    return "_" + re.sub(r"[/.]", "_", name) + "_"
 
 
-def is_converted(path: str) -> bool:
-    """Whether `semisync convert` wrote it."""
-    return os.path.isfile(os.path.join(path, "manifest.json"))
+def _within(part: str, whole: str) -> bool:
+    return part != "__" and part in whole

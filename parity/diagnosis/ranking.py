@@ -1,8 +1,8 @@
-"""Asks every suspect and ranks what they say.
+"""Asks for every suspect and ranks them.
 
-Each suspect's own score is the share of the distance between the scores that it would explain. They
-overlap: a wrong learning rate also shifts the calibration, and rare ids show whatever went wrong.
-So a score is weighed by what stronger evidence leaves open:
+A suspect's own score is the share of the distance between the scores that it would explain. Scores
+overlap: a wrong learning rate also shifts the calibration, and rare ids differ first whatever went
+wrong. So a score is weighed by what stronger evidence leaves open:
 
     basis      what it rests on                               the score is multiplied by
     rows       undoing it makes the scores agree              1
@@ -16,28 +16,22 @@ differ by rounding alone, nor anything that explains less than a twentieth.
 """
 
 import dataclasses
-from typing import Callable, List, Optional, Tuple
+from typing import Callable, List, Optional, Sequence, Tuple
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.suspect import CHANCE, ROWS, SETTINGS, SYMPTOM, Suspect
 from parity.diagnosis.suspects import (
-    accumulators,
     batch_norm,
     calibration,
     cold_ids,
     combiner,
-    epsilon,
-    learning_rate,
     misaligned,
     one_part,
-    optimizer,
-    optimizer_state,
-    other_settings,
     rounding,
     scale,
+    settings,
     training_noise,
-    untrained,
 )
+from parity.result import CHANCE, ROWS, SETTINGS, SYMPTOM, Suspect
 
 NEGLIGIBLE = 0.05
 
@@ -47,12 +41,7 @@ SUSPECTS: Tuple[Callable[[Case], Optional[Suspect]], ...] = (
     combiner.suspect,
     cold_ids.suspect,
     batch_norm.suspect,
-    optimizer.suspect,
-    optimizer_state.suspect,
-    accumulators.suspect,
-    learning_rate.suspect,
-    epsilon.suspect,
-    other_settings.suspect,
+    *(setting.suspect for setting in settings.TABLE),
     calibration.suspect,
     one_part.suspect,
     training_noise.suspect,
@@ -63,21 +52,30 @@ def ranked(case: Case) -> Tuple[Suspect, ...]:
     """Suspects by falling score; equal ones by the strength of their basis."""
     if case.rows is not None and case.apart is None:
         return ()
-    first: List[Suspect] = [one for one in (untrained.suspect(case),) if one is not None]
-    if first:
-        return tuple(first)
-    found = scale.find_scale(case)
-    if found is not None and case.rows is not None:
-        first = [one for one in (scale.suspect(case),) if one is not None]
-        mended = found[0].undo(case.rows.candidate)
+    untrained = settings.UNTRAINED.suspect(case)
+    if untrained is not None:
+        return (untrained,)
+    first: Tuple[Suspect, ...] = ()
+    scaled = scale.find_scale(case)
+    if scaled is not None and case.rows is not None:
+        first = tuple(filter(None, [scale.suspect(case)]))
+        mended = scaled[0].undo(case.rows.candidate)
         case = dataclasses.replace(case, rows=case.rows._replace(candidate=mended))
         if case.apart is None:
-            return tuple(first)
-    others = [one for one in (suspect(case) for suspect in SUSPECTS) if one is not None]
+            return first
+    return (*first, *_weighed(list(filter(None, (suspect(case) for suspect in SUSPECTS)))))
+
+
+def _weighed(suspects: Sequence[Suspect]) -> List[Suspect]:
+    """Those that explain enough, each weighed by what stronger evidence leaves open."""
     weighed: List[Suspect] = []
     left = 1.0
     for basis in (ROWS, SETTINGS, SYMPTOM, CHANCE):
-        weighed += [one._replace(score=one.score * left) for one in others if one.basis == basis]
-        left = 1 - max((one.score for one in weighed), default=0.0)
-    weighed = [one for one in weighed if one.score >= NEGLIGIBLE]
-    return (*first, *sorted(weighed, key=lambda one: -one.score))
+        weighed += [
+            suspect._replace(score=suspect.score * left)
+            for suspect in suspects
+            if suspect.basis == basis
+        ]
+        left = 1 - max((suspect.score for suspect in weighed), default=0.0)
+    named = [suspect for suspect in weighed if suspect.score >= NEGLIGIBLE]
+    return sorted(named, key=lambda suspect: -suspect.score)

@@ -1,23 +1,11 @@
-"""What an optimizer's slots say: how it began, and how large its denominators have become."""
+"""What an optimizer's slots say: how it began, and how large its denominators have grown."""
 
 import math
 from typing import Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
-# Default initial values of the slots (tensorflow/python/training/*.py), by the optimizer.
-FIRST: Dict[str, Tuple[float, ...]] = {
-    "Adagrad": (0.1,),
-    "Adam": (0, 0),
-    "Ftrl": (0.1, 0),
-    "Momentum": (0,),
-    "RMSProp": (1, 0),
-}
-
-# Which slot stands under the root of the step's denominator.
-SECOND_MOMENT = {"Adagrad": 0, "Adam": 1, "Ftrl": 0, "RMSProp": 0}
-
-_GROWING = ("Adagrad", "Ftrl")  # by their slot 0
+from migrate.optimizers.registry import OPTIMIZERS
 
 _SAMPLE = 1 << 20  # values at most that the median is taken of, evenly spread over all
 
@@ -26,8 +14,10 @@ class SlotSample:
     """What the slots of one optimizer hold, over all variables; its second moments are sampled."""
 
     def __init__(self, optimizer: str) -> None:
-        """optimizer: TensorFlow's name; LazyAdam's slots are Adam's."""
-        self._optimizer = optimizer
+        """optimizer: TensorFlow's name; one without a record has no slots that tell."""
+        record = OPTIMIZERS.get(optimizer)
+        self._slots = () if record is None else record.all_slots
+        self._second_moment = None if record is None else record.second_moment
         self._values = np.zeros(0, np.float32)
         self._step = 1  # one value in so many is kept
         self._smallest = math.inf
@@ -36,7 +26,7 @@ class SlotSample:
     @property
     def second_moment(self) -> Optional[int]:
         """Which slot is to be added."""
-        return SECOND_MOMENT.get(self._optimizer)
+        return self._second_moment
 
     def add(self, values: np.ndarray) -> None:
         """Takes some of the values, a floating array; all for their smallest and number."""
@@ -53,19 +43,24 @@ class SlotSample:
     def initial(self) -> Tuple[float, ...]:
         """What each slot of an untrained value holds; () where that is not known.
 
-        Adagrad's and Ftrl's accumulators only grow, from a value that is a setting: where rows
-        were never trained it is the smallest that the model holds.
+        Accumulators such as Adagrad's only grow, from a value that is a setting: where rows were
+        never trained it is the smallest that the model holds.
         """
-        values = FIRST.get(self._optimizer, ())
-        if self._optimizer in _GROWING and self.seen:
-            return (self._smallest, *values[1:])
-        return values
+        values = [slot.initial for slot in self._slots]
+        if self._second_moment is not None and self._setting is not None:
+            values[self._second_moment] = self._smallest
+        return tuple(values)
 
     def settings(self) -> Dict[str, float]:
         """What the slots tell of the optimizer's settings."""
-        if self._optimizer in _GROWING and self.seen:
-            return {"initial_accumulator_value": self._smallest}
-        return {}
+        return {} if self._setting is None else {self._setting: self._smallest}
+
+    @property
+    def _setting(self) -> Optional[str]:
+        """The setting from which the second moment grows; None where that is not seen."""
+        if self._second_moment is None or not self.seen:
+            return None
+        return self._slots[self._second_moment].setting
 
     def denominator(self) -> Optional[float]:
         """Median of the values that were trained; None where there are none."""

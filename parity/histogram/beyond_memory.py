@@ -1,34 +1,36 @@
-"""The comparison of more rows than fit memory: counted once, and looked at once more where asked.
+"""The comparison of more rows than fit memory: counted once, and read once more where asked.
 
 1. Blocks of checked rows are counted (parity.histogram.counts), within days and slices as well.
-2. For groups and single rows they are put aside meanwhile and looked at again
-   (parity.histogram.second_look).
+2. For groups and single rows they are stored meanwhile and read once more
+   (parity.histogram.second_pass).
 3. The figures are those of parity.compare, with a certified bound (parity.histogram.compare).
 """
 
 import dataclasses
-from typing import Iterable, Optional
+from typing import Iterable, List, Optional, Tuple
 
 import numpy as np
 import pyarrow as pa
 
-from parity.histogram.binned_strata import days_of, estimates_within, slices_of
 from parity.histogram.compare import checked, compare_summary
 from parity.histogram.counts import Counts, Division, Kind
 from parity.histogram.estimate import Estimate
-from parity.histogram.second_look import Looks, Worst, put_aside, read_back
+from parity.histogram.second_pass import Groups, Within, Worst
+from parity.histogram.stored_rows import put_aside, read_back
 from parity.inputs.checks import check_margin
-from parity.io.spill import Buckets
-from parity.io.streams import Block
+from parity.io.blocks import Block
+from parity.io.store import Store
 from parity.result import Comparison
+from parity.stats.parts import Part, with_q
+from parity.stats.strata import Days, days_of, error_of_alike
 from parity.verified import Verified
 
 
-def count(blocks: Iterable[Block], kind: Kind, buckets: Optional[Buckets] = None) -> Counts:
+def count(blocks: Iterable[Block], kind: Kind, store: Optional[Store] = None) -> Counts:
     """Counts the rows.
 
     Args:
-        buckets: where to put them aside, by group if they have one.
+        store: where to put them aside, if they are to be read once more.
     """
     counts = Counts(kind)
     np.empty(1 << 24, np.int8)  # once freed, glibc keeps smaller arrays' memory at hand for reuse
@@ -37,9 +39,8 @@ def count(blocks: Iterable[Block], kind: Kind, buckets: Optional[Buckets] = None
             continue
         divisions = {name: _division(names[name]) for name in kind.columns}
         counts.add(rows, divisions)
-        if buckets is not None:
-            group = pa.chunked_array([pa.array(numbers)]) if group is None else group
-            put_aside(buckets, rows, numbers, group, counts.codes(divisions))
+        if store is not None:
+            put_aside(store, rows, numbers, group, counts.codes(divisions))
     return counts
 
 
@@ -48,11 +49,8 @@ def compare_counts(
 ) -> Comparison:
     """`parity.compare` of counted rows, with days and slices as they were counted."""
     check_margin(margin)
-    found = compare_summary(counts.whole, margin, verified=verified)
-    within = estimates_within(counts)
-    return dataclasses.replace(
-        found, days=days_of(counts, within, margin), slices=slices_of(counts, within, margin)
-    )
+    comparison = compare_summary(counts.whole, margin, verified=verified)
+    return _with_parts(comparison, counts, _estimates_within(counts), None)
 
 
 def compare_blocks(
@@ -73,26 +71,88 @@ def compare_blocks(
     check_margin(margin)
     if not grouped and not worst:
         return compare_counts(count(blocks, kind), margin, verified)
-    with Buckets() as buckets:
-        counts = count(blocks, kind, buckets)
-        whole, within = Estimate(checked(counts.whole)), estimates_within(counts)
-        looks = Looks(whole, within, kind.day) if grouped else None
-        hardest = Worst(whole, worst) if worst else None
-        for table in buckets.tables():
-            if not len(table):
-                continue
-            rows, numbers, codes = read_back(table)
-            if looks is not None:
-                looks.add(rows, codes)
-            if hardest is not None:
-                hardest.add(rows, numbers)
-    by_group = None if looks is None else looks.whole()
-    return dataclasses.replace(
-        compare_summary(counts.whole, margin, by_group, whole, verified),
-        days=days_of(counts, within, margin, looks),
-        slices=slices_of(counts, within, margin, looks),
-        worst=() if hardest is None else hardest.found(),
+    with Store() as store:
+        counts = count(blocks, kind, store)
+        whole, within = Estimate(checked(counts.whole)), _estimates_within(counts)
+        groups = Groups(whole, within, kind.day) if grouped else None
+        hardest = Worst(whole, worst)
+        for stored in read_back(store, kind.columns):
+            if groups is not None:
+                groups.add(stored)
+            hardest.add(stored)
+    by_group = None if groups is None else groups.whole()
+    comparison = compare_summary(counts.whole, margin, by_group, whole, verified)
+    comparison = dataclasses.replace(comparison, worst=hardest.hardest())
+    return _with_parts(comparison, counts, within, groups)
+
+
+def _estimates_within(counts: Counts) -> Within:
+    """An estimate for each value of each dividing column, in the order in which codes count them;
+    None for fewer than two rows of a class."""
+    return {
+        name: {
+            value: Estimate(summary) if summary.rarer >= 2 else None
+            for value, summary in of_values.items()
+        }
+        for name, of_values in counts.within.items()
+    }
+
+
+def _with_parts(
+    comparison: Comparison, counts: Counts, within: Within, groups: Optional[Groups]
+) -> Comparison:
+    """With days and slices; by group where the rows have any."""
+    margin, kind = comparison.margin, counts.kind
+    slices = tuple(
+        (name, with_q(_parts(counts, name, within, margin, groups))) for name in kind.slices
     )
+    days = None
+    if kind.day is not None:
+        parts = _parts(counts, kind.day, within, margin, groups)
+        days = _days(parts, [e for e in within[kind.day].values() if e], margin, groups)
+    return dataclasses.replace(comparison, days=days, slices=slices)
+
+
+def _parts(
+    counts: Counts, name: str, within: Within, margin: float, groups: Optional[Groups]
+) -> List[Part]:
+    """Each value of a dividing column, sorted."""
+    of_values = counts.within[name]
+    texts = any(isinstance(value, str) for value in of_values)
+    parts = []
+    for value in sorted(of_values, key=str if texts else None):
+        summary, estimate = of_values[value], within[name][value]
+        part = Part(str(value), summary.rows, summary.positives)
+        if estimate is not None:
+            if groups is None:
+                error, observations = estimate.errors()[0], min(estimate.observations)
+                evidence = estimate.evidence(error, observations, estimate.carried()[1])
+            else:
+                evidence = groups.part(name, value, estimate)
+            part = part.compared(estimate.aucs, evidence, margin)
+        parts.append(part)
+    return parts
+
+
+def _days(
+    parts: List[Part], estimates: List[Estimate], margin: float, groups: Optional[Groups]
+) -> Days:
+    """The error of the mean is an upper value, and its interval holds the mean of the days'
+    bounds."""
+    error, observations, bound = 0.0, 0.0, 0.0
+    if estimates:
+        bound = float(np.mean([estimate.bound for estimate in estimates]))
+        error, observations = _error_of_mean(parts, estimates, groups)
+    return days_of(parts, error, observations, margin, bound)
+
+
+def _error_of_mean(
+    parts: List[Part], estimates: List[Estimate], groups: Optional[Groups]
+) -> Tuple[float, float]:
+    if groups is not None:
+        return groups.mean_day()
+    errors = [part.standard_error for part in parts if part.standard_error is not None]
+    return error_of_alike(errors, min(min(e.observations) for e in estimates))
 
 
 def _division(names: pa.ChunkedArray) -> Division:

@@ -5,16 +5,15 @@ from typing import List, Optional
 
 import numpy as np
 
-from parity.comparison import notes_on_few
+from parity.comparison import concluded
 from parity.doubts import SAME_SCORES
 from parity.histogram.bins import COARSE_BINS, COARSE_BITS, middles
 from parity.histogram.estimate import Estimate, Model, models_of
-from parity.histogram.second_look import ByGroup
+from parity.histogram.second_pass import ByGroup
 from parity.histogram.summary import Summary
 from parity.inputs.checks import check_margin
+from parity.notes import why_no_counted_losses
 from parity.result import Comparison, Side
-from parity.stats.agreement import BINS as DIFFERENCE_BINS
-from parity.stats.agreement import JointScores, ScoreDifference, joint_scores
 from parity.stats.calibration import (
     ECE_BINS,
     Calibration,
@@ -22,9 +21,11 @@ from parity.stats.calibration import (
     Reliability,
     reliability_of_sums,
 )
-from parity.stats.equivalence import Interval, Verdict, judge, normal_interval
-from parity.stats.rare_failures import Sample, notes_on_carriers, rare_failures, rows_needed, settle
-from parity.unavailable import why_no_counted_losses
+from parity.stats.equivalence import too_rough
+from parity.stats.intervals import normal_interval
+from parity.stats.rare_failures import Sample, rare_failures
+from parity.stats.score_difference import BINS as DIFFERENCE_BINS
+from parity.stats.score_difference import JointScores, ScoreDifference, joint_scores
 from parity.verified import Verified
 from semisync.common.errors import BadInput
 
@@ -42,7 +43,7 @@ def compare_summary(
     certified bound. Score differences are those of the coarse bins' middles.
 
     Args:
-        by_group: what a second look at the rows found by group, or None for rows that stand alone.
+        by_group: what a second pass over the rows found, or None for rows that stand alone.
         estimate: of the summary, where it was made before.
         verified: the record that stands for the rows that rare faults take.
 
@@ -51,29 +52,27 @@ def compare_summary(
     check_margin(margin)
     models = models_of(checked(summary))
     estimate = estimate or Estimate(summary, models)
-    bound, of_classes = estimate.bound, estimate.observations
-    error, own_errors = estimate.errors()
-    independent, carried = error, estimate.carried()
+    independent, own_errors = estimate.errors()
+    error, of_classes, carried = independent, estimate.observations, estimate.carried()
     gaucs: List[Optional[float]] = [None, None]
     if by_group is not None:
         error, independent = by_group.error, by_group.independent
         own_errors, gaucs = by_group.own_errors, by_group.gaucs
         of_classes, carried = by_group.observations, by_group.carried
-    observations = min(of_classes)
-    interval = estimate.interval(error, observations)
-    rare = rare_failures(Sample(summary.rows, of_classes, estimate.reaches(), *carried), margin)
-    verdict, needed = Verdict.INCONCLUSIVE, None
-    if not too_rough(bound, margin):
-        verdict = settle(interval, margin, rare, verified)
-        if verdict is Verdict.INCONCLUSIVE:
-            needed = rows_needed(summary.rows, interval, margin, rare, verified)
+    carriers, step = carried
+    sample = Sample(
+        rows=summary.rows,
+        observations=of_classes,
+        reaches=estimate.reaches(),
+        carriers=carriers,
+        step=step,
+    )
     sides = [_side(estimate, m, models[m], own_errors[m], gaucs[m]) for m in (0, 1)]
-    return Comparison(
-        verdict=verdict,
-        delta=estimate.delta,
-        standard_error=error,
-        interval=interval,
-        margin=float(margin),
+    return concluded(
+        estimate.evidence(error, min(of_classes), step),
+        rare_failures(sample, margin),
+        margin,
+        verified,
         baseline=sides[0],
         candidate=sides[1],
         rows=summary.rows,
@@ -82,18 +81,11 @@ def compare_summary(
         clusters=None if by_group is None else by_group.groups,
         design_effect=None if by_group is None else (error / independent) ** 2,
         weighted=summary.weighted,
-        rows_to_settle=needed,
         logloss_difference=_loss_difference(summary, by_group),
         score_difference=_score_difference(summary),
-        notes=(
-            *_notes_on_bound(bound, margin),
-            *notes_on_few(observations, margin),
-            *notes_on_carriers(rare, interval, margin),
-        ),
+        notes=_notes_on_bound(estimate.bound, margin),
         unavailable=why_no_counted_losses(summary.losses.probabilities),
-        bound=bound,
-        rare_failures=rare,
-        verified=verified,
+        bound=estimate.bound,
         warnings=(SAME_SCORES,) if summary.same else (),
     )
 
@@ -107,16 +99,6 @@ def checked(summary: Summary) -> Summary:
             "error needs two rows of each class"
         )
     return summary
-
-
-def settled(interval: Interval, bound: float, margin: float) -> Verdict:
-    """The verdict; none of either kind from counts that are too rough for the margin."""
-    return Verdict.INCONCLUSIVE if too_rough(bound, margin) else judge(interval, margin)
-
-
-def too_rough(bound: float, margin: float) -> bool:
-    """Whether the difference is not certain to a twentieth of the margin."""
-    return bound >= margin / 20
 
 
 def _notes_on_bound(bound: float, margin: float) -> List[str]:
@@ -172,11 +154,11 @@ def _calibration(
 def _loss_difference(summary: Summary, by_group: Optional[ByGroup]) -> Optional[MeanDifference]:
     if not summary.losses.probabilities:
         return None
-    found = summary.losses.difference(summary.rows, float(summary.mass[0].sum()))
+    alone = summary.losses.difference(summary.rows, float(summary.mass[0].sum()))
     if by_group is None:
-        return found
+        return alone
     error = by_group.loss_error
-    return MeanDifference(found.delta, error, normal_interval(found.delta, error))
+    return MeanDifference(alone.delta, error, normal_interval(alone.delta, error))
 
 
 def _score_difference(summary: Summary) -> ScoreDifference:
@@ -196,10 +178,10 @@ def _score_difference(summary: Summary) -> ScoreDifference:
     reached = np.cumsum(summary.rows_by_bin[:, :, summary.span()].sum(axis=1), axis=1)
     ks = float(np.abs(reached[0] - reached[1]).max()) / summary.rows
     return ScoreDifference(
-        p50,
-        p90,
-        p99,
-        most,
+        p50=p50,
+        p90=p90,
+        p99=p99,
+        max=most,
         logit=None,
         ks=ks,
         spearman=None,

@@ -148,14 +148,14 @@ class Counts:
             header = json.loads(str(held.get("header", '{"format": 1}')))
             if header["format"] != FORMAT:
                 raise BadInput(f"it has format {header['format']}, but {FORMAT} is expected")
-            found = cls(Kind(header["weighted"], header["day"], tuple(header["slices"])))
+            counts = cls(Kind(header["weighted"], header["day"], tuple(header["slices"])))
             files = tuple(tuple(of_one) for of_one in header["source"]["files"])
-            found.source = Source(header["source"]["columns"], files, header["source"]["join"])
+            counts.source = Source(header["source"]["columns"], files, header["source"]["join"])
             for name, values in header["values"].items():
                 for value in values:
-                    found._of(name, value)
-            for i, summary in enumerate(found._summaries()):
-                summary.merge(Summary.from_arrays(_under(held, f"{i}/"), found.kind.weighted))
+                    counts._of(name, value)
+            for i, summary in enumerate(counts._summaries()):
+                summary.merge(Summary.from_arrays(_under(held, f"{i}/"), counts.kind.weighted))
         except BadInput as error:
             raise BadInput(f"{path} is of no use: {error}; make it again") from error
         except Exception as error:  # damage shows as a dozen kinds, of numpy, zipfile and zlib
@@ -163,7 +163,7 @@ class Counts:
             raise BadInput(
                 f"{path} is not a partial result of semisync parity, or is damaged: {reason}"
             ) from error
-        return found
+        return counts
 
     def _of(self, name: str, value: Value) -> Summary:
         summaries = self.within[name]

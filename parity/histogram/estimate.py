@@ -3,8 +3,8 @@
 Each row's placements are known to half the mass of its bin. So the AUCs are off by no more than a
 certified bound, and by Minkowski's inequality the true standard error is at most the one of the
 coarse bins' placements with the root mean square of those halves added to each class's spread.
-That upper value is given, by clusters as well where a second look at the rows
-(parity.histogram.second_look) found the sums over clusters.
+That upper value is given, by groups as well where a second pass over the rows
+(parity.histogram.second_pass) found the sums over groups.
 """
 
 import math
@@ -14,18 +14,11 @@ import numpy as np
 
 from parity.histogram.bins import COARSE_BITS
 from parity.histogram.summary import Summary
-from parity.stats.delong import carried_by
-from parity.stats.equivalence import (
-    Interval,
-    at_least,
-    resolution,
-    student_interval,
-    student_p,
-    unmoved_interval,
-    unmoved_p,
-)
-from parity.stats.ranking import Ranking
-from parity.stats.unmoved import ROUNDING
+from parity.stats.clusters import carried
+from parity.stats.delong import ROUNDING
+from parity.stats.equivalence import Evidence
+from parity.stats.intervals import HITS, resolution
+from parity.stats.roc import Ranking
 
 
 class Model(NamedTuple):
@@ -51,7 +44,8 @@ class Pulls(NamedTuple):
 
     delta: np.ndarray
     doubt: np.ndarray  # how far off `delta` may be
-    models: Tuple[np.ndarray, np.ndarray]  # on either AUC
+    baseline: np.ndarray  # on its AUC
+    candidate: np.ndarray
 
 
 class Estimate:
@@ -72,27 +66,28 @@ class Estimate:
         """For rows that stand alone: what the standard error of the difference is at most, and
         those of the two AUCs, which are no upper values, as no verdict rests on them."""
         pulls = self._of_cells()
-        own = [self._root(pull, np.zeros(len(pull))) for pull in pulls.models]
+        own = [self._root(pull, np.zeros(len(pull))) for pull in (pulls.baseline, pulls.candidate)]
         return self._root(pulls.delta, pulls.doubt), own
 
-    def interval(self, error: float, observations: float) -> Interval:
-        """The 90 % interval of the difference, with the bound added on either side."""
-        low, high = student_interval(self.delta, error, observations - 1)
-        if self._unmoved(error):
-            low, high = unmoved_interval(self.delta, observations, 1.0)
-        widened = Interval(low - self.bound, high + self.bound)
-        return at_least(widened, self.delta, resolution(observations))
+    def evidence(self, error: float, observations: float, step: float) -> Evidence:
+        """What the counts show of the difference.
 
-    def p(self, error: float, observations: float) -> float:
-        """The p-value of a difference that the bound cannot explain."""
-        surely = max(0.0, abs(self.delta) - self.bound)
-        if self._unmoved(error):
-            return unmoved_p(surely, observations, 1.0)
-        return student_p(surely, error, observations - 1) if error else 1.0
-
-    def _unmoved(self, error: float) -> bool:
-        """Whether all rows see the same difference, and not none (parity.stats.unmoved)."""
-        return error <= ROUNDING < abs(self.delta)
+        Args:
+            error, observations, step: of it, for rows that stand alone or by groups
+                (parity.stats.delong.Spread).
+        """
+        # All rows see the same difference, and not none.
+        unmoved = error <= ROUNDING < abs(self.delta)
+        return Evidence(
+            delta=self.delta,
+            standard_error=error,
+            freedom=observations - 1,
+            observations=observations,
+            reach=1.0 if unmoved else None,
+            narrowest=resolution(observations),
+            bound=self.bound,
+            allowance=HITS * step,
+        )
 
     def carried(self) -> Tuple[float, float]:
         """`carriers` and `step` of a Spread, of rows that stand alone.
@@ -102,19 +97,19 @@ class Estimate:
         cells = self.summary.joint.cells()
         squares = self._of_cells().delta ** 2
         fourths = cells.squares.astype(float) ** 2 / cells.rows
-        return carried_by(float(cells.squares @ squares), float(fourths @ squares**2))
+        return carried(float(cells.squares @ squares), float(fourths @ squares**2))
 
     def reaches(self) -> Tuple[float, float]:
         """How far a placement of the baseline can move at most, of negatives and of positives."""
         placed = self.placements(COARSE_BITS)[0]
         cells = self.summary.joint.cells()
-        found = []
+        reaches = []
         for label in (0, 1):
             used = np.unique(cells.bins(0)[cells.keys & 1 == label]) - placed.first
             values, doubts = placed.values[label, used], placed.doubts[label, used]
             farthest = max(float((values + doubts).max()), 1 - float((values - doubts).min()))
-            found.append(min(1.0, farthest))
-        return found[0], found[1]
+            reaches.append(min(1.0, farthest))
+        return reaches[0], reaches[1]
 
     def _effective_rows(self) -> Tuple[float, float]:
         """Of the negatives and of the positives (parity.stats.delong)."""
@@ -144,7 +139,9 @@ class Estimate:
             place = place - placed.first
             models.append((placed.values[label, place] - auc) * share)
             doubt += placed.doubts[label, place] * share
-        return Pulls(models[1] - models[0], doubt, (models[0], models[1]))
+        return Pulls(
+            delta=models[1] - models[0], doubt=doubt, baseline=models[0], candidate=models[1]
+        )
 
     def _of_cells(self) -> Pulls:
         cells = self.summary.joint.cells()

@@ -12,7 +12,7 @@ from typing import Optional
 import numpy as np
 
 from parity.stats.calibration import MeanDifference
-from parity.stats.equivalence import normal_interval
+from parity.stats.intervals import normal_interval
 
 _SCORES, _LOSS, _GAP, _SQUARES, _SQUARES_GAP, _SQUARES_GAP2 = slice(0, 2), 2, 3, 4, 5, 6
 

@@ -123,19 +123,19 @@ class Summary:
         Raises: KeyError, IndexError or ValueError for what `arrays` never gives, and BadInput for
             counts that do not add up.
         """
-        found = cls(weighted)
-        found.rows_by_bin[:, :, held["bins"]] = held["rows"]
-        found.rows = int(held["rows"][0].sum())
-        found.positives = int(held["rows"][0, 1].sum())
+        summary = cls(weighted)
+        summary.rows_by_bin[:, :, held["bins"]] = held["rows"]
+        summary.rows = int(held["rows"][0].sum())
+        summary.positives = int(held["rows"][0, 1].sum())
         cells = Cells(held["keys"], held["cell_rows"], held["cell_rows"])
-        if found.weighted:
-            found.mass[:, :, held["bins"]] = held["mass"]
+        if summary.weighted:
+            summary.mass[:, :, held["bins"]] = held["mass"]
             cells = cells._replace(squares=held["squares"])
-        found.joint.merge(cells)
-        found.losses.sums = np.array(held["sums"], float)
-        found.losses.probabilities = bool(held["probabilities"])
-        found.same = bool(held["same"])
-        counted = {int(cells.rows.sum()), found.rows, int(held["rows"][1].sum())}
+        summary.joint.merge(cells)
+        summary.losses.sums = np.array(held["sums"], float)
+        summary.losses.probabilities = bool(held["probabilities"])
+        summary.same = bool(held["same"])
+        counted = {int(cells.rows.sum()), summary.rows, int(held["rows"][1].sum())}
         if len(counted) > 1 or min(held["rows"].min(initial=0), cells.rows.min(initial=0)) < 0:
             raise BadInput("its counts do not add up")
-        return found
+        return summary

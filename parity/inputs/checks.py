@@ -164,10 +164,10 @@ def _vector(values: Any, column: Column) -> np.ndarray:
     try:
         array = np.asarray(values)
     except ValueError as error:  # lists of unequal length in a list
-        raise BadInput(f"{column} is no array of one value a row: {error}") from error
+        raise BadInput(f"{column} is not an array of one value per row: {error}") from error
     if array.ndim != 1:
         raise BadInput(
-            f"{column} has shape {array.shape}; one value a row is expected (try .ravel())"
+            f"{column} has shape {array.shape}; one value per row is expected (try .ravel())"
         )
     if not array.size:
         raise BadInput(f"{column} has no rows; at least one row of each class is needed")
@@ -182,8 +182,8 @@ def _numeric(array: np.ndarray, column: Column) -> None:
         raise BadInput(f"{column} holds {array.dtype} values, not numbers")
 
 
-def _finite(array: np.ndarray, column: Column, what: str) -> None:
+def _finite(array: np.ndarray, column: Column, kind: str) -> None:
     finite = np.isfinite(array)
     if not finite.all():
         index = int(finite.argmin())
-        raise BadInput(f"{column.at(index)} is {array[index]}; {what} must be finite")
+        raise BadInput(f"{column.at(index)} is {array[index]}; {kind} must be finite")

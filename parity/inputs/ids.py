@@ -1,4 +1,4 @@
-"""A column of ids: one a row, or several (a bag), as an embedding table is looked up with."""
+"""A column of ids, with which an embedding table is looked up: one per row, or several (a bag)."""
 
 from typing import Any, NamedTuple, Optional
 
@@ -12,7 +12,7 @@ class Ids(NamedTuple):
     """`values` of all rows, one row after the other; `lengths` says how many each row has."""
 
     values: np.ndarray  # int64 or str (ids,)
-    lengths: Optional[np.ndarray] = None  # int64 (n,); None for one a row
+    lengths: Optional[np.ndarray] = None  # int64 (n,); None for one per row
     table: Optional[str] = None  # the table that they look up; None for one of the column's name
 
     @property
@@ -44,7 +44,7 @@ class Ids(NamedTuple):
 
 
 def to_ids(values: Any, column: Column) -> Ids:
-    """Ids from one value a row, or from a sequence of ids a row; BadInput for anything else."""
+    """Ids from one value per row, or from a sequence of ids; BadInput for anything else."""
     if isinstance(values, Ids):
         return values
     try:

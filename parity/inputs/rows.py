@@ -23,7 +23,7 @@ class Rows(NamedTuple):
     candidate: np.ndarray
     clusters: Optional[np.ndarray] = None  # int64 codes from 0
     weights: Optional[np.ndarray] = None  # float64
-    kept: Optional[np.ndarray] = None  # bool, a row given: has weight; None where all have
+    kept: Optional[np.ndarray] = None  # bool, per row given: has weight; None where all have
 
     @property
     def positives(self) -> int:
@@ -43,11 +43,11 @@ class Rows(NamedTuple):
     def take(self, rows: np.ndarray) -> "Rows":
         """Those of the rows alone; a mask or row numbers."""
         return Rows(
-            self.positive[rows],
-            self.baseline[rows],
-            self.candidate[rows],
-            None if self.clusters is None else self.clusters[rows],
-            None if self.weights is None else self.weights[rows],
+            positive=self.positive[rows],
+            baseline=self.baseline[rows],
+            candidate=self.candidate[rows],
+            clusters=None if self.clusters is None else self.clusters[rows],
+            weights=None if self.weights is None else self.weights[rows],
         )
 
 

@@ -40,7 +40,7 @@ def to_names(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
         values = values.cast(values.type.value_type)
     kind = values.type
     if pa.types.is_nested(kind):
-        raise BadInput(f"{column} holds {kind}; a number or a string a row is expected")
+        raise BadInput(f"{column} holds {kind}; a number or a string per row is expected")
     if pa.types.is_integer(kind):
         return values if pa.types.is_uint64(kind) else values.cast(pa.int64())
     if pa.types.is_timestamp(kind):
@@ -72,7 +72,7 @@ def to_codes(names: pa.ChunkedArray) -> np.ndarray:
 
 
 def to_ids(values: pa.ChunkedArray, column: Column) -> Ids:
-    """What an embedding table is looked up with: an id a row, or a list of ids a row."""
+    """What an embedding table is looked up with: one id per row, or a list of them."""
     kind = values.type
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         return Ids(_plain(to_names(values, column), column))

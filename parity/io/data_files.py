@@ -34,10 +34,10 @@ def files_of(path: str) -> List[str]:
     Raises: BadInput where there is none, and for one in a folder that cannot be told to be data.
     """
     if os.path.isdir(path):
-        found = sorted(in_last_version(_below(path)))
-        if not found:
+        files = sorted(in_last_version(_below(path)))
+        if not files:
             raise BadInput(f"{path} is a folder without a Parquet, ORC, CSV, TSV or TFRecord file")
-        return found
+        return files
     if os.path.exists(path) or not glob.has_magic(path):
         return [path]
     matched: Set[str] = set()

@@ -1,8 +1,8 @@
 """The files of a Delta table: those that its log has added and not removed since.
 
 The folder keeps the files of earlier versions, so reading all of it would count rows twice and
-bring deleted ones back. The log is a commit a version, JSON lines of actions, and now and then a
-checkpoint, a Parquet file of all that still holds (the Delta transaction log protocol, "Delta Log
+bring deleted ones back. The log has one commit per version, JSON lines of actions, and now and then
+a checkpoint, a Parquet file of all that still holds (the Delta transaction log protocol, "Delta Log
 Entries" and "Checkpoints").
 """
 

@@ -4,12 +4,6 @@ import hashlib
 import os
 from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
 
-import pyarrow.csv
-import pyarrow.orc
-import pyarrow.parquet
-
-from parity.io.tables import explained, kind_of
-from parity.io.tfrecord import read_examples
 from semisync.common.errors import BadInput
 
 
@@ -42,16 +36,17 @@ def identify_all(files: Iterable[Tuple[str, Optional[int]]]) -> Tuple[FileIdenti
         without rows are no copies of each other.
     """
     known: Dict[str, str] = {}
-    found = []
+    identities = []
     for file, rows in files:
-        found.append(identify(file, rows))
-        earlier = known.setdefault(found[-1].sha256, file)
+        identity = identify(file, rows)
+        identities.append(identity)
+        earlier = known.setdefault(identity.sha256, file)
         if earlier != file and holds_rows(file):
             raise BadInput(
                 f"{file} is a copy of {earlier}; rows that are counted twice make the interval too "
                 "narrow, so leave one out"
             )
-    return tuple(found)
+    return tuple(identities)
 
 
 def holds_rows(path: str) -> bool:
@@ -59,14 +54,7 @@ def holds_rows(path: str) -> bool:
 
     Raises: BadInput for a file that cannot be read.
     """
-    kind = kind_of(path)
+    from parity.io.formats import explained, open_file
+
     with explained(path):
-        if kind == "parquet":
-            return pyarrow.parquet.ParquetFile(path).metadata.num_rows > 0
-        if kind == "orc":
-            return int(pyarrow.orc.ORCFile(path).nrows) > 0
-        if kind == "tfrecord":
-            return next(iter(read_examples(path)), None) is not None
-        parse = pyarrow.csv.ParseOptions(delimiter=kind)
-        with pyarrow.csv.open_csv(path, parse_options=parse) as reader:
-            return any(batch.num_rows for batch in reader)
+        return bool(open_file(path).holds_rows())

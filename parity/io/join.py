@@ -78,12 +78,12 @@ def repeated(keys: pa.ChunkedArray) -> Repeated:
     return Repeated(surplus, first["values"], first["counts"])
 
 
-def refuse_repeated(found: Repeated, column: Column) -> None:
+def refuse_repeated(keys: Repeated, column: Column) -> None:
     """Raises: BadInput where a key comes twice."""
-    if found.surplus:
+    if keys.surplus:
         raise BadInput(
-            f"{column} is not a key: {found.surplus} rows repeat the key of an earlier one, "
-            f"{found.key!r} comes {found.times} times"
+            f"{column} is not a key: {keys.surplus} rows repeat the key of an earlier one, "
+            f"{keys.key!r} comes {keys.times} times"
         )
 
 

@@ -47,10 +47,10 @@ def refuse_unlike(kinds: Tuple[pa.DataType, pa.DataType], columns: Tuple[Column,
         kinds: of the columns as they are in the files.
     """
     plain = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds]
-    for one, other, column in zip(plain, reversed(plain), columns):
+    for kind, other, column in zip(plain, reversed(plain), columns):
         number = pa.types.is_floating(other) or pa.types.is_integer(other)
-        if pa.types.is_floating(one) and not number:
+        if pa.types.is_floating(kind) and not number:
             raise BadInput(
-                f"{column} holds {one}, but the other file's key {other}; write both as whole "
+                f"{column} holds {kind}, but the other file's key {other}; write both as whole "
                 "numbers or both as text"
             )

@@ -1,11 +1,11 @@
-"""The values that single rows have in columns that nobody compared, to know the rows by."""
+"""The values that single rows have in columns that are not compared, to know the rows by."""
 
 from typing import Any, Dict, List, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from parity.io.streams import batches
+from parity.io.tables import batches
 
 
 def values_at(path: str, names: Sequence[str], rows: Sequence[int]) -> List[Dict[str, Any]]:
@@ -18,17 +18,17 @@ def values_at(path: str, names: Sequence[str], rows: Sequence[int]) -> List[Dict
 
     Raises: BadInput for a column that is not there.
     """
-    found: Dict[int, Dict[str, Any]] = {}
+    values: Dict[int, Dict[str, Any]] = {}
     wanted, seen = np.unique(np.array(rows, np.int64)), 0
     for batch in batches(path, [], names, alike=False):
         first, after = np.searchsorted(wanted, (seen, seen + batch.table.num_rows))
         for row in wanted[first:after].tolist():
-            values = batch.table.slice(row - seen, 1)
-            found[row] = {name: _plain(values[name][0]) for name in names}
+            one_row = batch.table.slice(row - seen, 1)
+            values[row] = {name: _plain(one_row[name][0]) for name in names}
         seen += batch.table.num_rows
         if after == len(wanted):
             break
-    return [found[row] for row in rows]
+    return [values[row] for row in rows]
 
 
 def _plain(value: pa.Scalar) -> Any:

@@ -70,22 +70,22 @@ def read_one(path: str, names: ColumnNames) -> Sample:
     table = _read(path, names, [names.label, names.baseline_score, names.candidate_score])
     labels, clusters, weights = _common(path, table, names)
     return Sample(
-        labels,
-        _scores(path, table, names, "baseline_score"),
-        _scores(path, table, names, "candidate_score"),
-        clusters,
-        weights,
-        _identities(table),
-        None,
-        _parts(path, table, names),
-        _ids(path, table, names),
+        labels=labels,
+        baseline=_scores(path, table, names, "baseline_score"),
+        candidate=_scores(path, table, names, "candidate_score"),
+        clusters=clusters,
+        weights=weights,
+        files=_identities(table),
+        match=None,
+        parts=_parts(path, table, names),
+        ids=_ids(path, table, names),
     )
 
 
 def read_two(
     baseline_path: str, candidate_path: str, names: ColumnNames, allow_misses: bool = False
 ) -> Sample:
-    """Reads one file a model and joins them by `names.key`.
+    """Reads one file per model and joins them by `names.key`.
 
     Args:
         allow_misses: leave out, and count, rows whose key is in one file only.
@@ -114,23 +114,24 @@ def read_two(
         _refuse_disagreement(
             labels, theirs, match, _column(baseline_path, old, names.label), column
         )
+    kept = match.baseline
     return Sample(
-        labels[match.baseline],
-        baseline[match.baseline],
-        candidate[match.candidate],
-        None if clusters is None else clusters[match.baseline],
-        None if weights is None else weights[match.baseline],
-        (*_identities(old), *_identities(new)),
-        match,
-        {name: part[match.baseline] for name, part in _parts(baseline_path, old, names).items()},
-        {name: ids.take(match.baseline) for name, ids in _ids(baseline_path, old, names).items()},
+        labels=labels[kept],
+        baseline=baseline[kept],
+        candidate=candidate[match.candidate],
+        clusters=None if clusters is None else clusters[kept],
+        weights=None if weights is None else weights[kept],
+        files=(*_identities(old), *_identities(new)),
+        match=match,
+        parts={name: part[kept] for name, part in _parts(baseline_path, old, names).items()},
+        ids={name: ids.take(kept) for name, ids in _ids(baseline_path, old, names).items()},
     )
 
 
 def read_runs(
     baselines: Sequence[str], candidates: Sequence[str], names: ColumnNames
 ) -> Tuple[Sample, List[np.ndarray], List[np.ndarray]]:
-    """Reads one file a training run and joins each to the first baseline's by `names.key`.
+    """Reads one file per training run and joins each to the first baseline's by `names.key`.
 
     Returns: the sample of the first two files, and the scores of all runs of either side, aligned.
 

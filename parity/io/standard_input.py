@@ -27,7 +27,7 @@ _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd")  # gzip, bzip2, Zstanda
 def kept(args: argparse.Namespace) -> Iterator[None]:
     """Puts a file's path in place of `-` in the arguments, and takes it out of messages.
 
-    Raises: UsageError where it comes twice; BadInput for what is no data.
+    Raises: UsageError where it comes twice; BadInput for what holds no data.
     """
     given = [(side, getattr(args, side)) for side in _SIDES if getattr(args, side)]
     named = [path for _, paths in given for path in ([paths] if isinstance(paths, str) else paths)]

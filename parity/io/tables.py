@@ -1,57 +1,95 @@
-"""Reading the named columns of files into Arrow.
+"""Reading the named columns of a data set into Arrow, as a whole or in batches.
 
-A Parquet or ORC file is known by its magic, CSV and TSV by their suffix (also with .gz, .bz2 or
-.zst), TFRecord too (.tfrecord, also with .gz). Several files of one data set (parity.io.data_files)
-are read in the order of their names; columns that stand in the names of their folders
-(parity.io.partitions) are columns like others. Only the named columns are decoded. In text files
-numbers are float64 and names stay text, so that the id 0012 is not the id 12; an empty field is a
-missing value.
+Several files of one data set (parity.io.data_files) are read in the order of their names, each by
+the reader of its format (parity.io.formats); columns that stand in the names of their folders
+(parity.io.partitions) are columns like others. In text files numbers are float64 and names stay
+text, so that the id 0012 is not the id 12.
 
-Whatever pyarrow says of a file that it cannot read becomes one sentence in BadInput.
+Batches keep memory from growing with the rows. A value at fault is named with its file and the row
+in that file, in either case.
 """
 
-import contextlib
 import json
-import pathlib
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+import os
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.orc
-import pyarrow.parquet
 
-from parity.io.data_files import COMPRESSED, files_of, magic_kind
+from parity.inputs.checks import Column
+from parity.io.columns import to_names, to_numbers
+from parity.io.data_files import files_of
+from parity.io.formats import Columns, chosen, explained, open_file
 from parity.io.partitions import completed, partitions_of
-from parity.io.tfrecord import SUFFIXES, read_tfrecord
 from semisync.common.errors import BadInput
 
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+BATCH = 1 << 16  # rows; a column of them fits the processor's cache
 _PARTS = b"files"
 
 
-def parts_of(table: pa.Table) -> Tuple[Tuple[str, int], ...]:
-    """The files, and the rows of each, that `read_columns` put together."""
-    return tuple((file, rows) for file, rows in json.loads(table.schema.metadata[_PARTS]))
+class Batch(NamedTuple):
+    """Rows of one file, from row `skipped` (0 is the first) on."""
+
+    file: str
+    skipped: int
+    table: pa.Table
+
+    def column(self, name: str) -> Column:
+        """Names it in messages."""
+        return Column(name, self.file, skipped=self.skipped)
+
+    def numbers(self, name: str) -> np.ndarray:
+        """As `parity.io.columns.to_numbers`."""
+        return to_numbers(self.table[name], self.column(name))
+
+    def names(self, name: str) -> pa.ChunkedArray:
+        """As `parity.io.columns.to_names`."""
+        return to_names(self.table[name], self.column(name))
+
+
+def batches(
+    path: str,
+    numbers: Sequence[str],
+    names: Sequence[str] = (),
+    size: int = BATCH,
+    optional: Sequence[str] = (),
+    alike: bool = True,
+) -> Iterator[Batch]:
+    """The data set's rows in batches, in order; of Parquet of `size` rows.
+
+    Args:
+        path: a Parquet, ORC, CSV, TSV or TFRecord file, a folder or a pattern of them.
+        numbers: columns that hold numbers; a text file that has anything else in one of them
+            yields them as strings from there on, for the caller to name the row at fault.
+        names: columns that identify: keys and groups; strings from a text file.
+        optional: those of `numbers` that may be absent.
+        alike: whether `names` must have one type in all files, and values in their first rows.
+
+    Raises: BadInput for a file or a column that is not there, and for a file that is empty, cut
+        short, corrupt or of another format.
+    """
+    first: Optional[Batch] = None
+    files, columns = files_of(path), _columns(numbers, names, optional)
+    partitions = partitions_of(files)
+    for file in files:
+        skipped = 0
+        for table in _tables(file, columns, size, partitions[file]):
+            if table.num_rows:
+                batch = Batch(file, skipped, table)
+                if alike and not skipped:
+                    first = first or batch._replace(table=table.slice(0, 1))
+                    _check_types(batch, first, names)
+                yield batch
+                skipped += table.num_rows
 
 
 def read_columns(
     path: str, numbers: Sequence[str], names: Sequence[str], optional: Sequence[str] = ()
 ) -> pa.Table:
-    """Reads some columns of a file, or of several, one after the other.
-
-    Args:
-        path: a Parquet, ORC, CSV, TSV or TFRecord file, a folder or a pattern of them.
-        numbers: columns that hold numbers; a text file that has anything else in one of them
-            yields all of them as strings, for the caller to name the row at fault.
-        names: columns that identify: keys and groups; strings from a text file.
-        optional: those of `numbers` that may be absent.
-
-    Raises: BadInput for a file or a column that is not there, and for a file that is empty, cut
-    short, corrupt or of another format.
-    """
-    files = files_of(path)
+    """All rows at once; arguments and errors as of `batches`, and BadInput without a row."""
+    files, columns = files_of(path), _columns(numbers, names, optional)
     partitions = partitions_of(files)
-    tables = [_read_file(file, numbers, names, optional, partitions[file]) for file in files]
+    tables = [_whole(_tables(file, columns, BATCH, partitions[file])) for file in files]
     for file, table in zip(files, tables):
         if table.column_names != tables[0].column_names:
             raise BadInput(
@@ -69,133 +107,68 @@ def read_columns(
     return whole.replace_schema_metadata({_PARTS: json.dumps(parts)})
 
 
-def _read_file(
-    path: str,
-    numbers: Sequence[str],
-    names: Sequence[str],
-    optional: Sequence[str],
-    partitions: Mapping[str, pa.Scalar],
-) -> pa.Table:
-    kind = kind_of(path)
+def parts_of(table: pa.Table) -> Tuple[Tuple[str, int], ...]:
+    """The files, and the rows of each, that `read_columns` put together."""
+    return tuple((file, rows) for file, rows in json.loads(table.schema.metadata[_PARTS]))
+
+
+def count_rows(path: str) -> Optional[int]:
+    """Rows of a data set whose files say how many they have; None for others."""
+    total = 0
+    for file in files_of(path):
+        with explained(file):
+            rows = open_file(file).rows
+        if rows is None:
+            return None
+        total += rows
+    return total
+
+
+def total_bytes(path: str) -> int:
+    """Size of the data set's files."""
+    return sum(os.path.getsize(file) for file in files_of(path))
+
+
+def _columns(numbers: Sequence[str], names: Sequence[str], optional: Sequence[str]) -> Columns:
+    types = {**dict.fromkeys(numbers, pa.float64()), **dict.fromkeys(names, pa.string())}
+    return Columns([*numbers, *names], optional, types)
+
+
+def _tables(
+    path: str, columns: Columns, size: int, partitions: Mapping[str, pa.Scalar]
+) -> Iterator[pa.Table]:
+    """The rows of a file, with the columns of its path; at least one table."""
     with explained(path):
-        if kind == "tfrecord":
-            wanted = list(dict.fromkeys([*numbers, *names]))
-            inside = [name for name in wanted if name not in partitions]
-            table = read_tfrecord(path, inside, optional)
-            present = [*table.column_names, *partitions]
-            return completed(table, chosen(path, present, wanted, optional), partitions)
-        file: Any
-        if kind == "parquet":
-            file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
-            present = file.schema_arrow.names
-        elif kind == "orc":
-            file = pyarrow.orc.ORCFile(path)
-            present = file.schema.names
+        file = open_file(path)
+        if file.columns is None:
+            inside = [name for name in dict.fromkeys(columns.names) if name not in partitions]
         else:
-            present = header(path, kind)
-        wanted, inside = divided(path, present, [*numbers, *names], optional, partitions)
-        if kind in ("parquet", "orc"):
-            return completed(file.read(columns=inside), wanted, partitions)
-        return completed(_read_text(path, kind, inside, names), wanted, partitions)
+            outside = [name for name in partitions if name not in file.columns]
+            wanted = chosen(path, [*file.columns, *outside], columns.names, columns.optional)
+            inside = [name for name in wanted if name not in outside]
+        types = {name: columns.types[name] for name in inside}
+        for table in file.tables(columns._replace(names=inside, types=types), size):
+            outside = [name for name in partitions if name not in table.column_names]
+            held = [*table.column_names, *outside]
+            wanted = chosen(path, held, columns.names, columns.optional)
+            yield completed(table, wanted, partitions)
 
 
-@contextlib.contextmanager
-def explained(path: str) -> Iterator[None]:
-    """Turns what pyarrow and the file system raise into BadInput, on one line."""
+def _whole(tables: Iterator[pa.Table]) -> pa.Table:
+    pieces = list(tables)
     try:
-        yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
-        raise BadInput(
-            f"{path} cannot be read, it may be cut short or corrupt: {reason[:300]}"
-        ) from error
+        return pa.concat_tables(pieces, promote_options="permissive")
+    except pa.ArrowTypeError:  # numbers of a text file, and from a field on that is none, text
+        return pa.concat_tables([piece.cast(pieces[-1].schema) for piece in pieces])
 
 
-def kind_of(path: str) -> str:
-    """ "parquet", "orc", "tfrecord", or the separator of a text file."""
-    try:
-        by_magic = magic_kind(path)
-    except IsADirectoryError as error:
-        raise BadInput(f"{path} is a folder; a file is expected") from error
-    except OSError as error:
-        raise BadInput(f"{path} cannot be opened: {error.strerror}") from error
-    if by_magic == "":
-        raise BadInput(f"{path} is empty (0 bytes)")
-    if by_magic is not None:
-        return by_magic
-    suffixes = [suffix.lower() for suffix in pathlib.Path(path).suffixes]
-    if suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    if suffixes and suffixes[-1] in SUFFIXES:
-        return "tfrecord"
-    separator = _SEPARATORS.get(suffixes[-1]) if suffixes else None
-    if separator is None:
-        raise BadInput(
-            f"{path} is neither Parquet (it does not begin with PAR1) nor ORC nor, by its name, a "
-            ".csv, .tsv or .tfrecord file"
-        )
-    return separator
-
-
-def chosen(
-    path: str, present: List[str], wanted: Sequence[str], optional: Sequence[str]
-) -> List[str]:
-    """The wanted columns that the file has, once each; refuses a missing or ambiguous one."""
-    chosen = []
-    for name in dict.fromkeys(wanted):
-        if present.count(name) > 1:
-            raise BadInput(f"{path} has {present.count(name)} columns named {name!r}; rename them")
-        if name in present:
-            chosen.append(name)
-        elif name not in optional:
-            raise BadInput(f"{path} has no column {name!r}; it has: {', '.join(present)}")
-    return chosen
-
-
-def divided(
-    path: str,
-    present: List[str],
-    wanted: Sequence[str],
-    optional: Sequence[str],
-    partitions: Mapping[str, pa.Scalar],
-) -> Tuple[List[str], List[str]]:
-    """As `chosen`, with the columns of the path; and those of them that the file has itself."""
-    outside = [name for name in partitions if name not in present]
-    columns = chosen(path, [*present, *outside], wanted, optional)
-    return columns, [name for name in columns if name not in outside]
-
-
-def header(path: str, separator: str) -> List[str]:
-    """The names of a text file's columns."""
-    parse = pyarrow.csv.ParseOptions(delimiter=separator)
-    read = pyarrow.csv.ReadOptions(use_threads=False)
-    with pyarrow.csv.open_csv(path, read_options=read, parse_options=parse) as reader:
-        return reader.schema.names
-
-
-def _read_text(path: str, separator: str, wanted: List[str], names: Sequence[str]) -> pa.Table:
-    number_types = {name: pa.string() if name in names else pa.float64() for name in wanted}
-    try:
-        return _parse(path, separator, wanted, number_types, threads=True)
-    except pa.ArrowInvalid:
-        # Either a field is not a number, and the caller will find it among the strings, or the
-        # file is damaged, and only without threads does the parser name the row.
-        return _parse(path, separator, wanted, dict.fromkeys(wanted, pa.string()), threads=False)
-
-
-def _parse(
-    path: str, separator: str, wanted: List[str], types: Dict[str, Any], threads: bool
-) -> pa.Table:
-    return pyarrow.csv.read_csv(
-        path,
-        read_options=pyarrow.csv.ReadOptions(use_threads=threads),
-        parse_options=pyarrow.csv.ParseOptions(delimiter=separator),
-        convert_options=text_options(wanted, types),
-    )
-
-
-def text_options(wanted: Sequence[str], types: Dict[str, Any]) -> pyarrow.csv.ConvertOptions:
-    """Columns and their types; an empty field alone is missing, in columns of names as well."""
-    return pyarrow.csv.ConvertOptions(
-        include_columns=wanted, column_types=types, null_values=[""], strings_can_be_null=True
-    )
+def _check_types(batch: Batch, first: Batch, names: Sequence[str]) -> None:
+    """Refuses names of another type than the first file's: 1 is not "1"."""
+    start = batch._replace(table=batch.table.slice(0, 1))
+    for name in names:
+        kind, expected = (of_file.names(name).type for of_file in (start, first))
+        if kind != expected:
+            raise BadInput(
+                f"{batch.column(name)} holds {kind}, but that of {first.file} {expected}; the "
+                "files must have the same types"
+            )

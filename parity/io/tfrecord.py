@@ -1,15 +1,16 @@
 """Reading columns of a TFRecord file of tf.train.Example without TensorFlow.
 
-A record is its length (8 bytes), the masked CRC-32C of those, the data, and the CRC of the data. An
-Example is a map from feature name to a list of bytes, floats or int64s; a column here is a feature
-with exactly one value. Sources: tensorflow/core/lib/io/record_writer.h, core/example/feature.proto.
+An Example is a map from feature name to a list of bytes, floats or int64s. Whoever compares scores
+reads columns of values: a feature with exactly one value in every record. Whoever scores a model
+reads columns of lists where a record has several. `migrate.encoding.tfrecord` checks the records
+themselves. Source: tensorflow/core/example/feature.proto
 """
 
 import gzip
 import itertools
 import struct
 import zlib
-from typing import Any, BinaryIO, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, BinaryIO, Collection, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,124 +18,117 @@ import pyarrow as pa
 from semisync.common.errors import BadInput, MissingExtra
 
 SUFFIXES = (".tfrecord", ".tfrecords")
-_LONGEST = 1 << 28  # bytes; a longer record is taken for damage
-
-
 _TOGETHER = 1 << 16  # records in a table
 
-
-def read_tfrecord(path: str, wanted: Sequence[str], optional: Sequence[str] = ()) -> pa.Table:
-    """The wanted features, a row a record; raises as `tfrecord_tables`."""
-    tables = list(tfrecord_tables(path, wanted, optional))
-    return pa.concat_tables(tables, promote_options="permissive")
+Example = Dict[str, List[Any]]  # values by feature name
 
 
-def tfrecord_tables(
-    path: str, wanted: Sequence[str], optional: Sequence[str] = ()
+def tables_of_values(
+    path: str, names: Sequence[str], optional: Collection[str] = ()
 ) -> Iterator[pa.Table]:
-    """The wanted features, a row a record, in tables of many records; at least one table.
+    """The named features, a row per record, in tables of many records; at least one table.
+
+    A table lacks the column of an optional feature that none of its records has.
 
     Raises: BadInput naming file and record (from 1): for damage, for a feature that is not there or
-    has other than one value; MissingExtra without google-crc32c.
+        has other than one value; MissingExtra without google-crc32c.
     """
-    records = read_examples(path)
-    seen = 0
-    while True:
-        columns: Dict[str, List[Any]] = {name: [] for name in wanted}
-        for row, found in itertools.islice(records, _TOGETHER):
-            _append(columns, found, path, row, optional)
-        count = len(columns[wanted[0]])
-        if count or not seen:
-            yield _table(path, columns, optional)
-        seen += count
-        if count < _TOGETHER:
+    for start, examples in _together(path, _TOGETHER):
+        columns: Dict[str, List[Any]] = {name: [] for name in names}
+        for row, example in enumerate(examples, start):
+            for name, values in columns.items():
+                if name in example:
+                    values.append(_single(example[name], f"{path}: column {name!r} in row {row}"))
+                elif name in optional:
+                    values.append(None)
+                else:
+                    raise BadInput(
+                        f"{path}: record {row} has no feature {name!r}; it has: "
+                        f"{', '.join(sorted(example))}"
+                    )
+        yield pa.table(
+            {
+                name: _column(path, name, values)
+                for name, values in columns.items()
+                if name not in optional or any(value is not None for value in values)
+            }
+        )
+
+
+def tables_of_lists(path: str, names: Sequence[str], size: int) -> Iterator[pa.Table]:
+    """The named features, a row per record, in tables of `size` records; at least one table.
+
+    A feature with one value at most in every record of a table is a plain column, any other a
+    column of lists; a record that lacks it has a missing value there.
+
+    Raises: as `tables_of_values`, but of features only for one that no record has.
+    """
+    seen, records = dict.fromkeys(names, 0), 0
+    for _, examples in _together(path, size):
+        columns = {}
+        for name in names:
+            seen[name] += sum(name in example for example in examples)
+            lists = [example.get(name) or None for example in examples]
+            several = any(values is not None and len(values) > 1 for values in lists)
+            columns[name] = pa.array(
+                lists if several else [None if values is None else values[0] for values in lists]
+            )
+        records += len(examples)
+        yield pa.table(columns)
+    for name, count in seen.items():
+        if records and not count:
+            raise BadInput(f"{path}: no record has the feature {name!r}")
+
+
+def _together(path: str, size: int) -> Iterator[Tuple[int, List[Example]]]:
+    """Records by `size`, each with the number of the first, from 1; at least one list."""
+    examples = read_examples(path)
+    for start in itertools.count(1, size):
+        batch = list(itertools.islice(examples, size))
+        if batch or start == 1:
+            yield start, batch
+        if len(batch) < size:
             return
 
 
-def _table(path: str, columns: Dict[str, List[Any]], optional: Sequence[str]) -> pa.Table:
-    """Without optional columns that no record has."""
-    return pa.table(
-        {
-            name: _column(path, name, values)
-            for name, values in columns.items()
-            if name not in optional or any(value is not None for value in values)
-        }
-    )
+def read_examples(path: str) -> Iterator[Example]:
+    """Each record's values.
 
-
-def _append(
-    columns: Dict[str, List[Any]],
-    found: Dict[str, List[Any]],
-    path: str,
-    row: int,
-    optional: Sequence[str],
-) -> None:
-    """Adds one record's values to the columns."""
-    for name, values in columns.items():
-        if name in found:
-            values.append(_single(found[name], f"{path}: column {name!r} in row {row}"))
-        elif name not in optional:
-            raise BadInput(
-                f"{path}: record {row} has no feature {name!r}; it has: {', '.join(sorted(found))}"
-            )
-        else:
-            values.append(None)
-
-
-def read_examples(path: str) -> Iterator[Tuple[int, Dict[str, List[Any]]]]:
-    """Each record's number, from 1, and its values by feature name.
-
-    Raises: as `tfrecord_tables`, for damage.
+    Raises: as `tables_of_values`, for damage.
     """
     opened: Any = gzip.open if path.lower().endswith(".gz") else open
     with opened(path, "rb") as file:
         try:
             for row, data in enumerate(_records(path, file), 1):
-                yield row, _example(data, f"{path}: record {row}")
+                yield _example(data, f"{path}: record {row}")
         except (EOFError, zlib.error) as error:  # of gzip; neither is an OSError
             raise BadInput(
                 f"{path} cannot be read, its compression is cut short or corrupt: {error}"
             ) from error
 
 
-def _records(path: str, file: BinaryIO) -> Iterator[bytes]:
+def _records(path: str, file: BinaryIO) -> Iterator[memoryview]:
     try:
-        from migrate.encoding.crc32c import masked_value
+        from migrate.encoding.tfrecord import frames
     except ModuleNotFoundError as error:
         raise MissingExtra(
             f"reading {path} needs google-crc32c: install semisync[torch]"
         ) from error
-    row = 1
-    while True:
-        head = file.read(12)
-        if not head:
-            return
-        length = int.from_bytes(head[:8], "little")
-        if len(head) < 12 or length > _LONGEST:
-            raise BadInput(f"{path}: record {row} is cut short or corrupt in its length")
-        data, tail = file.read(length), file.read(4)
-        if len(data) < length or len(tail) < 4:
-            raise BadInput(f"{path}: record {row} is cut short")
-        stored = head[8:], tail
-        for crc, covered in zip(stored, (head[:8], data)):
-            if int.from_bytes(crc, "little") != masked_value(covered):
-                raise BadInput(f"{path}: record {row} is corrupt, its checksum does not match")
-        yield data
-        row += 1
+    return frames(file.read, path)
 
 
-def _example(data: bytes, where: str) -> Dict[str, List[Any]]:
-    """Values by feature name. Example.features = 1, Features.feature = 1, map entry = (1, 2)."""
+def _example(data: memoryview, where: str) -> Example:
+    """Example.features = 1, Features.feature = 1, map entry = (1, 2)."""
     from migrate.encoding import wire
 
-    found: Dict[str, List[Any]] = {}
-    for _, features in wire.fields(memoryview(data), where):
+    values: Example = {}
+    for _, features in wire.fields(data, where):
         for _, entry in wire.fields(wire.message(features, where), where):
             parts = dict(wire.fields(wire.message(entry, where), where))
             if 1 in parts and 2 in parts:
                 name = wire.text(parts[1], where)
-                found[name] = _values(wire.message(parts[2], where), where)
-    return found
+                values[name] = _values(wire.message(parts[2], where), where)
+    return values
 
 
 def _values(feature: memoryview, where: str) -> List[Any]:
@@ -162,7 +156,7 @@ def _values(feature: memoryview, where: str) -> List[Any]:
 
 def _single(values: List[Any], where: str) -> Any:
     if len(values) != 1:
-        raise BadInput(f"{where} holds {len(values)} values; one a row is expected")
+        raise BadInput(f"{where} holds {len(values)} values; one per row is expected")
     return values[0]
 
 

@@ -1,10 +1,11 @@
 """The report: a page for people, and for programs JSON, JUnit XML and Markdown.
 
-1. The verdict comes first, in words and as a figure; then the sections (parity.report.sections).
+1. The verdict comes first, in words (parity.report.words) and as a figure; then the sections
+   (parity.report.sections).
 2. report.html is whole in itself: styles and figures inline, no script, nothing fetched.
 3. report.json is strict JSON, `Comparison.to_json()` with "title" and "provenance" added; its
    schema is report.schema.json (parity.report.schema).
-4. report.xml (parity.report.junit) and report.md (parity.report.markdown) say the same to a CI.
+4. report.xml (parity.report.junit) and report.md (parity.report.markdown) tell a CI the same.
 5. All are written beside their places and moved there when all are whole, the JSON last, so a
    program that finds a new report.json finds the others new as well.
 """
@@ -15,14 +16,12 @@ import os
 import pathlib
 from typing import Any, Mapping, NamedTuple, Optional, Union
 
-from parity.report import words
 from parity.report.junit import junit
 from parity.report.markdown import markdown
+from parity.report.markup import anchor, escaped, index_of
 from parity.report.sections import SECTIONS
-from parity.report.sections.index import anchor, index_of
-from parity.report.sections.markup import escaped
-from parity.report.sections.provenance import provenance_section
-from parity.report.sections.verdict import verdict_section
+from parity.report.sections.verdict import provenance_section, verdict_section
+from parity.report.words.verdict import NAME
 from parity.result import Comparison
 from semisync.common.errors import UsageError
 from semisync.common.files import replacing
@@ -78,7 +77,7 @@ def write_report(
     record = {**comparison.to_json(), "title": title, "provenance": provenance}
     texts = (
         _PAGE.format(
-            title=escaped(f"{words.NAME[comparison.decision]} - {title}"),
+            title=escaped(f"{NAME[comparison.decision]} - {title}"),
             style=stylesheet(),
             section=report_section(comparison, title, provenance, index=True),
         ),
@@ -102,6 +101,11 @@ def stylesheet() -> str:
     return pathlib.Path(__file__).with_name("report.css").read_text(encoding="utf-8")
 
 
+def notebook_html(comparison: Comparison) -> str:
+    """The report for a notebook's cell; its styles touch nothing else there."""
+    return f"<style>{stylesheet()}</style>{report_section(comparison, heading_level=3)}"
+
+
 def report_section(
     comparison: Comparison,
     title: str = "AUC parity",
@@ -117,8 +121,8 @@ def report_section(
     Args:
         comparison, title, provenance: as for `write_report`.
         heading_level: of the title, 1 to 5; the parts below it are one level down.
-        index: whether links to the parts follow the verdict; of one report a page, as ids must
-            not come twice.
+        index: whether links to the parts follow the verdict; only for one report per page,
+            as ids must not come twice.
     """
     level = heading_level + 1
     blocks = [

@@ -1,19 +1,20 @@
 """The verdict as JUnit XML, which every CI can show.
 
-1. One test case is the verdict on AUC, and each gate (parity.gates) is one. These alone can fail:
-   one does where the exit code is not 0, so that the file and the exit code never contradict each
+1. The verdict on AUC is a test case, and so is each gate (parity.gates). These alone can fail: one
+   does where the exit code is not 0, so that the file and the exit code never contradict each
    other.
-2. Days and slices are test cases of their own. One that is not equivalent is skipped, with what
-   was found as its message: it is seen, and does not decide, as nobody said beforehand that it
-   would.
+2. Each day and slice is a test case as well. One that is not equivalent is skipped, with what was
+   found as its message: it is seen and does not decide, as it was not required beforehand.
 """
 
 import re
 from typing import Optional
 from xml.etree import ElementTree
 
-from parity.report import words
-from parity.report.words import clipped, signed
+from parity.formatting import clipped, signed
+from parity.report.words.advice import what_to_do
+from parity.report.words.details import gates_in_words
+from parity.report.words.verdict import NAME, compared, finding, gate_name, headline
 from parity.result import Comparison
 from parity.stats.equivalence import Interval, Verdict
 from semisync.common.errors import UsageError
@@ -24,7 +25,7 @@ _LONGEST = 200  # letters of a name
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(found: Comparison, title: str, inconclusive: str = "fail") -> str:
+def junit(comparison: Comparison, title: str, inconclusive: str = "fail") -> str:
     """The XML document.
 
     Args:
@@ -35,30 +36,12 @@ def junit(found: Comparison, title: str, inconclusive: str = "fail") -> str:
     if inconclusive not in INCONCLUSIVE:
         raise UsageError(f"inconclusive is {inconclusive!r}; 'fail' or 'warn' is expected")
     suite = ElementTree.Element("testsuite", name=_legal(title))
-    properties = ElementTree.SubElement(suite, "properties")
-    for name, value in (
-        ("delta", found.delta),
-        ("interval", f"{found.interval.low} {found.interval.high}"),
-        ("margin", found.margin),
-        ("rows", found.rows),
-    ):
-        ElementTree.SubElement(properties, "property", name=name, value=str(value))
-    _verdict_case(suite, found, inconclusive)
-    for gate, sentence in zip(found.gates, words.gates_in_words(found)):
-        name = f"{words.gate_name(gate)} within {gate.margin:g}"
-        case = ElementTree.SubElement(
-            suite, "testcase", classname="parity.required", name=_legal(name)
-        )
+    _add_properties(suite, comparison)
+    _add_verdict(suite, comparison, inconclusive)
+    for gate, sentence in zip(comparison.gates, gates_in_words(comparison)):
+        case = _add_case(suite, "required", f"{gate_name(gate)} within {gate.margin:g}")
         _add_outcome(case, gate.verdict, sentence, inconclusive)
-    if found.days is not None:
-        mean = found.days.mean_delta, found.days.interval
-        _part_case(suite, "days", "mean of the days", found.days.verdict, *mean, found.margin)
-        for day in found.days.days:
-            _part_case(suite, "days", day.name, day.verdict, day.delta, day.interval, found.margin)
-    for column, parts in found.slices:
-        for part in parts:
-            told = part.verdict, part.delta, part.interval
-            _part_case(suite, f"slices.{column}", part.name, *told, found.margin)
+    _add_parts(suite, comparison)
     counts = {
         "tests": len(suite.findall("testcase")),
         "failures": len(suite.findall("testcase/failure")),
@@ -73,16 +56,23 @@ def junit(found: Comparison, title: str, inconclusive: str = "fail") -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _case(suite: ElementTree.Element, kind: str, name: str) -> ElementTree.Element:
-    return ElementTree.SubElement(suite, "testcase", classname=_legal(kind), name=_legal(name))
+def _add_properties(suite: ElementTree.Element, comparison: Comparison) -> None:
+    properties = ElementTree.SubElement(suite, "properties")
+    for name, value in (
+        ("delta", comparison.delta),
+        ("interval", f"{comparison.interval.low} {comparison.interval.high}"),
+        ("margin", comparison.margin),
+        ("rows", comparison.rows),
+    ):
+        ElementTree.SubElement(properties, "property", name=name, value=str(value))
 
 
-def _verdict_case(suite: ElementTree.Element, found: Comparison, inconclusive: str) -> None:
-    case = _case(suite, "parity", f"AUC within {found.margin:g} of the baseline's")
-    outcome = _add_outcome(case, found.verdict, words.headline(found), inconclusive)
+def _add_verdict(suite: ElementTree.Element, comparison: Comparison, inconclusive: str) -> None:
+    case = _add_case(suite, None, f"AUC within {comparison.margin:g} of the baseline's")
+    outcome = _add_outcome(case, comparison.verdict, headline(comparison), inconclusive)
     if outcome is not None:
-        told = words.finding(found), words.compared(found), words.advice(found), *found.warnings
-        outcome.text = _NO_XML.sub("\ufffd", "\n".join(told))
+        sentences = finding(comparison), compared(comparison), what_to_do(comparison)
+        outcome.text = _printable("\n".join([*sentences, *comparison.warnings]))
 
 
 def _add_outcome(
@@ -93,31 +83,51 @@ def _add_outcome(
         return None
     warned = verdict is Verdict.INCONCLUSIVE and inconclusive == "warn"
     outcome = ElementTree.SubElement(case, "skipped" if warned else "failure")
-    outcome.set("message", _NO_XML.sub("\ufffd", message))
+    outcome.set("message", _printable(message))
     if not warned:
         outcome.set("type", verdict.value)
     return outcome
 
 
-def _part_case(
-    suite: ElementTree.Element,
-    kind: str,
-    name: str,
+def _add_parts(suite: ElementTree.Element, comparison: Comparison) -> None:
+    """The days, their mean, and the slices: none of them decides."""
+    margin, days = comparison.margin, comparison.days
+    if days is not None:
+        case = _add_case(suite, "days", "mean of the days")
+        _skip_unless_equivalent(case, days.verdict, days.mean_delta, days.interval, margin)
+    columns = [(f"slices.{column}", parts) for column, parts in comparison.slices]
+    for kind, parts in [*([("days", days.days)] if days is not None else []), *columns]:
+        for part in parts:
+            case = _add_case(suite, kind, part.name)
+            _skip_unless_equivalent(case, part.verdict, part.delta, part.interval, margin)
+
+
+def _skip_unless_equivalent(
+    case: ElementTree.Element,
     verdict: Optional[Verdict],
     delta: Optional[float],
     interval: Optional[Interval],
     margin: float,
 ) -> None:
-    case = _case(suite, f"parity.{kind}", name)
     if verdict is Verdict.EQUIVALENT:
         return
     message = "too few rows of a class"
     if verdict is not None and delta is not None and interval is not None:
         low, high = (signed(value, margin) for value in interval)
-        message = f"{words.NAME[verdict]}: {signed(delta, margin)}, between {low} and {high}"
+        message = f"{NAME[verdict]}: {signed(delta, margin)}, between {low} and {high}"
     ElementTree.SubElement(case, "skipped", message=message)
 
 
-def _legal(text: str) -> str:
-    """A name without the control characters that XML has no way to write, and not too long."""
-    return _NO_XML.sub("\ufffd", clipped(text, _LONGEST))
+def _add_case(suite: ElementTree.Element, kind: Optional[str], name: str) -> ElementTree.Element:
+    kind = "parity" if kind is None else f"parity.{kind}"
+    return ElementTree.SubElement(suite, "testcase", classname=_legal(kind), name=_legal(name))
+
+
+def _legal(name: str) -> str:
+    """A name that XML can hold, and not too long."""
+    return _printable(clipped(name, _LONGEST))
+
+
+def _printable(text: str) -> str:
+    """The text without the control characters that XML has no way to write."""
+    return _NO_XML.sub("\ufffd", text)

@@ -4,51 +4,52 @@ import html
 import re
 from typing import Any, Mapping, Optional
 
-from parity.diagnosis.words import in_words
-from parity.report import words
-from parity.report.sections.sides import cells, figures_of
-from parity.report.subject import subject
-from parity.report.words import clipped, signed
+from parity.formatting import clipped, signed
+from parity.report.sections.models import cells, figures_of
+from parity.report.words.advice import what_to_do
+from parity.report.words.details import gates_in_words, parts_in_words, suspects_in_words
+from parity.report.words.subject import subject
+from parity.report.words.verdict import MARK, NAME, headline, rare_failures_in_words, sample
 from parity.result import Comparison
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]|~]|^[-+])")
 _MENTIONS = re.compile("([@#])")  # of people and issues, which escaping does not stop
 
 
-def markdown(found: Comparison, title: str, provenance: Optional[Mapping[str, Any]] = None) -> str:
+def markdown(
+    comparison: Comparison, title: str, provenance: Optional[Mapping[str, Any]] = None
+) -> str:
     """Verdict, table of both models, what to do; names are shown as they are, never rendered.
 
     Args:
-        provenance: names the columns and files (parity.report.subject).
+        provenance: names the columns and files (parity.report.words.subject).
     """
-    low, high = (signed(value, found.margin) for value in found.interval)
+    low, high = (signed(value, comparison.margin) for value in comparison.interval)
     lines = [
-        f"### {words.MARK[found.decision]} {words.NAME[found.decision]}: {_literal(title)}",
+        f"### {MARK[comparison.decision]} {NAME[comparison.decision]}: {_literal(title)}",
         "",
-        _literal(words.headline(found)),
+        _literal(headline(comparison)),
         "",
-        *(f"**Warning.** {_literal(sentence)}\n" for sentence in found.warnings),
+        *(f"**Warning.** {_literal(sentence)}\n" for sentence in comparison.warnings),
         "| | baseline | candidate | difference |",
         "|---|---|---|---|",
     ]
-    for name, old, new in figures_of(found):
-        if old is None and new is None:
-            continue
-        before, after, change = cells(old, new, found.margin)
+    for name, old, new in figures_of(comparison):
+        before, after, change = cells(old, new, comparison.margin)
         if name == "AUC":
-            change = f"**{change}** [{low}, {high}], margin ±{found.margin:g}"
+            change = f"**{change}** [{low}, {high}], margin ±{comparison.margin:g}"
         lines.append(f"| {_literal(name)} | {before} | {after} | {change} |")
-    lines += ["", f"**What to do.** {_literal(words.advice(found))}", ""]
-    told = [
+    lines += ["", f"**What to do.** {_literal(what_to_do(comparison))}", ""]
+    facts = [
         *filter(None, [subject(provenance)]),
-        words.sample(found) + ".",
-        *words.rare_failures_in_words(found),
-        *(f"Required: {told}" for told in words.gates_in_words(found)),
-        *in_words(found.diagnosis),
-        *words.parts_in_words(found),
-        *found.notes,
+        sample(comparison) + ".",
+        *rare_failures_in_words(comparison),
+        *(f"Required: {sentence}" for sentence in gates_in_words(comparison)),
+        *suspects_in_words(comparison.diagnosis),
+        *parts_in_words(comparison),
+        *comparison.notes,
     ]
-    return "\n".join([*lines, *(f"- {_literal(sentence)}" for sentence in told)]) + "\n"
+    return "\n".join([*lines, *(f"- {_literal(sentence)}" for sentence in facts)]) + "\n"
 
 
 def _literal(text: str) -> str:

@@ -6,8 +6,8 @@ import os
 import sys
 from typing import Any, List, Sequence, Tuple
 
-from parity.scoring.checkpoints import likely_outputs, possible_inputs, prefix_of
 from parity.scoring.model import TYPES
+from parity.scoring.model_files import likely_outputs, possible_inputs, prefix_of
 from semisync.common.errors import UsageError
 from semisync.common.files import check_writable
 
@@ -65,12 +65,12 @@ def _add_inputs(group: Any) -> None:
         metavar="COL[=NAME]",
         action="append",
         default=[],
-        help="the same for any number of values a row: a sparse input or tf.sparse_placeholder, a "
-        "key of the KeyedJaggedTensor",
+        help="the same for any number of values per row: a sparse input or tf.sparse_placeholder, "
+        "a key of the KeyedJaggedTensor",
     )
     add("--examples", metavar="NAME", help="feed it the inputs as serialized tf.train.Examples")
     add("--output", metavar="NAME", help="the signature's output or the tensor that scores")
-    add("--column", metavar="N", type=int, help="of an output with several a row, from 0")
+    add("--column", metavar="N", type=int, help="of an output with several per row, from 0")
     add("--sigmoid", action="store_true", help="the output is a logit; write its probability, too")
     add(
         "--feed",

@@ -1,4 +1,4 @@
-"""`semisync score`: what a model gives for every row of a data set, as a Parquet file.
+"""`semisync score`: a model's score for every row of a data set, as a Parquet file.
 
     semisync score DATA --saved-model DIR --key id --label y --out tensorflow.parquet
     semisync score DATA --checkpoint PREFIX --input user=user:0 --output logits:0 --out ...
@@ -9,7 +9,6 @@ Where it does not end with exit code 0, no file is written.
 
 import argparse
 import contextlib
-import datetime
 import fnmatch
 import sys
 from typing import Any, Dict, Optional, Sequence, Set, Tuple
@@ -37,8 +36,8 @@ def run(args: argparse.Namespace) -> int:
         sink.finish(_about(args, model, files, instability))
     if instability is not None:
         print(f"semisync score: warning: {instability.in_words()}", file=sys.stderr)
-    of_them = f", {sink.positives:,} of them positive" if args.label else ""
-    print(f"{sink.rows:,} rows{of_them}: {args.out}")
+    positives = f", {sink.positives:,} of them positive" if args.label else ""
+    print(f"{sink.rows:,} rows{positives}: {args.out}")
     return 0
 
 
@@ -49,18 +48,19 @@ def _score(
     types: Sequence[Tuple[str, str]],
     fills: Sequence[Tuple[str, str]],
 ) -> Tuple[Dict[str, int], Any]:
-    """Feeds the sink; returns the rows of each file, and what the scores depend on besides."""
+    """Feeds the sink; returns the rows per file, and what else than its row a score depends on."""
     from parity.inputs.checks import Column
     from parity.scoring import data
     from parity.scoring.features import feature
-    from parity.scoring.scores import scorer, written
-    from parity.scoring.stability import find_instability
+    from parity.scoring.scores import find_instability, scorer, written
 
-    wanted = [(one, _first(types, one.column), _first(fills, one.column)) for one in model.inputs]
+    wanted = [
+        (taken, _first(types, taken.column), _first(fills, taken.column)) for taken in model.inputs
+    ]
     others = [name for name in (args.key, args.label, *args.keep) if name]
     columns = data.Columns(
-        names=list(dict.fromkeys([*others, *(one.column for one in model.inputs)])),
-        inferred={one.column for one, kind, _ in wanted if not (kind or one.dtype)}
+        names=list(dict.fromkeys([*others, *(taken.column for taken in model.inputs)])),
+        inferred={taken.column for taken, kind, _ in wanted if not (kind or taken.dtype)}
         - {args.key, args.label},
         lists=_several(args, model),
         separator=args.list_separator,
@@ -71,13 +71,13 @@ def _score(
         rows = batch.table.num_rows
         features = [
             feature(
-                batch.table[one.column],
-                Column(one.column, batch.file, skipped=batch.skipped),
-                one,
+                batch.table[taken.column],
+                Column(taken.column, batch.file, skipped=batch.skipped),
+                taken,
                 kind,
                 fill,
             )
-            for one, kind, fill in wanted
+            for taken, kind, fill in wanted
         ]
         score = scorer(model, batch, features, args.column)
         scores = score(0, rows)
@@ -92,7 +92,7 @@ def _score(
 
 def _open(args: argparse.Namespace) -> Any:
     """The model, ready to score."""
-    from parity.scoring import origins
+    from parity.scoring import model_files
 
     named = inputs(args)
     if args.torch_model:
@@ -105,7 +105,7 @@ def _open(args: argparse.Namespace) -> Any:
                 Input(column, name, "int64" if sparse else None, sparse)
                 for column, name, sparse in named
             ],
-            origins.of_conversion(args.converted, args.torch_model),
+            model_files.of_conversion(args.converted, args.torch_model),
         )
     from parity.scoring.in_tensorflow import TensorFlowModel
 
@@ -122,42 +122,41 @@ def _open(args: argparse.Namespace) -> Any:
         "feeds": dict(map(constant, pairs(args.feed, "--feed"))),
     }
     if args.saved_model:
-        origin = origins.of_saved_model(args.saved_model)
+        origin = model_files.of_saved_model(args.saved_model)
     else:
-        origin = origins.of_checkpoint(args.checkpoint, spec["meta"])
+        origin = model_files.of_checkpoint(args.checkpoint, spec["meta"])
     return TensorFlowModel(args.tf_python, spec, origin, args.timeout)
 
 
 def _several(args: argparse.Namespace, model: Any) -> Set[str]:
-    """Columns whose fields in text files hold several values."""
+    """The columns of text files whose fields hold several values."""
     columns = {column for column, _, sparse in inputs(args) if sparse}
     if not args.examples:  # there every input may have several
-        columns |= {one.column for one in model.inputs if one.sparse}
+        columns |= {taken.column for taken in model.inputs if taken.sparse}
     return columns
 
 
 def _about(
     args: argparse.Namespace, model: Any, files: Dict[str, int], instability: Any
 ) -> Dict[str, Any]:
-    """What the file's metadata says of how it came about."""
+    """What the file's metadata says about its making."""
     from parity.io.identity import identify
-    from parity.report.versions import versions
+    from parity.provenance import stamp
 
     return {
         "model": {
             **model.origin(),
-            "inputs": [one._asdict() for one in model.inputs],
+            "inputs": [taken._asdict() for taken in model.inputs],
             "output": args.output,
             "sigmoid": args.sigmoid,
             "instability": None if instability is None else instability.to_json(),
         },
         "data": [identify(file, rows)._asdict() for file, rows in files.items()],
-        "versions": versions(),
-        "written": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        **stamp(),
     }
 
 
 def _first(pairs: Sequence[Tuple[str, str]], column: str) -> Optional[str]:
-    """What the first pattern that fits the column says."""
+    """The value of the first pattern that fits the column."""
     fits = (value for pattern, value in pairs if fnmatch.fnmatchcase(column, pattern))
     return next(fits, None)

@@ -1,4 +1,4 @@
-"""A TensorFlow model in a process of its own, in the interpreter that has its TensorFlow.
+"""A TensorFlow model in a process of its own: the interpreter that has its TensorFlow.
 
 `tf_child.messages` is the protocol. Every answer has a deadline; a child that misses it is killed,
 and one that dies is reported with the last line that it wrote to stderr.
@@ -18,7 +18,7 @@ import numpy as np
 from parity.scoring.model import Feature, Input
 from parity.scoring.tf_child.messages import receive, send
 from semisync.common.errors import BadInput, UsageError
-from semisync.common.log_tail import last_words
+from semisync.common.logs import last_error
 
 _CHILD = pathlib.Path(__file__).with_name("tf_child")
 
@@ -29,7 +29,7 @@ class TensorFlowModel:
     Args:
         python: the interpreter, Python 3.7 or later with TensorFlow 1.15 or later.
         spec: of the model, see `tf_child.scorer.Scorer`.
-        origin: what `model.Model.origin` is to say, but for the versions.
+        origin: what `model.Model.origin` returns, but for the versions.
         timeout: seconds for each answer.
 
     Raises: UsageError where the interpreter cannot be run, BadInput for what it or TensorFlow says.
@@ -61,7 +61,7 @@ class TensorFlowModel:
         except BaseException:
             self.close()
             raise
-        self.inputs = [Input(**one) for one in head["inputs"]]
+        self.inputs = [Input(**described) for described in head["inputs"]]
         self.batch: Optional[int] = head["batch"]
         self._origin = {**origin, "versions": head["versions"]}
 
@@ -119,7 +119,7 @@ class TensorFlowModel:
             os.killpg(self._child.pid, signal.SIGKILL)
 
     def _end(self) -> str:
-        """What became of a child that answers no more."""
+        """What became of a child that no longer answers."""
         try:
             code = self._child.wait(self._timeout)
         except subprocess.TimeoutExpired:
@@ -127,4 +127,4 @@ class TensorFlowModel:
         if self._late.is_set():
             return f"gave no answer within {self._timeout:g} s; --timeout gives it more"
         how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
-        return f"ended with {how}: {last_words(self._errors)}"
+        return f"ended with {how}: {last_error(self._errors)}"

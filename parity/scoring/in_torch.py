@@ -1,4 +1,4 @@
-"""A torch model: a callable of the user's, around the modules of a converted checkpoint.
+"""A torch model: the user's callable, around the modules of a converted checkpoint.
 
 The factory gets the converted directory and returns a module or another callable, which gets the
 features of a batch, a dict, and returns the scores, a float tensor [rows] or [rows, 1]:
@@ -36,7 +36,7 @@ class TorchModel:
         factory: "MODULE:NAME" or "FILE.py:NAME".
         converted: the directory that `semisync convert` wrote.
         inputs: what the model takes; the sparse ones in int64.
-        origin: what `model.Model.origin` is to say, but for the versions.
+        origin: what `model.Model.origin` returns, but for the versions.
 
     Raises: UsageError where there is no such factory, BadInput for what the user's code raises.
     """
@@ -67,8 +67,8 @@ class TorchModel:
         with torch.inference_mode(), self._explained():
             scores = self._model(given)
         if not isinstance(scores, torch.Tensor) or not scores.is_floating_point():
-            found = getattr(scores, "dtype", type(scores).__name__)
-            raise BadInput(f"{self._factory} gave {found}; a tensor of floats is expected")
+            kind = getattr(scores, "dtype", type(scores).__name__)
+            raise BadInput(f"{self._factory} gave {kind}; a tensor of floats is expected")
         scores = scores.detach().cpu()
         return (scores if scores.dtype == torch.float64 else scores.float()).numpy()
 
@@ -147,7 +147,7 @@ def _find(factory: str) -> Callable[[str], Any]:
     else:
         sys.path.insert(0, os.getcwd())
         module = importlib.import_module(place)
-    found = getattr(module, name, None)
-    if not callable(found):
+    function = getattr(module, name, None)
+    if not callable(function):
         raise UsageError(f"{place} has no function {name!r}")
-    return found
+    return function

@@ -13,7 +13,7 @@ class Input(NamedTuple):
     column: str
     name: str  # what the model calls it
     dtype: Optional[str]  # numpy's name, or "bytes" for text; None: as the data has it
-    sparse: bool  # any number of values a row
+    sparse: bool  # any number of values per row
 
 
 class Feature(NamedTuple):

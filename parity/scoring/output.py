@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from parity.inputs.checks import Column, check_label_values
 from parity.io.columns import to_names, to_numbers
-from parity.io.streams import Batch
+from parity.io.tables import Batch
 from semisync.common.errors import BadInput
 
 SCHEMA = "semisync/score/1"

@@ -1,13 +1,31 @@
-"""From a model's output for a batch to one finite score a row, and what is written of it."""
+"""From a model's output to one finite score per row, and whether that depends on the row alone.
 
-from typing import Callable, Dict, Optional, Sequence
+The rows of one batch are scored once more, and then in two batches. What differs by more than float
+arithmetic in another order can explain is told: the file holds what one run gave.
+"""
+
+from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence
 
 import numpy as np
 
-from parity.io.streams import Batch
+from parity.io.tables import Batch
 from parity.scoring.model import Feature, Model
 from parity.scoring.output import LOGIT, SCORE
 from semisync.common.errors import BadInput
+
+_ROUNDING = 2e-5  # of the largest score
+
+_CAUSES = {
+    "chance": (
+        "scored twice in the same way",
+        "dropout or another random op is at work: feed what turns training off (--feed)",
+    ),
+    "batch": (
+        "scored in two batches instead of one",
+        "BatchNorm in training mode does so: feed what turns training off (--feed), or keep to one "
+        "--batch-size on both sides",
+    ),
+}
 
 
 def scorer(
@@ -19,7 +37,7 @@ def scorer(
         part = batch._replace(
             skipped=batch.skipped + start, table=batch.table.slice(start, stop - start)
         )
-        output = model.score(stop - start, [one.part(start, stop) for one in features])
+        output = model.score(stop - start, [feature.part(start, stop) for feature in features])
         return one_a_row(output, part, column)
 
     return score
@@ -45,7 +63,7 @@ def one_a_row(output: np.ndarray, batch: Batch, column: Optional[int] = None) ->
         output = output[:, column]
     if output.size != rows or output.shape[:1] not in ((rows,), ()):
         raise BadInput(
-            f"the model's output is {list(output.shape)} for {rows} rows; one score a row is "
+            f"the model's output is {list(output.shape)} for {rows} rows; one score per row is "
             "expected, or --column to choose one of several"
         )
     scores = output.reshape(rows)
@@ -63,3 +81,49 @@ def probability(logits: np.ndarray) -> np.ndarray:
     """The sigmoid of logits, rounded once, to their own dtype."""
     with np.errstate(over="ignore"):  # exp overflows to a probability of 0
         return (1 / (1 + np.exp(-logits.astype(np.float64)))).astype(logits.dtype)
+
+
+class Instability(NamedTuple):
+    """That scores depend on more than their rows."""
+
+    depends_on: str  # "chance" or "batch"
+    rows: int  # that were scored again
+    differ: int  # of them, which got another score
+    largest: float  # difference of two scores of a row
+
+    def in_words(self) -> str:
+        """A sentence with what to do."""
+        how, remedy = _CAUSES[self.depends_on]
+        return (
+            f"{self.differ:,} of the first {self.rows:,} rows get another score when they are "
+            f"{how}, by up to {self.largest:.3g}; {remedy}"
+        )
+
+    def to_json(self) -> Dict[str, Any]:
+        """For the file's metadata."""
+        return self._asdict()
+
+
+def find_instability(
+    scores: np.ndarray, rescore: Callable[[int, int], np.ndarray]
+) -> Optional[Instability]:
+    """What the scores of a batch depend on besides their rows, or None.
+
+    Args:
+        scores: (rows,) as the batch was scored.
+        rescore: scores the rows from one number to another anew, as a batch of their own.
+    """
+    rows = len(scores)
+    by_chance = _compared("chance", scores, rescore(0, rows))
+    if by_chance is not None or rows < 2:
+        return by_chance
+    cut = max(1, rows // 3)  # uneven, so that no half equals the other
+    return _compared("batch", scores, np.concatenate([rescore(0, cut), rescore(cut, rows)]))
+
+
+def _compared(depends_on: str, scores: np.ndarray, others: np.ndarray) -> Optional[Instability]:
+    apart = np.abs(scores.astype(np.float64) - others)
+    differ = apart > _ROUNDING * float(np.abs(scores).max())
+    if not differ.any():
+        return None
+    return Instability(depends_on, len(scores), int(differ.sum()), float(apart.max()))

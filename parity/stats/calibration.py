@@ -7,6 +7,13 @@
     ECE        mean over bins of equal row count of |mean p - mean y|, by weight
 
 All means are weighted where there are weights. They exist only for probabilities.
+
+Differences of two models, candidate minus baseline, are paired: what both get wrong alike cancels.
+Either has the variance n / (n - 1) sum psi^2 over the n rows or clusters, where psi is how far one
+of them pulls the difference D:
+
+    log loss   w_i (l_C - l_B - D)_i / sum w
+    PCOC       w_i (p_C - p_B - D y)_i / sum w y (the delta method for a ratio of sums)
 """
 
 import math
@@ -14,7 +21,8 @@ from typing import Dict, List, NamedTuple, Optional
 
 import numpy as np
 
-from parity.stats.equivalence import Interval, normal_interval
+from parity.inputs.rows import Rows
+from parity.stats.intervals import Interval, normal_interval
 
 ECE_BINS = 20
 
@@ -41,7 +49,7 @@ class Reliability(NamedTuple):
         return float(self.shares @ np.abs(self.scores - self.labels))
 
     def to_json(self) -> List[Dict[str, float]]:
-        """A mapping for each bin."""
+        """A mapping per bin."""
         return [
             {"score": score, "label": label, "share": share}
             for score, label, share in zip(*(column.tolist() for column in self))
@@ -130,9 +138,29 @@ def loss_difference(
     if weights is not None:
         pulls *= weights
     pulls /= len(pulls) if weights is None else float(weights.sum())
-    units = len(pulls)
+    return mean_difference(delta, pulls, clusters)
+
+
+def pcoc_difference(rows: Rows) -> Optional[MeanDifference]:
+    """Of checked rows; None unless both models give probabilities, in (0, 1)."""
+    scores = rows.baseline, rows.candidate
+    if min(s.min() for s in scores) <= 0 or max(s.max() for s in scores) >= 1:
+        return None
+    pulls = rows.candidate.astype(np.float64) - rows.baseline
+    labels = rows.positive.astype(np.float64)
+    if rows.weights is not None:
+        pulls, labels = pulls * rows.weights, labels * rows.weights
+    total = float(labels.sum())
+    delta = float(pulls.sum()) / total
+    return mean_difference(delta, (pulls - delta * labels) / total, rows.clusters)
+
+
+def mean_difference(
+    delta: float, pulls: np.ndarray, clusters: Optional[np.ndarray] = None
+) -> MeanDifference:
+    """From psi of every row, float64 (n,), and the rows' clusters, int (n,) codes from 0."""
     if clusters is not None:
-        units = int(np.count_nonzero(np.bincount(clusters)))
-        pulls = np.bincount(clusters, weights=pulls)
-    error = math.sqrt(float(pulls @ pulls) * units / (units - 1))
+        pulls = np.bincount(clusters, pulls)[np.bincount(clusters) > 0]
+    units = len(pulls)
+    error = math.sqrt(float((pulls * pulls).sum()) * units / (units - 1))
     return MeanDifference(delta, error, normal_interval(delta, error))

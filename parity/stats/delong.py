@@ -1,8 +1,8 @@
 """How far an AUC, or the difference of two, may lie from its value over all possible rows.
 
-Let x be the placements of one model, or the difference of two models' placements, and a its
-weighted mean, which is the same in both classes (an AUC, or the difference of two). Each row pulls
-a away from the truth by about
+Let x be the placements of one model (parity.stats.roc), or the difference of two models'
+placements, and a its weighted mean, which is the same in both classes (an AUC, or the difference of
+two). Each row pulls a away from the truth by about
 
     psi_i = w_i (x_i - a) / (sum of w over i's class)
 
@@ -15,15 +15,11 @@ which with weights 1 is s2(x|positives)/P + s2(x|negatives)/Q: DeLong, DeLong & 
 probability 1/w, say), not repeat counts: a row of weight 2 is still one observation, and a common
 factor changes nothing.
 
-Rows in G clusters that vary together, such as the impressions of one user, of which G_p hold
-positives and G_n negatives; u_g and d_g are the sums of psi over cluster g's positives and
-negatives (Obuchowski 1997, Biometrics 53, 567-578: S10, S01 and S11):
+Rows in clusters, such as the impressions of one user, vary together: their variance is
+Obuchowski's (parity.stats.clusters). The design effect is the second over the first: how many times
+too small the first is.
 
-    Var(a) = G_p / (G_p - 1) sum u_g^2 + G_n / (G_n - 1) sum d_g^2 + 2 G / (G - 1) sum u_g d_g
-
-The design effect is the second over the first: how many times too small the first is.
-
-How much a variance can bear is told by three numbers:
+Three numbers tell how much a variance can bear:
 
     observations   of the class with fewer: (sum m)^2 / sum m^2 over its rows' weights m, or over
                    the weights that its clusters hold (Kish 1965): the count where all are equal
@@ -37,11 +33,17 @@ How much a variance can bear is told by three numbers:
 """
 
 import math
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from semisync.common.errors import BadInput
+from parity.inputs.rows import Rows
+from parity.stats.clusters import ClusterSums, carried
+from parity.stats.equivalence import Evidence
+from parity.stats.intervals import HITS, resolution
+from parity.stats.sorting import tie_groups
+
+ROUNDING = 1e-14  # placement differences that differ at all do so by 1 / (2 rows) or more
 
 
 class Spread(NamedTuple):
@@ -50,7 +52,7 @@ class Spread(NamedTuple):
     independent: float  # as if every row stood alone
     clustered: Optional[float]  # None without clusters
     observations: float  # effective rows of the class with fewer, or clusters that hold it
-    freedom: float  # degrees of freedom; 0 where nobody knows the error
+    freedom: float  # degrees of freedom; 0 where the error is unknown
     carriers: float  # rows or clusters that carry the variance; 0 where it is 0
     step: float  # AUC: how far one of those pulls, root of sum psi^4 / sum psi^2
 
@@ -87,21 +89,60 @@ def spread(
     squares = psi * psi
     of_classes = (squares[~positive], squares[positive])
     parts = [float(s.sum()) * len(s) / (len(s) - 1) for s in of_classes]
-    independent = math.sqrt(sum(parts))
     observations = class_observations(positive, weights, clusters)
     if clusters is None:
-        freedom = welch(parts, observations)
-        return Spread(independent, None, min(observations), freedom, *carried(squares))
-    sums = ClusterSums.of(psi, positive, clusters)
-    both = sums.negatives + sums.positives
-    freedom = min(welch(sums.parts(), observations), sums.held.either - 1)
+        clustered, freedom = None, welch(parts, observations)
+        carriers, step = carried(float(squares.sum()), float((squares * squares).sum()))
+    else:
+        sums = ClusterSums.of(psi, positive, clusters)
+        clustered = sums.standard_error()
+        freedom = min(welch(sums.parts(), observations), sums.held.either - 1)
+        carriers, step = carried(sums.squares, sums.fourths)
     return Spread(
-        independent,
-        math.sqrt(sums.variance()),
-        min(observations),
-        freedom,
-        *carried(both * both),
+        independent=math.sqrt(sum(parts)),
+        clustered=clustered,
+        observations=min(observations),
+        freedom=freedom,
+        carriers=carriers,
+        step=step,
     )
+
+
+def evidence_of(rows: Rows, moved: np.ndarray, delta: float, moves: Spread) -> Evidence:
+    """What rows show of a difference, rare faults left aside (parity.stats.rare_failures).
+
+    Where all rows see the same difference the standard error is 0 and says nothing. Two models that
+    rank every row alike are such a case, and so are few rows that one model ranks right and the
+    other wrong.
+
+    Args:
+        moved: float64 (n,), candidate's placement - baseline's.
+        delta: its mean over either class.
+        moves: its spread.
+    """
+    reach = _reach(rows, moved, moves)
+    vouched = reach is not None or not moves.freedom
+    return Evidence(
+        delta=delta,
+        standard_error=moves.standard_error if reach is None else 0.0,
+        freedom=moves.freedom,
+        observations=moves.observations,
+        reach=reach,
+        narrowest=resolution(moves.observations) if vouched else 0.0,
+        allowance=HITS * moves.step,
+    )
+
+
+def _reach(rows: Rows, moved: np.ndarray, moves: Spread) -> Optional[float]:
+    """How far a placement may move; None where the rows' differences vary, as the clusters' do."""
+    alike = float(np.ptp(moved)) <= ROUNDING
+    if not alike:
+        varies = moves.clustered is None or moves.clustered > 1e-9 * moves.independent
+        return None if varies else 1.0
+    old, new = (tie_groups(scores).mid_ranks() for scores in (rows.baseline, rows.candidate))
+    ranks = float(np.abs(new - old).max())
+    # A row of the rarer class passes at most 2 `ranks` rows of the other.
+    return min(1.0, 2 * ranks / (len(moved) - rows.rarer))
 
 
 def pulls(
@@ -123,89 +164,15 @@ def class_observations(
     positive: np.ndarray, weights: Optional[np.ndarray], clusters: Optional[np.ndarray]
 ) -> Tuple[float, float]:
     """Effective rows, or clusters, of the negatives and of the positives; arguments of `spread`."""
-    found = []
+    numbers = []
     for of_class in (~positive, positive):
         amounts = None if weights is None else weights[of_class]
         if clusters is not None:
             amounts = np.bincount(clusters[of_class], amounts).astype(float)
-        found.append(
+        numbers.append(
             float(np.count_nonzero(of_class)) if amounts is None else effective_number(amounts)
         )
-    return found[0], found[1]
-
-
-class Holding(NamedTuple):
-    """How many clusters hold positives, negatives, and either."""
-
-    positives: int
-    negatives: int
-    either: int
-
-    @property
-    def fewer(self) -> int:
-        """Of the class that fewer hold."""
-        return min(self.positives, self.negatives)
-
-
-def holding(positives: np.ndarray, negatives: np.ndarray) -> Holding:
-    """From the rows, or weight, that each cluster holds of either class, by code."""
-    size = max(len(positives), len(negatives))
-    held = [np.pad(amounts > 0, (0, size - len(amounts))) for amounts in (positives, negatives)]
-    return Holding(*(int(np.count_nonzero(codes)) for codes in (*held, held[0] | held[1])))
-
-
-def check_holding(held: Holding, kind: str = "cluster") -> Holding:
-    """Raises: BadInput where the clusters are too few for a standard error; `kind` names them."""
-    if held.either == 1:
-        raise BadInput(f"all rows are in one {kind}; a standard error needs two {kind}s or more")
-    if held.fewer == 1:
-        rarer = "positive" if held.positives == 1 else "negative"
-        raise BadInput(
-            f"all {rarer} rows are in one of the {held.either:,} {kind}s; a standard error needs "
-            f"two {kind}s that hold each class, so compare rows of more of them"
-        )
-    return held
-
-
-def obuchowski(positives: float, negatives: float, across: float, held: Holding) -> float:
-    """The variance from sum u^2, sum d^2 and sum u d over clusters; two hold each class at least.
-
-    It is no less than 0: the first two factors are no smaller than the third.
-    """
-    factors = [count / (count - 1) for count in held]
-    return max(0.0, factors[0] * positives + factors[1] * negatives + 2 * factors[2] * across)
-
-
-class ClusterSums(NamedTuple):
-    """Sums of psi over each cluster's rows of either class, float64 (codes,)."""
-
-    negatives: np.ndarray
-    positives: np.ndarray
-    held: Holding
-
-    @classmethod
-    def of(cls, psi: np.ndarray, positive: np.ndarray, clusters: np.ndarray) -> "ClusterSums":
-        """Adds up rows: float64 (n,) from `pulls`, and columns as of `spread`."""
-        size = int(clusters.max()) + 1
-        sums, rows = [], []
-        for of_class in (~positive, positive):
-            codes = clusters[of_class]
-            sums.append(np.bincount(codes, psi[of_class], size))
-            rows.append(np.bincount(codes, minlength=size))
-        return cls(sums[0], sums[1], holding(rows[1], rows[0]))
-
-    def parts(self) -> List[float]:
-        """The negatives' and the positives' parts of the variance, without what they share."""
-        counts = (self.held.negatives, self.held.positives)
-        return [
-            float(sums @ sums) * count / (count - 1)
-            for sums, count in zip((self.negatives, self.positives), counts)
-        ]
-
-    def variance(self) -> float:
-        """Obuchowski's."""
-        up, down = self.positives, self.negatives
-        return obuchowski(float(up @ up), float(down @ down), float(up @ down), self.held)
+    return numbers[0], numbers[1]
 
 
 def welch(variances: Sequence[float], observations: Sequence[float]) -> float:
@@ -219,16 +186,4 @@ def welch(variances: Sequence[float], observations: Sequence[float]) -> float:
 
 def effective_number(amounts: np.ndarray) -> float:
     """(sum m)^2 / sum m^2 (Kish 1965)."""
-    return float(amounts.sum()) ** 2 / float(amounts @ amounts)
-
-
-def carried(squares: np.ndarray) -> Tuple[float, float]:
-    """`carriers` and `step` of a Spread, from psi^2 of rows or clusters."""
-    return carried_by(float(squares.sum()), float(squares @ squares))
-
-
-def carried_by(squares: float, fourths: float) -> Tuple[float, float]:
-    """The same from sum psi^2 and sum psi^4."""
-    if not fourths:
-        return 0.0, 0.0
-    return squares**2 / fourths, math.sqrt(fourths / squares)
+    return float(amounts.sum()) ** 2 / float((amounts * amounts).sum())

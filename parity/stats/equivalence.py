@@ -1,26 +1,47 @@
-"""From a difference and its standard error to a verdict: two one-sided tests (TOST).
+"""From what is known of a difference to a verdict: two one-sided tests (TOST).
 
 Two models are equivalent when both "the difference is at least the margin" and "it is at most
 minus the margin" are rejected at alpha = 0.05, that is, when the 90 % interval lies inside the
 margin (Schuirmann 1987). A difference that is merely "not significant" shows nothing: a small
 sample never shows one.
 
-    EQUIVALENT       -margin < low and high < margin
+    EQUIVALENT       -margin < low and high < margin, and nothing else can hide a difference
     NOT_EQUIVALENT   the whole interval lies above margin, or below -margin
     INCONCLUSIVE     anything else; more rows would settle it
+
+What else can hide a difference, and so leaves it INCONCLUSIVE:
+
+1. Fewer rows than can vouch for the margin (`resolution` in parity.stats.intervals).
+2. Few rows that carry the standard error, and faults too rare to be seen: the allowance and the
+   floor of parity.stats.rare_failures.
+3. Counts in histograms that are certain to no better than a twentieth of the margin. These give no
+   NOT_EQUIVALENT either.
+
+`decide` is the one place that does this, for rows and for counts, for all rows and for a part, for
+one run per model and for several.
 """
 
 import enum
 import math
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
-from parity.stats.level import CONFIDENCE, alpha
-from parity.stats.student import quantile, two_sided
+from parity.stats.intervals import (
+    Interval,
+    alpha,
+    at_least,
+    half_in_errors,
+    observations_to_resolve,
+    resolution,
+    student_interval,
+    student_p,
+    unmoved_interval,
+    unmoved_p,
+    widened,
+)
 
-ALPHA = (1 - CONFIDENCE) / 2  # at which the rule of three tells what no row shows
 POWER = 0.8  # with which `rows_to_settle` finds equal models equivalent
-_NEARLY_NORMAL = 1000  # degrees of freedom, where t is less than a thousandth above the normal's
+_ROUGH = 20  # a certified bound is to be below so small a part of the margin
 
 
 class Verdict(str, enum.Enum):
@@ -31,102 +52,52 @@ class Verdict(str, enum.Enum):
     INCONCLUSIVE = "INCONCLUSIVE"
 
 
-class Interval(NamedTuple):
-    """Of a difference, at the confidence of parity.stats.level: 90 % unless said otherwise."""
+class Evidence(NamedTuple):
+    """What is known of a difference; in units of AUC where nothing else is said."""
 
-    low: float
-    high: float
-
-
-def normal_interval(delta: float, standard_error: float) -> Interval:
-    """delta -+ 1.645 standard errors, at the usual confidence (parity.stats.level)."""
-    half = NormalDist().inv_cdf(1 - alpha()) * standard_error
-    return Interval(delta - half, delta + half)
-
-
-def student_interval(delta: float, standard_error: float, freedom: float) -> Interval:
-    """delta -+ t standard errors, as few rows do not know their own.
-
-    Args:
-        freedom: degrees of freedom of the standard error; below 1 they count as 1.
-    """
-    if freedom > _NEARLY_NORMAL:
-        return normal_interval(delta, standard_error)
-    half = quantile(1 - alpha(), max(1.0, freedom)) * standard_error
-    return Interval(delta - half, delta + half)
+    delta: float
+    standard_error: float
+    freedom: float  # degrees of freedom of the standard error; 0 where it is unknown
+    observations: float  # effective rows, or clusters, of the class with fewer (stats.delong)
+    reach: Optional[float] = None  # of `unmoved_interval`, where all rows see one difference
+    narrowest: float = 0.0  # half-width of the interval at least
+    bound: float = 0.0  # certified, of delta, where scores were counted in histograms
+    allowance: float = 0.0  # for few rows that carry the standard error
+    floor: float = 0.0  # what rare faults may hide; 0 where other evidence excludes them
 
 
-def half_in_errors(interval: Interval) -> float:
-    """The standard error of which the interval is the normal one."""
-    return (interval.high - interval.low) / 2 / NormalDist().inv_cdf(1 - alpha())
+class Decision(NamedTuple):
+    """What follows from the evidence."""
+
+    interval: Interval
+    p: float  # of no difference, two-sided
+    verdict: Verdict
 
 
-def unmoved_interval(delta: float, observations: float, reach: float) -> Interval:
-    """The interval where every row sees the same difference, so that the standard error is 0.
-
-    Zero is then what a small sample shows, not what is known: a share `unseen` may differ from the
-    rest, each by at most reach + |delta|.
-
-    Args:
-        delta: the difference.
-        observations: `parity.stats.delong.Spread.observations`.
-        reach: how far a placement may move between the models, at most 1. Like a standard error it
-            is taken from the sample: two models whose ranks differ only in the last digits of
-            their scores swap neighbours, and move no placement far.
-    """
-    half = unseen(observations) * (reach + abs(delta))
-    return Interval(delta - half, delta + half)
+def decide(evidence: Evidence, margin: float) -> Decision:
+    """The interval of the difference, its p-value, and the verdict."""
+    delta, observations, bound = evidence.delta, evidence.observations, evidence.bound
+    surely = max(0.0, abs(delta) - bound)
+    if evidence.reach is not None:
+        interval = unmoved_interval(delta, observations, evidence.reach)
+        p = unmoved_p(surely, observations, evidence.reach)
+    else:
+        error = evidence.standard_error
+        interval = student_interval(delta, error, evidence.freedom)
+        p = student_p(surely, error, evidence.freedom) if error else 1.0
+    interval = at_least(widened(interval, bound), delta, evidence.narrowest)
+    return Decision(interval, p, _verdict(evidence, interval, margin))
 
 
-def student_p(delta: float, standard_error: float, freedom: float) -> float:
-    """The two-sided p-value of no difference; 1 of a single cluster, whose error nobody knows."""
-    if freedom <= 0:
-        return 1.0
-    t = abs(delta) / standard_error
-    if freedom > _NEARLY_NORMAL:  # erfc has the tail that 1 - P(|T| < t) rounds away
-        return math.erfc(t / math.sqrt(2))
-    return two_sided(t, max(1.0, freedom))
-
-
-def unmoved_p(delta: float, observations: float, reach: float) -> float:
-    """The two-sided p-value of no difference where every row sees the same one.
-
-    Without one a share of |delta| / (reach + |delta|) differs from the rest, which so many
-    observations miss with probability (1 - share)^observations. Arguments: of `unmoved_interval`.
-    """
-    if not reach:  # ranked alike; what there is of a delta is rounding
-        return 1.0
-    return min(1.0, 2 * (reach / (reach + abs(delta))) ** observations)
-
-
-def resolution(observations: float) -> float:
-    """The narrowest half-width that a sample can vouch for, whatever it shows.
-
-    A share `unseen` of all observations may differ although the sample shows none that does, and
-    the sample's own placements cannot tell a move of less than one step, 1 / observations. So two
-    models that rank five rows alike are not thereby the same model: at the default margin it takes
-    78 observations, 3.0 / 78^2 < 0.0005.
-    """
-    return unseen(observations) / observations
-
-
-def observations_to_resolve(margin: float) -> int:
-    """The fewest observations whose `resolution` is below the margin."""
-    return math.floor(math.sqrt(-math.log(ALPHA) / margin)) + 1
-
-
-def at_least(interval: Interval, delta: float, half: float) -> Interval:
-    """The interval, widened where it is narrower than delta -+ half."""
-    return Interval(min(interval.low, delta - half), max(interval.high, delta + half))
-
-
-def unseen(observations: float) -> float:
-    """The largest share that may differ where none of the observations does, the "rule of three".
-
-    If a share s of all differs, n observations miss it with probability (1 - s)^n, so with 95 %
-    confidence s < -ln(0.05) / n (Hanley & Lippman-Hand 1983).
-    """
-    return min(1.0, -math.log(ALPHA) / observations)
+def _verdict(evidence: Evidence, interval: Interval, margin: float) -> Verdict:
+    if too_rough(evidence.bound, margin):
+        return Verdict.INCONCLUSIVE
+    verdict = judge(interval, margin)
+    if verdict is not Verdict.EQUIVALENT:
+        return verdict
+    vouched = at_least(interval, sum(interval) / 2, resolution(evidence.observations))
+    inside = judge(widened(vouched, evidence.allowance), margin) is Verdict.EQUIVALENT
+    return verdict if inside and evidence.floor < margin else Verdict.INCONCLUSIVE
 
 
 def judge(interval: Interval, margin: float) -> Verdict:
@@ -138,26 +109,54 @@ def judge(interval: Interval, margin: float) -> Verdict:
     return Verdict.INCONCLUSIVE
 
 
-def rows_to_settle(
-    rows: int, observations: float, interval: Interval, margin: float, allowance: float = 0.0
-) -> int:
+def too_rough(bound: float, margin: float) -> bool:
+    """Whether a certified bound leaves the difference uncertain by a twentieth of the margin."""
+    return bound >= margin / _ROUGH
+
+
+def rows_to_settle(rows: int, evidence: Evidence, interval: Interval, margin: float) -> int:
     """Rows of the same kind with which two equal models pass four times out of five.
 
     Equal models pass with probability 2 Phi(margin/SE - 1.645) - 1, and SE falls with the root of
     the rows, so SE must fall to margin / (1.645 + 1.282). A true difference near the margin needs
-    more, one far outside it fewer. `resolution` must fall below the margin as well.
+    more, one far outside it fewer. `resolution` must fall below the margin as well. The allowance
+    falls with the rows: equal models pass where margin - allowance rows / N is
+    2.93 SE sqrt(rows / N), N the rows that it takes.
 
     Args:
-        rows: in the sample that gave `interval`, whose half-width is 1.645 SE.
-        observations: `parity.stats.delong.Spread.observations` of those.
-        allowance: of parity.stats.rare_failures, which falls with the rows: equal models pass where
-            margin - allowance rows / N is 2.93 SE sqrt(rows / N), N the rows that it takes.
+        rows: in the sample that gave the evidence.
+        interval: what `decide` made of it, whose half-width is 1.645 SE.
     """
     normal = NormalDist()
     error = half_in_errors(interval)
     reach = error * (normal.inv_cdf(1 - alpha()) + normal.inv_cdf((1 + POWER) / 2))
-    shown = (interval.high - interval.low) / 2 > 1.01 * resolution(observations)
-    root = (reach + math.sqrt(reach**2 + 4 * allowance * margin)) / (2 * margin)
+    shown = (interval.high - interval.low) / 2 > 1.01 * resolution(evidence.observations)
+    root = (reach + math.sqrt(reach**2 + 4 * evidence.allowance * margin)) / (2 * margin)
     by_error = rows * root**2 if shown else 0
-    by_resolution = rows * observations_to_resolve(margin) / observations
+    by_resolution = rows * observations_to_resolve(margin) / evidence.observations
     return math.ceil(max(by_error, by_resolution))
+
+
+def p_of_equivalence(delta: float, interval: Interval, margin: float, confidence: float) -> float:
+    """The p-value of "the difference is the margin or more, either way".
+
+    The larger of two one-sided tests (Schuirmann 1987), from the normal distribution of which the
+    interval's half-width is the quantile: below (1 - confidence) / 2 exactly where the interval
+    lies inside the margin, so that it never contradicts the verdict.
+    """
+    return _below((abs(delta) - margin) / _error(delta, interval, confidence))
+
+
+def p_of_difference(delta: float, interval: Interval, confidence: float) -> float:
+    """The two-sided p-value of "there is none", likewise from the interval."""
+    return 2 * _below(-abs(delta) / _error(delta, interval, confidence))
+
+
+def _error(delta: float, interval: Interval, confidence: float) -> float:
+    half = max(interval.high - delta, delta - interval.low)
+    return half / NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+def _below(z: float) -> float:
+    """The normal distribution function, with the tail that 1 + erf rounds away."""
+    return math.erfc(-z / math.sqrt(2)) / 2

@@ -1,8 +1,15 @@
-"""One part of the rows, a slice or a day, with its own comparison."""
+"""One part of the rows, a slice or a day, with its own comparison; and which of many differ.
 
-from typing import NamedTuple, Optional
+The p-values of many slices (of no difference) are turned into q-values (Benjamini & Hochberg 1995):
+of the slices with q < 0.1, one in ten is expected to be a false alarm.
+"""
 
-from parity.stats.equivalence import Interval, Verdict
+from typing import NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from parity.stats.equivalence import Evidence, Verdict, decide
+from parity.stats.intervals import Interval
 
 FALSE_DISCOVERIES = 0.1  # share expected among the slices that a hunt points out
 
@@ -31,3 +38,30 @@ class Part(NamedTuple):
     def differs(self) -> bool:
         """Whether a hunt points it out."""
         return self.q is not None and self.q < FALSE_DISCOVERIES
+
+    def compared(self, aucs: Sequence[float], evidence: Evidence, margin: float) -> "Part":
+        """The part with its figures: the AUCs of baseline and candidate, and what follows."""
+        decision = decide(evidence, margin)
+        return self._replace(
+            baseline_auc=aucs[0],
+            candidate_auc=aucs[1],
+            delta=evidence.delta,
+            standard_error=evidence.standard_error,
+            interval=decision.interval,
+            verdict=decision.verdict,
+            p=decision.p,
+        )
+
+
+def with_q(parts: Sequence[Part]) -> Tuple[Part, ...]:
+    """The parts with Benjamini-Hochberg q-values over those that have a p-value."""
+    tested = [i for i, part in enumerate(parts) if part.p is not None]
+    p = np.array([parts[i].p for i in tested], float)
+    order = np.argsort(p)
+    q = np.empty(len(p))
+    ratios = p[order] * len(p) / np.arange(1, len(p) + 1)
+    q[order] = np.minimum.accumulate(ratios[::-1])[::-1]
+    corrected = list(parts)
+    for i, value in zip(tested, q):
+        corrected[i] = parts[i]._replace(q=min(1.0, float(value)))
+    return tuple(corrected)

@@ -3,7 +3,7 @@
 1. **The floor.** A fault that hits a share f of the rows of one class leaves all n of them alone
    with probability (1 - f)^n, so a sample without a hit excludes, with 95 % confidence, only
    f >= -ln(0.05) / n, the rule of three (Hanley & Lippman-Hand 1983).
-2. **The reach.** The AUC is the mean placement V over either class (parity.stats.ranking). A fault
+2. **The reach.** The AUC is the mean placement V over either class (parity.stats.roc). A fault
    takes a row's placement to 0 or 1 at worst, so it moves the AUC by f r at most, where r is the
    largest max(V, 1 - V) of the class. What may hide is
 
@@ -20,9 +20,8 @@
    carry it that is next to nothing.
 
 n is `observations` of parity.stats.delong: clusters that hold the class where rows come in
-clusters. EQUIVALENT takes the interval with its allowance and the floor inside the margin, and an
-interval no narrower than `resolution` (parity.stats.equivalence) lets the sample vouch for. Other
-evidence may stand for the floor: the record of a complete verification of the converted model
+clusters. The verdict that asks for floor and allowance is `decide` of parity.stats.equivalence.
+Other evidence may stand for the floor: the record of a complete verification of the converted model
 (parity.verified), which leaves no row of a table for a fault to be in.
 """
 
@@ -31,19 +30,11 @@ from typing import NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from parity.stats.equivalence import (
-    ALPHA,
-    Interval,
-    Verdict,
-    at_least,
-    judge,
-    resolution,
-    rows_to_settle,
-    unseen,
-)
+from parity.stats.equivalence import Evidence, Verdict, judge, rows_to_settle
+from parity.stats.intervals import HITS, Interval, unseen, widened
 from parity.verified import Verified
 
-HITS = -math.log(ALPHA)  # 3.0: what none seen leaves possible
+FEW_CARRIERS = 10  # the standard error then errs by 1 / (2 sqrt(10)), a sixth, and more
 
 
 class RareFailures(NamedTuple):
@@ -75,53 +66,33 @@ def rare_failures(sample: Sample, margin: float) -> RareFailures:
     observations, reach = sample.observations[worst], sample.reaches[worst]
     needed = math.floor(HITS * reach / margin) + 1
     return RareFailures(
-        observations,
-        unseen(observations),
-        reach,
-        floors[worst],
-        math.ceil(sample.rows * needed / observations),
-        sample.carriers,
-        HITS * sample.step,
+        observations=observations,
+        share=unseen(observations),
+        reach=reach,
+        floor=floors[worst],
+        rows_to_exclude=math.ceil(sample.rows * needed / observations),
+        carriers=sample.carriers,
+        allowance=HITS * sample.step,
     )
 
 
 def reaches(positive: np.ndarray, placements: np.ndarray) -> Tuple[float, float]:
     """How far a placement of either class can move, negatives first: bool (n,), float64 (n,)."""
     of_classes = (placements[~positive], placements[positive])
-    return tuple(max(float(v.max()), 1 - float(v.min())) for v in of_classes)  # type: ignore
-
-
-def settle(
-    interval: Interval, margin: float, rare: RareFailures, verified: Optional[Verified]
-) -> Verdict:
-    """The interval's verdict; EQUIVALENT only where rare faults are excluded as well."""
-    verdict = settle_seen(interval, margin, rare.observations, rare.allowance)
-    if verdict is Verdict.EQUIVALENT and verified is None and rare.floor >= margin:
-        return Verdict.INCONCLUSIVE
-    return verdict
-
-
-def settle_seen(
-    interval: Interval, margin: float, observations: float, allowance: float
-) -> Verdict:
-    """The same without the floor: the verdict of a slice or a day."""
-    verdict = judge(interval, margin)
-    vouched = at_least(interval, sum(interval) / 2, resolution(observations))
-    if judge(widened(vouched, allowance), margin) is not Verdict.EQUIVALENT:
-        return Verdict.INCONCLUSIVE if verdict is Verdict.EQUIVALENT else verdict
-    return verdict
-
-
-def widened(interval: Interval, by: float) -> Interval:
-    """The interval with as much on either side."""
-    return Interval(interval.low - by, interval.high + by)
+    negatives, positives = (max(float(v.max()), 1 - float(v.min())) for v in of_classes)
+    return negatives, positives
 
 
 def rows_needed(
-    rows: int, interval: Interval, margin: float, rare: RareFailures, verified: Optional[Verified]
+    rows: int,
+    evidence: Evidence,
+    interval: Interval,
+    margin: float,
+    rare: RareFailures,
+    verified: Optional[Verified],
 ) -> int:
     """Rows that an INCONCLUSIVE comparison takes to be settled (parity.stats.equivalence)."""
-    needed = rows_to_settle(rows, rare.observations, interval, margin, rare.allowance)
+    needed = rows_to_settle(rows, evidence, interval, margin)
     return needed if verified is not None else max(needed, rare.rows_to_exclude)
 
 
@@ -140,6 +111,3 @@ def notes_on_carriers(rare: RareFailures, interval: Interval, margin: float) -> 
             "margin, and a sample often misses as many: compare more rows."
         )
     return (text,)
-
-
-FEW_CARRIERS = 10  # the standard error then errs by 1 / (2 sqrt(10)), a sixth, and more

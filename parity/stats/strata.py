@@ -4,9 +4,7 @@ Each part is compared on its own, with its own interval. Read them in one of two
 beforehand:
 
     all must pass   every slice EQUIVALENT; needs no correction, each part needs rows enough
-    hunting         which slices differ at all? Their p-values (of no difference) are turned into
-                    q-values (Benjamini & Hochberg 1995): of the slices with q < 0.1, one in ten is
-                    expected to be a false alarm
+    hunting         which slices differ at all? (parity.stats.parts)
 
 Days are scored before they are trained on (progressive validation). Beside the pooled AUC, in which
 rows of different days are compared too, stand the mean of the daily differences, each day alike,
@@ -24,27 +22,12 @@ import numpy as np
 
 from parity.inputs.checks import Column, check_margin, distinct
 from parity.inputs.rows import Rows, checked_rows
-from parity.stats.delong import (
-    ClusterSums,
-    Spread,
-    check_holding,
-    class_observations,
-    holding,
-    pulls,
-    spread,
-)
-from parity.stats.equivalence import (
-    Interval,
-    Verdict,
-    at_least,
-    judge,
-    resolution,
-    student_interval,
-)
-from parity.stats.parts import Part
-from parity.stats.ranking import rank
-from parity.stats.rare_failures import HITS, settle_seen
-from parity.stats.sampling import sampled
+from parity.stats.clusters import ClusterSums, check_holding, holding
+from parity.stats.delong import Spread, class_observations, evidence_of, pulls, spread
+from parity.stats.equivalence import Evidence, Verdict, decide
+from parity.stats.intervals import Interval, resolution
+from parity.stats.parts import Part, with_q
+from parity.stats.roc import rank
 from parity.stats.trend import Change, change_of, series_of, slope_of
 from semisync.common.errors import BadInput
 
@@ -57,7 +40,7 @@ class Days(NamedTuple):
     standard_error: float
     interval: Interval  # 90 %, of the mean
     verdict: Verdict  # of the mean
-    slope: Optional[float]  # AUC a day; None with fewer than three days
+    slope: Optional[float]  # AUC per day; None with fewer than three days
     slope_error: Optional[float]
     drift_p: Optional[float]  # of no slope, Student's t
     change: Optional[Change] = None  # the surest one; None with fewer than three days
@@ -84,8 +67,7 @@ def compare_slices(
     """
     check_margin(margin)
     rows = checked_rows(labels, baseline, candidate, clusters, weights)
-    parts = [part for part, _ in _parts(rows, slices, "slices", margin)]
-    return with_q(parts)
+    return with_q([part for part, _ in _parts(rows, slices, "slices", margin)])
 
 
 def compare_days(
@@ -108,47 +90,65 @@ def compare_days(
     """
     check_margin(margin)
     rows = checked_rows(labels, baseline, candidate, clusters, weights)
-    found = _parts(rows, days, "days", margin)
-    usable = [(part, pulls) for part, pulls in found if pulls is not None]
-    if not usable:
+    parts = _parts(rows, days, "days", margin)
+    usable = [(part, pulled) for part, pulled in parts if pulled is not None]
+    error, observations = _error_of_mean(usable, rows) if usable else (0.0, 0.0)
+    return days_of([part for part, _ in parts], error, observations, margin)
+
+
+def days_of(
+    days: Sequence[Part], error: float, observations: float, margin: float, bound: float = 0.0
+) -> Days:
+    """The days in their order, the mean of their differences, and what they show of a trend.
+
+    Args:
+        error, observations: of the mean.
+        bound: certified, of the mean, where scores were counted in histograms.
+
+    Raises: BadInput where no day has a difference.
+    """
+    deltas = [day.delta for day in days if day.delta is not None]
+    if not deltas:
         raise BadInput("no day has two rows of each class, which a standard error needs")
-    mean = float(np.mean([part.delta for part, _ in usable]))
-    error, observations = _error_of_mean(usable, rows)
-    interval = student_interval(mean, error, observations - 1)
-    interval = at_least(interval, mean, resolution(observations))
-    return days_of_parts(
-        [part for part, _ in found], mean, error, interval, judge(interval, margin)
+    mean = Evidence(
+        delta=float(np.mean(deltas)),
+        standard_error=error,
+        freedom=observations - 1,
+        observations=observations,
+        narrowest=resolution(observations),
+        bound=bound,
+    )
+    decision = decide(mean, margin)
+    slope, slope_error, drift_p = drift(days)
+    return Days(
+        days=tuple(days),
+        mean_delta=mean.delta,
+        standard_error=error,
+        interval=decision.interval,
+        verdict=decision.verdict,
+        slope=slope,
+        slope_error=slope_error,
+        drift_p=drift_p,
+        change=change_of(series_of(days)),
     )
 
 
-def days_of_parts(
-    days: Sequence[Part], mean: float, error: float, interval: Interval, verdict: Verdict
-) -> Days:
-    """The days in their order with the figures of their mean, and what they show of a trend."""
-    change = change_of(series_of(days))
-    return Days(tuple(days), mean, error, interval, verdict, *drift(days), change)
-
-
 def drift(days: Sequence[Part]) -> Tuple[Optional[float], Optional[float], Optional[float]]:
-    """Slope a day, its standard error, and the p-value of no slope; None for under three days."""
+    """Slope per day, its standard error, and the p-value of no slope; None below three days."""
     return slope_of(series_of(days)) or (None, None, None)
 
 
-def with_q(parts: Sequence[Part]) -> Tuple[Part, ...]:
-    """The parts with Benjamini-Hochberg q-values over those that have a p-value."""
-    tested = [i for i, part in enumerate(parts) if part.p is not None]
-    p = np.array([parts[i].p for i in tested], float)
-    order = np.argsort(p)
-    q = np.empty(len(p))
-    ratios = p[order] * len(p) / np.arange(1, len(p) + 1)
-    q[order] = np.minimum.accumulate(ratios[::-1])[::-1]
-    corrected = list(parts)
-    for i, value in zip(tested, q):
-        corrected[i] = parts[i]._replace(q=min(1.0, float(value)))
-    return tuple(corrected)
+def error_of_alike(errors: Sequence[float], fewest: float) -> Tuple[float, float]:
+    """Of the mean over parts that share no row, and its observations.
+
+    Args:
+        errors: standard errors of the parts.
+        fewest: the least observations of one of them.
+    """
+    return math.sqrt(sum(error * error for error in errors)) / len(errors), fewest * len(errors)
 
 
-class _Pulls(NamedTuple):
+class _Pulled(NamedTuple):
     """Of a part with a difference: its rows' numbers and psi (stats.delong), and its spread."""
 
     chosen: np.ndarray  # int (n,)
@@ -158,36 +158,33 @@ class _Pulls(NamedTuple):
 
 def _parts(
     rows: Rows, names: Any, argument: str, margin: float
-) -> List[Tuple[Part, Optional[_Pulls]]]:
+) -> List[Tuple[Part, Optional[_Pulled]]]:
     """Each part with its rows' pulls on its delta; None where it has no delta."""
     column = Column(argument)
     values, code = distinct(rows.aligned(np.asarray(names), column), column)
     order = np.argsort(code, kind="stable")
     edges = np.searchsorted(code[order], np.arange(len(values) + 1))
-    found = []
+    parts = []
     for i, name in enumerate(values.tolist()):
         chosen = order[edges[i] : edges[i + 1]]
-        found.append(_part(str(name), chosen, rows.take(chosen), margin))
-    return found
+        parts.append(_part(str(name), chosen, rows.take(chosen), margin))
+    return parts
 
 
 def _part(
     name: str, chosen: np.ndarray, rows: Rows, margin: float
-) -> Tuple[Part, Optional[_Pulls]]:
-    count, positives = len(chosen), rows.positives
+) -> Tuple[Part, Optional[_Pulled]]:
+    part = Part(name, len(chosen), rows.positives)
     if rows.rarer < 2:
-        return Part(name, count, positives), None
+        return part, None
     old, new = (rank(s, rows.positive, rows.weights) for s in (rows.baseline, rows.candidate))
     aucs = old.area(), new.area()
     delta = aucs[1] - aucs[0]
     moved = new.placements() - old.placements()
-    found = _spread(moved, delta, rows)
-    interval, p, still = sampled(rows, moved, delta, found)
-    error = found.standard_error if still is None else 0.0
-    verdict = settle_seen(interval, margin, found.observations, HITS * found.step)
-    part = Part(name, count, positives, *aucs, delta, error, interval, verdict, p)
+    moves = _spread(moved, delta, rows)
     psi = pulls(moved, delta, rows.positive, rows.weights)
-    return part, _Pulls(chosen, psi, found)
+    evidence = evidence_of(rows, moved, delta, moves)
+    return part.compared(aucs, evidence, margin), _Pulled(chosen, psi, moves)
 
 
 def _spread(moved: np.ndarray, delta: float, rows: Rows) -> Spread:
@@ -196,24 +193,23 @@ def _spread(moved: np.ndarray, delta: float, rows: Rows) -> Spread:
     if rows.clusters is None:
         return spread(*columns)
     codes = np.unique(rows.clusters, return_inverse=True)[1]
-    if holding(*(np.bincount(codes[c]) for c in (rows.positive, ~rows.positive))).fewer < 2:
+    if holding(rows.positive, codes).fewer < 2:
         return spread(*columns)._replace(observations=1.0, freedom=0.0)
     return spread(*columns, codes)
 
 
-def _error_of_mean(usable: Sequence[Tuple[Part, _Pulls]], rows: Rows) -> Tuple[float, float]:
+def _error_of_mean(usable: Sequence[Tuple[Part, _Pulled]], rows: Rows) -> Tuple[float, float]:
     """Of the mean over days, and its observations; clusters that come on several days are summed
     over them."""
     if rows.clusters is None:
-        errors = np.array([part.standard_error for part, _ in usable], float)
-        fewest = min(one.spread.observations for _, one in usable) * len(usable)
-        return math.sqrt(float(errors @ errors)) / len(usable), fewest
-    chosen = np.concatenate([one.chosen for _, one in usable])
-    psi = np.concatenate([one.psi for _, one in usable])
+        fewest = min(pulled.spread.observations for _, pulled in usable)
+        return error_of_alike([part.standard_error or 0.0 for part, _ in usable], fewest)
+    chosen = np.concatenate([pulled.chosen for _, pulled in usable])
+    psi = np.concatenate([pulled.psi for _, pulled in usable])
     taken = rows.take(chosen)
     assert taken.clusters is not None  # as `rows` has them
     codes = np.unique(taken.clusters, return_inverse=True)[1]
     sums = ClusterSums.of(psi, taken.positive, codes)
     check_holding(sums.held)
     observations = min(class_observations(taken.positive, taken.weights, codes))
-    return math.sqrt(sums.variance()) / len(usable), observations
+    return sums.standard_error() / len(usable), observations

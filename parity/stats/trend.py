@@ -11,28 +11,27 @@ of the days that changed as the regressor. As the days' errors are known,
     p        two-sided, Student's t with as many degrees of freedom as the residuals have
 
 e is half the day's 90 % interval over 1.645. That is never 0: where all rows of a day see one
-difference, it is the rule of three's (parity.stats.equivalence).
+difference, it is the rule of three's (parity.stats.intervals).
 
 The change is the surest of: from a day on, for each day but the first; a single day, for each day
-but the first and last. With D days 2 D - 3 places are looked at, and its p is multiplied by that
+but the first and last. With D days there are 2 D - 3 places, and its p is multiplied by that
 (Bonferroni), so that it holds for the search as a whole.
 """
 
 import math
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from parity.stats.equivalence import half_in_errors
+from parity.stats.intervals import half_in_errors, two_sided
 from parity.stats.parts import Part
-from parity.stats.student import two_sided
 
 FEWEST = 3  # days: a slope or a change leaves one degree of freedom at least
 LIKELY = 0.05  # p below which words name a change
 
 
 class Slope(NamedTuple):
-    """AUC a day."""
+    """AUC per day."""
 
     slope: float
     standard_error: float
@@ -46,7 +45,7 @@ class Change(NamedTuple):
     lasts: bool  # from that day on, else that day alone
     difference: float  # of the days that changed - of the others
     standard_error: float
-    p: float  # of no change anywhere, corrected for the places looked at
+    p: float  # of no change anywhere, corrected for the number of places
     places: int
 
     @property
@@ -86,7 +85,9 @@ def slope_of(series: Series) -> Optional[Slope]:
     """None for fewer than FEWEST days."""
     if len(series.deltas) < FEWEST:
         return None
-    return Slope(*_fit(series, series.places))
+    slopes, errors = _fits(series, series.places[np.newaxis])
+    slope, error = float(slopes[0]), float(errors[0])
+    return Slope(slope, error, two_sided(slope / error, len(series.deltas) - 2))
 
 
 def change_of(series: Series) -> Optional[Change]:
@@ -94,38 +95,35 @@ def change_of(series: Series) -> Optional[Change]:
     count = len(series.deltas)
     if count < FEWEST:
         return None
-    places = [(first, True) for first in range(1, count)]
-    places += [(day, False) for day in range(1, count - 1)]
-    found: List[Change] = []
-    for first, lasts in places:
-        changed = np.zeros(count)
-        changed[slice(first, None) if lasts else first] = 1
-        difference, error, p = _fit(series, changed)
-        found.append(
-            Change(
-                series.names[first],
-                lasts,
-                difference,
-                error,
-                min(1.0, p * len(places)),
-                len(places),
-            )
-        )
-    return min(found, key=lambda one: (one.p, -abs(one.difference) / one.standard_error))
+    days = np.arange(count)
+    lasting = days >= days[1:, np.newaxis]
+    passing = days == days[1:-1, np.newaxis]
+    differences, errors = _fits(series, np.concatenate((lasting, passing)).astype(float))
+    surest = int((np.abs(differences) / errors).argmax())  # as all have the same degrees of freedom
+    lasts = surest < len(lasting)
+    difference, error = float(differences[surest]), float(errors[surest])
+    return Change(
+        day=series.names[1 + surest - (0 if lasts else len(lasting))],
+        lasts=lasts,
+        difference=difference,
+        standard_error=error,
+        p=min(1.0, two_sided(difference / error, count - 2) * len(differences)),
+        places=len(differences),
+    )
 
 
-def _fit(series: Series, regressor: np.ndarray) -> Tuple[float, float, float]:
-    """The regressor's coefficient, its standard error and p-value; float64 (days,)."""
-    design = np.stack((np.ones(len(regressor)), regressor), axis=1)
+def _fits(series: Series, regressors: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """Each regressor's coefficient and its standard error, float64 (k,), of float64 (k, days)."""
+    design = np.stack((np.ones(regressors.shape), regressors), axis=-1)
     weights = series.weights / series.weights.max()
-    weighted = design.T * weights
+    weighted = design.swapaxes(1, 2) * weights
     solve = np.linalg.solve(weighted @ design, weighted)
-    coefficient = float(solve[1] @ series.deltas)
-    leftover = np.eye(len(regressor)) - design @ solve
-    expected = float(weights @ (leftover**2 @ series.errors**2))
-    scatter = float(weights @ (leftover @ series.deltas) ** 2) / expected
-    error = math.sqrt(max(1.0, scatter) * float(solve[1] ** 2 @ series.errors**2))
-    return coefficient, error, two_sided(coefficient / error, len(regressor) - 2)
+    leftover = np.eye(regressors.shape[1]) - design @ solve
+    variances = series.errors**2
+    expected = leftover**2 @ variances @ weights
+    scatter = (leftover @ series.deltas) ** 2 @ weights / expected
+    by_errors = solve[:, 1] ** 2 @ variances
+    return solve[:, 1] @ series.deltas, np.sqrt(np.maximum(1.0, scatter) * by_errors)
 
 
 def _error(day: Part) -> float:

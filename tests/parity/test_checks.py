@@ -31,7 +31,7 @@ GOOD = {"labels": [0, 1, 0, 1], "scores": [0.1, 0.2, 0.3, 0.4]}
         ({"weights": [1, 1, 1, np.inf]}, r"^weights\[3\] is inf; a weight must be finite$"),
         ({"weights": [1, 1, 1]}, "^weights has 3 rows, but there are 4 labels$"),
         ({"scores": np.ma.masked_greater([1, 2, 3, 4], 3)}, r"^scores\[3\] is masked"),
-        ({"scores": [[1], [1, 2], [3], [4]]}, "^scores is no array of one value a row"),
+        ({"scores": [[1], [1, 2], [3], [4]]}, "^scores is not an array of one value per row"),
         ({"weights": [1, 1e-320, 1, 1]}, r"^weights\[1\] is 1e-320; a weight must be 0 or between"),
         ({"weights": [1, 1, 1, 1e101]}, r"^weights\[3\] is 1e\+101; a weight must be 0 or between"),
         ({"weights": [1, 0, 1, 0]}, "^weights: every row with label 1 has weight 0$"),

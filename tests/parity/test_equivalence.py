@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import parity
-from parity.stats.equivalence import Interval, judge, rows_to_settle
+from parity.stats.equivalence import Evidence, judge, rows_to_settle
+from parity.stats.intervals import Interval
 from semisync.common.errors import UsageError
 
 
@@ -88,7 +89,8 @@ def test_that_many_rows_do_settle_it_four_times_in_five():
     rng = np.random.default_rng(14)
     margin, standard_error = 1.0, 3.0
     interval = Interval(-1.6448536 * standard_error, 1.6448536 * standard_error)
-    needed = rows_to_settle(1000, 500, interval, margin)
+    evidence = Evidence(delta=0, standard_error=standard_error, freedom=499, observations=500)
+    needed = rows_to_settle(1000, evidence, interval, margin)
     smaller = standard_error * (1000 / needed) ** 0.5
     centres = rng.normal(size=20_000) * smaller
     half = 1.6448536 * smaller

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parity.io.blocks import blocks
 from parity.io.data_files import files_of
 from parity.io.partitions import partitions_of
 from parity.io.readers import ColumnNames, read_one, read_two
-from parity.io.streams import blocks
 from parity.io.tables import read_columns
 from semisync.cli import main
 from semisync.common.errors import BadInput
@@ -101,7 +101,7 @@ def test_partitions_are_columns_of_every_format(tmp_path, kind):
         elif kind == "csv":
             pyarrow.csv.write_csv(data, path)
         else:
-            from tests.parity.test_readers import write_tfrecord
+            from tests.support.score_files import write_tfrecord
 
             write_tfrecord(path, data)
     assert read_one(str(tmp_path), NAMES).labels.tolist() == [False] * 8 + [True] * 8

@@ -14,10 +14,11 @@ import parity
 from parity.comparison import compare_rows
 from parity.gates import METRICS, parse_requirements
 from parity.inputs.rows import checked_rows
+from parity.report.words.details import slices_in_words
 from semisync.cli import main
 from semisync.common.errors import BadInput, UsageError
 from tests.parity.kinds import columns, comparison
-from tests.parity.test_junit import cases
+from tests.support.verdicts import cases
 
 COLUMNS = ["--label", "y", "--margin", "0.1", "--baseline-score", "old", "--candidate-score"]
 METRICS_OF_ALL = {"logloss": 0.5, "ne": 0.5, "pcoc": 0.5, "ece": 0.5, "gauc": 0.5, "pr_auc": 0.5}
@@ -232,7 +233,7 @@ def test_eight_slices_that_pass_and_one_that_differs_are_no_contradiction():
     labels, old, new = columns(40_000, 0.02)
     new = np.where(names == 3, (new + 0.02 * labels).clip(0.001, 0.999), new)
     parts = parity.compare_slices(labels, old, new, names, 0.2)
-    sentence = parity.report.words.slices_in_words("os", parts)
+    sentence = slices_in_words("os", parts)
     assert sentence == (
         "os: of 8 slices 8 equivalent. A difference that is not chance (q < 0.1) but within the "
         "margin: 3."

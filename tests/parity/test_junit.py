@@ -11,24 +11,9 @@ from parity.report.markdown import markdown
 from parity.stats.strata import Part
 from semisync.common.errors import UsageError
 from tests.parity.kinds import KINDS, comparison
-from tests.parity.test_report import CASES
+from tests.support.verdicts import CASES, cases
 
 EVIL = "<script>&\"'\x00\x1b]]> | `code` **bold** @someone #1 [link](x)\n# heading"
-
-
-def cases(found, inconclusive="fail", title="Mine"):
-    """(class, name) of each test case, with the tag of its outcome or None."""
-    suites = ElementTree.fromstring(junit(found, title, inconclusive))
-    suite = suites.find("testsuite")
-    outcomes = {}
-    for case in suite.findall("testcase"):
-        tags = [child.tag for child in case]
-        outcomes[case.get("classname"), case.get("name")] = tags[0] if tags else None
-    told = list(outcomes.values())
-    counts = {"tests": len(told), "failures": told.count("failure"), "errors": 0}
-    counts["skipped"] = told.count("skipped")
-    assert {name: int(suite.get(name)) for name in counts} == counts
-    return outcomes
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from parity.inputs.checks import Column
 from parity.io.keys import to_keys
 from parity.io.readers import ColumnNames, read_one, read_two
-from parity.io.spilled_join import SpilledJoin
+from parity.io.stored_join import StoredJoin
 from semisync.cli import main
 from semisync.common.errors import BadInput
 
@@ -32,7 +32,7 @@ def both_ways(old, new):
     """Joined rows (baseline's score, candidate's), in memory and in temporary files."""
     sample = read_two(old, new, NAMES, allow_misses=True)
     yield sorted(zip(sample.baseline.tolist(), sample.candidate.tolist()))
-    blocks = list(SpilledJoin((old, new), NAMES, allow_misses=True))
+    blocks = list(StoredJoin((old, new), NAMES, allow_misses=True))
     columns = [np.concatenate([getattr(b.rows, side) for b in blocks]).tolist() for side in SIDES]
     yield sorted(zip(*columns))
 
@@ -96,7 +96,7 @@ def test_keys_that_only_look_alike_are_refused(tmp_path, ours, theirs, sentence)
     with pytest.raises(BadInput, match=sentence):
         read_two(old, new, NAMES)
     with pytest.raises(BadInput, match=sentence):
-        list(SpilledJoin((old, new), NAMES))
+        list(StoredJoin((old, new), NAMES))
 
 
 @given(st.lists(st.floats(width=32) | st.integers(0, 2**54).map(float), min_size=1))

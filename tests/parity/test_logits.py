@@ -71,7 +71,9 @@ def test_a_logit_is_compared_with_a_probability(files, capsys):
     assert found["baseline"]["logloss"] == pytest.approx(log_loss(files["y"], files["old"]))
     assert found["candidate"]["logloss"] is None
     ones = int((files["p_old"] == 1).sum())
-    sentence = f"cannot be had: of the candidate's scores {ones:,} are 1 exactly. They need scores"
+    sentence = (
+        f"are not available: of the candidate's scores {ones:,} are 1 exactly. They need scores"
+    )
     assert sentence in found["unavailable"][0]
     assert sentence in out
     assert abs(found["delta"]) < 1e-4
@@ -90,7 +92,7 @@ def test_scores_that_are_no_probabilities_have_no_log_loss_and_it_is_said(
     columns = ["--baseline-score", "old", "--candidate-score", "new"]
     found, out = report(capsys, "both.parquet", *columns, *more)
     assert found["baseline"]["logloss"] is None
-    assert f"Log loss, NE, PCOC and ECE cannot be had: {reason}" in found["unavailable"][0]
+    assert f"Log loss, NE, PCOC and ECE are not available: {reason}" in found["unavailable"][0]
     assert found["unavailable"][0] in out
 
 

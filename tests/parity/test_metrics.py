@@ -6,10 +6,10 @@ from scipy import stats
 from sklearn import metrics
 
 import parity
-from parity.stats import ranking
+from parity.stats import roc
 from parity.stats.calibration import loss_difference, losses
-from parity.stats.grouped import grouped_auc
-from parity.stats.ordering import tie_groups
+from parity.stats.gauc import grouped_auc
+from parity.stats.sorting import tie_groups
 from semisync.common.errors import BadInput
 from tests.parity import definition
 
@@ -133,7 +133,7 @@ def test_looking_positives_up_gives_what_sorting_all_rows_gives(dtype, digits, o
     scores = rng.normal(size=100_000).round(digits).astype(dtype)
     if outlier:  # all other rows then share a few cells of the look-up table
         scores[:2] = -1e30, 1e30
-    looked_up = ranking.rank(scores, labels, None)
+    looked_up = roc.rank(scores, labels, None)
     groups = tie_groups(scores)
     order = np.empty(len(scores), int)
     order[groups.order] = np.repeat(np.arange(len(groups.edges) - 1), np.diff(groups.edges))

@@ -16,9 +16,11 @@ from parity.histogram.compare import compare_summary
 from parity.histogram.counts import Counts, Kind
 from parity.histogram.summary import Summary
 from parity.inputs.rows import checked_rows
-from parity.report import words
-from parity.stats.equivalence import Interval
-from parity.stats.rare_failures import HITS, Sample, rare_failures, settle
+from parity.report.words import verdict as words
+from parity.report.words.advice import what_to_do
+from parity.stats.equivalence import Evidence, decide
+from parity.stats.intervals import HITS
+from parity.stats.rare_failures import Sample, rare_failures
 from parity.verified import read_record
 from semisync.cli import main
 from semisync.common.errors import BadInput
@@ -111,7 +113,7 @@ def test_the_record_stands_for_the_rows():
     assert "together" in words.headline(found)
     assert "the verdict rests on both" in " ".join(words.rare_failures_in_words(found))
     assert found.to_json()["verified"]["directory"] == "converted"
-    assert "--verified" in words.advice(without)
+    assert "--verified" in what_to_do(without)
 
 
 def test_a_record_does_not_help_a_difference():
@@ -206,7 +208,7 @@ def test_runs_ask_for_it_too():
     found = parity.compare_runs(*columns, margin=1e-3)
     assert (found.verdict, found.rare_failures.floor > 1e-3) == ("INCONCLUSIVE", True)
     assert found.rows_to_settle == found.rare_failures.rows_to_exclude
-    assert "rows like these" in words.advice(found), "more runs would not do"
+    assert "rows like these" in what_to_do(found), "more runs would not do"
     assert parity.compare_runs(*columns, margin=1e-3, verified=PASSED).verdict == "EQUIVALENT"
 
 
@@ -243,11 +245,27 @@ def test_few_rows_that_carry_the_standard_error_are_noted_and_allowed_for():
     assert wide.verdict == "EQUIVALENT"
 
 
-def test_the_allowance_alone_can_leave_it_open():
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (-1e-4, 1e-4, "EQUIVALENT"),
+        (-3e-4, 1e-4, "INCONCLUSIVE"),
+        (-9e-4, -6e-4, "NOT_EQUIVALENT"),
+    ],
+)
+def test_the_allowance_alone_can_leave_it_open(low, high, verdict):
     rare = rare_failures(Sample(10_000, (5e3, 5e3), (0.1, 0.1), 2.0, 1e-4), MARGIN)
-    assert settle(Interval(-1e-4, 1e-4), MARGIN, rare, None) == "EQUIVALENT"
-    assert settle(Interval(-3e-4, 1e-4), MARGIN, rare, None) == "INCONCLUSIVE"
-    assert settle(Interval(-9e-4, -6e-4), MARGIN, rare, None) == "NOT_EQUIVALENT"
+    evidence = Evidence(
+        delta=(low + high) / 2,
+        standard_error=(high - low) / 2 / 1.6448536,
+        freedom=1e9,
+        observations=rare.observations,
+        allowance=rare.allowance,
+        floor=rare.floor,
+    )
+    decision = decide(evidence, MARGIN)
+    assert decision.interval == pytest.approx((low, high))
+    assert decision.verdict == verdict
 
 
 def test_a_comparison_without_the_figures_still_has_a_report():

@@ -13,33 +13,19 @@ import scipy.stats
 
 import parity
 from parity import plot
-from parity.report import words
+from parity.formatting import signed
 from parity.report.sections import SECTIONS
-from parity.stats.equivalence import Interval
+from parity.report.words.advice import what_to_do
+from parity.stats.intervals import Interval
 from parity.stats.strata import Days, Part
-from parity.stats.worst import WorstRow
+from parity.stats.worst_rows import WorstRow
 from semisync.common.errors import UsageError
 from tests.parity import kinds
 from tests.parity.browser import answer
+from tests.support.verdicts import CASES, comparison
 
 VOID = {"meta"}
 NAMES = ["report.html", "report.json", "report.md", "report.xml"]
-
-
-def comparison(noise=0.01, rows=20_000, **options):
-    rng = np.random.default_rng(0)
-    labels = rng.random(rows) < 0.3
-    baseline = rng.normal(size=rows) + labels
-    candidate = baseline + noise * rng.normal(size=rows)
-    probabilities = (1 / (1 + np.exp(-scores)) for scores in (baseline, candidate))
-    return parity.compare(labels, *probabilities, **options)
-
-
-CASES = {
-    "EQUIVALENT": comparison(0.01, rows=40_000),
-    "NOT_EQUIVALENT": comparison(3.0),
-    "INCONCLUSIVE": comparison(0.1, rows=2000),
-}
 
 
 @functools.lru_cache(maxsize=None)
@@ -110,7 +96,7 @@ def test_rows_enough_for_equal_models_are_not_called_too_few():
     candidate = baseline + 0.1 * rng.normal(size=20_000)
     found = parity.compare(labels, baseline, candidate, margin=2e-3)
     assert found.verdict == "INCONCLUSIVE" and found.rows_to_settle < found.rows
-    assert words.advice(found).startswith("Compare several times as many rows: equal models would")
+    assert what_to_do(found).startswith("Compare several times as many rows: equal models would")
 
 
 def test_better_is_not_equivalent_either_and_is_called_better():
@@ -333,7 +319,7 @@ def test_figures_write_numbers_in_full():
     found = CASES["INCONCLUSIVE"]
     figure = re.search(r"<svg.*?</svg>", section("INCONCLUSIVE"), re.DOTALL).group()
     labels = re.findall(r">([^<>]+)</text>", figure)
-    assert words.signed(found.delta, found.margin) in labels
+    assert signed(found.delta, found.margin) in labels
     assert {"−0.0005", "+0.0005"} <= set(labels)
 
 

@@ -1,4 +1,4 @@
-"""Several runs a side: error rates in simulation, variance in its parts, the control, the power."""
+"""Several runs per side: error rates in simulation, parts of the variance, control and power."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import parity
-from parity.runs import power, runs_to_settle, satterthwaite
-from parity.stats.student import quantile
+from parity.stats.intervals import quantile
+from parity.stats.seeds import power, runs_to_settle, satterthwaite
 from semisync.cli import main
 from semisync.common.errors import UsageError
 

@@ -17,11 +17,11 @@ from parity.histogram.compare import compare_summary
 from parity.histogram.counts import Counts, Kind, load_all
 from parity.histogram.summary import Summary
 from parity.inputs.rows import Rows
+from parity.io.blocks import blocks
 from parity.io.readers import ColumnNames
-from parity.io.streams import blocks
 from semisync.cli import main
 from semisync.common.errors import BadInput
-from tests.parity.test_readers import write
+from tests.support.score_files import write
 
 ONE = ColumnNames("y", "a", "b")
 
@@ -207,7 +207,7 @@ def test_streams_of_every_format_count_the_same(tmp_path, monkeypatch, name):
 def test_a_bad_value_is_named_by_its_row_in_its_file(
     tmp_path, monkeypatch, column, value, sentence
 ):
-    monkeypatch.setattr("parity.io.streams.BATCH", 400)
+    monkeypatch.setattr("parity.io.blocks.BATCH", 400)
     labels, old, new = sample(rows=2000)
     columns = {"y": labels.astype(int).tolist(), "a": old.tolist(), "b": new.tolist()}
     (tmp_path / "d").mkdir()
@@ -260,6 +260,6 @@ def test_partial_results_merge_on_the_command_line(tmp_path, monkeypatch, capsys
     assert found[2]["bound"] is None
     again = ["parity", "0.parquet", *columns, "--partial", "2.part"]
     assert main([*again, "--group", "y"]) == 3
-    assert "--group needs a second look at the rows" in capsys.readouterr().err
+    assert "--group needs the rows a second time" in capsys.readouterr().err
     assert main(["parity", "--merge", "0.part", "--weight", "y", *margin, "x"]) == 3
     assert "--weight is for --partial" in capsys.readouterr().err

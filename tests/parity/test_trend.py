@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import parity
-from parity.report import words
-from parity.stats.equivalence import Interval
+from parity.report.words.details import days_in_words
+from parity.stats.intervals import Interval
 from parity.stats.parts import Part
 from parity.stats.trend import change_of, series_of, slope_of
 
@@ -57,9 +57,7 @@ def test_it_is_found_in_rows_and_said_in_words():
     found = parity.compare_days(labels, old, new, names[day])
     assert [one.standard_error for one in found.days[:10]] == [0] * 10
     assert (found.change.day, found.change.lasts) == ("2024-01-11", True)
-    assert "From 2024-01-11 on the daily difference is another one" in words.days_in_words(
-        found, 5e-4
-    )
+    assert "From 2024-01-11 on the daily difference is another one" in days_in_words(found, 5e-4)
     assert found.drift_p < 0.05
 
 

@@ -1,5 +1,7 @@
-"""One suspect a file: `suspect(case)` returns it with its evidence, or None.
+"""What may make two models differ: functions from a Case to a Suspect with its evidence, or None.
 
-A score is the share of the distance (parity.diagnosis.apart) that the suspect would explain, on its
-own, as each file's docstring derives it; `parity.diagnosis.ranking` weighs them.
+Settings that are merely compared are rows of one table (`settings`); every other suspect has a file
+and its `suspect(case)`. A score is the share of the distance (parity.diagnosis.apart) that the
+suspect would explain, on its own, as each docstring derives it; `parity.diagnosis.ranking` weighs
+them.
 """

@@ -16,15 +16,15 @@ import numpy as np
 
 from parity.diagnosis.case import Case
 from parity.diagnosis.facts import Facts
-from parity.diagnosis.steps import UNKNOWN
-from parity.diagnosis.suspect import SETTINGS, SYMPTOM, Suspect
+from parity.diagnosis.suspects.settings import UNKNOWN
+from parity.result import SETTINGS, SYMPTOM, Suspect
 
 NAME = "BatchNorm statistics"
 EPSILON = 1e-3  # TensorFlow's
 
 
 def suspect(case: Case) -> Optional[Suspect]:
-    """Compares the layers of the same name, else looks for layers never updated."""
+    """Asks for layers that were never updated, then compares the layers of the same name."""
     sides = (("baseline", case.baseline), ("candidate", case.candidate))
     fresh = [(side, facts) for side, facts in sides if facts is not None and _all_initial(facts)]
     settings = _settings_in_words(case)
@@ -57,7 +57,7 @@ def suspect(case: Case) -> Optional[Suspect]:
 
 
 def _all_initial(facts: Facts) -> bool:
-    return bool(facts.moving) and all(one.initial for one in facts.moving.values())
+    return bool(facts.moving) and all(layer.initial for layer in facts.moving.values())
 
 
 def _difference(case: Case) -> Optional[float]:
@@ -65,7 +65,7 @@ def _difference(case: Case) -> Optional[float]:
     if case.models is None:
         return None
     old, new = case.models
-    found = []
+    squares = []
     for layer in sorted(set(old.moving) & set(new.moving)):
         if old.moving[layer].mean.shape != new.moving[layer].mean.shape:
             continue
@@ -74,10 +74,10 @@ def _difference(case: Case) -> Optional[float]:
             for facts in (old, new)
         ]
         apart = (old.moving[layer].mean - new.moving[layer].mean) / deviations[1]
-        found.append((deviations[0] / deviations[1] - 1) ** 2 + apart**2)
-    if not found:
+        squares.append((deviations[0] / deviations[1] - 1) ** 2 + apart**2)
+    if not squares:
         return None
-    mean = float(np.mean(np.concatenate(found)))
+    mean = float(np.mean(np.concatenate(squares)))
     return mean / (1 + mean) or None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from parity.diagnosis.apart import Apart, sigmoid
 from parity.diagnosis.case import Case
-from parity.diagnosis.suspect import ROWS, SYMPTOM, Suspect
+from parity.result import ROWS, SYMPTOM, Suspect
 from parity.stats.calibration import losses
 
 NAME = "calibration"
@@ -29,14 +29,14 @@ def suspect(case: Case) -> Optional[Suspect]:
     if not share:
         return None
     intercept = float(apart.means[1] - slope * apart.means[0])
-    what = "logit" if apart.logits else "score"
+    unit = "logit" if apart.logits else "score"
     evidence = [
-        f"The candidate's {what} is {slope:.3g} x the baseline's {intercept:+.3g}, which explains "
+        f"The candidate's {unit} is {slope:.3g} x the baseline's {intercept:+.3g}, which explains "
         f"{share:.1%} of the difference between the scores; it leaves the ranks and so the AUC as "
         "they are.",
         *_losses_in_words(case, apart),
     ]
-    fits = case.found.baseline.calibration, case.found.candidate.calibration
+    fits = case.comparison.baseline.calibration, case.comparison.candidate.calibration
     if fits[0] is not None and fits[1] is not None:
         evidence.append(
             f"Predicted over actual clicks (PCOC): baseline {fits[0].pcoc:.3f}, candidate "
@@ -52,7 +52,7 @@ def suspect(case: Case) -> Optional[Suspect]:
             "Compare the scale of the last layer (temperature, dropout at inference, pooling); "
             "recalibrating the candidate changes no AUC."
         )
-    low, high = case.found.interval
+    low, high = case.comparison.interval
     alone = share >= ALONE and low <= 0 <= high
     return Suspect(NAME, share, tuple(evidence), remedy, ROWS if alone else SYMPTOM)
 

@@ -13,15 +13,15 @@ half of their share. Where one side's table alone is known, its cold ids are loo
 and are a symptom as well: the other side may have as many.
 """
 
-from typing import Dict, Iterator, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from parity.diagnosis.apart import Apart
 from parity.diagnosis.case import Case
-from parity.diagnosis.suspect import ROWS, SETTINGS, SYMPTOM, Suspect
-from parity.diagnosis.tables import matching
+from parity.diagnosis.facts import matching_table
 from parity.inputs.ids import Ids
+from parity.result import ROWS, SETTINGS, SYMPTOM, Suspect
 
 NAME = "cold ids"
 SIDES = ("baseline", "candidate")
@@ -36,22 +36,21 @@ def suspect(case: Case) -> Optional[Suspect]:
     tables, apart = _cold_tables(case), case.apart
     if apart is None:
         return _without_rows(tables)
-    found = []
+    patterns: List[_Pattern] = []
+    places = 2 * len(case.ids)
     for column, ids in case.ids.items():
-        found += [
-            one
-            for one in (
-                _by_tables(apart, tables, column, ids),
-                _by_scores(apart, column, ids, 2 * len(case.ids)),
-                _by_rarity(apart, column, ids, 2 * len(case.ids)),
-            )
-            if one is not None
-        ]
-    if not found:
+        of_column = (
+            _by_tables(apart, tables, column, ids),
+            _by_scores(apart, column, ids, places),
+            _by_rarity(apart, column, ids, places),
+        )
+        patterns += filter(None, of_column)
+    if not patterns:
         return _without_rows(tables)
-    best = max(found, key=lambda one: one.share * (1 - one.rows.mean()))  # the narrower of two
-    proven = [one for one in found if one.basis == ROWS and one.share >= best.share / 2]
-    best = max(proven, key=lambda one: one.share, default=best)
+    # The narrower of two that are as good.
+    best = max(patterns, key=lambda pattern: pattern.share * (1 - pattern.rows.mean()))
+    proven = [one for one in patterns if one.basis == ROWS and one.share >= best.share / 2]
+    best = max(proven, key=lambda pattern: pattern.share, default=best)
     return Suspect(
         NAME,
         best.share,
@@ -108,25 +107,25 @@ class _Cold(NamedTuple):
 def _cold_tables(case: Case) -> Dict[str, _Cold]:
     """The tables, by the baseline's name if it has them; an id beyond a table's end is cold."""
     sides = [{} if facts is None else facts.cold for facts in (case.baseline, case.candidate)]
-    found: Dict[str, _Cold] = {}
+    tables: Dict[str, _Cold] = {}
     for name, old in sides[0].items():
-        same = matching(name, sides[1])
+        same = matching_table(name, sides[1])
         if same is None:
-            found[name] = _Cold(old, None)
+            tables[name] = _Cold(old, None)
             continue
         new = sides[1][same]
         rows = max(len(old), len(new))
-        found[name] = _Cold(
+        tables[name] = _Cold(
             *(np.pad(cold, (0, rows - len(cold)), constant_values=True) for cold in (old, new))
         )
     for name, new in sides[1].items():
-        if matching(name, sides[0]) is None:
-            found[name] = _Cold(None, new)
-    return {name: cold for name, cold in found.items() if cold.suspicious().any()}
+        if matching_table(name, sides[0]) is None:
+            tables[name] = _Cold(None, new)
+    return {name: cold for name, cold in tables.items() if cold.suspicious().any()}
 
 
 def _by_tables(apart: Apart, tables: Dict[str, _Cold], column: str, ids: Ids) -> Optional[_Pattern]:
-    table = matching(ids.table or column, tables)
+    table = matching_table(ids.table or column, tables)
     numbers = _numbers(ids)
     if table is None or numbers is None:
         return None
@@ -139,7 +138,7 @@ def _by_tables(apart: Apart, tables: Dict[str, _Cold], column: str, ids: Ids) ->
     return _pattern(apart, rows, column, words, ROWS if known else SYMPTOM)
 
 
-def _by_scores(apart: Apart, column: str, ids: Ids, looks: int) -> Optional[_Pattern]:
+def _by_scores(apart: Apart, column: str, ids: Ids, places: int) -> Optional[_Pattern]:
     distinct, code = np.unique(ids.values, return_inverse=True)
     row, squares = ids.row_numbers(), apart.residuals()
     far = np.zeros((2, len(distinct)), bool)
@@ -155,21 +154,21 @@ def _by_scores(apart: Apart, column: str, ids: Ids, looks: int) -> Optional[_Pat
     words = (
         f"The models part at {int(both.sum()):,} of the {len(distinct):,} ids in {column}{named}."
     )
-    return _pattern(apart, ids.rows_with(far[row % 2, code]), column, (words,), SYMPTOM, looks)
+    return _pattern(apart, ids.rows_with(far[row % 2, code]), column, (words,), SYMPTOM, places)
 
 
-def _by_rarity(apart: Apart, column: str, ids: Ids, looks: int) -> Optional[_Pattern]:
+def _by_rarity(apart: Apart, column: str, ids: Ids, places: int) -> Optional[_Pattern]:
     _, code, count = np.unique(ids.values, return_inverse=True, return_counts=True)
     rarest = np.full(ids.rows, np.iinfo(np.int64).max)  # occurrences of a row's rarest id
     np.minimum.at(rarest, ids.row_numbers(), count[code])
     power = np.ceil(np.log2(rarest)).astype(np.int64)  # at most 2^power
     of_rows, scatter = (
-        np.cumsum(np.bincount(power, one, 64))
-        for one in (apart.weight, apart.weight * apart.residuals())
+        np.cumsum(np.bincount(power, weights, 64))
+        for weights in (apart.weight, apart.weight * apart.residuals())
     )
     best = int(np.argmax(scatter / max(float(scatter[-1]), 1e-300) - of_rows))
     words = f"The models part at the ids in {column} that occur {1 << best:,} times or less here."
-    places = looks * len(np.unique(power))
+    places *= len(np.unique(power))
     return _pattern(apart, power <= best, column, (words,), SYMPTOM, places)
 
 
@@ -187,7 +186,7 @@ def _pattern(
 
 def _without_rows(tables: Dict[str, _Cold]) -> Optional[Suspect]:
     """The table with the largest share of ids that are cold on one side alone."""
-    found = [
+    suspects = [
         Suspect(
             NAME,
             float(
@@ -200,7 +199,7 @@ def _without_rows(tables: Dict[str, _Cold]) -> Optional[Suspect]:
         for table, cold in tables.items()
         if cold.old is not None and cold.new is not None
     ]
-    return max(found, key=lambda one: one.score, default=None)
+    return max(suspects, key=lambda suspect: suspect.score, default=None)
 
 
 def _numbers(ids: Ids) -> Optional[np.ndarray]:

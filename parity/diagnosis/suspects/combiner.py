@@ -11,9 +11,8 @@ from typing import List, NamedTuple, Optional
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.facts import Facts
-from parity.diagnosis.suspect import ROWS, SETTINGS, SYMPTOM, Suspect
-from parity.diagnosis.tables import matching
+from parity.diagnosis.facts import Facts, matching_table
+from parity.result import ROWS, SETTINGS, SYMPTOM, Suspect
 
 NAME = "pooling of ids"
 
@@ -40,25 +39,27 @@ def suspect(case: Case) -> Optional[Suspect]:
 
 
 def _differing(case: Case) -> List[str]:
-    """A sentence for each table that is pooled in two ways."""
+    """A sentence per table that is pooled in two ways."""
     if case.models is None:
         return []
-    found = []
+    sentences = []
     for table in sorted({name for facts in case.models for name in facts.combiners}):
         old, new = (_combiner(facts, table) for facts in case.models)
         if old is not None and new is not None and old != new:
-            what = f"Table {table} is" if table else "Bags of ids are"
-            found.append(f"{what} pooled by {old} in the baseline and by {new} in the candidate.")
-    return found
+            bags = f"Table {table} is" if table else "Bags of ids are"
+            sentences.append(
+                f"{bags} pooled by {old} in the baseline and by {new} in the candidate."
+            )
+    return sentences
 
 
 def _combiner(facts: Facts, table: str) -> Optional[str]:
-    same = matching(table, facts.combiners)
+    same = matching_table(table, facts.combiners)
     return facts.combiners.get("" if same is None else same)
 
 
 class _Bags(NamedTuple):
-    """What rows of several ids have that rows of one id have not."""
+    """What sets rows of several ids apart from rows of one id."""
 
     share: float
     one_id_agrees: bool
@@ -75,11 +76,11 @@ def _by_rows(case: Case) -> Optional[_Bags]:
         share = case.apart.share(several)
         if share > (best.share if best else 0.0):
             squares = (case.apart.new - case.apart.old) ** 2
-            one, more = (float(np.sqrt(squares[rows].mean())) for rows in (~several, several))
+            single, more = (float(np.sqrt(squares[rows].mean())) for rows in (~several, several))
             best = _Bags(
                 share,
-                one * 100 <= more,
-                f"Scores of rows with one id in {column} are {one:.2g} apart, of rows with "
+                single * 100 <= more,
+                f"Scores of rows with one id in {column} are {single:.2g} apart, of rows with "
                 f"several ({several.mean():.0%} of all) {more:.2g} (root mean square).",
             )
     return best

@@ -14,9 +14,9 @@ import numpy as np
 
 from parity.diagnosis.apart import Apart
 from parity.diagnosis.case import Case
-from parity.diagnosis.suspect import ROWS, Suspect
 from parity.inputs.rows import Rows
-from parity.stats.area import auc
+from parity.result import ROWS, Suspect
+from parity.stats.roc import auc
 
 NAME = "scores of other rows"
 BLOCKS = 64  # at most
@@ -35,15 +35,15 @@ def suspect(case: Case) -> Optional[Suspect]:
     size = max(BLOCK, -(-len(apart.old) // BLOCKS))
     spans = [(first, first + size) for first in range(0, len(apart.old) - size + 1, size)]
     spans[-1] = (spans[-1][0], len(apart.old))
-    found = np.array([_correlation(apart.old[a:b], apart.new[a:b]) for a, b in spans])
+    correlations = np.array([_correlation(apart.old[a:b], apart.new[a:b]) for a, b in spans])
     wide = [
         min(apart.old[a:b].std() / apart.deviations[0], apart.new[a:b].std() / apart.deviations[1])
         for a, b in spans
     ]
-    unrelated = (np.abs(found) * np.sqrt(size) < SIGMAS) & (np.array(wide) > SPREAD)
+    unrelated = (np.abs(correlations) * np.sqrt(size) < SIGMAS) & (np.array(wide) > SPREAD)
     if not unrelated.any():
         return None
-    if not unrelated.all() and np.median(found[~unrelated]) < RELATED:
+    if not unrelated.all() and np.median(correlations[~unrelated]) < RELATED:
         return None
     stretches = _stretches(spans, unrelated)
     share = _mended(apart, stretches)
@@ -66,7 +66,7 @@ def _evidence(
     for first, last in stretches:
         where[first:last] = True
     named = ", ".join(f"{first + 1:,} to {last:,}" for first, last in stretches[:3])
-    found = [
+    sentences = [
         f"In rows {named}{' and others' if len(stretches) > 3 else ''} ({where.mean():.0%} of all) "
         f"the scores correlate with {_correlation(apart.old[where], apart.new[where]):+.2f}"
         + (
@@ -78,8 +78,8 @@ def _evidence(
     labels = rows.positive[where]
     if 0 < np.count_nonzero(labels) < len(labels):
         old, new = (auc(labels, scores[where]) for scores in (rows.baseline, rows.candidate))
-        found.append(f"There the candidate's AUC is {new:.3f}, the baseline's {old:.3f}.")
-    found.append(
+        sentences.append(f"There the candidate's AUC is {new:.3f}, the baseline's {old:.3f}.")
+    sentences.append(
         f"Dealing the candidate's scores out anew there removes {share:.1%} of the squared "
         "differences."
     )
@@ -87,8 +87,8 @@ def _evidence(
     shift = _shift(apart.old[first:last][:LONGEST], apart.new[first:last][:LONGEST])
     if shift:
         way = "later" if shift > 0 else "earlier"
-        found.append(f"They fit when each row takes the score {abs(shift):,} rows {way}.")
-    return found
+        sentences.append(f"They fit when each row takes the score {abs(shift):,} rows {way}.")
+    return sentences
 
 
 def _correlation(old: np.ndarray, new: np.ndarray) -> float:
@@ -98,14 +98,14 @@ def _correlation(old: np.ndarray, new: np.ndarray) -> float:
 
 
 def _stretches(spans: List[Tuple[int, int]], chosen: np.ndarray) -> List[Tuple[int, int]]:
-    """Spans that follow each other, put together."""
-    found: List[Tuple[int, int]] = []
+    """The chosen spans, those that follow each other put together."""
+    stretches: List[Tuple[int, int]] = []
     for (first, last), take in zip(spans, chosen.tolist()):
-        if take and found and found[-1][1] == first:
-            found[-1] = (found[-1][0], last)
+        if take and stretches and stretches[-1][1] == first:
+            stretches[-1] = (stretches[-1][0], last)
         elif take:
-            found.append((first, last))
-    return found
+            stretches.append((first, last))
+    return stretches
 
 
 def _mended(apart: Apart, stretches: List[Tuple[int, int]]) -> float:

@@ -8,7 +8,7 @@ from typing import Optional, Tuple
 import numpy as np
 
 from parity.diagnosis.case import Case
-from parity.diagnosis.suspect import SYMPTOM, Suspect
+from parity.result import SYMPTOM, Suspect
 
 NAME = "one part of the rows"
 

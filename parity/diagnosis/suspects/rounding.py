@@ -11,7 +11,7 @@ import numpy as np
 
 from parity.diagnosis.apart import logit
 from parity.diagnosis.case import Case
-from parity.diagnosis.suspect import ROWS, Suspect
+from parity.result import ROWS, Suspect
 
 NAME = "rounded scores"
 FEWER = 4  # times as few distinct values
@@ -34,7 +34,8 @@ def suspect(case: Case) -> Optional[Suspect]:
     share = 1 - left / apart.total
     if share <= 0:
         return None
-    side, sides = (case.found.baseline, case.found.candidate)[coarse], ("baseline", "candidate")
+    sides = ("baseline", "candidate")
+    side = (case.comparison.baseline, case.comparison.candidate)[coarse]
     evidence = [
         f"The {sides[coarse]}'s scores have {len(grid):,} distinct values, the "
         f"{sides[1 - coarse]}'s {len(distinct[1 - coarse]):,}; {side.tied_pairs:,} pairs of a "

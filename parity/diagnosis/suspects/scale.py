@@ -11,7 +11,7 @@ import numpy as np
 
 from parity.diagnosis.apart import logit, sigmoid
 from parity.diagnosis.case import Case
-from parity.diagnosis.suspect import ROWS, Suspect
+from parity.result import ROWS, Suspect
 
 NAME = "scores on another scale"
 ENOUGH = 0.9
@@ -22,7 +22,7 @@ Function = Callable[[np.ndarray], np.ndarray]
 class Scale(NamedTuple):
     """candidate = `apply`(baseline); `undo` turns the candidate's scores back."""
 
-    what: str
+    name: str
     apply: Function
     undo: Function
     inside: bool  # whether `apply` takes scores between 0 and 1 alone
@@ -56,10 +56,10 @@ def find_scale(case: Case) -> Optional[Tuple[Scale, float]]:
 
 def suspect(case: Case) -> Optional[Suspect]:
     """Asks for a sigmoid too many or too few, on either side, and for the opposite class."""
-    found = find_scale(case)
-    if found is None:
+    best = find_scale(case)
+    if best is None:
         return None
-    scale, share = found
+    scale, share = best
     rows = case.rows
     assert rows is not None  # find_scale saw them
     low, high = float(rows.candidate.min()), float(rows.candidate.max())
@@ -67,7 +67,7 @@ def suspect(case: Case) -> Optional[Suspect]:
         NAME,
         share,
         (
-            f"The candidate's scores are the baseline's with {scale.what}: that explains "
+            f"The candidate's scores are the baseline's with {scale.name}: that explains "
             f"{share:.1%} of their mean squared difference.",
             f"The candidate's lie between {low:.3g} and {high:.3g}, the baseline's between "
             f"{float(rows.baseline.min()):.3g} and {float(rows.baseline.max()):.3g}.",

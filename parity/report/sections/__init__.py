@@ -1,28 +1,27 @@
-"""The report's sections: one file each, a function from what was found to HTML.
+"""The report's sections: functions from a comparison to HTML, in the order of the page.
 
-The first screen is `verdict`, for a reader who knows no statistics; what follows is for those who
-ask why. A section with nothing to say returns "" and is left out, title and all; a new one is a
-file and a line in SECTIONS.
+    verdict.py      the first screen; why the models may differ; how far this reaches; provenance
+    models.py       both models' figures, calibration, the scores row by row
+    difference.py   the difference in AUC, and the training runs that it is judged against
+    parts.py        days, slices, and the rows that pull hardest
+
+The first screen is for a reader who knows no statistics; what follows is for those who ask why. A
+section with nothing to say returns "" and is left out, title and all; a new one is a function and a
+line in SECTIONS.
 """
 
 from typing import Callable, Tuple
 
-from parity.report.sections.calibration import calibration_section
-from parity.report.sections.days import days_section
-from parity.report.sections.diagnosis import diagnosis_section
-from parity.report.sections.difference import difference_section
-from parity.report.sections.limits import limits_section
-from parity.report.sections.runs import runs_section
-from parity.report.sections.scores import scores_section
-from parity.report.sections.sides import sides_section
-from parity.report.sections.slices import slices_section
-from parity.report.sections.worst import worst_section
+from parity.report.sections.difference import difference_section, runs_section
+from parity.report.sections.models import calibration_section, scores_section, sides_section
+from parity.report.sections.parts import days_section, slices_section, worst_section
+from parity.report.sections.verdict import limits_section, suspects_section
 from parity.result import Comparison
 
 Section = Callable[[Comparison], str]
 
 SECTIONS: Tuple[Tuple[str, Section], ...] = (
-    ("Why they may differ", diagnosis_section),
+    ("Why they may differ", suspects_section),
     ("How far this reaches", limits_section),
     ("Training runs, and the control", runs_section),
     ("Both models", sides_section),

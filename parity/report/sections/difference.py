@@ -1,54 +1,130 @@
-"""The differences that carry an error of their own, and what they rest on."""
+"""The difference in AUC and the like, and the training runs that it is judged against."""
 
-from parity.report import words
-from parity.report.sections.markup import table
-from parity.report.words import signed
-from parity.result import Comparison
+from typing import Iterator, List, Optional, Tuple
+
+from parity import plot
+from parity.formatting import percent, plain, rounded, signed, two_digits
+from parity.report.markup import drawing, paragraphs, table
+from parity.result import Comparison, Control, TrainingNoise
 
 
-def difference_section(found: Comparison) -> str:
-    """The difference in AUC, the paired one in log loss, the rows and the clusters."""
-    low, high = (signed(value, found.margin) for value in found.interval)
-    rows = [
-        ("difference in AUC", signed(found.delta, found.margin)),
-        ("its standard error, paired", f"{found.standard_error:.2g}"),
-        (f"its {words.percent(found.confidence)} interval", f"{low} to {high}"),
-        ("margin", f"±{found.margin:g}"),
-        ("p-value of no difference, two-sided", f"{found.p_difference:.2g}"),
-        ("p-value of a difference of the margin or more", f"{found.p_equivalence:.2g}"),
-    ]
-    if found.bound is not None:
-        rows.append(
-            ("certified bound of what histograms hide, in the interval", f"±{found.bound:.2g}")
+def difference_section(comparison: Comparison) -> str:
+    """The differences that carry an error of their own, and what they rest on."""
+    return table([*_differences(comparison), *_sample(comparison)])
+
+
+def _differences(comparison: Comparison) -> Iterator[Tuple[str, str]]:
+    """In AUC, with its test; in log loss, PCOC and GAUC, where they are paired."""
+    margin = comparison.margin
+    low, high = (signed(value, margin) for value in comparison.interval)
+    yield "difference in AUC", signed(comparison.delta, margin)
+    yield "its standard error, paired", f"{comparison.standard_error:.2g}"
+    yield f"its {percent(comparison.confidence)} interval", f"{low} to {high}"
+    yield "margin", f"±{margin:g}"
+    yield "p-value of no difference, two-sided", f"{comparison.p_difference:.2g}"
+    yield "p-value of a difference of the margin or more", f"{comparison.p_equivalence:.2g}"
+    if comparison.bound is not None:
+        yield (
+            "certified bound of what histograms hide, within the interval",
+            f"±{comparison.bound:.2g}",
         )
     for name, paired in (
-        ("log loss", found.logloss_difference),
-        ("PCOC", found.pcoc_difference),
-        ("GAUC", found.gauc_difference),
+        ("log loss", comparison.logloss_difference),
+        ("PCOC", comparison.pcoc_difference),
+        ("GAUC", comparison.gauc_difference),
     ):
         if paired is not None:
-            values = (paired.delta, *paired.interval)
-            ends = (f"{value:+.2g}".replace("-", "−") for value in values)
-            rows.append((f"difference in {name}, with its interval", "{} ({} to {})".format(*ends)))
-    rows += [
-        ("rows", f"{found.rows:,}"),
-        ("positive", f"{found.positives:,} ({found.positives / found.rows:.2%})"),
-        ("weighted", "yes" if found.weighted else "no"),
+            delta, low, high = map(two_digits, (paired.delta, *paired.interval))
+            yield f"difference in {name}, with its interval", f"{delta} ({low} to {high})"
+
+
+def _sample(comparison: Comparison) -> Iterator[Tuple[str, str]]:
+    """The rows and clusters, what they exclude, and how many would settle it."""
+    rows, positives = comparison.rows, comparison.positives
+    yield "rows", f"{rows:,}"
+    yield "positive", f"{positives:,} ({positives / rows:.2%})"
+    yield "weighted", "yes" if comparison.weighted else "no"
+    if comparison.clusters is not None:
+        independent = f"{comparison.standard_error_independent:.2g}"
+        yield "clusters", f"{comparison.clusters:,}"
+        yield "standard error if rows were independent", independent
+    if comparison.design_effect is not None:
+        yield "design effect of the clusters", f"{comparison.design_effect:.2f}"
+    if comparison.rare_failures is not None:
+        rare = comparison.rare_failures
+        yield "rows of the rarer class, or clusters that hold it", f"{rare.observations:,.0f}"
+        yield "rows or clusters that carry the standard error, about", f"{rare.carriers:,.0f}"
+        yield "what rare faults could move the AUC by", f"±{rare.floor:.2g}"
+    if comparison.rows_to_settle is not None:
+        yield "rows that would settle it, about", rounded(comparison.rows_to_settle)
+
+
+def runs_section(comparison: Comparison) -> str:
+    """The baseline against itself above the comparison, and where the uncertainty comes from."""
+    training = comparison.training
+    if training is None:
+        return ""
+    return "\n".join(
+        (
+            paragraphs(
+                "Two training runs of one pipeline differ. Unless the candidate differs from the "
+                "baseline by more than the baseline differs from itself, the candidate is not to "
+                "blame."
+            ),
+            table(
+                _gaps(training, comparison.margin),
+                ("|difference in AUC|", "pairs", "mean", "largest", "beyond margin"),
+            ),
+            drawing(
+                "Each run's AUC; the band is the margin around the baseline's mean",
+                plot.runs(comparison),
+                "runs",
+                f"Baseline's runs: {_aucs(training.baseline_aucs, comparison.margin)}; "
+                f"candidate's: {_aucs(training.candidate_aucs, comparison.margin)}.",
+            ),
+            table(_noise(training, comparison)),
+        )
+    )
+
+
+def _gaps(training: TrainingNoise, margin: float) -> List[Tuple[str, ...]]:
+    """How far pairs of runs lie apart: of the baseline alone, where it has several, and across."""
+    gaps = [abs(new - old) for old in training.baseline_aucs for new in training.candidate_aucs]
+    beyond = sum(gap > margin for gap in gaps)
+    across = Control(len(gaps), sum(gaps) / len(gaps), max(gaps), beyond)
+    return [
+        (name, f"{gap.pairs:,}", f"{gap.mean:.2g}", f"{gap.largest:.2g}", f"{gap.beyond_margin:,}")
+        for name, gap in (
+            ("control: baseline against baseline", training.control),
+            ("candidate against baseline", across),
+        )
+        if gap is not None
     ]
-    if found.clusters is not None:
-        rows += [
-            ("clusters", f"{found.clusters:,}"),
-            ("standard error if rows were independent", f"{found.standard_error_independent:.2g}"),
-        ]
-    if found.design_effect is not None:
-        rows.append(("design effect of the clusters", f"{found.design_effect:.2f}"))
-    if found.rare_failures is not None:
-        rare = found.rare_failures
-        rows += [
-            ("rows of the rarer class, or clusters that hold it", f"{rare.observations:,.0f}"),
-            ("of all that carry the standard error, about", f"{rare.carriers:,.0f}"),
-            ("what rare faults could move the AUC by", f"±{rare.floor:.2g}"),
-        ]
-    if found.rows_to_settle is not None:
-        rows.append(("rows that would settle it, about", words.rounded(found.rows_to_settle)))
-    return table(rows)
+
+
+def _noise(training: TrainingNoise, comparison: Comparison) -> List[Tuple[str, str]]:
+    """What the uncertainty is made of."""
+    low, high = (signed(value, comparison.margin) for value in comparison.interval)
+    rows = [
+        ("baseline's runs", _aucs(training.baseline_aucs, comparison.margin)),
+        ("candidate's runs", _aucs(training.candidate_aucs, comparison.margin)),
+        ("standard deviation of the baseline's runs", _or_unknown(training.seed_sd[0])),
+        ("standard deviation of the candidate's runs", _or_unknown(training.seed_sd[1])),
+        ("standard error from the seeds", f"{training.standard_error_seeds:.2g}"),
+        ("standard error from the rows", f"{training.standard_error_rows:.2g}"),
+        ("degrees of freedom", f"{training.degrees_of_freedom:.1f}"),
+        (f"{percent(comparison.confidence)} interval from both", f"{low} to {high}"),
+        ("chance that equal pipelines pass with as much", f"{training.power:.0%}"),
+    ]
+    if training.runs_to_settle is not None:
+        rows.append(("runs per side for a chance of 80%, about", f"{training.runs_to_settle:,}"))
+    return rows
+
+
+def _aucs(aucs: Tuple[float, ...], margin: float) -> str:
+    shown = ", ".join(plain(auc, margin) for auc in aucs[:10])
+    return shown if len(aucs) <= 10 else f"{shown}, and {len(aucs) - 10:,} more"
+
+
+def _or_unknown(deviation: Optional[float]) -> str:
+    return "unknown, one run" if deviation is None else f"{deviation:.2g}"

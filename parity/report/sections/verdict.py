@@ -1,54 +1,107 @@
-"""The first screen: what was compared, what was found, what to do."""
+"""What was found, why it may be so, how far it reaches, and where it comes from."""
 
 import html
 from typing import Any, Mapping, Optional
 
 from parity import plot
-from parity.report import words
-from parity.report.sections.markup import drawing, paragraphs
-from parity.report.subject import subject
-from parity.report.words import signed
+from parity.formatting import signed
+from parity.report.markup import drawing, nested, paragraphs
+from parity.report.words.advice import limits, what_to_do
+from parity.report.words.details import beyond_auc, gates_in_words, weight_in_words
+from parity.report.words.subject import subject
+from parity.report.words.verdict import (
+    MARK,
+    NAME,
+    compared,
+    explanation,
+    finding,
+    headline,
+    rare_failures_in_words,
+)
 from parity.result import Comparison
 
 
-def verdict_section(found: Comparison, provenance: Optional[Mapping[str, Any]] = None) -> str:
-    """The verdict in words and as a figure.
+def verdict_section(comparison: Comparison, provenance: Optional[Mapping[str, Any]] = None) -> str:
+    """The first screen: the verdict in words and as a figure.
 
     Args:
-        provenance: names the columns and files (parity.report.subject).
+        provenance: names the columns and files (parity.report.words.subject).
     """
-    decision = found.decision
-    told = "".join(
+    decision, margin = comparison.decision, comparison.margin
+    terms = "".join(
         f"<dt>{name}</dt>"
         + "".join(f"<dd>{html.escape(text[0].upper() + text[1:])}</dd>" for text in texts)
         for name, texts in (
-            ("Compared", [words.compared(found), *filter(None, [subject(provenance)])]),
-            ("Found", [words.finding(found), *words.rare_failures_in_words(found)]),
-            ("Required", words.gates_in_words(found)),
-            ("Beyond AUC", words.beyond_auc(found)),
-            ("What to do", [words.advice(found)]),
+            ("Compared", [compared(comparison), *filter(None, [subject(provenance)])]),
+            ("Found", [finding(comparison), *rare_failures_in_words(comparison)]),
+            ("Required", gates_in_words(comparison)),
+            ("Beyond AUC", beyond_auc(comparison)),
+            ("What to do", [what_to_do(comparison)]),
         )
         if texts
     )
     warnings = "".join(
         f'<p class="warning"><b>Warning:</b> {html.escape(sentence)}</p>\n'
-        for sentence in found.warnings
+        for sentence in comparison.warnings
     )
-    low, high, delta = (signed(value, found.margin) for value in (*found.interval, found.delta))
+    low, high, delta = (signed(v, margin) for v in (*comparison.interval, comparison.delta))
     return "\n".join(
         (
             f'<div class="verdict {decision.value}">',
-            f"<strong>{words.MARK[decision]} {words.NAME[decision]}</strong>",
-            paragraphs(words.headline(found)),
-            f"{warnings}<dl>{told}</dl>",
+            f"<strong>{MARK[decision]} {NAME[decision]}</strong>",
+            paragraphs(headline(comparison)),
+            f"{warnings}<dl>{terms}</dl>",
             "</div>",
             drawing(
                 "Difference in AUC, candidate − baseline",
-                plot.interval(found),
+                plot.interval(comparison),
                 "interval",
                 f"The interval runs from {low} to {high} around {delta}; the band of equivalence "
-                f"is plus and minus {found.margin:g}.",
+                f"is plus and minus {margin:g}.",
             ),
-            f'<p class="small">{html.escape(words.explanation(found))}</p>',
+            f'<p class="small">{html.escape(explanation(comparison))}</p>',
+        )
+    )
+
+
+def suspects_section(comparison: Comparison) -> str:
+    """Each suspect of a diagnosis, with its evidence and what to do about it."""
+    if not comparison.diagnosis:
+        return ""
+    items = []
+    for suspect in comparison.diagnosis:
+        remedy = f'<p class="remedy">{html.escape(suspect.remedy)}</p>'
+        weight = html.escape(weight_in_words(suspect))
+        name = f"<strong>{html.escape(suspect.name)}</strong>: {weight}"
+        items.append(f"<li>{name}\n{paragraphs(*suspect.evidence)}\n{remedy}</li>")
+    return "\n".join(
+        (
+            paragraphs(
+                "Each suspect stands with the share of the difference between the scores that it "
+                "explains, where the rows show it. For a pattern, and for settings that are known "
+                "to differ, it is the most that they could explain, weighed by what stronger "
+                "evidence leaves open; it proves nothing."
+            ),
+            f'<ol class="suspects">\n{chr(10).join(items)}\n</ol>',
+        )
+    )
+
+
+def limits_section(comparison: Comparison) -> str:
+    """What the verdict does not cover, then the comparison's own notes."""
+    return paragraphs(limits(comparison), *comparison.notes)
+
+
+def provenance_section(provenance: Mapping[str, Any]) -> str:
+    """Where the figures come from, as `write_report` was told, so that they can be had again."""
+    if not provenance:
+        return ""
+    return "\n".join(
+        (
+            f'<div class="provenance">{nested(provenance)}</div>',
+            paragraphs(
+                "A missing value, a score that is not finite, a label other than 0 and 1 or a key "
+                "that occurs twice in a file ends a comparison, so there was none."
+            ),
         )
     )

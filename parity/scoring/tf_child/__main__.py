@@ -5,8 +5,7 @@ import sys
 import traceback
 
 sys.path[0] = os.path.dirname(os.path.abspath(sys.path[0]))
-from tf_child.messages import receive, send  # noqa: E402
-from tf_child.refused import Refused  # noqa: E402
+from tf_child.messages import Refused, receive, send  # noqa: E402
 from tf_child.scorer import Scorer  # noqa: E402
 
 del sys.path[0]  # what the user's modules import is not there
@@ -19,7 +18,7 @@ def main():
     try:
         spec, _ = receive(questions)
         scorer = Scorer(spec)
-        described = [one.describe() for one in scorer.inputs]
+        described = [taken.describe() for taken in scorer.inputs]
         head = {"inputs": described, "batch": scorer.batch, "versions": scorer.versions()}
         send(answers, head)
         while True:

@@ -1,10 +1,12 @@
-"""What a column of the data is fed to, and how."""
+"""What a column of the data is fed to, and how: as a tensor, or in serialized Examples."""
 
 import collections
 
 import numpy as np
 
-from .refused import Refused, sizes
+from .messages import Refused, sizes
+
+_LISTS = {"i": "int64_list", "u": "int64_list", "b": "int64_list", "f": "float_list"}
 
 
 class Input(collections.namedtuple("Input", "column name tensors")):
@@ -57,3 +59,21 @@ def padded(values, lengths, more):
         return np.concatenate([values, np.repeat(values[-1:], more, 0)]), None
     last = values[len(values) - lengths[-1] :]
     return np.concatenate([values] + more * [last]), np.append(lengths, more * [lengths[-1]])
+
+
+def serialized(tf, rows, names, values, lengths):
+    """An Example of each row, bytes [rows]; a feature without values is left out of it."""
+    columns = [
+        (name, _LISTS.get(column.dtype.kind, "bytes_list"), column.tolist(), np.cumsum(many))
+        for name, column, many in zip(names, values, lengths)
+    ]
+    examples = np.empty(rows, object)
+    for row in range(rows):
+        example = tf.train.Example()
+        for name, kind, column, ends in columns:
+            start, end = ends[row - 1] if row else 0, ends[row]
+            if start < end:
+                feature = example.features.feature[name]
+                getattr(feature, kind).value.extend(column[start:end])
+        examples[row] = example.SerializeToString()
+    return examples

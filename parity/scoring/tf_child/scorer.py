@@ -6,11 +6,9 @@ import platform
 
 import numpy as np
 
-from .inputs import Input, padded
-from .opening import open_model
-from .refused import Refused, listing, sizes
-from .serialized import serialized
-from .sources import refuse_unfed
+from .graph import open_model, refuse_unfed
+from .inputs import Input, padded, serialized
+from .messages import Refused, listing, sizes
 
 
 class Scorer:
@@ -63,9 +61,9 @@ class Scorer:
         wanted = spec["inputs"] or [(name, name, False) for name in sorted(inputs or ())]
         self.inputs = [self._input(column, name, sparse, inputs) for column, name, sparse in wanted]
         rows = [self._examples] if self._examples is not None else []
-        rows += [tensor for one in self.inputs for tensor in one.tensors]
+        rows += [tensor for taken in self.inputs for tensor in taken.tensors]
         refuse_unfed(self._output, rows + list(self._constants))
-        dense = [one.tensors[0] for one in self.inputs if len(one.tensors) == 1]
+        dense = [taken.tensors[0] for taken in self.inputs if len(taken.tensors) == 1]
         self.batch = _fixed_rows(dense if self._examples is None else rows)
 
     def score(self, rows, arrays):
@@ -78,21 +76,21 @@ class Scorer:
         lengths = [arrays.get("{}/lengths".format(i)) for i in range(len(self.inputs))]
         run = max(rows, self.batch or 0)
         if run > rows:
-            both = [padded(its, many, run - rows) for its, many in zip(values, lengths)]
-            values, lengths = [its for its, _ in both], [many for _, many in both]
+            both = [padded(*column, more=run - rows) for column in zip(values, lengths)]
+            values, lengths = [list(part) for part in zip(*both)]
         feed = dict(self._constants)
         if self._examples is not None:
-            names = [one.name for one in self.inputs]
+            names = [taken.name for taken in self.inputs]
             feed[self._examples] = serialized(self._tf, run, names, values, lengths)
         else:
-            for one, its_values, its_lengths in zip(self.inputs, values, lengths):
-                feed.update(one.feed(its_values, its_lengths))
+            for taken, column, many in zip(self.inputs, values, lengths):
+                feed.update(taken.feed(column, many))
         scores = self._session.run(self._output, feed)
         if scores.shape[:1] == (run,):
             scores = scores[:rows]
         elif run > rows:
             raise Refused(
-                "the output {!r} is {} for {} rows; one score a row is expected".format(
+                "the output {!r} is {} for {} rows; one score per row is expected".format(
                     self._output.name, sizes(scores.shape), run
                 )
             )

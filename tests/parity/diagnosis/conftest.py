@@ -2,7 +2,6 @@
 
 import copy
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
@@ -12,7 +11,7 @@ import torch
 import parity
 from tests.parity.diagnosis.log import TEST, TRAIN, write_log
 from tests.parity.diagnosis.torch_model import Model, score, train
-from tests.support.require import environment
+from tests.support.written import written
 
 _WRITER = pathlib.Path(__file__).with_name("write_models.py")
 
@@ -57,12 +56,6 @@ def bench():
 
 
 @pytest.fixture(scope="session")
-def tensorflow_models(tmp_path_factory):
+def tensorflow_models():
     """Folder of the checkpoints and scores that `write_models.py` says."""
-    folder = tmp_path_factory.mktemp("models")
-    command = [sys.executable, str(_WRITER), str(folder)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=600, check=False, env=environment()
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return folder
+    return written(sys.executable, _WRITER, beside=["log.py"])

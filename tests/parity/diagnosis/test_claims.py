@@ -9,10 +9,11 @@ import migrate
 import parity
 from parity.diagnosis.apart import measure, sigmoid
 from parity.diagnosis.case import Case
-from parity.diagnosis.facts import Facts, is_step, known_facts
+from parity.diagnosis.facts import Facts, is_step
 from parity.diagnosis.ranking import SUSPECTS, ranked
-from parity.diagnosis.suspect import CHANCE, ROWS, SETTINGS, SYMPTOM, Suspect
-from parity.diagnosis.words import weight
+from parity.diagnosis.sources import known_facts
+from parity.report.words.details import weight_in_words
+from parity.result import CHANCE, ROWS, SETTINGS, SYMPTOM, Suspect
 from tests.parity.kinds import comparison
 from tests.support.require import shared
 
@@ -73,10 +74,10 @@ def test_noise_of_either_side_has_no_slope_of_its_own():
 
 def test_only_what_the_rows_show_is_a_share_of_the_difference():
     one = Suspect("x", 1.0, ("e",), "r", ROWS)
-    assert weight(one) == "100% of the difference (shown by the rows)"
+    assert weight_in_words(one) == "100% of the difference (shown by the rows)"
     for basis in (SETTINGS, SYMPTOM):
-        assert weight(one._replace(basis=basis)).startswith("could explain up to 99% of")
-    assert "%" not in weight(one._replace(basis=CHANCE))
+        assert weight_in_words(one._replace(basis=basis)).startswith("could explain up to 99% of")
+    assert "%" not in weight_in_words(one._replace(basis=CHANCE))
 
 
 def test_settings_without_a_checkpoint_claim_the_limit_of_small_gradients():

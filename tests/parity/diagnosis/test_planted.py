@@ -9,7 +9,7 @@ import torch
 import parity
 from parity.diagnosis.apart import logit, sigmoid
 from parity.diagnosis.ranking import NEGLIGIBLE
-from parity.diagnosis.suspect import CHANCE, ROWS, SETTINGS, SYMPTOM
+from parity.result import CHANCE, ROWS, SETTINGS, SYMPTOM
 from tests.parity.diagnosis.log import TEST
 from tests.parity.diagnosis.torch_model import Model, logits, score
 

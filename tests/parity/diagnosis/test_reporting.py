@@ -9,9 +9,9 @@ import pyarrow.parquet
 import pytest
 
 import parity
-from parity.diagnosis.suspect import SYMPTOM, Suspect
-from parity.diagnosis.words import in_words
 from parity.report.schema import schema
+from parity.report.words.details import suspects_in_words
+from parity.result import SYMPTOM, Suspect
 from semisync.cli import main
 from tests.parity.diagnosis.log import TEST
 from tests.parity.kinds import comparison
@@ -132,7 +132,7 @@ def test_bad_input_is_one_sentence(command, tmp_path, arguments, sentence):
 
 def test_three_suspects_are_named_and_all_are_escaped():
     many = [Suspect(f"<b>{i}</b>", 0.5, ("a & b",), "do <this>", SYMPTOM) for i in range(5)]
-    assert len(in_words(many)) == 3
+    assert len(suspects_in_words(many)) == 3
     page = parity.report_section(dataclasses.replace(comparison("plain"), diagnosis=tuple(many)))
     assert page.count("<li>") == 5
     assert "&lt;b&gt;4&lt;/b&gt;" in page and "<b>" not in page and "<this>" not in page

@@ -5,8 +5,8 @@ import pytest
 
 import parity
 from parity.diagnosis import slots
-from parity.diagnosis.facts import check_source, known_facts
-from parity.diagnosis.tables import matching
+from parity.diagnosis.facts import matching_table
+from parity.diagnosis.sources import check_source, known_facts
 from parity.inputs.checks import Column
 from parity.inputs.ids import to_ids
 from semisync.common.errors import BadInput
@@ -117,13 +117,13 @@ def test_a_column_of_another_length_is_refused(bench):
 
 
 def test_tables_are_matched_by_a_part_of_their_path():
-    assert matching("user", ["deep/user/embedding_weights", "deep/item"]) == (
+    assert matching_table("user", ["deep/user/embedding_weights", "deep/item"]) == (
         "deep/user/embedding_weights"
     )
-    assert matching("deep_user", ["deep/user", "user"]) is None
-    assert matching("user", ["user", "deep/user"]) == "user"
-    assert matching("us", ["user"]) is None
-    assert matching("", ["user"]) is None
+    assert matching_table("deep_user", ["deep/user", "user"]) is None
+    assert matching_table("user", ["user", "deep/user"]) == "user"
+    assert matching_table("us", ["user"]) is None
+    assert matching_table("", ["user"]) is None
 
 
 def test_the_typical_accumulator_is_sampled_in_bounded_memory(monkeypatch):

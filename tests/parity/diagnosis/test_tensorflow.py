@@ -8,8 +8,8 @@ import pytest
 
 import migrate
 import parity
-from parity.diagnosis.facts import known_facts
-from parity.diagnosis.suspect import ROWS, SETTINGS
+from parity.diagnosis.sources import known_facts
+from parity.result import ROWS, SETTINGS
 from tests.parity.diagnosis.log import ITEMS, TEST, TRAIN, USERS, write_log
 from tests.support.require import shared
 

@@ -1,35 +1,34 @@
 """Rows to score, and models of each TensorFlow with what its own session says of these rows."""
 
+import io
 import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tests.support.require import environment, tf1_python
+from tests.support.require import tf1_python
+from tests.support.written import written
 
 ROWS = 600
 GRAPH_ROWS = 300
 
 
 class Models:
-    """A folder of `write_models`, and the interpreter that wrote it."""
+    """What `write_models` wrote of some rows, and the interpreter that wrote it."""
 
-    def __init__(self, folder, rows, python):
-        self.folder, self.python = folder, python
-        self._rows = rows
+    def __init__(self, rows, python):
+        self.python = python
         lists = rows["genres"].combine_chunks()
-        np.savez(
-            folder / "rows.npz",
+        self.folder, self.expected = _written(
+            "write_models.py",
+            python,
             user=rows["user"],
             age=rows["age"],
             genres=lists.flatten(),
             many=lists.value_lengths(),
         )
-        self.expected = _written("write_models.py", folder, python)
 
     @property
     def checkpoint(self):
@@ -42,19 +41,18 @@ class Models:
 
 
 class Graphs:
-    """A folder of `write_graphs`, the interpreter that wrote it, and rows for its graphs."""
+    """What `write_graphs` wrote, the interpreter that wrote it, and rows for its graphs."""
 
     def __init__(self, folder, python):
-        self.folder, self.python = folder, python
+        self.python = python
         random = np.random.default_rng(0)
         columns = {
             "x": random.normal(size=GRAPH_ROWS).astype(np.float32),
             "item": random.integers(0, 1000, GRAPH_ROWS),
         }
-        np.savez(folder / "rows.npz", **columns)
         self.data = str(folder / "rows.parquet")
         pyarrow.parquet.write_table(pa.table(columns), self.data, row_group_size=100)
-        self.expected = _written("write_graphs.py", folder, python)
+        self.folder, self.expected = _written("write_graphs.py", python, **columns)
 
     def checkpoint(self, name, output="logits"):
         """The arguments that score one of the checkpoints."""
@@ -62,18 +60,13 @@ class Graphs:
         return [self.data, *model, "--output", output]
 
 
-def _written(script, folder, python):
-    """What the script expects of what it wrote into the folder."""
-    done = subprocess.run(
-        [python, "-W", "ignore", str(pathlib.Path(__file__).with_name(script)), str(folder)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        env=environment(TF_CPP_MIN_LOG_LEVEL="2"),
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return np.load(folder / "expected.npz")
+def _written(script, python, **columns):
+    """Folder of what the script wrote of some rows, and what it expects of that."""
+    rows = io.BytesIO()
+    np.savez(rows, **columns)
+    writer = pathlib.Path(__file__).with_name(script)
+    folder = written(python, writer, given={"rows.npz": rows.getvalue()})
+    return folder, np.load(folder / "expected.npz")
 
 
 @pytest.fixture(scope="session")
@@ -102,13 +95,13 @@ def data(rows, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def tf2_models(rows, tmp_path_factory):
-    return Models(tmp_path_factory.mktemp("tf2"), rows, sys.executable)
+def tf2_models(rows, interpreters):
+    return Models(rows, str(interpreters / "python"))
 
 
 @pytest.fixture(scope="session")
-def tf1_models(rows, tmp_path_factory):
-    return Models(tmp_path_factory.mktemp("tf1"), rows, tf1_python())
+def tf1_models(rows):
+    return Models(rows, tf1_python())
 
 
 @pytest.fixture(params=["tf2_models", "tf1_models"])
@@ -118,7 +111,7 @@ def models(request):
 
 
 @pytest.fixture(scope="session", params=["TensorFlow 2", "TensorFlow 1"])
-def graphs(request, tmp_path_factory):
+def graphs(request, tmp_path_factory, interpreters):
     """Each TensorFlow's in turn."""
-    python = sys.executable if request.param == "TensorFlow 2" else tf1_python()
+    python = str(interpreters / "python") if request.param == "TensorFlow 2" else tf1_python()
     return Graphs(tmp_path_factory.mktemp("graphs"), python)

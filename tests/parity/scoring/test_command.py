@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from parity.io.streams import Batch
+from parity.io.tables import Batch
 from parity.scoring import output
 from parity.scoring.output import ScoreFile
 from parity.scoring.scores import one_a_row, probability

@@ -12,7 +12,7 @@ from parity.scoring.data import Columns, batches
 from parity.scoring.features import feature
 from parity.scoring.model import Input
 from semisync.common.errors import BadInput, UsageError
-from tests.parity.test_readers import write_tfrecord
+from tests.support.score_files import write_tfrecord
 
 AT = Column("c", "f.parquet", skipped=10)
 

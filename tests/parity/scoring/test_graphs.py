@@ -38,13 +38,13 @@ def test_a_graph_that_gives_one_score_for_its_whole_batch_is_refused(graphs, sco
     pyarrow.parquet.write_table(pyarrow.parquet.read_table(graphs.data).slice(0, 1), one_row)
     code, _, error = score(str(one_row), *graphs.checkpoint("fixed", "mean")[1:], *INPUTS)
     assert code == 3
-    assert "the output 'mean:0' is [1] for 128 rows; one score a row is expected" in error
+    assert "the output 'mean:0' is [1] for 128 rows; one score per row is expected" in error
 
 
-def test_a_sparse_input_beside_a_fixed_batch_is_padded_too(graphs, score):
+def test_a_sparse_input_beside_a_fixed_batch_is_padded_too(graphs, score, tmp_path):
     inputs = ["--input", "x", "--sparse", "item=tags", "--type", "item=int64"]
     values = np.load(graphs.folder / "rows.npz")["item"] % 50
-    data = graphs.folder / "tags.parquet"
+    data = tmp_path / "tags.parquet"
     table = pyarrow.parquet.read_table(graphs.data)
     pyarrow.parquet.write_table(table.set_column(1, "item", [values]), data)
     code, table, error = score(str(data), *graphs.checkpoint("sparse")[1:], *inputs)

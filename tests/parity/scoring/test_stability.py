@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from parity.scoring.model import Feature
-from parity.scoring.stability import find_instability
+from parity.scoring.scores import find_instability
 
 SCORES = np.linspace(-3, 5, 90, dtype=np.float32)
 

@@ -1,0 +1,136 @@
+"""Which arguments of `semisync parity` go together, and what they say about columns and files."""
+
+import argparse
+import os
+from typing import Any, Dict, Optional, Tuple
+
+from parity.gates import parse_requirements
+from parity.io.logits import ROLES, choose_columns
+from semisync.common.errors import UsageError
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuses numbers without meaning, and what is missing to compare rows, or parts."""
+    choose_columns(args)
+    if args.worst < 0:
+        raise UsageError(f"--worst is {args.worst}; a number of rows, 0 or more, is expected")
+    if not args.memory >= 0:
+        raise UsageError(f"--memory is {args.memory:g}; gigabytes, 0 or more, are expected")
+    if args.show and not args.worst:
+        raise UsageError("--show lists columns of the worst rows; --worst says how many rows")
+    _check_requirements(args)
+    _check_parts(args)
+    needed = {"--label": args.label, "--baseline-score": args.baseline_score, "--out": args.out}
+    if args.merge:
+        needed = {"--out": args.out}
+    elif args.partial:
+        needed.pop("--out")
+    missing = [option for option, value in needed.items() if value is None]
+    if missing:
+        raise UsageError(f"the following arguments are required: {', '.join(missing)}")
+
+
+def _check_parts(args: argparse.Namespace) -> None:
+    """Refuses what counts of parts cannot have, and what is said of them in the wrong place."""
+    for option, value in (("--group", args.group), ("--worst", args.worst)):
+        if value and (args.partial or args.merge):
+            raise UsageError(
+                f"{option} needs the rows a second time, which parts do not keep; leave it out, or "
+                "compare all rows at once"
+            )
+    if args.partial and args.baseline_runs:
+        raise UsageError("--partial counts one comparison; runs are compared in memory")
+    if args.partial and args.verified:
+        raise UsageError("--verified is for the verdict; give it with --merge")
+    if not args.merge:
+        return
+    if args.baseline or args.partial or args.baseline_runs:
+        raise UsageError("--merge takes the parts alone, without files of scores or --partial")
+    for option, value in (
+        ("--weight", args.weight),
+        ("--day", args.day),
+        ("--slice", args.slice),
+    ):
+        if value:
+            raise UsageError(f"{option} is for --partial; the parts know what they hold")
+
+
+def _check_requirements(args: argparse.Namespace) -> None:
+    """Refuses gates that could never be decided."""
+    metrics = parse_requirements(args.require)
+    if args.partial and (metrics or args.require_slices or args.require_days):
+        raise UsageError("--partial gives no verdict; name what is required with --merge")
+    for asked, option, given, needed in (
+        ("gauc" in metrics, "--require gauc", args.group, "--group"),
+        (args.require_slices, "--require-slices", args.slice or args.merge, "--slice"),
+        (args.require_days, "--require-days", args.day or args.merge, "--day"),
+    ):
+        if asked and not given:
+            raise UsageError(f"{option} needs {needed}, which is not given")
+
+
+def choose_files(args: argparse.Namespace) -> None:
+    """Either BASELINE [CANDIDATE] or both lists of runs, whose first files then stand for them."""
+    runs = (args.baseline_runs, args.candidate_runs)
+    if args.baseline is None and None in runs:
+        raise UsageError(
+            "no scores are given: name BASELINE [CANDIDATE], or --baseline and --candidate"
+        )
+    if args.baseline is not None:
+        if runs != (None, None):
+            raise UsageError("name either BASELINE [CANDIDATE] or the files of the runs, not both")
+        return
+    if args.allow_misses:
+        raise UsageError("--allow-misses joins two files; runs must all have the same rows")
+    args.baseline, args.candidate = args.baseline_runs[0], args.candidate_runs[0]
+
+
+def column_names(args: argparse.Namespace) -> Dict[str, Any]:
+    """The columns' names by role; refuses options that contradict the number of files."""
+    score = args.candidate_score
+    if args.candidate is None:
+        for option, value in (("--key", args.key), ("--allow-misses", args.allow_misses)):
+            if value:
+                raise UsageError(f"{option} joins two files, but only {args.baseline} is given")
+        if score is None or score == args.baseline_score:
+            raise UsageError(
+                f"with one file, --candidate-score must name a second column of {args.baseline}"
+            )
+    elif args.key is None:
+        raise UsageError(
+            "two files need --key, a column whose value names the same row in both files"
+        )
+    elif (
+        args.baseline_runs is None
+        and score in (None, args.baseline_score)
+        and os.path.realpath(args.baseline) == os.path.realpath(args.candidate)
+    ):
+        raise UsageError(
+            f"both models' scores would be column {args.baseline_score!r} of {args.baseline}, "
+            "which equals itself; name the candidate's file or --candidate-score"
+        )
+    return {
+        "label": args.label,
+        "baseline_score": args.baseline_score,
+        "candidate_score": args.baseline_score if score is None else score,
+        "key": args.key,
+        "group": args.group,
+        "weight": args.weight,
+        "ids": tuple(dict.fromkeys(column_and_table(item)[0] for item in args.ids)),
+        "parts": tuple(dict.fromkeys([*args.slice, *([args.day] if args.day else [])])),
+        "logits": _logits(args),
+    }
+
+
+def _logits(args: argparse.Namespace) -> Tuple[str, ...]:
+    """The roles whose columns hold logits; the candidate's too where it takes the baseline's."""
+    given = args.baseline_logit, args.candidate_logit
+    inherited = args.candidate_score is None and args.baseline_logit is not None
+    held = given[0] is not None, given[1] is not None or inherited
+    return tuple(role for role, logit in zip(ROLES, held) if logit)
+
+
+def column_and_table(item: str) -> Tuple[str, Optional[str]]:
+    """Both sides of an --ids COL[=TABLE]."""
+    column, _, table = item.partition("=")
+    return column, table or None

@@ -1,0 +1,220 @@
+"""What histograms cannot hold: figures by group, and single rows. They need the rows once more.
+
+While the rows are counted they are stored on disk (parity.histogram.stored_rows). Once the counts
+are known, so are the rows' placements, and the rows are read back in blocks of whole groups, whose
+sums (parity.stats.clusters) add up, so that none is kept.
+"""
+
+import math
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from parity.histogram.bins import bins_of
+from parity.histogram.counts import Value
+from parity.histogram.estimate import Estimate, Pulls
+from parity.histogram.stored_rows import StoredRows
+from parity.inputs.rows import Rows
+from parity.stats.calibration import losses
+from parity.stats.clusters import ClusterSums, carried, check_holding
+from parity.stats.equivalence import Evidence
+from parity.stats.gauc import grouped_auc
+from parity.stats.worst_rows import WorstRow, picked
+
+_PART_BITS = 4  # bins of a day or slice are looked up by sixteens: there may be hundreds of tables
+
+Within = Dict[str, Dict[Value, Optional[Estimate]]]  # by column; None where a class is too small
+
+
+class GroupSums:
+    """The sums of several amounts over groups, which come whole, block by block."""
+
+    def __init__(self) -> None:
+        self.of: Dict[str, ClusterSums] = {}  # by amount
+        self._weights = np.zeros((2, 2))  # by label: sum of the groups' weights, of their squares
+
+    def add(self, rows: Rows, **amounts: np.ndarray) -> None:
+        """Rows with their groups as clusters, and amounts of each row, float64 (n,)."""
+        clusters = rows.clusters
+        assert clusters is not None, "they were stored with their groups"
+        for name, amount in amounts.items():
+            sums = ClusterSums.of(amount, rows.positive, clusters)
+            self.of[name] = self.of[name].joined(sums) if name in self.of else sums
+        for label, of_class in enumerate((~rows.positive, rows.positive)):
+            weights = None if rows.weights is None else rows.weights[of_class]
+            masses = np.bincount(clusters[of_class], weights).astype(float)
+            self._weights[label] += float(masses.sum()), float((masses * masses).sum())
+
+    @property
+    def observations(self) -> Tuple[float, float]:
+        """Effective groups that hold negatives, and positives."""
+        negatives, positives = (float(total**2 / squares) for total, squares in self._weights)
+        return negatives, positives
+
+    def error(self) -> float:
+        """Of the difference: by Minkowski's inequality that of `delta` and of its `doubt`, as the
+        variance is a sum of squares."""
+        return self.of["delta"].standard_error() + self.of["doubt"].standard_error()
+
+    def carried(self) -> Tuple[float, float]:
+        """`carriers` and `step` of a Spread."""
+        return carried(self.of["delta"].squares, self.of["delta"].fourths)
+
+
+class ByGroup(NamedTuple):
+    """Standard errors that take rows of a group to vary together; upper values as the others."""
+
+    groups: int
+    error: float  # of the difference
+    independent: float  # the same as if every row stood alone
+    own_errors: List[float]  # of the two AUCs
+    loss_error: float  # of the paired difference of log loss; 0 without it
+    gaucs: List[Optional[float]]
+    observations: Tuple[float, float]  # effective groups that hold negatives, and positives
+    carried: Tuple[float, float]  # `carriers` and `step` of parity.stats.delong.Spread
+
+
+class Groups:
+    """The figures by group, of all rows and within each day and slice."""
+
+    def __init__(self, whole: Estimate, within: Within, day: Optional[str]) -> None:
+        self._whole, self._day = _Placed(whole, 0), day
+        self._within = {
+            name: {value: _Placed(e, _PART_BITS) if e else None for value, e in estimates.items()}
+            for name, estimates in within.items()
+        }
+        self._sums, self._of_days = GroupSums(), GroupSums()
+        self._of_parts: Dict[Tuple[str, Value], GroupSums] = {}
+        self._alone = np.zeros((2, 2))  # by label: squares of the rows' pulls, of their doubts
+        self._gauc = np.zeros((2, 2))  # by model: sum of weight x AUC, sum of weight
+
+    def add(self, stored: StoredRows) -> None:
+        """Rows of whole groups."""
+        rows = stored.rows
+        assert rows.clusters is not None, "they were stored with their groups"
+        pulls = self._whole.pulls(rows)
+        self._sums.add(rows, **pulls._asdict(), loss=self._losses(rows))
+        for label, of_class in enumerate((~rows.positive, rows.positive)):
+            self._alone[label] += [float((p[of_class] ** 2).sum()) for p in pulls[:2]]
+        for model, scores in enumerate((rows.baseline, rows.candidate)):
+            within = grouped_auc(rows.positive, scores, rows.clusters, rows.weights)
+            self._gauc[model] += (within.gauc or 0.0) * within.weight, within.weight
+        for name in self._within:
+            self._add_parts(name, rows, stored.codes[name])
+
+    def whole(self) -> ByGroup:
+        """Of all rows. Raises: BadInput where a single group holds a class."""
+        sums = self._sums.of
+        return ByGroup(
+            groups=check_holding(sums["delta"].held, "group").either,
+            error=self._sums.error(),
+            independent=self._error_alone(),
+            own_errors=[sums[model].standard_error() for model in ("baseline", "candidate")],
+            loss_error=sums["loss"].error_of_total(),
+            gaucs=[float(won / weight) if weight else None for won, weight in self._gauc],
+            observations=self._sums.observations,
+            carried=self._sums.carried(),
+        )
+
+    def _error_alone(self) -> float:
+        summary = self._whole.estimate.summary
+        rows = np.array([summary.rows - summary.positives, summary.positives])
+        variance = np.sqrt(self._alone).sum(axis=1) ** 2 * rows / (rows - 1)
+        return math.sqrt(float(variance.sum()))
+
+    def part(self, name: str, value: Value, estimate: Estimate) -> Evidence:
+        """Within a day or slice, whose estimate it is."""
+        sums = self._of_parts[name, value]
+        if sums.of["delta"].held.fewer < 2:
+            return estimate.evidence(estimate.errors()[0], 1.0, 0.0)
+        return estimate.evidence(sums.error(), min(sums.observations), sums.carried()[1])
+
+    def mean_day(self) -> Tuple[float, float]:
+        """Of the mean of the days' differences the standard error and its observations; a group
+        may come on several days."""
+        check_holding(self._of_days.of["delta"].held, "group")
+        return self._of_days.error(), min(self._of_days.observations)
+
+    def _add_parts(self, name: str, rows: Rows, codes: np.ndarray) -> None:
+        of_values = self._within[name]
+        order = np.argsort(codes, kind="stable")
+        edges = np.searchsorted(codes[order], np.arange(len(of_values) + 1))
+        chosen, delta, doubt = [], [], []
+        for i, (value, placed) in enumerate(of_values.items()):
+            of_value = order[edges[i] : edges[i + 1]]
+            if placed is None or not len(of_value):
+                continue
+            taken = rows.take(of_value)
+            pulls = placed.pulls(taken)
+            sums = self._of_parts.setdefault((name, value), GroupSums())
+            sums.add(taken, delta=pulls.delta, doubt=pulls.doubt)
+            chosen.append(of_value)
+            delta.append(pulls.delta)
+            doubt.append(pulls.doubt)
+        if name == self._day and chosen:
+            usable = sum(placed is not None for placed in of_values.values())
+            taken = rows.take(np.concatenate(chosen))
+            amounts = (np.concatenate(pulls) / usable for pulls in (delta, doubt))
+            self._of_days.add(taken, **dict(zip(("delta", "doubt"), amounts)))
+
+    def _losses(self, rows: Rows) -> np.ndarray:
+        """Each row's pull on the paired difference of log loss; zeros without it."""
+        summary = self._whole.estimate.summary
+        if not summary.losses.probabilities:
+            return np.zeros(len(rows.positive))
+        old, new = (losses(rows.positive, s) for s in (rows.baseline, rows.candidate))
+        assert old is not None and new is not None
+        mass = float(summary.mass[0].sum())
+        gap = new - old - summary.losses.difference(summary.rows, mass).delta
+        return (gap if rows.weights is None else gap * rows.weights) / mass
+
+
+class _Placed:
+    """An estimate with the placements of its bins of 2^bits, for rows to look up."""
+
+    def __init__(self, estimate: Estimate, bits: int) -> None:
+        self.estimate, self._bits = estimate, bits
+        self._placements = estimate.placements(bits)
+
+    def pulls(self, rows: Rows) -> Pulls:
+        """The rows' pulls on the estimate, weighted."""
+        bins = [bins_of(scores) >> self._bits for scores in (rows.baseline, rows.candidate)]
+        pulls = self.estimate.pulls(rows.positive.astype(np.intp), bins, self._placements)
+        if rows.weights is None:
+            return pulls
+        return Pulls(*(amount * rows.weights for amount in pulls))
+
+
+class Worst:
+    """The rows that pull the difference hardest (stats.worst_rows), to the bound's precision.
+
+    Placements are those of the fine bins, so a share is off by half its bin's.
+    """
+
+    def __init__(self, estimate: Estimate, count: int) -> None:
+        self._count = count
+        self._sign = 1 if estimate.delta >= 0 else -1
+        self._mass = np.array(estimate.class_mass)
+        self._placements = estimate.placements(0)
+        self._held: List[WorstRow] = []
+
+    def add(self, stored: StoredRows) -> None:
+        """Some of the rows."""
+        rows = stored.rows
+        label = rows.positive.astype(np.intp)
+        old, new = (
+            placed.values[label, bins_of(scores) - placed.first]
+            for placed, scores in zip(self._placements, (rows.baseline, rows.candidate))
+        )
+        share = (new - old) / (2 * self._mass[label])
+        if rows.weights is not None:
+            share *= rows.weights
+        towards = share * self._sign
+        chosen = np.lexsort((stored.numbers, -towards))[: self._count]
+        self._held += picked(chosen[towards[chosen] > 0], rows, stored.numbers, share)
+        self._held.sort(key=lambda row: (-row.share * self._sign, row.row))
+        del self._held[self._count :]
+
+    def hardest(self) -> Tuple[WorstRow, ...]:
+        """At most so many, the hardest first."""
+        return tuple(self._held)

@@ -1,0 +1,76 @@
+"""Checked rows on disk, to be read once more in the order of their groups.
+
+A block that is read back holds whole groups: memory is that of a block, or of the largest group.
+"""
+
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from parity.inputs.rows import Rows
+from parity.io.columns import to_codes
+from parity.io.store import Store, storable
+
+
+class StoredRows(NamedTuple):
+    """Some rows as they were stored."""
+
+    rows: Rows  # with groups as clusters, if they have any
+    numbers: np.ndarray  # int64 (n,): where they are in the data set
+    codes: Dict[str, np.ndarray]  # by dividing column: the number of each row's value
+
+
+def put_aside(
+    store: Store,
+    rows: Rows,
+    numbers: np.ndarray,
+    group: Optional[pa.ChunkedArray],
+    codes: Dict[str, np.ndarray],
+) -> None:
+    """Stores rows; `read_back` yields them."""
+    columns: Dict[str, Any] = {
+        "number": numbers,
+        "label": rows.positive,
+        "baseline": rows.baseline.astype(np.float64, copy=False),
+        "candidate": rows.candidate.astype(np.float64, copy=False),
+    }
+    if rows.weights is not None:
+        columns["weight"] = rows.weights
+    if group is not None:
+        columns["cluster"] = storable(group)
+    columns.update((f"code_{i}", code) for i, code in enumerate(codes.values()))
+    store.add("rows", pa.table(columns))
+
+
+def read_back(store: Store, columns: Tuple[str, ...]) -> Iterator[StoredRows]:
+    """The rows, those of a group together and in one block.
+
+    Args:
+        columns: those that divide the rows, in the order of `codes`.
+    """
+    if "cluster" not in store.columns("rows"):
+        for table in store.tables("SELECT * FROM rows"):
+            yield _stored(table, columns)
+        return
+    held: List[pa.Table] = []  # rows of the last group so far, which may go on
+    for table in store.tables("SELECT * FROM rows ORDER BY cluster"):
+        table = pa.concat_tables([*held, table])
+        groups = table["cluster"]
+        last = pc.index(groups, groups[-1]).as_py()
+        if last:
+            yield _stored(table.slice(0, last), columns)
+        held = [table.slice(last)]
+    for table in held:
+        yield _stored(table, columns)
+
+
+def _stored(table: pa.Table, columns: Tuple[str, ...]) -> StoredRows:
+    held = {name: table[name].to_numpy() for name in table.column_names if name != "cluster"}
+    clusters = None
+    if "cluster" in table.column_names:
+        clusters = to_codes(table["cluster"]).astype(np.int64)
+    rows = Rows(held["label"], held["baseline"], held["candidate"], clusters, held.get("weight"))
+    codes = {name: held[f"code_{i}"] for i, name in enumerate(columns)}
+    return StoredRows(rows, held["number"], codes)

@@ -1,0 +1,95 @@
+"""The checked rows of a data set, block by block, so that memory does not grow with them.
+
+Each block is checked as `parity.io.readers` checks a whole file.
+"""
+
+from typing import Callable, Dict, Iterator, NamedTuple, Optional
+
+import numpy as np
+import pyarrow as pa
+
+from parity.inputs.checks import check_label_values, check_scores, check_weight_values
+from parity.inputs.rows import Rows
+from parity.io.logits import probabilities
+from parity.io.readers import ColumnNames
+from parity.io.tables import BATCH, Batch, batches
+from semisync.common.errors import BadInput
+
+LARGE_BATCH = 1 << 20  # rows, where they are divided by day or slice, so that no piece is tiny
+
+Progress = Callable[[str, int], None]  # file, rows so far
+
+
+class Block(NamedTuple):
+    """Checked rows, those of weight 0 left out."""
+
+    rows: Rows  # without clusters
+    numbers: np.ndarray  # int64 (n,): where the rows are in the data set, from 0
+    names: Dict[str, pa.ChunkedArray]  # the columns that divide them: days, slices
+    group: Optional[pa.ChunkedArray]
+
+    def with_weight(self) -> "Block":
+        """The block without its rows of weight 0."""
+        weights = self.rows.weights
+        if weights is None or weights.all():
+            return self
+        kept = np.flatnonzero(weights)
+        return Block(
+            self.rows.take(kept),
+            self.numbers[kept],
+            {name: values.take(kept) for name, values in self.names.items()},
+            None if self.group is None else self.group.take(kept),
+        )
+
+
+def blocks(path: str, names: ColumnNames, progress: Optional[Progress] = None) -> Iterator[Block]:
+    """The checked rows of a data set that holds the label and both scores.
+
+    Args:
+        progress: called after each batch.
+
+    Raises: BadInput, naming file, column and row.
+    """
+    numbers = [names.label, names.baseline_score, names.candidate_score]
+    numbers += [names.weight] if names.weight else []
+    texts = list(dict.fromkeys([*names.parts, *([names.group] if names.group else [])]))
+    seen = 0
+    for batch in batches(path, numbers, texts, LARGE_BATCH if texts else BATCH):
+        yield _checked(batch, seen, names)
+        seen += batch.table.num_rows
+        if progress is not None:
+            progress(batch.file, seen)
+    if not seen:
+        raise BadInput(f"{path} has no rows; at least one of each class is needed")
+
+
+def labels_of(batch: Batch, name: str) -> np.ndarray:
+    """bool (n,), checked; they may be of one class."""
+    return check_label_values(batch.numbers(name), batch.column(name))
+
+
+def scores_of(batch: Batch, names: ColumnNames, role: str) -> np.ndarray:
+    """float32 or float64 (n,), checked: those of one of parity.io.logits.ROLES."""
+    name = getattr(names, role)
+    scores = check_scores(batch.numbers(name), batch.column(name))
+    return probabilities(scores) if role in names.logits else scores
+
+
+def weights_of(batch: Batch, name: str) -> np.ndarray:
+    """float64 (n,), checked; some may be 0."""
+    return check_weight_values(batch.numbers(name), batch.column(name))
+
+
+def _checked(batch: Batch, before: int, names: ColumnNames) -> Block:
+    rows = Rows(
+        labels_of(batch, names.label),
+        scores_of(batch, names, "baseline_score"),
+        scores_of(batch, names, "candidate_score"),
+        weights=weights_of(batch, names.weight) if names.weight else None,
+    )
+    return Block(
+        rows,
+        np.arange(before, before + len(rows.positive)),
+        {name: batch.names(name) for name in names.parts},
+        batch.names(names.group) if names.group else None,
+    ).with_weight()

@@ -1,0 +1,213 @@
+"""One reader per format: which columns a file has, how many rows, and its tables.
+
+Parquet and ORC files are known by their magic, CSV and TSV by their suffix (also with .gz, .bz2 or
+.zst), TFRecord too (.tfrecord, also with .gz). Only the named columns are decoded. A reader yields
+at least one table, which may be empty.
+
+In a text file an empty field is a missing value, in columns of names as well. From a field on that
+is not a number, the columns of numbers are text, so that whoever checks them can name the row.
+"""
+
+import contextlib
+import pathlib
+from typing import Any, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.orc
+import pyarrow.parquet
+
+from parity.io import tfrecord
+from parity.io.data_files import COMPRESSED, magic_kind
+from semisync.common.errors import BadInput
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_BLOCK = 1 << 24  # bytes of a text file
+
+
+class Columns(NamedTuple):
+    """Which columns to read, and how where the format does not say."""
+
+    names: Sequence[str]
+    optional: Collection[str] = ()  # those that may be absent
+    types: Mapping[str, pa.DataType] = {}  # in a text file; without one, what 16 MB suggest
+    several: bool = False  # whether a feature of a TFRecord may have any number of values
+
+
+class Parquet:
+    """A Parquet file."""
+
+    def __init__(self, path: str) -> None:
+        # Read ahead, what was read would be kept until the end of the file.
+        self._file = pyarrow.parquet.ParquetFile(
+            path, pre_buffer=False, page_checksum_verification=True
+        )
+        self.columns: Optional[List[str]] = self._file.schema_arrow.names
+        self.rows: Optional[int] = self._file.metadata.num_rows
+
+    def holds_rows(self) -> bool:
+        """Whether there is a row."""
+        return bool(self.rows)
+
+    def tables(self, columns: Columns, size: int) -> Iterator[pa.Table]:
+        """The rows in tables of `size`."""
+        if not self.rows:
+            yield self._file.read(columns=list(columns.names))
+        for part in self._file.iter_batches(size, columns=list(columns.names)):
+            yield pa.Table.from_batches([part])
+
+
+class Orc:
+    """An ORC file."""
+
+    def __init__(self, path: str) -> None:
+        self._file: Any = pyarrow.orc.ORCFile(path)
+        self.columns: Optional[List[str]] = self._file.schema.names
+        self.rows: Optional[int] = int(self._file.nrows)
+
+    def holds_rows(self) -> bool:
+        """Whether there is a row."""
+        return bool(self.rows)
+
+    def tables(self, columns: Columns, size: int) -> Iterator[pa.Table]:
+        """The rows in tables of a stripe each."""
+        if not self._file.nstripes:
+            yield self._file.read(columns=list(columns.names))
+        for i in range(self._file.nstripes):
+            stripe = self._file.read_stripe(i, columns=list(columns.names))
+            yield pa.Table.from_batches([stripe])
+
+
+class Text:
+    """A file of separated values, with a header."""
+
+    rows: Optional[int] = None  # only reading it tells
+
+    def __init__(self, path: str, separator: str) -> None:
+        self._path, self._separator = path, separator
+        with self._opened(pyarrow.csv.ConvertOptions()) as reader:
+            self.columns: Optional[List[str]] = reader.schema.names
+
+    def holds_rows(self) -> bool:
+        """Whether there is a row; reads up to the first."""
+        with self._opened(pyarrow.csv.ConvertOptions()) as reader:
+            return any(batch.num_rows for batch in reader)
+
+    def tables(self, columns: Columns, size: int) -> Iterator[pa.Table]:
+        """The rows in tables of 16 MB."""
+        done = 0
+        try:
+            for table in self._parsed(columns.names, columns.types, threads=True):
+                yield table
+                done += table.num_rows
+        except pa.ArrowInvalid:
+            # Either a field is not a number, or the file is damaged, and only without threads does
+            # the parser name the row.
+            texts = {
+                name: pa.string() if pa.types.is_floating(kind) else kind
+                for name, kind in columns.types.items()
+            }
+            seen = 0
+            for table in self._parsed(columns.names, texts, threads=False):
+                if seen + table.num_rows > done:
+                    yield table.slice(max(0, done - seen))
+                seen += table.num_rows
+
+    def _parsed(
+        self, names: Sequence[str], types: Mapping[str, pa.DataType], threads: bool
+    ) -> Iterator[pa.Table]:
+        options = pyarrow.csv.ConvertOptions(
+            include_columns=list(names),
+            column_types=dict(types),
+            null_values=[""],
+            strings_can_be_null=True,
+        )
+        with self._opened(options, threads) as reader:
+            empty = True
+            for part in reader:
+                yield pa.Table.from_batches([part])
+                empty = False
+            if empty:
+                yield reader.schema.empty_table()
+
+    def _opened(self, options: pyarrow.csv.ConvertOptions, threads: bool = False) -> Any:
+        return pyarrow.csv.open_csv(
+            self._path,
+            read_options=pyarrow.csv.ReadOptions(block_size=_BLOCK, use_threads=threads),
+            parse_options=pyarrow.csv.ParseOptions(delimiter=self._separator),
+            convert_options=options,
+        )
+
+
+class TFRecords:
+    """A TFRecord file of tf.train.Example."""
+
+    rows: Optional[int] = None
+    columns: Optional[List[str]] = None  # each record says which features it has
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def holds_rows(self) -> bool:
+        """Whether there is a record; reads the first."""
+        return next(tfrecord.read_examples(self._path), None) is not None
+
+    def tables(self, columns: Columns, size: int) -> Iterator[pa.Table]:
+        """The records in tables of many."""
+        if columns.several:
+            return tfrecord.tables_of_lists(self._path, columns.names, size)
+        return tfrecord.tables_of_values(self._path, columns.names, columns.optional)
+
+
+def open_file(path: str) -> Any:
+    """The reader of a file; use within `explained`.
+
+    Raises: BadInput for a file that is not there, is empty, or of no known format.
+    """
+    try:
+        by_magic = magic_kind(path)
+    except IsADirectoryError as error:
+        raise BadInput(f"{path} is a folder; a file is expected") from error
+    except OSError as error:
+        raise BadInput(f"{path} cannot be opened: {error.strerror}") from error
+    if by_magic == "":
+        raise BadInput(f"{path} is empty (0 bytes)")
+    if by_magic is not None:
+        return Parquet(path) if by_magic == "parquet" else Orc(path)
+    suffixes = [suffix.lower() for suffix in pathlib.Path(path).suffixes]
+    if suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    if suffixes and suffixes[-1] in tfrecord.SUFFIXES:
+        return TFRecords(path)
+    separator = _SEPARATORS.get(suffixes[-1]) if suffixes else None
+    if separator is None:
+        raise BadInput(
+            f"{path} is neither Parquet (it does not begin with PAR1) nor ORC nor, by its name, a "
+            ".csv, .tsv or .tfrecord file"
+        )
+    return Text(path, separator)
+
+
+@contextlib.contextmanager
+def explained(path: str) -> Iterator[None]:
+    """Turns what pyarrow and the file system raise into BadInput, on one line."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise BadInput(
+            f"{path} cannot be read, it may be cut short or corrupt: {reason[:300]}"
+        ) from error
+
+
+def chosen(
+    path: str, present: Sequence[str], wanted: Sequence[str], optional: Collection[str] = ()
+) -> List[str]:
+    """The wanted columns that the file has, once each; refuses a missing or ambiguous one."""
+    counts: Dict[str, int] = {name: list(present).count(name) for name in dict.fromkeys(wanted)}
+    for name, count in counts.items():
+        if count > 1:
+            raise BadInput(f"{path} has {count} columns named {name!r}; rename them")
+        if not count and name not in optional:
+            raise BadInput(f"{path} has no column {name!r}; it has: {', '.join(present)}")
+    return [name for name, count in counts.items() if count]

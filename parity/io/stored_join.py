@@ -1,0 +1,165 @@
+"""Joining two data sets of more rows than fit memory, by a key.
+
+1. Either data set is read once; its checked rows go to a table on disk (parity.io.store).
+2. Repeated keys, misses and labels that disagree are counted, and refused as parity.io.join refuses
+   them in memory.
+3. The joined rows come in blocks, each with its row number in the baseline's data.
+"""
+
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+import numpy as np
+import pyarrow as pa
+
+from parity.inputs.checks import Column
+from parity.inputs.rows import Rows
+from parity.io.blocks import LARGE_BATCH, Block, Progress, labels_of, scores_of, weights_of
+from parity.io.join import (
+    Repeated,
+    as_text,
+    refuse_disagreement,
+    refuse_misses,
+    refuse_no_match,
+    refuse_repeated,
+)
+from parity.io.keys import refuse_unlike, to_keys
+from parity.io.readers import ColumnNames
+from parity.io.store import Store, check_storable, storable
+from parity.io.tables import Batch, batches
+from semisync.common.errors import BadInput
+
+_SIDES = ("baseline", "candidate")
+_JOINED = "FROM baseline JOIN candidate USING (key)"
+
+
+class StoredJoin:
+    """The joined blocks of two data sets; iterate once, and read `counts` afterwards."""
+
+    def __init__(
+        self,
+        paths: Tuple[str, str],
+        names: ColumnNames,
+        allow_misses: bool = False,
+        progress: Optional[Progress] = None,
+    ) -> None:
+        """Args: as `parity.io.readers.read_two`."""
+        if names.key is None:
+            raise BadInput("two files need a key column, whose value names the same row in both")
+        self._paths, self._names, self._key = paths, names, names.key
+        self._allow_misses, self._progress = allow_misses, progress
+        self.counts: Dict[str, int] = {}
+
+    def __iter__(self) -> Iterator[Block]:
+        """Raises: BadInput as `parity.io.readers.read_two`."""
+        first = [self._first_key(side) for side in (0, 1)]
+        keys = [to_keys(batch.table[self._key], batch.column(self._key)) for batch in first]
+        refuse_unlike(
+            (first[0].table[self._key].type, first[1].table[self._key].type),
+            (first[0].column(self._key), first[1].column(self._key)),
+        )
+        as_words = keys[0].type != keys[1].type
+        with Store() as store:
+            files = [self._put_aside(side, store, as_words) for side in (0, 1)]
+            self._check(store, files)
+            for table in store.tables(f"SELECT * EXCLUDE (key) {_JOINED}"):
+                yield self._block(table)
+
+    def _batches(self, side: int) -> Iterator[Batch]:
+        names = self._names
+        if side:
+            numbers = [names.candidate_score, names.label]
+            return batches(
+                self._paths[1], numbers, [self._key], LARGE_BATCH, optional=[names.label]
+            )
+        numbers = [names.label, names.baseline_score, *([names.weight] if names.weight else [])]
+        texts = dict.fromkeys([self._key, *names.parts, *([names.group] if names.group else [])])
+        return batches(self._paths[0], numbers, list(texts), LARGE_BATCH)
+
+    def _first_key(self, side: int) -> Batch:
+        for batch in self._batches(side):
+            return batch._replace(table=batch.table.slice(0, 1))
+        raise BadInput(f"{self._paths[side]} has no rows; at least one of each class is needed")
+
+    def _put_aside(self, side: int, store: Store, as_words: bool) -> Tuple[Tuple[str, int], ...]:
+        """Stores a side's rows; returns its files, each with its rows."""
+        names, name, seen = self._names, _SIDES[side], 0
+        files: Dict[str, int] = {}
+        for batch in self._batches(side):
+            column = batch.column(self._key)
+            keys, count = to_keys(batch.table[self._key], column), batch.table.num_rows
+            scores = scores_of(batch, names, f"{name}_score")
+            columns: Dict[str, Any] = {
+                "key": storable(as_text(keys, column) if as_words else keys),
+                f"{name}_row": np.arange(seen, seen + count),
+                f"{name}_score": scores.astype(np.float64, copy=False),
+            }
+            if names.label in batch.table.column_names:
+                columns[f"{name}_label"] = labels_of(batch, names.label)
+            if not side:
+                for i, part in enumerate(names.parts):
+                    values = check_storable(batch.names(part), batch.column(part))
+                    columns[f"part_{i}"] = values
+                if names.weight:
+                    columns["weight"] = weights_of(batch, names.weight)
+                if names.group:
+                    columns["cluster"] = batch.names(names.group)
+            store.add(name, pa.table(columns))
+            seen += count
+            files[batch.file] = batch.skipped + count
+            if self._progress is not None:
+                self._progress(batch.file, seen)
+        return tuple(files.items())
+
+    def _check(self, store: Store, files: List[Tuple[Tuple[str, int], ...]]) -> None:
+        """Refuses what read_two refuses, in its order and words."""
+        keys, labels = (
+            [Column(name, path, parts) for path, parts in zip(self._paths, files)]
+            for name in (self._key, self._names.label)
+        )
+        for side, column in zip(_SIDES, keys):
+            refuse_repeated(_repeated(store, side), column)
+        rows = [sum(count for _, count in parts) for parts in files]
+        (matched,) = store.one_row(f"SELECT count(*) {_JOINED}")
+        self.counts = {
+            "matched": matched,
+            "only_baseline": rows[0] - matched,
+            "only_candidate": rows[1] - matched,
+        }
+        old, new = (store.one_row(f"SELECT key FROM {s} WHERE {s}_row = 0")[0] for s in _SIDES)
+        refuse_no_match(matched, (old, new), (keys[0], keys[1]))
+        if not self._allow_misses:
+            only = self.counts["only_baseline"], self.counts["only_candidate"]
+            refuse_misses(*only, (keys[0], keys[1]))
+        if "candidate_label" in store.columns("candidate"):
+            differ = f"{_JOINED} WHERE baseline_label <> candidate_label"
+            (count,) = store.one_row(f"SELECT count(*) {differ}")
+            if count:
+                ours, mine, theirs, other = store.one_row(
+                    "SELECT baseline_row, baseline_label, candidate_row, candidate_label "
+                    f"{differ} ORDER BY baseline_row LIMIT 1"
+                )
+                refuse_disagreement(count, (labels[0], ours, mine), (labels[1], theirs, other))
+
+    def _block(self, table: pa.Table) -> Block:
+        names = self._names
+        rows = Rows(
+            table["baseline_label"].to_numpy(),
+            table["baseline_score"].to_numpy(),
+            table["candidate_score"].to_numpy(),
+            weights=table["weight"].to_numpy() if names.weight else None,
+        )
+        parts = {name: table[f"part_{i}"] for i, name in enumerate(names.parts)}
+        group = table["cluster"] if names.group else None
+        return Block(rows, table["baseline_row"].to_numpy(), parts, group).with_weight()
+
+
+def _repeated(store: Store, side: str) -> Repeated:
+    """Keys of a side that come more than once; the one named is the first."""
+    (surplus,) = store.one_row(f"SELECT count(*) - count(DISTINCT key) FROM {side}")
+    if not surplus:
+        return Repeated()
+    key, times = store.one_row(
+        f"SELECT key, count(*) FROM {side} GROUP BY key HAVING count(*) > 1 "
+        f"ORDER BY min({side}_row) LIMIT 1"
+    )
+    return Repeated(surplus, key, times)

@@ -1,0 +1,73 @@
+"""Sentences on what limits a comparison: its few rows, and the figures that it does not have.
+
+Warnings, of a mix-up that a good verdict can rest on, are in parity.doubts.
+"""
+
+from typing import Tuple
+
+import numpy as np
+
+from parity.stats.equivalence import Evidence
+from parity.stats.intervals import observations_to_resolve, resolution
+
+FEW = 40  # the standard error from fewer rows of a class, or clusters, is itself rough
+
+_NO_LOSSES = (
+    "Log loss, NE, PCOC and ECE are not available: {}. They need scores strictly between 0 and 1; "
+    "--baseline-logit and --candidate-logit read logits."
+)
+
+
+def notes_on_unmoved(evidence: Evidence) -> Tuple[str, ...]:
+    """Of a standard error of 0 although the models rank differently."""
+    if not evidence.reach:
+        return ()
+    return (
+        "The standard error is 0 although the models rank differently; the interval is the rule of "
+        f"three's for {_count(evidence.observations)} that all see the same difference.",
+    )
+
+
+def notes_on_few(observations: float, margin: float) -> Tuple[str, ...]:
+    """What so few observations (parity.stats.delong) cannot show."""
+    notes = []
+    if observations < FEW:
+        notes.append(
+            f"The standard error rests on {_count(observations)} and is itself rough; {FEW} or "
+            "more are advised."
+        )
+    if resolution(observations) >= margin:
+        notes.append(
+            f"However alike the models rank them, {_count(observations)} cannot vouch for less "
+            f"than +-{resolution(observations):.2g}; this margin takes "
+            f"{observations_to_resolve(margin):,} or more."
+        )
+    return tuple(notes)
+
+
+def _count(observations: float) -> str:
+    return (
+        f"{observations:,.0f} observations (rows of the rarer class, or clusters that hold it, as "
+        "many as count alike)"
+    )
+
+
+def why_no_losses(baseline: np.ndarray, candidate: np.ndarray) -> Tuple[str, ...]:
+    """A sentence where a score, (n,) of either side, has no log loss."""
+    sides = {"baseline": baseline, "candidate": candidate}
+    reasons = [reason for side, scores in sides.items() for reason in _reasons(side, scores)]
+    return (_NO_LOSSES.format(", and ".join(reasons)),) if reasons else ()
+
+
+def why_no_counted_losses(exist: bool) -> Tuple[str, ...]:
+    """The same of counts, which do not tell the score."""
+    return () if exist else (_NO_LOSSES.format("a score is 0, 1 or outside of them"),)
+
+
+def _reasons(side: str, scores: np.ndarray) -> Tuple[str, ...]:
+    low, high = float(scores.min()), float(scores.max())
+    if low < 0 or high > 1:
+        return (f"the {side}'s scores lie between {low:.3g} and {high:.3g}",)
+    edges = {edge: int(np.count_nonzero(scores == edge)) for edge in (0, 1)}
+    shares = [f"{count:,} are {edge} exactly" for edge, count in edges.items() if count]
+    return (f"of the {side}'s scores {' and '.join(shares)}",) if shares else ()

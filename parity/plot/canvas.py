@@ -1,0 +1,56 @@
+"""What the figures share: a canvas of their own, the margin's band, ticks."""
+
+from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple, TypeVar
+
+from parity.plot.style import GUIDE, PALETTE, SETTINGS, WIDTH
+from parity.result import Comparison, Side
+from semisync.common.errors import MissingExtra, UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_Value = TypeVar("_Value")
+
+
+def drawn(draw: Callable[["Axes"], None], height: float) -> "Figure":
+    """A figure of its own, which pyplot neither keeps nor shows a second time."""
+    try:
+        import matplotlib
+
+        from parity.plot.svg import Picture
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            f"the Python package {error.name!r}, which draws the figures, is not installed; "
+            "run: pip install 'semisync[report]'"
+        ) from error
+    with matplotlib.rc_context(SETTINGS):
+        figure = Picture(figsize=(WIDTH, height), layout="constrained")
+        draw(figure.add_subplot())
+    return figure
+
+
+def required(value: Optional[_Value], kind: str, source: str) -> _Value:
+    """The part of a comparison that is to be drawn; UsageError where it has none."""
+    if value is None:
+        raise UsageError(f"this comparison has no {kind} to draw; they come from {source}")
+    return value
+
+
+def sides(comparison: Comparison) -> Tuple[Tuple[str, Side], ...]:
+    """Both models by name."""
+    return (("baseline", comparison.baseline), ("candidate", comparison.candidate))
+
+
+def margin_band(margin: float, span: Any, line: Any) -> None:
+    """The band of equivalence around 0, by axvspan and axvline or axhspan and axhline."""
+    span(-margin, margin, color=PALETTE["band"], zorder=0)
+    for value in (-margin, margin):
+        line(value, color=PALETTE["edge"], linewidth=1.2, dashes=(4, 3), zorder=1)
+    line(0, **GUIDE, zorder=1)
+
+
+def few_ticks(axes: "Axes", axis: Any, most: int) -> None:
+    """At most so many, with their numbers in full."""
+    axes.locator_params(axis=axis, nbins=most)
+    axes.ticklabel_format(axis=axis, useOffset=False, style="plain")

@@ -1,0 +1,24 @@
+"""What a report or a file of scores says of its own making: with which versions, and when."""
+
+import datetime
+import platform
+from typing import Any, Dict
+
+import numpy
+
+from semisync.common.version import version
+
+
+def stamp() -> Dict[str, Any]:
+    """The `versions` of what computes, by name, and when it is `written`, in UTC."""
+    import pyarrow
+
+    return {
+        "versions": {
+            "semisync": version(),
+            "python": platform.python_version(),
+            "numpy": numpy.__version__,
+            "pyarrow": pyarrow.__version__,
+        },
+        "written": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+    }

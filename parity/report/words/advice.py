@@ -1,0 +1,78 @@
+"""What to do about a verdict, and what it does not cover."""
+
+from parity.formatting import rounded
+from parity.report.words.verdict import lacks_record
+from parity.result import Comparison
+from parity.stats.equivalence import Verdict
+
+
+def what_to_do(comparison: Comparison) -> str:
+    """One piece of advice, by the verdict and the decision."""
+    if comparison.verdict is Verdict.EQUIVALENT:
+        return _ON_GATES[comparison.decision]
+    if comparison.verdict is Verdict.INCONCLUSIVE:
+        return _how_to_settle(comparison)
+    if comparison.delta < 0:
+        return (
+            "Hold the candidate back. First make sure that both models scored the same rows "
+            "with the same features, then look at where the scores part."
+        )
+    return (
+        "If the candidate was meant to be the same model, find out why it is better before you "
+        "trust it: other rows, other features or labels that leaked also look like this."
+    )
+
+
+_ON_GATES = {  # where AUC is settled
+    Verdict.EQUIVALENT: "On these rows AUC gives no reason to hold the candidate back.",
+    Verdict.NOT_EQUIVALENT: (
+        "Hold the candidate back: AUC cannot see what failed. Look at calibration, slices and "
+        "days below for where the scores part."
+    ),
+    Verdict.INCONCLUSIVE: (
+        "Compare more rows: AUC is settled, and what was required as well is not."
+    ),
+}
+
+
+def _how_to_settle(comparison: Comparison) -> str:
+    rows, needed = comparison.rows, comparison.rows_to_settle
+    if lacks_record(comparison) and comparison.rare_failures is not None:
+        return (
+            f"Compare about {rounded(comparison.rare_failures.rows_to_exclude)} rows like these. "
+            "Or, where the candidate was converted, hand in the record of its complete "
+            "verification: semisync verify PREFIX OUT --json > verified.json, and --verified "
+            "verified.json here."
+        )
+    if comparison.training is not None and comparison.training.runs_to_settle is not None:
+        runs = comparison.training.runs_to_settle
+        return f"Train about {runs} runs of each model and compare again."
+    if needed is None:
+        return "Compare more rows."
+    if needed <= rows:
+        return (
+            "Compare several times as many rows: equal models would have shown it on these four "
+            "times out of five, so the difference may well be near the margin. Or look for what "
+            "makes the models differ."
+        )
+    return (
+        "Compare more rows: equal models would be found equivalent four times out of five with "
+        f"about {rounded(needed)} rows like these, {needed / rows:,.2g} times as many; or state a "
+        "wider margin beforehand, if a larger difference does not matter."
+    )
+
+
+def limits(comparison: Comparison) -> str:
+    """What the verdict does not cover."""
+    text = (
+        "The interval covers the choice of the rows alone. Two training runs of one pipeline "
+        "differ as well, and one run of each model cannot show by how much."
+    )
+    if comparison.training is not None:
+        text = "The interval covers the choice of the rows and the training runs' seeds."
+    if comparison.clusters is None:
+        text += (
+            " The rows are taken to be independent; if users or sessions have several rows, name "
+            "them as groups, or the interval may be too narrow."
+        )
+    return text

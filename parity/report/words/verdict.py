@@ -1,0 +1,152 @@
+"""The verdict in words: the report's first sentence, and what it rests on."""
+
+from typing import List
+
+from parity.formatting import LONGEST_NAME, clipped, percent, plain, rounded, signed
+from parity.gates import METRICS
+from parity.result import Comparison, Gate
+from parity.stats.equivalence import Verdict, judge
+
+MARK = {Verdict.EQUIVALENT: "✓", Verdict.NOT_EQUIVALENT: "✗", Verdict.INCONCLUSIVE: "?"}
+NAME = {
+    Verdict.EQUIVALENT: "EQUIVALENT",
+    Verdict.NOT_EQUIVALENT: "NOT EQUIVALENT",
+    Verdict.INCONCLUSIVE: "INCONCLUSIVE",
+}
+
+_OF_GATES = {
+    Verdict.NOT_EQUIVALENT: "Required as well, and failed",
+    Verdict.INCONCLUSIVE: "Required as well, and not decided",
+    Verdict.EQUIVALENT: "Required as well, and met",
+}
+
+
+def headline(comparison: Comparison) -> str:
+    """The verdict as one sentence, and what became of the gates."""
+    sentences = [_headline_on_auc(comparison)]
+    for verdict, outcome in _OF_GATES.items():
+        names = [gate_name(gate) for gate in comparison.gates if gate.verdict is verdict]
+        if names:
+            sentences.append(f"{outcome}: {', '.join(names)}.")
+    return " ".join(sentences)
+
+
+def _headline_on_auc(comparison: Comparison) -> str:
+    if comparison.verdict is Verdict.EQUIVALENT:
+        if needs_record(comparison):
+            return (
+                "The candidate's AUC is the baseline's, to within the margin, by these rows and "
+                "the verification of its values together."
+            )
+        return "The candidate's AUC is the baseline's, to within the margin."
+    if comparison.verdict is Verdict.NOT_EQUIVALENT:
+        way = "higher" if comparison.delta > 0 else "lower"
+        return f"The candidate's AUC is {way} than the baseline's by more than the margin."
+    if lacks_record(comparison):
+        return (
+            "On these rows the AUCs agree to within the margin, but so few cannot exclude rare "
+            "faults that matter."
+        )
+    return "These rows cannot tell whether the AUCs differ by more than the margin."
+
+
+def gate_name(gate: Gate) -> str:
+    """Such as "PCOC" or "slices of country"."""
+    if gate.name.startswith("slices "):
+        return f"slices of {clipped(gate.name[7:], LONGEST_NAME)}"
+    return METRICS.get(gate.name, gate.name)
+
+
+def finding(comparison: Comparison) -> str:
+    """What was measured, and how surely."""
+    margin = comparison.margin
+    low, high = (signed(value, margin) for value in comparison.interval)
+    return (
+        f"Baseline AUC {plain(comparison.baseline.auc, margin)}, "
+        f"candidate AUC {plain(comparison.candidate.auc, margin)}: "
+        f"a difference of {signed(comparison.delta, margin)}, "
+        f"with {percent(comparison.confidence)} confidence between {low} and {high}; "
+        f"the margin is ±{margin:g}."
+    )
+
+
+def explanation(comparison: Comparison) -> str:
+    """What AUC, margin and interval are, for a reader who knows no statistics."""
+    return (
+        "AUC is the chance that a model scores a random positive row above a random negative one: "
+        "0.5 is guessing, 1 is perfect. The margin is the largest difference that does not matter, "
+        "stated before the comparison. The bar is where the true difference lies with "
+        f"{percent(comparison.confidence)} confidence: inside the band the models are equivalent, "
+        "outside they are not, and across its edge the data cannot say."
+    )
+
+
+def compared(comparison: Comparison) -> str:
+    """What was compared with what."""
+    if comparison.training is None:
+        return f"The scores of two models on the same rows: {sample(comparison)}."
+    runs = len(comparison.training.baseline_aucs), len(comparison.training.candidate_aucs)
+    return (
+        f"Training runs of two models, {runs[0]} of the baseline and {runs[1]} of the candidate, "
+        f"scored on the same rows: {sample(comparison)}."
+    )
+
+
+def sample(comparison: Comparison) -> str:
+    """The rows that it rests on."""
+    text = f"{comparison.rows:,} rows, {comparison.positives:,} of them positive"
+    if comparison.clusters is not None:
+        text += f", in {comparison.clusters:,} clusters"
+    if comparison.weighted:
+        text += ", weighted"
+    return text
+
+
+def rare_failures_in_words(comparison: Comparison) -> List[str]:
+    """What the rows cannot exclude, and the record that does, if one was given."""
+    rare = comparison.rare_failures
+    if rare is None:
+        return []
+    observed = "rows of the rarer class"
+    if comparison.clusters is not None:
+        observed = "clusters that hold the rarer class"
+    room = "inside the margin."
+    if rare.floor >= comparison.margin:
+        rows = rounded(rare.rows_to_exclude)
+        room = f"which is not inside the margin; about {rows} rows like these would exclude it."
+    sentences = [
+        f"Rare faults: one that hits fewer than {rare.share:.2g} of the {observed} may have hit "
+        f"none of {rare.observations:,.0f}, and could move the AUC by up to {rare.floor:.2g}, "
+        f"{room}"
+    ]
+    record = comparison.verified
+    if record is not None:
+        rests = ", and the verdict rests on both." if needs_record(comparison) else "."
+        sentences.append(
+            f"Verified: {record.directory} holds every value of {record.source} "
+            f"({record.rows:,} rows of {record.tensors:,} tensors compared, none differs), which "
+            f"excludes rare faults of the conversion{rests}"
+        )
+    return sentences
+
+
+def needs_record(comparison: Comparison) -> bool:
+    """Whether it is EQUIVALENT by the record of a verification and the rows, not by these alone."""
+    return comparison.verdict is Verdict.EQUIVALENT and _rare_faults_matter(comparison)
+
+
+def lacks_record(comparison: Comparison) -> bool:
+    """Whether it is INCONCLUSIVE although the interval lies inside the margin: for rare faults."""
+    return (
+        comparison.verdict is Verdict.INCONCLUSIVE
+        and comparison.verified is None
+        and comparison.rows_to_settle is not None
+        and _rare_faults_matter(comparison)
+        and judge(comparison.interval, comparison.margin) is Verdict.EQUIVALENT
+    )
+
+
+def _rare_faults_matter(comparison: Comparison) -> bool:
+    """Whether a fault that the rows cannot exclude may move the AUC by the margin or more."""
+    rare = comparison.rare_failures
+    return rare is not None and rare.floor >= comparison.margin

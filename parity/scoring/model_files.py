@@ -1,0 +1,122 @@
+"""A model's files: which ones a path means, what a checkpoint's graph has, and their SHA-256.
+
+The origin of a model is the SHA-256 of the files that tell two models apart. A checkpoint's index
+has the checksum of every tensor, and a conversion's manifest the SHA-256 of every table, so that
+neither needs its large data files read again.
+
+`migrate` is imported only where it is asked, as its extra, torch, is more than scores need.
+"""
+
+import contextlib
+import glob
+import hashlib
+import os
+from typing import Any, Dict, Iterable, Iterator, List
+
+from parity.io.identity import identify
+from semisync.common.errors import BadInput, MissingExtra, UsageError
+
+_LISTED = 8  # tensors in a sentence
+
+
+def prefix_of(path: str) -> str:
+    """The checkpoint's prefix; of a directory the one that its file `checkpoint` names.
+
+    Raises: BadInput where it names none, UsageError for a SavedModel.
+    """
+    if not os.path.isdir(path):
+        return path
+    if os.path.isfile(os.path.join(path, "saved_model.pb")):
+        raise UsageError(f"{path} is a SavedModel; --saved-model names it")
+    with _extra("to name a checkpoint by its directory"):
+        from migrate.checkpoint.paths import checkpoint_prefix
+    return checkpoint_prefix(path)
+
+
+def likely_outputs(meta: str) -> str:
+    """A listing of the tensors that a MetaGraph's scores may be."""
+    tensors = [
+        f"{output.tensor} ({output.why if output.what == 'end' else f'{output.what} {output.why}'})"
+        for output in _interface(meta).outputs
+    ]
+    return _listing(tensors) or "none that is known"
+
+
+def possible_inputs(meta: str, output: str) -> str:
+    """A listing of the tensors that can be fed and that the tensor `output` depends on."""
+    needed = _interface(meta).needed(output)
+    return _listing([tensor.name for tensor in needed]) or "none that is known"
+
+
+def of_saved_model(directory: str) -> Dict[str, Any]:
+    """Of a SavedModel; BadInput where there is none."""
+    if not os.path.isfile(os.path.join(directory, "saved_model.pb")):
+        raise BadInput(f"{directory} is no SavedModel, it has no saved_model.pb")
+    below = glob.glob(os.path.join(glob.escape(directory), "**"), recursive=True)
+    files = [path for path in below if os.path.isfile(path) and ".data-" not in path]
+    return _origin("SavedModel", directory, files)
+
+
+def of_checkpoint(prefix: str, meta: str) -> Dict[str, Any]:
+    """Of a checkpoint and its MetaGraph; BadInput where either is missing."""
+    stored = _stored(prefix)
+    if not os.path.isfile(meta):
+        raise BadInput(f"there is no MetaGraph {meta}; --meta names another")
+    return _origin("checkpoint", prefix, [*stored, meta])
+
+
+def of_conversion(directory: str, factory: str) -> Dict[str, Any]:
+    """Of what `semisync convert` wrote, and the file of the user's code where one is named."""
+    manifest = os.path.join(directory, "manifest.json")
+    if not os.path.isfile(manifest):
+        raise BadInput(f"{directory} has no manifest.json; give what `semisync convert` wrote")
+    code = factory.rpartition(":")[0]
+    files = [manifest, os.path.join(directory, "model.json"), code]
+    return {
+        **_origin("TorchRec", directory, [file for file in files if os.path.isfile(file)]),
+        "factory": factory,
+    }
+
+
+def _interface(meta: str) -> Any:
+    with _extra("to look into the graph"):
+        from migrate.graph.interface import find_interface
+        from migrate.graph.metagraph import read_graph
+    return find_interface(read_graph(meta))
+
+
+def _listing(names: "list[str]") -> str:
+    more = [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
+    return ", ".join([*names[:_LISTED], *more])
+
+
+@contextlib.contextmanager
+def _extra(purpose: str) -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            f"the Python package {error.name!r} is not installed, {purpose}; "
+            "run: pip install 'semisync[report,torch]'"
+        ) from error
+
+
+def _stored(prefix: str) -> List[str]:
+    """The index of a checkpoint, or the tables of one of format V1, which is one or several."""
+    literal = glob.escape(prefix)
+    if os.path.isfile(prefix + ".index"):
+        if not glob.glob(literal + ".data-?????-of-?????"):
+            raise BadInput(f"{prefix} is not whole: it has an .index, and no .data file beside it")
+        return [prefix + ".index"]
+    tables = [prefix] if os.path.isfile(prefix) else glob.glob(literal + "-?????-of-?????")
+    if not tables:
+        raise BadInput(f"there is no checkpoint {prefix}: {prefix}.index does not exist")
+    return tables
+
+
+def _origin(kind: str, path: str, files: Iterable[str]) -> Dict[str, Any]:
+    hashed: List[Dict[str, str]] = [
+        {"path": file, "sha256": identify(file).sha256} for file in sorted(files)
+    ]
+    whole = hashlib.sha256("".join(file["sha256"] for file in hashed).encode())
+    return {"kind": kind, "path": path, "sha256": whole.hexdigest(), "files": hashed}

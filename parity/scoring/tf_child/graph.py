@@ -1,0 +1,145 @@
+"""The graph of a SavedModel or a checkpoint: opened in a session, and what it must be fed.
+
+Two things that an older TensorFlow wrote into a graph may keep a later one from importing it, and
+neither has a part in what is computed. They are taken out then: the shapes in `_output_shapes`,
+where the later one infers others, and a version such as 0.12.head.
+
+A training graph takes its rows from ops of its own, which must be fed instead: an iterator that was
+not initialized fails in a message of many lines, a queue that is not filled waits without end, and
+one that does work would score other rows than those of the data.
+"""
+
+import os
+import tempfile
+
+from .messages import Refused, listing, sizes
+
+_SHAPES = "_output_shapes"
+_KINDS = {"Iterator": "an iterator", "Queue": "a queue", "Reader": "a reader"}
+
+
+def open_model(tf, spec):
+    """(session, signature) of what `scorer.Scorer` describes; of a checkpoint no signature.
+
+    Raises: Refused, and whatever TensorFlow does.
+    """
+    if spec["kind"] == "checkpoint":
+        return _checkpoint(tf, spec), None
+    try:
+        return _saved_model(tf, spec, spec["path"])
+    except ValueError as error:
+        if _SHAPES not in str(error):
+            raise
+    with tempfile.TemporaryDirectory() as folder:
+        _copy_without_shapes(spec["path"], folder)
+        return _saved_model(tf, spec, folder)
+
+
+def refuse_unfed(output, fed):
+    """Raises Refused where `output` depends on rows of the graph's own.
+
+    Args:
+      output: a tensor.
+      fed: the tensors that are fed.
+    """
+    fed = {tensor.name for tensor in fed}
+    seen, own = set(), []
+    waiting = [] if output.name in fed else [output]
+    while waiting:
+        tensor = waiting.pop()
+        kind = _kind(tensor.op)
+        if kind is not None:
+            own.append((kind, tensor.op.name, tensor.name))
+        ops = [tensor.op]
+        while ops:
+            op = ops.pop()
+            if op.name not in seen:
+                seen.add(op.name)
+                ops += op.control_inputs
+                waiting += [source for source in op.inputs if source.name not in fed]
+    if own:
+        kind, name, _ = own[0]
+        names = {tensor for _, op, tensor in own if op == name}
+        tensors = map(output.graph.get_tensor_by_name, names)
+        raise Refused(
+            "the output {!r} takes its rows from {}, {!r}; feed its tensors with --input "
+            "COL=TENSOR: {}".format(output.name, kind, name, listing(map(_described, tensors)))
+        )
+
+
+def _checkpoint(tf, spec):
+    from tensorflow.python.framework import meta_graph
+
+    meta = meta_graph.read_meta_graph_file(spec["meta"])
+    meta.meta_info_def.ClearField("tensorflow_version")
+    try:
+        graph, saver = _imported(tf, meta)
+    except ValueError as error:
+        if _SHAPES not in str(error):
+            raise
+        _take_shapes_out(meta)
+        graph, saver = _imported(tf, meta)
+    session = tf.Session(graph=graph)
+    with graph.as_default():
+        session.run([tf.local_variables_initializer(), tf.tables_initializer()])
+        saver.restore(session, _stored(spec["path"]))
+    return session
+
+
+def _stored(prefix):
+    """What a Saver restores: of a checkpoint of format V1 in several tables it takes a pattern."""
+    single = any(os.path.isfile(path) for path in (prefix, prefix + ".index"))
+    return prefix if single else prefix + "-?????-of-?????"
+
+
+def _imported(tf, meta):
+    graph = tf.Graph()
+    with graph.as_default():
+        return graph, tf.train.import_meta_graph(meta, clear_devices=True) or tf.train.Saver()
+
+
+def _saved_model(tf, spec, path):
+    session = tf.Session(graph=tf.Graph())
+    with session.graph.as_default():
+        meta = tf.saved_model.loader.load(session, spec["tags"], path)
+    if spec["signature"] not in meta.signature_def:
+        raise Refused(
+            "there is no signature {!r}; there are: {}".format(
+                spec["signature"], listing(meta.signature_def)
+            )
+        )
+    return session, meta.signature_def[spec["signature"]]
+
+
+def _copy_without_shapes(path, folder):
+    """Makes `folder` the same SavedModel, by links, with another graph."""
+    from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
+
+    path, name = os.path.abspath(path), "saved_model.pb"
+    for entry in os.listdir(path):
+        if entry != name:
+            os.symlink(os.path.join(path, entry), os.path.join(folder, entry))
+    with open(os.path.join(path, name), "rb") as file:
+        model = SavedModel.FromString(file.read())
+    for meta in model.meta_graphs:
+        _take_shapes_out(meta)
+    with open(os.path.join(folder, name), "wb") as file:
+        file.write(model.SerializeToString())
+
+
+def _take_shapes_out(meta):
+    graph = meta.graph_def
+    for nodes in [graph.node] + [function.node_def for function in graph.library.function]:
+        for node in nodes:
+            node.attr.pop(_SHAPES, None)
+
+
+def _kind(op):
+    if op.type.startswith(("IteratorGetNext", "QueueDequeue", "ReaderRead")):
+        return next(words for start, words in _KINDS.items() if op.type.startswith(start))
+    return None
+
+
+def _described(tensor):
+    shape = "of any shape" if tensor.shape.ndims is None else sizes(tensor.shape.as_list())
+    return "{} ({} {})".format(tensor.name, tensor.dtype.name, shape)

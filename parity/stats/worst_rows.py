@@ -1,0 +1,67 @@
+"""The rows that pull the difference of the AUCs hardest towards its value.
+
+The difference is the mean over either class of the rows' placement differences d. Split evenly
+between the classes, a row's share of it is w d / (2 x weight of its class): the shares add up to
+the difference.
+"""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from parity.inputs.rows import Rows, checked_rows
+from parity.stats.roc import rank
+from semisync.common.errors import UsageError
+
+
+class WorstRow(NamedTuple):
+    """One row and its share of the difference."""
+
+    row: int  # from 0, in the order given
+    label: int
+    baseline: float
+    candidate: float
+    share: float  # of the difference, in units of AUC
+    columns: Optional[Dict[str, Any]] = None  # of the file, to know the row by
+
+
+def worst_rows(
+    labels: Any, baseline: Any, candidate: Any, count: int = 20, weights: Any = None
+) -> Tuple[WorstRow, ...]:
+    """The rows with the largest shares on the side of the difference, largest first.
+
+    Args:
+        labels, baseline, candidate, weights: as for `parity.compare`.
+        count: how many rows at most; rows that pull the other way are never among them.
+
+    Raises: BadInput as `parity.compare`; UsageError for a count below 0.
+    """
+    if count < 0:
+        raise UsageError(f"the count of rows is {count}; 0 or more is expected")
+    rows = checked_rows(labels, baseline, candidate, None, weights)
+    positive = rows.positive
+    old, new = (rank(scores, positive, rows.weights) for scores in (rows.baseline, rows.candidate))
+    share = (new.placements() - old.placements()) / 2
+    weight = np.ones(len(share)) if rows.weights is None else rows.weights
+    of_positives = float(weight[positive].sum())
+    share *= weight / np.where(positive, of_positives, float(weight.sum()) - of_positives)
+    towards = share if share.sum() >= 0 else -share
+    order = np.argsort(-towards, kind="stable")[:count]
+    given = np.arange(len(share)) if rows.kept is None else np.flatnonzero(rows.kept)
+    return tuple(picked(order[towards[order] > 0], rows, given, share))
+
+
+def picked(
+    chosen: np.ndarray, rows: Rows, numbers: np.ndarray, share: np.ndarray
+) -> List[WorstRow]:
+    """The rows at the indices `chosen`; numbers and share are of all of `rows`, each (n,)."""
+    return [
+        WorstRow(
+            row=int(numbers[i]),
+            label=int(rows.positive[i]),
+            baseline=float(rows.baseline[i]),
+            candidate=float(rows.candidate[i]),
+            share=float(share[i]),
+        )
+        for i in chosen
+    ]
