@@ -8,10 +8,9 @@ import importlib
 _HOME = {
     "BatchNorm": "graph_rewrite.batch_norm.model",
     "Match": "graph_rewrite.patterns.language",
-    "NearMiss": "graph_rewrite.patterns.language",
     "Nodes": "graph_rewrite.graph.index",
     "Report": "graph_rewrite.metagraph.report",
-    "Update": "graph_rewrite.batch_norm.update",
+    "Update": "graph_rewrite.batch_norm.model",
     "find_batch_norms": "graph_rewrite.batch_norm.find",
     "find_updates": "graph_rewrite.batch_norm.find",
     "match": "graph_rewrite.patterns.language",

@@ -7,33 +7,48 @@
 3. Where only its own branch trains, its predicate is; outside of all branches, it always trains.
 """
 
-from collections import namedtuple
-from typing import Dict, Set
+from typing import Any, Dict, NamedTuple, Optional, Set
 
-from graph_rewrite.graph.control_flow import opposite
+from graph_rewrite.batch_norm.normalisations import Normalisation
+from graph_rewrite.graph.control_flow import Guard, opposite
 
-# main: the Normalisation; other: that of the other branch, or None; training: as in BatchNorm;
-# guard: under which it trains, or None; reason: why nothing may be rewritten, or "".
-Layer = namedtuple("Layer", "main other training guard reason")
+
+class Layer(NamedTuple):
+    """One or two Normalisations that are one layer.
+
+    Attributes:
+      main: the Normalisation that trains, or the only one.
+      other: that of the other branch, or None.
+      training: as in BatchNorm.
+      guard: under which it trains, or None.
+      reason: why nothing may be rewritten, or "".
+    """
+
+    main: Normalisation
+    other: Optional[Normalisation]
+    training: Any
+    guard: Optional[Guard]
+    reason: str
+
 
 _NESTED = "whether it trains depends on several conditions: {}"
 _INVERTED = "it trains where '{}' is false, and only a predicate that is true in training will do"
 
 
-def layers(view, found):
-    """A Layer for each of the Normalisations `found`, or for two of them, in their order."""
+def layers(view, normalisations):
+    """A Layer per Normalisation of a list, or per two of them, in their order."""
     made: Dict[str, Layer] = {}
     paired: Set[str] = set()
-    for main in found:
+    for main in normalisations:
         if main.statistics:
-            other, guard = _other(view, main, found, paired)
+            other, guard = _other(view, main, normalisations, paired)
             if other:
                 paired.add(other.op)
             made[main.op] = _layer(view, main, other, guard)
-    for main in found:
+    for main in normalisations:
         if main.op not in made and main.op not in paired:
             made[main.op] = Layer(main, None, False, None, "")
-    return [made[main.op] for main in found if main.op in made]
+    return [made[main.op] for main in normalisations if main.op in made]
 
 
 def _layer(view, main, other, guard):
@@ -41,8 +56,8 @@ def _layer(view, main, other, guard):
     guards = chosen or ([guard] if guard else _guards(view, main))
     if not guards:
         return Layer(main, other, True, None, "")
-    names = sorted({each.predicate for each in guards})
-    if len(names) == 1 and all(opposite(each) in guards for each in guards):
+    names = sorted({guard.predicate for guard in guards})
+    if len(names) == 1 and all(opposite(guard) in guards for guard in guards):
         return Layer(main, other, True, None, "")
     guard = sorted(guards, key=str)[0]
     reason = ""
@@ -53,14 +68,14 @@ def _layer(view, main, other, guard):
     return Layer(main, other, guard.predicate, guard, reason)
 
 
-def _other(view, main, found, paired):
+def _other(view, main, normalisations, paired):
     """(the Normalisation of the other branch, the guard of `main`), or (None, None)."""
     for guard in _guards(view, main):
-        for each in found:
-            free = not each.statistics and each.op not in paired
-            alike = (each.x, each.gamma, each.beta) == (main.x, main.gamma, main.beta)
-            if free and alike and opposite(guard) in _guards(view, each):
-                return each, guard
+        for other in normalisations:
+            free = not other.statistics and other.op not in paired
+            alike = (other.x, other.gamma, other.beta) == (main.x, main.gamma, main.beta)
+            if free and alike and opposite(guard) in _guards(view, other):
+                return other, guard
     return None, None
 
 

@@ -1,15 +1,38 @@
-"""What `find_batch_norms` tells of one batch normalisation."""
+"""What `find_batch_norms` and `find_updates` tell."""
 
-from collections import namedtuple
+from typing import Any, List, NamedTuple, Tuple, Union
 
 
-class BatchNorm(
-    namedtuple(
-        "BatchNorm",
-        "name kind op input gamma beta moving_mean moving_variance momentum epsilon axis training "
-        "mean variance bessel updates dependents in_collection finding left_alone",
-    )
-):
+class Update(NamedTuple):
+    """An op of a graph that changes a variable outside of any optimizer's Apply ops.
+
+    Tensors are named as in a GraphDef, in functions as `graph_rewrite.graph.functions` says.
+
+    Attributes:
+      variable: the name of the variable's op.
+      source: the tensor that the variable moves towards, or that is added or assigned. For a part
+        of a partitioned variable that moves: the tensor that the whole one moves towards.
+      rate: of a moving average, variable += rate x (source - variable): a float, or the name of a
+        tensor where that varies; None of any other.
+      op: the name of the op that assigns.
+      in_branch: whether that op lies in a branch of a condition.
+      dependents: the names of the nodes at the top level that take the op's output or wait for it;
+        where it lies in a function, those of the call. A tuple.
+      kind: "average", "add", "subtract", "assign" or "scatter" (some rows only).
+      left_alone: why it may not be rewritten, or "".
+    """
+
+    variable: str
+    source: str
+    rate: Union[float, str, None]
+    op: str
+    in_branch: bool
+    dependents: Tuple[str, ...]
+    kind: str
+    left_alone: str
+
+
+class BatchNorm(NamedTuple):
     """One batch normalisation: what it computes, what it keeps, and who keeps it.
 
     Tensors are named as in a GraphDef ("op", "op:1"), those inside a function as
@@ -31,7 +54,7 @@ class BatchNorm(
       mean, variance: the batch's statistics as the updates take them, at the top level, outside of
         branches, wherever such a tensor exists; None where no batch statistic is computed.
       bessel: whether that variance is the corrected one, x n / (n - 1), as FusedBatchNorm gives it.
-      updates: the `Update`s of the moving statistics, the mean's first; one for each part.
+      updates: the `Update`s of the moving statistics, the mean's first; one per part.
       dependents: the names of the nodes at the top level that depend on the updates, nearest ones,
         a tuple.
       in_collection: whether all updates stand in UPDATE_OPS; False for a GraphDef.
@@ -39,7 +62,26 @@ class BatchNorm(
       left_alone: why nothing of it may be rewritten, a sentence, or "".
     """
 
-    __slots__ = ()
+    name: str
+    kind: str
+    op: str
+    input: str
+    gamma: Any
+    beta: Any
+    moving_mean: Any
+    moving_variance: Any
+    momentum: Any
+    epsilon: Any
+    axis: Tuple[int, ...]
+    training: Any
+    mean: Any
+    variance: Any
+    bessel: bool
+    updates: List[Update]
+    dependents: Tuple[str, ...]
+    in_collection: bool
+    finding: str
+    left_alone: str
 
     @property
     def shareable(self):

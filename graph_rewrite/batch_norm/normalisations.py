@@ -1,167 +1,133 @@
-"""Finds every normalisation by a mean and a variance, fused or not, whatever updates there are.
+"""Finds every normalisation by a mean and a variance, fused or not, with or without updates.
 
 A layer whose `training` is a predicate has two of them when it is fused (one in each branch), and
 one that takes its statistics from a condition when it is not.
 """
 
-from collections import namedtuple
+from typing import Any, List, NamedTuple, Optional, Set, Tuple
 
-from graph_rewrite.batch_norm.statistics import MEAN, VARIANCE, statistics, variables
-from graph_rewrite.graph.constants import array, number
+from graph_rewrite.batch_norm.channels import CHANNEL_AXIS, channel_axes, over_the_batch
+from graph_rewrite.batch_norm.statistics import (
+    MEAN,
+    VARIANCE,
+    Statistic,
+    statistics,
+    variables,
+)
+from graph_rewrite.graph.constants import number
 from graph_rewrite.graph.index import attribute, join, split
-from graph_rewrite.graph.passthrough import CARRY, CAST, READ, SHAPE, VARIABLES, trace
-from graph_rewrite.patterns.fused import CHANNEL_AXIS, FUSED
 from graph_rewrite.patterns.language import ways
+from graph_rewrite.patterns.moments import FUSED
 from graph_rewrite.patterns.normalization import LONGEST, NORMALIZATION, ROOTS, STEPS
 
-# One of them.
-#   kind: "fused" or "unfused"; op: the FusedBatchNorm, or the root; x: the tensor at the top level
-#   mean, variance: tensors that it takes; of a FusedBatchNorm in training: that it gives
-#   statistics: those of a batch that these may be; moving: (mean's, variance's) variables, sets
-#   gamma, beta: variables or None; epsilon: float; axis: tuple of channel axes
-#   over_batch: whether its statistics, if any, run over the rows of a batch
-Normalisation = namedtuple(
-    "Normalisation",
-    "kind op x mean variance statistics moving gamma beta epsilon axis over_batch",
-)
+
+class Normalisation(NamedTuple):
+    """One of them.
+
+    Attributes:
+      kind: "fused" or "unfused".
+      op: the FusedBatchNorm, or the root.
+      x: the tensor at the top level.
+      mean, variance: the tensors that it takes; of a FusedBatchNorm in training: that it gives.
+      statistics: those of a batch that these may be.
+      moving: the variables that the mean, and that the variance, may be read from.
+      gamma, beta: variables or None.
+      epsilon: a float, or None.
+      axis: the channel axes.
+      over_batch: whether its statistics, if any, run over the rows of a batch.
+    """
+
+    kind: str
+    op: str
+    x: str
+    mean: str
+    variance: str
+    statistics: List[Statistic]
+    moving: Tuple[Set[str], Set[str]]
+    gamma: Optional[str]
+    beta: Optional[str]
+    epsilon: Any
+    axis: Tuple[int, ...]
+    over_batch: bool
 
 
 def normalisations(view):
     """Every Normalisation of a `View`, in the order of the graph."""
-    found = []
+    made = []
     for node in view.nodes.of_type((FUSED + ROOTS).__contains__):
         if node.op in FUSED:
-            found.append(_fused(view, node))
+            made.append(_fused(view, node))
         else:
             best = _largest(view.nodes, node)
-            if best:
-                found.append(_unfused(view, best))
-    return [each for each in found if each]
+            made.append(_unfused(view, best) if best else None)
+    return [normalisation for normalisation in made if normalisation]
 
 
 def _fused(view, node):
     training = attribute(node, "is_training") is not False
     mean, variance = node.input[3:5]
-    moving = tuple({name for name, _ in variables(view, each)} for each in (mean, variance))
+    moving = variables(view, mean), variables(view, variance)
     if training:
         mean, variance = join(node.name, 1), join(node.name, 2)
     return Normalisation(
-        "fused",
-        node.name,
-        view.guards.lift(node.input[0]),
-        mean,
-        variance,
-        statistics(view, mean) + statistics(view, variance) if training else [],
-        moving,
-        _variable(view, node.input[1]),
-        _variable(view, node.input[2]),
-        _epsilon(attribute(node, "epsilon")),
-        (CHANNEL_AXIS.get(attribute(node, "data_format") or "NHWC"),),
-        True,
+        kind="fused",
+        op=node.name,
+        x=view.guards.lift(node.input[0]),
+        mean=mean,
+        variance=variance,
+        statistics=statistics(view, mean) + statistics(view, variance) if training else [],
+        moving=moving,
+        gamma=_variable(view, node.input[1]),
+        beta=_variable(view, node.input[2]),
+        epsilon=_epsilon(attribute(node, "epsilon")),
+        axis=(CHANNEL_AXIS.get(attribute(node, "data_format") or "NHWC", -1),),
+        over_batch=True,
     )
 
 
-def _unfused(view, found):
-    own = [
-        [each for each in statistics(view, found[name]) if each.kind == kind]
-        for name, kind in (("mean", MEAN), ("variance", VARIANCE))
-    ]
-    keys = {each.key for each in own[0]} & {each.key for each in own[1]}
-    taken = [each for each in own[0] + own[1] if each.key in keys]
-    moving = tuple({n for n, _ in variables(view, found[name])} for name in ("mean", "variance"))
-    if not taken and not (moving[0] and moving[1]):
+def _unfused(view, match):
+    """The Normalisation of a Match of NORMALIZATION; None where nothing of a batch is in it."""
+    means = [s for s in statistics(view, match["mean"]) if s.kind == MEAN]
+    variances = [s for s in statistics(view, match["variance"]) if s.kind == VARIANCE]
+    keys = {s.key for s in means} & {s.key for s in variances}
+    taken = [s for s in means + variances if s.key in keys]
+    moving = variables(view, match["mean"]), variables(view, match["variance"])
+    if not taken and not all(moving):
         return None
-    gamma, beta = (_variable(view, found[n]) if found.get(n) else None for n in ("gamma", "beta"))
+    gamma, beta = (_variable(view, match[n]) if match.get(n) else None for n in ("gamma", "beta"))
     return Normalisation(
-        "unfused",
-        split(found["root"])[0],
-        view.guards.lift(taken[0].x if taken else found["x"]),
-        found["mean"],
-        found["variance"],
-        taken,
-        moving,
-        gamma,
-        beta,
-        number(view.nodes, found["epsilon"]),
-        _channel_axes(view, taken, [*sorted(moving[1]), gamma, beta], found["variance"]),
-        not taken or any(_over_the_batch(view, each) for each in taken),
+        kind="unfused",
+        op=split(match["root"])[0],
+        x=view.guards.lift(taken[0].x if taken else match["x"]),
+        mean=match["mean"],
+        variance=match["variance"],
+        statistics=taken,
+        moving=moving,
+        gamma=gamma,
+        beta=beta,
+        epsilon=number(view.nodes, match["epsilon"]),
+        axis=channel_axes(view, taken, [*sorted(moving[1]), gamma, beta], match["variance"]),
+        over_batch=not taken or any(over_the_batch(view, s) for s in taken),
     )
 
 
 def _largest(nodes, root):
     """The Match with the most ops whose root, the op under the fraction, is `root`; or None."""
-    found, layer, seen = [], [root.name], set()
+    matches, layer, seen = [], [root.name], set()
     for _ in range(LONGEST):
         users = [use.node for name in layer for use in nodes.uses(name)]
         layer = [node.name for node in users if node.op in STEPS and node.name not in seen]
         seen.update(layer)
         for name in layer:
-            found += [m for m in ways(NORMALIZATION, nodes, name) if m["root"] == root.name]
-    return max(found, key=lambda match: len(match.ops)) if found else None
+            matches += [m for m in ways(NORMALIZATION, nodes, name) if m["root"] == root.name]
+    return max(matches, key=lambda match: len(match.ops)) if matches else None
 
 
 def _variable(view, tensor):
     """The one variable whose value a tensor is, or None."""
-    found = {name for name, _ in variables(view, tensor)}
-    return found.pop() if len(found) == 1 else None
+    names = variables(view, tensor)
+    return names.pop() if len(names) == 1 else None
 
 
 def _epsilon(value):
     return float("{:.7g}".format(value)) if value is not None else None
-
-
-def _over_the_batch(view, statistic):
-    """Whether the rows of a batch are among what a statistic runs over."""
-    if statistic.axes is None:
-        return True
-    rank = _rank(view, [], statistic)
-    return 0 in statistic.axes or bool(rank and -rank in statistic.axes)
-
-
-def _channel_axes(view, taken, names, variance):
-    """The axes that are normalised each by its own numbers, a tuple."""
-    shapes = [shape for shape in (_shape(view, name) for name in names) if shape]
-    for statistic in taken:
-        rank = _rank(view, shapes, statistic)
-        if rank and statistic.axes is not None:
-            over = {axis % rank for axis in statistic.axes}
-            return tuple(axis for axis in range(rank) if axis not in over)
-    for tensor in trace(view.nodes, variance, CARRY | CAST | SHAPE | READ):
-        node = view.nodes.maker(tensor)
-        if node.op == "Reshape":
-            shapes = [array(view.nodes, node.input[1])]
-            shapes = [list(shape.flat) for shape in shapes if shape is not None]
-            break
-    for shape in shapes:
-        wide = tuple(axis for axis, size in enumerate(shape) if size != 1)
-        return wide if len(shape) > 1 else (-1,)
-    return (-1,)
-
-
-def _rank(view, shapes, statistic):
-    """The rank of what a statistic is taken of, from the shape of what it is multiplied with."""
-    node = view.nodes.maker(statistic.x)
-    shape = _known_shape(node, split(statistic.x)[1])
-    if shape is not None:
-        return len(shape)
-    if shapes:
-        wide = max(len(shape) for shape in shapes)
-        return len(statistic.axes) + wide if wide == 1 else wide
-    return None
-
-
-def _known_shape(node, output):
-    """The shape that a node says its output has, a list; None where it says none."""
-    shapes = node.attr["_output_shapes"].list.shape if "_output_shapes" in node.attr else []
-    if len(shapes) > output and not shapes[output].unknown_rank:
-        return [dim.size for dim in shapes[output].dim]
-    if node.op in VARIABLES | {"Placeholder"} and "shape" in node.attr:
-        shape = node.attr["shape"].shape
-        return None if shape.unknown_rank or not shape.dim else [dim.size for dim in shape.dim]
-    return None
-
-
-def _shape(view, name):
-    if name is None or name not in view.nodes:
-        return None
-    return _known_shape(view.nodes[name], 0)

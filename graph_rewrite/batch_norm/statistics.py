@@ -1,45 +1,58 @@
-"""Which statistic of a batch a tensor is: upstream, over whatever only hands it on.
+"""Which statistic of a batch a tensor is: upstream, past the ops that only hand it on.
 
 A `Statistic` is the mean or the variance of one batch. Both have the same `key`, the tensor of the
 mean (output 1 of a FusedBatchNorm), which is how those that belong together find each other.
 """
 
-from collections import namedtuple
+from typing import FrozenSet, NamedTuple, Optional, Tuple
 
 from graph_rewrite.graph.constants import array
+from graph_rewrite.graph.control_flow import Guard
 from graph_rewrite.graph.index import join, split
 from graph_rewrite.graph.partitions import joined
 from graph_rewrite.graph.passthrough import CARRY, CAST, JOIN, READ, SHAPE, VARIABLES
-from graph_rewrite.patterns import fused, moments
-from graph_rewrite.patterns.language import first
+from graph_rewrite.patterns import moments
+from graph_rewrite.patterns.language import match
 
 HOPS = CARRY | CAST | SHAPE | JOIN
 
-MEAN, VARIANCE, OTHER = "mean", "variance", "other"
+MEAN, VARIANCE = "mean", "variance"
 
-# kind: MEAN, VARIANCE or OTHER; key: see above; tensor: where it is computed; x: what of; axes: a
-# tuple, or None where they are not constant; guards: the branches that lead to it; reason: why
-# nothing may be rewritten, or "".
-Statistic = namedtuple("Statistic", "kind key tensor x axes guards reason")
 
-_GROUPS = "its statistics are those of groups of rows (virtual batches)"
-_RENORM = "it keeps a standard deviation, as batch renormalisation does"
-_SCALED = "its variance is multiplied before it is kept"
+class Statistic(NamedTuple):
+    """One statistic of a batch.
+
+    Attributes:
+      kind: MEAN or VARIANCE.
+      key: see the module.
+      tensor: where it is computed.
+      x: the tensor that it is a statistic of.
+      axes: those that it runs over, a tuple; None where they are not constant.
+      guards: the branches that lead to it.
+      reason: why nothing may be rewritten, or "".
+    """
+
+    kind: str
+    key: str
+    tensor: str
+    x: str
+    axes: Optional[Tuple[int, ...]]
+    guards: FrozenSet[Guard]
+    reason: str
+
+
 _WEIGHTED = "its rows are weighted"
 
 # In this order: what several patterns match is, taken alone, what the first of them says.
 _PATTERNS = (
-    (fused.FUSED_MEAN, MEAN, ""),
-    (fused.FUSED_VARIANCE, VARIANCE, ""),
+    (moments.FUSED_MEAN, MEAN, ""),
+    (moments.FUSED_VARIANCE, VARIANCE, ""),
     (moments.VARIANCE, VARIANCE, ""),
     (moments.MEAN, MEAN, ""),
     (moments.WEIGHTED_VARIANCE, VARIANCE, _WEIGHTED),
     (moments.WEIGHTED_MEAN, MEAN, _WEIGHTED),
     (moments.SUM_VARIANCE, VARIANCE, ""),
     (moments.SUM_MEAN, MEAN, ""),
-    (moments.OF_GROUPS, OTHER, _GROUPS),
-    (moments.DEVIATION, OTHER, _RENORM),
-    (moments.SCALED, VARIANCE, _SCALED),
 )
 
 
@@ -58,35 +71,38 @@ def readings(view, tensor):
 
 def statistics(view, tensor):
     """The statistics that a tensor may be by its own form, nearest first, a list."""
-    found = []
-    for end, guards in view.routes(tensor, HOPS):
-        for statistic in _at(view.nodes, end):
-            found.append(statistic._replace(guards=guards))
-            break
-    return found
+    nearest = [(next(_at(view.nodes, end), None), g) for end, g in view.routes(tensor, HOPS)]
+    return [statistic._replace(guards=guards) for statistic, guards in nearest if statistic]
 
 
 def variables(view, tensor):
-    """(variable, guards) for each variable whose value a tensor may be, a list.
+    """The variables whose value a tensor may be, a set.
 
-    A partitioned variable by what its parts share.
+    A partitioned one by what its parts share.
     """
-    found = []
-    for end, guards in view.routes(tensor, HOPS | READ):
+    names = set()
+    for end, _ in view.routes(tensor, HOPS | READ):
         name = split(end)[0]
-        name = name if view.nodes[name].op in VARIABLES else joined(view.nodes, end)
-        found += [(name, guards)] if name else []
-    return found
+        names.add(name if view.nodes[name].op in VARIABLES else joined(view.nodes, end))
+    return names - {None}
 
 
 def _at(nodes, tensor):
-    """A Statistic for each pattern that matches at a tensor."""
+    """A Statistic per pattern that matches at a tensor."""
     for pattern, kind, reason in _PATTERNS:
-        found = first(pattern, nodes, tensor)
-        if found:
-            key = found.get("mean") or found["variance"]
-            if nodes.maker(key).op in fused.FUSED:
+        bound = match(pattern, nodes, tensor)
+        if bound:
+            key = bound.get("mean") or bound["variance"]
+            if nodes.maker(key).op in moments.FUSED:
                 key = join(split(key)[0], 1)
-            axes = array(nodes, found["axes"]) if found.get("axes") else None
+            axes = array(nodes, bound["axes"]) if bound.get("axes") else None
             axes = None if axes is None else tuple(int(axis) for axis in axes.flat)
-            yield Statistic(kind, key, tensor, found["x"], axes, frozenset(), reason)
+            yield Statistic(
+                kind=kind,
+                key=key,
+                tensor=tensor,
+                x=bound["x"],
+                axes=axes,
+                guards=frozenset(),
+                reason=reason,
+            )

@@ -1,1 +1,1 @@
-"""Changing a graph: editing a GraphDef, taking ops out of it, and what is left idle by that."""
+"""Changing a graph: editing a MetaGraphDef, detaching ops, and the exporting worker's devices."""

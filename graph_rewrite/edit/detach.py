@@ -1,24 +1,24 @@
-"""Taking ops out of a graph: nothing waits for them any more, and nothing takes their values.
+"""Detaching ops from a graph: nothing waits for them any more, and nothing takes their values.
 
-What took the value of such an op, the result of an assignment, takes the variable's instead. The
-collection UPDATE_OPS loses them, and what they leave with nothing to do
-(`graph_rewrite.graph.dead_ops`). They run only where they are fetched by name. Of those inside a
-function, named as in `graph_rewrite.graph.functions`, the call runs a copy of the function without
-them.
+1. What took the value of such an op, the result of an assignment, takes the variable's instead.
+2. They leave the collection UPDATE_OPS, and so does what they leave with nothing to do
+   (`graph_rewrite.graph.dead_ops`). They run only where they are fetched by name.
+3. Where one lies inside a function, named as in `graph_rewrite.graph.functions`, the call runs a
+   copy of the function without it.
 """
 
 from typing import Dict, List, Set, Tuple
 
 from graph_rewrite.edit.function_bodies import run_without
-from graph_rewrite.graph.dead_ops import idle
+from graph_rewrite.graph.dead_ops import dead_ops
 from graph_rewrite.graph.functions import home, open_functions
 from graph_rewrite.graph.index import CONTROL, join, split
-from graph_rewrite.graph.op_traits import ACCUMULATES, ADDS_TO_ROWS, TRAINING_OP, OpKinds
+from graph_rewrite.graph.op_traits import ACCUMULATES, ADDS_TO_ROWS, TRAINING_OP, OpTraits
 from semisync.common.compat import tf
 
 
 def disconnect(graph, names):
-    """Takes ops out of a tf.Graph that is not finalized, before a session runs it.
+    """Detaches ops from a tf.Graph that is not finalized, before a session runs it.
 
     Args:
       names: of assign-like ops.
@@ -26,7 +26,7 @@ def disconnect(graph, names):
     graph_def = graph.as_graph_def()
     nodes = open_functions(graph_def)
     at_the_top = {name for name in names if not home(name)}
-    unused = idle(nodes, OpKinds(nodes, graph_def.library), at_the_top)
+    unused = dead_ops(nodes, OpTraits(nodes, graph_def.library), at_the_top)
     _run_without(graph, graph_def, [name for name in names if home(name)])
     replaced = set(map(graph.get_operation_by_name, at_the_top))
     dead = replaced.union(map(graph.get_operation_by_name, unused))
@@ -73,14 +73,14 @@ def _take_the_variable(user, output, variable):
 def detach(meta, nodes, names):
     """`disconnect` for a MetaGraphDef.
 
-    What comes after the training by such an op alone, such as a group of updates that wait for the
-    train op, waits for the training itself from now on: people fetch it to train.
+    What only such an op puts after the training, such as a group of updates that wait for the train
+    op, waits for the training itself from now on: people fetch it to train.
 
     Args:
       nodes: its `Nodes`, functions opened, which do not see the change.
     """
     replaced = {name for name in names if not home(name)}
-    dead = replaced | idle(nodes, OpKinds(nodes, meta.graph_def.library), replaced)
+    dead = replaced | dead_ops(nodes, OpTraits(nodes, meta.graph_def.library), replaced)
     run_without(nodes.by_name, meta.graph_def.library, [name for name in names if home(name)])
     after = _ends_of_training(nodes, dead)
     variables = {tensor: nodes[n].input[0] for n in replaced for tensor in (n, n + ":0")}
@@ -112,7 +112,7 @@ def detach(meta, nodes, names):
 
 def _ends_of_training(nodes, dead):
     """{each tensor and control edge of `dead`: edges from what it waits for of the training}."""
-    found: Dict[str, Set[str]] = {}
+    ends_at: Dict[str, Set[str]] = {}
     above = nodes.ancestors(dead)
     for node in nodes:  # what a node takes comes before it, but for loops
         if node.name not in above:
@@ -120,13 +120,13 @@ def _ends_of_training(nodes, dead):
         ends: Set[str] = set()
         for tensor in node.input:
             name, output = split(tensor)
-            if name in found:
+            if name in ends_at:
                 # An op with control edges ends what is before it; data goes on.
-                ends |= {name} if output == CONTROL and name not in dead else found[name]
+                ends |= {name} if output == CONTROL and name not in dead else ends_at[name]
         if ends or any(kind.match(node.op) for kind in (TRAINING_OP, ADDS_TO_ROWS, ACCUMULATES)):
-            found[node.name] = ends or {node.name}
+            ends_at[node.name] = ends or {node.name}
     return {
-        edge: {join(end, CONTROL) for end in found[name]}
-        for name in dead & found.keys()
+        edge: {join(end, CONTROL) for end in ends_at[name]}
+        for name in dead & ends_at.keys()
         for edge in (name, name + ":0", join(name, CONTROL))
     }

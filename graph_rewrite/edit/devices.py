@@ -1,47 +1,56 @@
 """The exporting worker's task, which other workers must not take for their own.
 
-A worker exports its ops on a device such as "/job:worker/task:0/device:CPU:0". Without the task
-the device is any worker's: each process adds its own, by the tf.device under which it imports the
-graph or by `semisync.restore_hook`. The parameter servers' devices stay as they are.
+A worker exports its ops on a device such as "/job:worker/task:0/device:CPU:0". Without the task,
+any worker can use the device: each process adds its own task, by the tf.device under which it
+imports the graph or by `semisync.restore_hook`. The parameter servers' devices stay as they are.
 """
 
-import collections
 import itertools
 import re
+from typing import NamedTuple
 
 _TASK = re.compile(r"/job:\w+(/replica:\d+)?/task:\d+")
 
-# `device`: the exporting worker's, of its new ops too; "" where there is none. `job`: what is to be
-# left of it, such as "/job:worker"; "" where the devices stay. `why`: why they do.
-Worker = collections.namedtuple("Worker", "device job why")
+
+class Exporter(NamedTuple):
+    """The worker that exported a graph.
+
+    Attributes:
+      device: its own, of its new ops too; "" where there is none.
+      job: what is to be left of it, such as "/job:worker"; "" where the devices stay.
+      why: why they stay, or "".
+    """
+
+    device: str
+    job: str = ""
+    why: str = ""
 
 
-def find_worker(graph_def, servers, keep=False):
-    """The `Worker` that exported a GraphDef.
+def find_exporter(graph_def, servers, keep=False):
+    """The `Exporter` of a GraphDef.
 
     Args:
       servers: devices of the trained variables; who has one of them is a parameter server.
       keep: True leaves the devices alone.
     """
     jobs = {_job(device) for device in servers}
-    places = map(_TASK.match, {node.device for node in _nodes(graph_def)})
-    found = sorted({place.group(0) for place in places if place})
-    found = [device for device in found if _job(device) not in jobs]
-    if not found:
-        return Worker("", "", "no op is on a worker")
-    if len(found) > 1:
-        return Worker("", "", "the ops are on several, {}".format(", ".join(found)))
-    device = found[0]
+    tasks = map(_TASK.match, {node.device for node in _nodes(graph_def)})
+    workers = sorted({task.group(0) for task in tasks if task and _job(task.group(0)) not in jobs})
+    if not workers:
+        return Exporter("", why="no op is on a worker")
+    if len(workers) > 1:
+        return Exporter("", why="the ops are on several, {}".format(", ".join(workers)))
+    device = workers[0]
     if keep:
-        return Worker(device, "", "asked to leave them alone")
-    return Worker(device, device[: device.index("/task:")], "")
+        return Exporter(device, why="asked to leave them alone")
+    return Exporter(device, job=device[: device.index("/task:")])
 
 
-def drop_task(worker, graph_def):
-    """Takes the worker's task off the devices of a GraphDef, in place; returns of how many ops."""
-    moved = [node for node in _nodes(graph_def) if _on(node, worker.device)]
+def drop_task(exporter, graph_def):
+    """Takes the exporter's task off the devices of a GraphDef; returns from how many ops."""
+    moved = [node for node in _nodes(graph_def) if _on(node, exporter.device)]
     for node in moved:
-        node.device = worker.job + node.device[len(worker.device) :]
+        node.device = exporter.job + node.device[len(exporter.device) :]
     return len(moved)
 
 
@@ -55,5 +64,5 @@ def _on(node, device):
 
 
 def _job(device):
-    found = re.match(r"/job:(\w+)", device)
-    return found.group(1) if found else None
+    job = re.match(r"/job:(\w+)", device)
+    return job.group(1) if job else None

@@ -1,14 +1,11 @@
-"""Editing a MetaGraphDef: what was asked for is changed, all else keeps its bytes and its order.
+"""Editing a MetaGraphDef: what was asked for changes, all else keeps its bytes and its order.
 
-An op of the chief's that people fetch (`ChiefPart.fetched`) is called APPLIED + its name from now
-on. Its own name goes to an op that trains: a NoOp behind the worker's part, or, where an output is
-wanted, one that gives it anew: the variable's value read after it, or what the op itself computes,
-without what it writes.
+An op of the chief's that people fetch (`ChiefPart.fetched`) is renamed to APPLIED + its name. Its
+own name goes to an op that trains: a NoOp behind the worker's part, or, where an output is wanted,
+one that gives it anew: the variable's value read after it, or what the op itself computes, without
+what it writes.
 """
 
-from typing import Dict
-
-from graph_rewrite.edit.excerpt import SHAPES
 from graph_rewrite.edit.function_bodies import can_do_without, run_without
 from graph_rewrite.graph.functions import ARGUMENT, home, open_functions, top
 from graph_rewrite.graph.index import join, split
@@ -17,9 +14,10 @@ from semisync.common.compat import op_def, tf
 from semisync.common.errors import BadInput
 
 APPLIED = "semisync/applied/"
+_SHAPES = "_output_shapes"  # the attribute by which an export notes them
 OWN = "semisync/own/"  # before the names of the chief's copies of ops that workers run, too
-# What TensorFlow 2.x sets and 1.15 does not know: a name for error messages, and a check that the
-# shape that is assigned is the variable's.
+# What TensorFlow 2.x sets and 1.15 does not know: a name for error messages, and a check of the
+# shape that is assigned.
 _NEW = (("VarHandleOp", "debug_name"), ("AssignVariableOp", "validate_shape"))
 
 
@@ -28,26 +26,25 @@ class Editor:
 
     Args:
       meta: the MetaGraphDef.
-      nodes, kinds: its `Nodes`, which see the edits, and `OpKinds`.
-      part: its `ChiefPart`.
+      nodes, traits: its `Nodes`, which see the edits, and `OpTraits`.
+      chief: its `ChiefPart`.
     """
 
-    def __init__(self, meta, nodes, kinds, part):
-        self._meta, self._nodes, self._kinds, self._part = meta, nodes, kinds, part
+    def __init__(self, meta, nodes, traits, chief):
+        self._meta, self._nodes, self._traits, self._chief = meta, nodes, traits, chief
         self._stand_ins = {}  # name -> the NodeDef that takes its place
 
-    def put(self, places):
-        """Has tensors go to places: {Place: name of the tensor}."""
-        for place, tensor in places.items():
-            self._nodes[place.node].input[place.number] = join(*split(tensor))
+    def put(self, tensors):
+        """Puts tensors into inputs: {GradientInput: name of the tensor}."""
+        for taken, tensor in tensors.items():
+            self._nodes[taken.node].input[taken.number] = join(*split(tensor))
 
     def bring(self, values):
-        """Has the chief's part take other tensors for the values of ops: {op: tensor}.
+        """Gives the chief's part other tensors for the values of ops: {op: tensor}.
 
-        What lies between these ops and the chief's own, a worker may run as well: the chief has a
-        copy of it.
+        Workers may also run what lies between these ops and the chief's own: the chief gets a copy.
         """
-        needs, ops = self._part.needs, self._part.ops
+        needs, ops = self._chief.needs, self._chief.ops
 
         def below(node):
             return [use.node.name for use in self._nodes.uses(node.name) if use.node.name in needs]
@@ -77,28 +74,28 @@ class Editor:
     def stand_in(self, name, after):
         """Puts an op that waits for the op `after` in the place of `name`."""
         node = self._nodes[name]
-        variable = self._nodes.get(self._kinds.written(name))
+        variable = self._nodes.get(self._traits.written(name))
         stand_in = tf.NodeDef(name=name, op="NoOp", device=node.device)
         if variable is not None and variable.op != "VarHandleOp":
             # What the op gave was the variable.
             stand_in.op = "Identity"
             stand_in.attr["T"].type = variable.attr["dtype"].type
             stand_in.input.append(node.input[0])
-        elif name in self._part.tensors:
+        elif name in self._chief.tensors:
             stand_in.CopyFrom(node)
             del stand_in.input[:]
             stand_in.input.extend(self._nodes.inputs(node))
-            if self._kinds.writes(node) or node.op in EXIT:
+            if self._traits.writes(node) or node.op in EXIT:
                 self._write_nothing(stand_in)
         stand_in.input.append("^" + after)
         self._stand_ins[name] = stand_in
 
     def _write_nothing(self, call):
-        """Has a call run copies of its functions that do not write."""
+        """Changes a call to run copies of its functions that do not write."""
         nodes = open_functions(self._meta)
         inside = [node for node in nodes if home(node.name) and top(node.name) == call.name]
-        inside = [node for node in inside if node.op != ARGUMENT and not self._kinds.bodies(node)]
-        names = [node.name for node in inside if self._kinds.writes(node)]
+        inside = [node for node in inside if node.op != ARGUMENT and not self._traits.bodies(node)]
+        names = [node.name for node in inside if self._traits.writes(node)]
         if not names or not all(can_do_without(nodes, name) for name in names):
             raise BadInput(
                 "{} ({}) gives a value after the gradients are applied, by what the chief does for "
@@ -108,20 +105,22 @@ class Editor:
         run_without({call.name: call}, self._meta.graph_def.library, names)
 
     def finish(self, graph):
-        """Puts the stand-ins in their places; appends what they replace, by its new name, and what
-        `graph` has beyond the MetaGraph.
+        """Puts the stand-ins in their places; appends what they replace, and all that is new.
 
-        Returns: how many ops were appended.
+        Args:
+          graph: the MetaGraph as a tf.Graph, with what the library added to it.
+
+        Returns: how many ops it has added.
         """
-        renamed = self._part.ops & set(self._stand_ins)
+        renamed = self._chief.ops & set(self._stand_ins)
         library = {f.signature.name for f in self._meta.graph_def.library.function}
-        excerpt = graph.as_graph_def()
-        new = [node for node in excerpt.node if node.name not in self._nodes]
-        bodies = [f for f in excerpt.library.function if f.signature.name not in library]
+        built_on = graph.as_graph_def()
+        new = [node for node in built_on.node if node.name not in self._nodes]
+        bodies = [f for f in built_on.library.function if f.signature.name not in library]
         built = new + [node for body in bodies for node in body.node_def]
         for node in built:
             self._strip(node)
-        for node in new + [self._nodes[name] for name in self._part.ops]:
+        for node in new + [self._nodes[name] for name in self._chief.ops]:
             for number, tensor in enumerate(node.input):
                 name, output = split(tensor)
                 if name in renamed:
@@ -140,9 +139,7 @@ class Editor:
         return len(new)
 
     def _strip(self, node):
-        """Leaves out what an older TensorFlow may not know: attributes of default value, as Saver
-        does, and `_NEW`.
-        """
+        """Removes what an older TensorFlow may not know: default values of attributes, `_NEW`."""
         for attr in op_def(node.op).attr:
             if attr.name not in node.attr:
                 continue
@@ -151,54 +148,26 @@ class Editor:
             if is_default or (node.op, attr.name) in _NEW:
                 del node.attr[attr.name]
 
-    def _list_ops(self, kinds):
+    def _list_ops(self, types):
         """Adds the definitions of new ops to the list of those that the graph uses."""
         listed = self._meta.meta_info_def.stripped_op_list.op
-        missing = kinds - {definition.name for definition in listed}
+        missing = types - {definition.name for definition in listed}
         if listed:
-            listed.extend(op_def(kind) for kind in sorted(missing))
+            listed.extend(op_def(op) for op in sorted(missing))
 
 
 def forget_shapes(meta):
-    """Takes away the shapes that TensorFlow versions give differently; returns of how many ops.
+    """Removes the shapes that TensorFlow versions give differently; returns from how many ops.
 
     An export notes the shapes of every op's outputs, and an import compares them with its own. The
-    gradient of a fused BatchNorm has two outputs that nobody uses; on their shapes 1.15 and 2.x
-    disagree where the BatchNorm does not train, and 2.x refuses the graph for it.
+    gradient of a fused BatchNorm has two outputs that nothing uses; on their shapes 1.15 and 2.x
+    disagree where the BatchNorm does not train, and 2.x refuses the graph for that.
     """
     noted = [
         node
         for node in meta.graph_def.node
-        if node.op.startswith("FusedBatchNormGrad") and SHAPES in node.attr
+        if node.op.startswith("FusedBatchNormGrad") and _SHAPES in node.attr
     ]
     for node in noted:
-        del node.attr[SHAPES]
+        del node.attr[_SHAPES]
     return len(noted)
-
-
-def collected(meta):
-    """{op: whether one of its outputs is meant} for all that the collections name."""
-    found: Dict[str, bool] = {}
-    for collection in meta.collection_def.values():
-        for name in collection.node_list.value:
-            op = split(name)[0]
-            found[op] = found.get(op, False) or ":" in name
-    return found
-
-
-def update_ops(meta):
-    """The names of the ops in UPDATE_OPS, a list."""
-    if tf.GraphKeys.UPDATE_OPS not in meta.collection_def:  # asking for it would add it
-        return []
-    return [split(n)[0] for n in meta.collection_def[tf.GraphKeys.UPDATE_OPS].node_list.value]
-
-
-def add_to_collection(meta, name, values):
-    """Appends strings to a collection of names, or bytes to one of protos."""
-    if not values:
-        return
-    collection = meta.collection_def[name]
-    if isinstance(values[0], bytes):
-        collection.bytes_list.value.extend(values)
-    else:
-        collection.node_list.value.extend(values)

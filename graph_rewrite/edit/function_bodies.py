@@ -36,7 +36,7 @@ def run_without(calls, library, names):
 
 
 def _run_without(node, library, names):
-    found = {}
+    changed = {}
     for attribute in CALLS[node.op][1]:
         value = node.attr[attribute]
         functions = value.list.func or [value.func]
@@ -46,15 +46,15 @@ def _run_without(node, library, names):
             inside = {name[len(prefix) :] for name in names if name.startswith(prefix)}
             if inside:
                 function.name = _copy_without(library, function.name, inside)
-                found[attribute] = [each.name for each in functions]
-    return found
+                changed[attribute] = [called.name for called in functions]
+    return changed
 
 
 def _copy_without(library, name, dead):
     """Adds a copy of a function to the library; returns its name."""
     function = type(library[name])()
     function.CopyFrom(library[name])
-    number = sum(each.startswith(name + "_without_updates") for each in library)
+    number = sum(known.startswith(name + "_without_updates") for known in library)
     function.signature.name = "{}_without_updates_{}".format(name, number)
     del function.node_def[:]
     for node in library[name].node_def:

@@ -36,7 +36,8 @@ def number(nodes, tensor, allowed=None):
     """
     behind = back(nodes, tensor, JOIN)
     if behind:
-        values = {number(nodes, each, allowed) for each in behind if not allowed or allowed(each)}
+        choices = [choice for choice in behind if not allowed or allowed(choice)]
+        values = {number(nodes, choice, allowed) for choice in choices}
         return values.pop() if len(values) == 1 else None
     for hop in back(nodes, tensor, _STRAIGHT):
         return number(nodes, hop, allowed)
@@ -45,7 +46,7 @@ def number(nodes, tensor, allowed=None):
         return _shortest(value) if value.size == 1 else None
     node = nodes.get(split(tensor)[0])
     if node is not None and node.op == "Sub":
-        left, right = (number(nodes, each, allowed) for each in node.input[:2])
+        left, right = (number(nodes, operand, allowed) for operand in node.input[:2])
         if left is not None and right is not None:
             return complement(right) if left == 1 else left - right
     return None

@@ -48,13 +48,13 @@ class Guards:
     def of(self, tensor):
         """The guards of a tensor, or of a node by its name with "^"; a frozenset."""
         name, output = split(tensor)
-        found = self.of_node(name)
+        guards = self.of_node(name)
         node = self._nodes.get(name)
         if node is not None and node.op in SWITCH and output >= 0:
             if self._nodes.maker(node.input[1]).op == "LoopCond":
-                return found
-            found = found | {Guard(self.root(node.input[1]), bool(output))}
-        return found
+                return guards
+            guards = guards | {Guard(self.root(node.input[1]), bool(output))}
+        return guards
 
     def of_node(self, name):
         """The guards of a node."""
@@ -101,44 +101,44 @@ class Guards:
         """The tensor outside of all branches and functions that is made of this one, or itself."""
         seen, waiting = {tensor}, deque([tensor])
         while waiting:
-            each = waiting.popleft()
-            if not self.inside(each):
-                return each
-            name, output = split(each)
+            current = waiting.popleft()
+            if not self.inside(current):
+                return current
+            name, output = split(current)
             handed = [
                 use.node.name
                 for use in self._nodes.uses(name)
                 if use.output == output and (use.node.op in MERGE | CARRY)
             ]
-            for further in handed + self._results.get(each, []):
+            for further in handed + self._results.get(current, []):
                 if further not in seen:
                     seen.add(further)
                     waiting.append(further)
         return tensor
 
-    def _find(self, each):
+    def _find(self, key):
         """Fills in the guards of a node and of all above it, inputs before users."""
-        waiting: List[Any] = [each]
+        waiting: List[Any] = [key]
         makers: Dict[Any, Set[Any]] = {}
         while waiting:
-            each = waiting[-1]
-            if each in makers:
-                self._of[waiting.pop()] = self._guards(each, makers[each])
+            key = waiting[-1]
+            if key in makers:
+                self._of[waiting.pop()] = self._guards(key, makers[key])
             else:
-                self._of[each] = _NONE  # until those of its makers are known
-                makers[each] = self._makers(each)
-                waiting += [maker for maker in makers[each] if maker not in self._of]
+                self._of[key] = _NONE  # until those of its makers are known
+                makers[key] = self._makers(key)
+                waiting += [maker for maker in makers[key] if maker not in self._of]
 
-    def _makers(self, each):
+    def _makers(self, key):
         """What the guards of a node depend on, a set.
 
         That is the nodes that it takes tensors from, the call that it is in, and what it waits for.
         There may be millions of control edges, but nodes with the same ones share their guards:
         these are found once, as if they were those of one more node, whose name is a number.
         """
-        if each in self._together:
-            return self._together[each]
-        node = self._nodes.get(each)
+        if key in self._together:
+            return self._together[key]
+        node = self._nodes.get(key)
         if node is None:
             return set()
         makers = set(self._nodes.makers(node))
@@ -153,10 +153,10 @@ class Guards:
             makers.add(id(controls))
         return makers
 
-    def _guards(self, each, makers):
+    def _guards(self, key, makers):
         """Those of a node, or of all with the same control edges, from those of its makers."""
         guards = _NONE.union(*[self._of.get(maker, _NONE) for maker in makers])
-        node = self._nodes.get(each)
+        node = self._nodes.get(key)
         if node is None:
             return guards
         if node.op in MERGE:

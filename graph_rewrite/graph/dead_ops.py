@@ -2,7 +2,7 @@
 
 The value of an update inside a tf.cond is handed on by the cond's Merge, and it is this that
 UPDATE_OPS names and that the train op waits for; behind an assignment to a resource it is a read.
-Without the update both read the variable, from a parameter server perhaps, for nobody.
+Without the update both read the variable, from a parameter server perhaps, and nothing uses it.
 """
 
 from graph_rewrite.graph.functions import home
@@ -12,20 +12,20 @@ from graph_rewrite.graph.passthrough import CARRY, MERGE, READ
 _HANDS_ON = CARRY | READ | MERGE
 
 
-def idle(nodes, kinds, names):
+def dead_ops(nodes, traits, names):
     """The names of the ops that need not be waited for any more, a set.
 
-    Each does no more than hand on what an op of `names` gave, nobody takes its value, and nothing
-    that has an effect comes before it, but for `names`.
+    Each does no more than hand on what an op of `names` gave, nothing takes its value, and nothing
+    that has an effect comes before it, apart from `names`.
 
     Args:
-      nodes, kinds: the graph's `Nodes` and `OpKinds`.
+      nodes, traits: the graph's `Nodes` and `OpTraits`.
       names: of the ops at the top level that are taken out, a set.
     """
 
     def takers(node):
         takers = [use.node for use in nodes.uses(node.name)]
-        return [each.name for each in takers if each.op in _HANDS_ON and not home(each.name)]
+        return [taker.name for taker in takers if taker.op in _HANDS_ON and not home(taker.name)]
 
     after = [
         name
@@ -34,19 +34,19 @@ def idle(nodes, kinds, names):
         for name in waiting
         if nodes[name].op in _HANDS_ON and not home(name)
     ]
-    found = nodes.reachable(names.union(after), takers) - names
-    above = nodes.ancestors(found, without=names)
-    effects = [name for name in above if _has_effect(kinds, nodes[name])]
-    found -= nodes.descendants(effects)
-    taken = list(found)
-    while taken:
-        name = taken.pop()
-        if name in found and any(use.node.name not in found for use in nodes.uses(name)):
-            found.remove(name)
-            taken += nodes.makers(nodes[name])
-    return found
+    dead = nodes.reachable(names.union(after), takers) - names
+    above = nodes.ancestors(dead, without=names)
+    effects = [name for name in above if _has_effect(traits, nodes[name])]
+    dead -= nodes.descendants(effects)
+    waiting = list(dead)
+    while waiting:
+        name = waiting.pop()
+        if name in dead and any(use.node.name not in dead for use in nodes.uses(name)):
+            dead.remove(name)
+            waiting += nodes.makers(nodes[name])
+    return dead
 
 
-def _has_effect(kinds, node):
-    batch = kinds.brings_batch(node) and node.op not in PLACEHOLDERS
-    return batch or node.op in TELLS or kinds.writes(node)
+def _has_effect(traits, node):
+    batch = traits.brings_batch(node) and node.op not in PLACEHOLDERS
+    return batch or node.op in TELLS or traits.writes(node)

@@ -89,10 +89,10 @@ def _body(call, label, function, library, results):
     prefix = "{}[{}]/".format(call.name, label)
     taken = [tensor for tensor in call.input if not tensor.startswith("^")]
     taken = taken[CALLS.get(call.op, (0,))[0] :]
-    made, found = {}, []
+    made, body = {}, []
     for argument, tensor in zip(function.signature.input_arg, taken):
         made[argument.name] = prefix + argument.name
-        found.append(tf.NodeDef(name=prefix + argument.name, op=ARGUMENT, input=[tensor]))
+        body.append(tf.NodeDef(name=prefix + argument.name, op=ARGUMENT, input=[tensor]))
     outputs = {node.name: _outputs(node, library) for node in function.node_def}
 
     def outside(tensor):
@@ -111,13 +111,13 @@ def _body(call, label, function, library, results):
         copy.name = prefix + node.name
         del copy.input[:]
         copy.input.extend(outside(tensor) for tensor in node.input)
-        found.append(copy)
+        body.append(copy)
     for number, argument in enumerate(function.signature.output_arg):
         ends = results.setdefault(join(call.name, number), [])
         ends.append(outside(function.ret[argument.name]))
         if call.op in LOOPS:
             ends.append(taken[number])  # a loop that never turns
-    return found
+    return body
 
 
 def _outputs(node, library):

@@ -33,12 +33,12 @@ def join(name, output=0):
     return "{}:{}".format(name, output) if output else name
 
 
-def beside(node):
+def colocated_with(node):
     """The names of the ops whose device a node with "_class" shares, a list."""
     if "_class" not in node.attr:
         return []
-    found = [each.decode() for each in node.attr["_class"].list.s]
-    return [each[len(_BESIDE) :] for each in found if each.startswith(_BESIDE)]
+    classes = [name.decode() for name in node.attr["_class"].list.s]
+    return [name[len(_BESIDE) :] for name in classes if name.startswith(_BESIDE)]
 
 
 class Nodes:
@@ -110,12 +110,12 @@ class Nodes:
 
     def inputs(self, node):
         """The names of the tensors that a NodeDef takes; control edges come after them."""
-        found = []
+        taken = []
         for name in node.input:
             if name[:1] == "^":
                 break
-            found.append(name)
-        return found
+            taken.append(name)
+        return taken
 
     def makers(self, node):
         """The names of the nodes that make what a NodeDef takes, a list."""
@@ -194,14 +194,14 @@ class Nodes:
             nodes have the same: each is gone through once.
           without: names of nodes where no way leads through.
         """
-        found: Set[str] = set()
+        reached: Set[str] = set()
         waiting: List[str] = []
         passed: Dict[int, tuple] = {}
 
         def reach(names):
             for name in names:
-                if name not in found and name in self.by_name and name not in without:
-                    found.add(name)
+                if name not in reached and name in self.by_name and name not in without:
+                    reached.add(name)
                     waiting.append(name)
 
         reach(starts)
@@ -212,7 +212,7 @@ class Nodes:
             if id(names) not in passed:
                 passed[id(names)] = names  # which keeps it, and thereby its id
                 reach(names)
-        return found
+        return reached
 
     def ancestors(self, starts, without=frozenset()):
         """The names of all nodes that `starts` need, by data or control, these too.

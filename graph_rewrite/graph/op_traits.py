@@ -1,8 +1,8 @@
 """What an op is, told from its definition: what it writes, and whether it brings a batch.
 
-    brings a batch   its value is another one in every run, or in every process: placeholders,
-                     queues, iterators, readers, random numbers, Python functions. So is every
-                     stateful op of which nothing better is known.
+    brings a batch   its value differs between runs, or between processes: placeholders, queues,
+                     iterators, readers, random numbers, Python functions. So does every stateful
+                     op of which nothing better is known.
     writes           it changes a variable (or what else is passed by reference)
 
 A call of a function is what any op of the function's body is.
@@ -29,13 +29,13 @@ _WRITES_RESOURCE = re.compile(
 )
 _WRITES_NO_REFERENCE = re.compile("Ref[A-Z]|IsVariableInitialized$")
 _READS = READ | {"ResourceGather", "ResourceGatherNd"}
-# Ops that are run for what they say or refuse.
+# Ops that are run for what they print or check.
 TELLS = frozenset(["Assert", "Print", "PrintV2"])
 # Stateful, yet the same for every batch.
 _STATE = VARIABLES | _READS | TELLS | {"VarIsInitializedOp", "VariableShape"}
 
 
-class OpKinds:
+class OpTraits:
     """Looks up the definitions of a graph's ops.
 
     Args:
@@ -43,8 +43,8 @@ class OpKinds:
       library: its FunctionDefLibrary.
 
     Attributes:
-      carried: names of the ops that bring no batch, whatever they are: the chief has their values
-        without one; a set to be added to.
+      carried: names of the ops that bring no batch, regardless of their type: the chief gets their
+        values from the batches; a set to add to.
     """
 
     def __init__(self, nodes, library):
@@ -65,14 +65,14 @@ class OpKinds:
         """
         if node.op not in self._known:
             function = self._functions.get(node.op)
-            found = function.signature if function else op_def(node.op)
-            if found is None:
+            definition = function.signature if function else op_def(node.op)
+            if definition is None:
                 raise BadInput(
                     "TensorFlow {} does not know {}, the type of the op {}: rewrite with the job's "
                     "TensorFlow, by graph_rewrite.semi_synchronize where its libraries are "
                     "loaded".format(tf.__version__, node.op, node.name)
                 )
-            self._known[node.op] = found
+            self._known[node.op] = definition
         return self._known[node.op]
 
     def output_types(self, node):
@@ -87,10 +87,6 @@ class OpKinds:
                 types += [kind] * count
         return types
 
-    def gives_reference(self, node):
-        """True when a node gives a variable itself, not its value."""
-        return any(arg.is_ref for arg in self.definition(node).output_arg)
-
     def _attr(self, node, name):
         """The AttrValue of a NodeDef, or its default."""
         if name in node.attr:
@@ -99,8 +95,8 @@ class OpKinds:
 
     def position(self, node, *names):
         """The number of the input that the definition calls one of `names`, or None."""
-        found = (n for n, arg in enumerate(self.definition(node).input_arg) if arg.name in names)
-        return next(found, None)
+        numbers = (n for n, arg in enumerate(self.definition(node).input_arg) if arg.name in names)
+        return next(numbers, None)
 
     def brings_batch(self, node):
         """See the module."""
@@ -144,12 +140,12 @@ class OpKinds:
         A resource that it writes is read again behind a control edge.
         """
         uses = self._nodes.uses(node.name)
-        found = [use.node.name for use in uses if (use.node.name, use.input) not in cut]
+        takers = [use.node.name for use in uses if (use.node.name, use.input) not in cut]
         waiting = self._nodes.waiting(node.name)
         if waiting and self.writes(node):
             reads = [name for name in waiting if self._nodes[name].op in _READS]
-            found += [name for name in reads if self._nodes[name].input[0] == node.input[0]]
-        return found
+            takers += [name for name in reads if self._nodes[name].input[0] == node.input[0]]
+        return takers
 
     def flow(self, starts, cut=()):
         """The names of all nodes whose values depend on one of `starts`, these too.
@@ -198,7 +194,7 @@ class OpKinds:
             definition = op_def(node.op)
             attributes = definition.attr if definition else ()
             kinds = "func", "list(func)"
-            self._naming[node.op] = [each.name for each in attributes if each.type in kinds]
+            self._naming[node.op] = [attr.name for attr in attributes if attr.type in kinds]
         names = [node.op]
         for attribute in self._naming[node.op]:
             value = self._attr(node, attribute)

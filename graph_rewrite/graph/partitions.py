@@ -16,8 +16,8 @@ _PART = re.compile(r"(.+)/part_(\d+)$")
 
 def number(name):
     """Which part a variable is by its name, or None."""
-    found = _PART.match(name)
-    return int(found.group(2)) if found else None
+    part = _PART.match(name)
+    return int(part.group(2)) if part else None
 
 
 def whole(names, name):
@@ -26,19 +26,19 @@ def whole(names, name):
     Args:
       names: of the graph's nodes, or of its variables.
     """
-    found = _PART.match(name)
-    return found.group(1) if found and found.group(1) + "/part_1" in names else name
+    part = _PART.match(name)
+    return part.group(1) if part and part.group(1) + "/part_1" in names else name
 
 
 def parts(names, name):
     """The names of the variables that make up one, in their order; `names` as for `whole`."""
     if name + "/part_1" not in names:
         return [name]
-    found, part = [], name + "/part_0"
+    existing, part = [], name + "/part_0"
     while part in names:
-        found.append(part)
-        part = "{}/part_{}".format(name, len(found))
-    return found
+        existing.append(part)
+        part = "{}/part_{}".format(name, len(existing))
+    return existing
 
 
 def joined(nodes, tensor):
@@ -47,7 +47,7 @@ def joined(nodes, tensor):
     if node.op not in CONCATS:
         return None
     taken = node.input[:-1] if node.op == "ConcatV2" else nodes.inputs(node)[1:]
-    made = [split(end)[0] for each in taken for end in ends(nodes, each, CARRY | CAST | READ)]
+    made = [split(end)[0] for part in taken for end in ends(nodes, part, CARRY | CAST | READ)]
     if not made or any(name not in nodes or nodes[name].op not in VARIABLES for name in made):
         return None
     name = whole(nodes, made[0])

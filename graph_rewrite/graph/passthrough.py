@@ -52,15 +52,15 @@ def back(nodes, tensor, hops):
 
 def trace(nodes, tensor, hops):
     """`tensor` and every tensor that it may hand on, nearest first, each once."""
-    found, order = {tensor}, [tensor]
-    for each in order:  # grows meanwhile
-        for behind in back(nodes, each, hops):
-            if behind not in found:
-                found.add(behind)
+    seen, order = {tensor}, [tensor]
+    for passed in order:  # grows meanwhile
+        for behind in back(nodes, passed, hops):
+            if behind not in seen:
+                seen.add(behind)
                 order.append(behind)
     return order
 
 
 def ends(nodes, tensor, hops):
     """Those tensors of `trace` that no hop leads on from."""
-    return [each for each in trace(nodes, tensor, hops) if not back(nodes, each, hops)]
+    return [passed for passed in trace(nodes, tensor, hops) if not back(nodes, passed, hops)]

@@ -49,21 +49,21 @@ class View:
         return tuple(dict.fromkeys(map(top, users) if self._inside else users))
 
     def handed_on(self, name):
-        """The names of the nodes that do no more than hand on what a node gives, it first."""
-        found, waiting = {top(name)}, [top(name)]
+        """The names of the nodes that only hand on what a node gives, its own first."""
+        seen, waiting = {top(name)}, [top(name)]
         while waiting:
             name = waiting.pop()
             yield name
-            further = self.nodes.users(name) & self._passing - found
-            found |= further
+            further = self.nodes.users(name) & self._passing - seen
+            seen |= further
             waiting += further
 
     def needed(self, name):
-        """Whether a node does more with what a node gives than hand it on."""
+        """Whether any node does more than hand on what a node gives."""
         return any(
             user not in self._passing
-            for each in self.handed_on(name)
-            for user in self.nodes.following(each)
+            for passing in self.handed_on(name)
+            for user in self.nodes.following(passing)
         )
 
     def routes(self, tensor, hops):
@@ -73,21 +73,21 @@ class View:
         passes and `tensor` itself does not lie in.
         """
         own = self.guards.branches(tensor)
-        found = []
+        routes = []
         for end, path in _paths(self.nodes, tensor, hops):
-            passed = frozenset().union(*[self.guards.branches(each) for each in path])
-            found.append((end, passed - own))
-        return found
+            passed = frozenset().union(*[self.guards.branches(step) for step in path])
+            routes.append((end, passed - own))
+        return routes
 
 
 def _paths(nodes, tensor, hops):
     waiting: List[Tuple[str, tuple]] = [(tensor, (tensor,))]
     while waiting:
         end, path = waiting.pop(0)
-        behind = [each for each in back(nodes, end, hops) if each not in path]
+        behind = [step for step in back(nodes, end, hops) if step not in path]
         if not behind:
             yield end, path
-        waiting += [(each, path + (each,)) for each in behind]
+        waiting += [(step, path + (step,)) for step in behind]
 
 
 def _update_ops(graph):

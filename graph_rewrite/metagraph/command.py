@@ -6,11 +6,11 @@ import sys
 
 from semisync.common import files
 from semisync.common.errors import UsageError
-from semisync.common.quiet import quiet_tensorflow
+from semisync.common.logs import suppress_tensorflow_log
 
 _EXAMPLES = """examples:
   semisync rewrite job.meta semi-sync.meta --batches-per-step 32 --max-staleness 4
-  semisync rewrite job.meta --batches-per-step 32 --dry-run --svg changes.svg"""
+  semisync rewrite job.meta --batches-per-step 32 --dry-run --json report.json"""
 
 
 def configure(parser):
@@ -22,6 +22,15 @@ def configure(parser):
         help="the MetaGraph of a training job, or a folder of checkpoints: the newest one's",
     )
     parser.add_argument("out", metavar="OUT.meta", nargs="?", help="where to write the new one")
+    _declare_optimizer(parser)
+    _declare_graph(parser)
+    _declare_variables(parser)
+    parser.add_argument("--dry-run", action="store_true", help="print the report, write no graph")
+    parser.add_argument("--json", metavar="FILE", help="write the report there, too")
+
+
+def _declare_optimizer(parser):
+    """What `semisync.GlobalBatchOptimizer` takes, too."""
     parser.add_argument(
         "--batches-per-step",
         type=int,
@@ -47,11 +56,16 @@ def configure(parser):
     parser.add_argument(
         "--in-flight", type=int, metavar="K", help="how many batches may be under way at once"
     )
+
+
+def _declare_graph(parser):
+    """What the graph may not tell."""
     parser.add_argument(
         "--train-op",
         action="append",
         metavar="NAME",
-        help="where the graph can be trained in several ways; those of several are run together",
+        help="where the graph can be trained in several ways; if given several times, these are "
+        "run together",
     )
     parser.add_argument(
         "--global-step",
@@ -65,15 +79,19 @@ def configure(parser):
         help="for a graph without devices: variables go to N parameter servers, in turn",
     )
     parser.add_argument(
+        "--keep-devices", action="store_true", help="leave the exporting worker's task on the ops"
+    )
+
+
+def _declare_variables(parser):
+    """What becomes of single variables and hyperparameters."""
+    parser.add_argument(
         "--set",
         action="append",
         type=_name_and_number,
         default=[],
         metavar="NAME=VALUE",
         help="a hyperparameter, placeholder or constant, that has this value for good",
-    )
-    parser.add_argument(
-        "--keep-devices", action="store_true", help="leave the exporting worker's task on the ops"
     )
     parser.add_argument(
         "--batch-norm",
@@ -97,17 +115,14 @@ def configure(parser):
         help='updates of variables that are not trained, such as counters: "sum", "mean" or "last" '
         "of those of the global batch's local batches",
     )
-    parser.add_argument("--dry-run", action="store_true", help="print the report, write no graph")
-    parser.add_argument("--svg", metavar="FILE", help="draw what changed, before and after")
-    parser.add_argument("--json", metavar="FILE", help="write the report there, too")
 
 
 def run(args):
     """Rewrites, and prints the report."""
     _check_outputs(args)
-    with quiet_tensorflow():
-        from graph_rewrite.metagraph.picture import draw
-        from graph_rewrite.metagraph.semi_synchronize import meta_file, read, semi_synchronize
+    with suppress_tensorflow_log():
+        from graph_rewrite.metagraph.files import meta_file, read
+        from graph_rewrite.metagraph.semi_synchronize import semi_synchronize
         from semisync.staleness import Threshold
 
     source = meta_file(args.source)
@@ -133,8 +148,6 @@ def run(args):
         print("semisync rewrite: warning: " + sentence, file=sys.stderr)
     if args.json:
         files.write_json(args.json, report.to_dict())
-    if args.svg:
-        files.write_text(args.svg, draw(report))
     if not args.dry_run:
         files.write_bytes(args.out, meta.SerializeToString(deterministic=True))
     return 0
@@ -154,7 +167,7 @@ def _check_outputs(args):
     """Raises UsageError where what the command makes has no place to go to."""
     if args.out is None and not args.dry_run:
         raise UsageError("OUT.meta is missing: say where to write the graph, or pass --dry-run")
-    for path in (None if args.dry_run else args.out, args.svg, args.json):
+    for path in (None if args.dry_run else args.out, args.json):
         folder = os.path.dirname(path or "")
         if folder and not os.path.isdir(folder):
             raise UsageError(

@@ -20,8 +20,8 @@ from typing import Dict
 
 from tensorflow.python.training.device_setter import STANDARD_PS_OPS
 
-from graph_rewrite.graph.index import Nodes, beside, split
-from graph_rewrite.graph.op_traits import OpKinds
+from graph_rewrite.graph.index import Nodes, colocated_with, split
+from graph_rewrite.graph.op_traits import OpTraits
 from semisync import arguments
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
@@ -54,16 +54,16 @@ def place(meta, servers):
     """
     arguments.count("ps", "the number of parameter servers", servers)
     nodes = Nodes.of(meta)
-    kinds = OpKinds(nodes, meta.graph_def.library)
+    traits = OpTraits(nodes, meta.graph_def.library)
     unplaced = [node for node in nodes if _JOB not in node.device]
     if not any(node.op in STANDARD_PS_OPS for node in unplaced):
         raise UsageError("every variable of the graph has a device: leave out --ps")
-    resources = set(_resources(nodes, kinds))
+    resources = set(_resources(nodes, traits))
     turns = itertools.cycle([_SERVER.format(task) for task in range(servers)])
     placed: Dict[str, int] = collections.OrderedDict()
     # Variables first: the ops that initialise one come before it.
     for node in sorted(unplaced, key=lambda node: node.op not in STANDARD_PS_OPS):
-        other = next(_neighbours(nodes, kinds, resources, node), None)
+        other = next(_neighbours(nodes, traits, resources, node), None)
         if other is not None:
             job = other.device.partition("/device:")[0]
             node.device = job + node.device if node.device else other.device
@@ -76,20 +76,20 @@ def place(meta, servers):
     return placed
 
 
-def _resources(nodes, kinds):
+def _resources(nodes, traits):
     """(op, output) of every tensor that is the handle of a resource."""
     for node in nodes:
-        for number, kind in enumerate(kinds.output_types(node)):
+        for number, kind in enumerate(traits.output_types(node)):
             if kind == tf.resource.as_datatype_enum:
                 yield node.name, number
 
 
-def _neighbours(nodes, kinds, resources, node):
+def _neighbours(nodes, traits, resources, node):
     """The NodeDefs that a node must lie beside, of those that have a device."""
-    names = beside(node)
-    if not kinds.bodies(node):  # a call hands resources on to ops that are placed by themselves
-        references = [arg.is_ref for arg in kinds.definition(node).input_arg]
+    names = colocated_with(node)
+    if not traits.bodies(node):  # a call hands resources on to ops that are placed by themselves
+        references = [arg.is_ref for arg in traits.definition(node).input_arg]
         taken = list(map(split, nodes.inputs(node)))
-        names += [each[0] for each, is_ref in zip(taken, references) if is_ref]
-        names += [each[0] for each in taken if each in resources]
+        names += [tensor[0] for tensor, is_ref in zip(taken, references) if is_ref]
+        names += [tensor[0] for tensor in taken if tensor in resources]
     return (nodes[name] for name in names if name in nodes and _JOB in nodes[name].device)

@@ -8,14 +8,14 @@ DIVIDE = ("RealDiv", "Div", "DivNoNan")
 RECIPROCAL = ("Reciprocal", "Inv")
 
 
-def times(one, other, name=None):
+def times(first, second, name=None):
     """A product, either way round."""
-    return op("Mul", one, other, swap=True, name=name)
+    return op("Mul", first, second, swap=True, name=name)
 
 
-def plus(one, other):
+def plus(first, second):
     """A sum, either way round."""
-    return op(PLUS, one, other, swap=True)
+    return op(PLUS, first, second, swap=True)
 
 
 def square(pattern):
@@ -29,10 +29,10 @@ def over(total, count, name=None):
 
 
 def same_value(pattern):
-    """Handed on, in whatever type."""
+    """Handed on, in any type."""
     return via(CARRY | CAST, pattern)
 
 
 def handed(pattern):
-    """Handed on, in whatever type and shape."""
+    """Handed on, in any type and shape."""
     return via(CARRY | CAST | SHAPE, pattern)

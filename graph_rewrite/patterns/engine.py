@@ -1,51 +1,19 @@
-"""How patterns match: each kind yields every way, and a `Search` keeps the furthest miss.
+"""How patterns match: each kind yields every way in which a tensor matches.
 
 The language itself, and what it means, is `graph_rewrite.patterns.language`.
 """
 
-from collections import namedtuple
-from typing import FrozenSet, Optional
+from typing import Any, Dict, FrozenSet, NamedTuple, Optional, Tuple
 
 from graph_rewrite.graph.index import attribute, split
-from graph_rewrite.graph.passthrough import back
-
-# How far one way of matching has come: {name: tensor}, and the nodes it has recognised, a tuple.
-State = namedtuple("State", "bound ops")
+from graph_rewrite.graph.passthrough import trace
 
 
-class Search:
-    """One attempt: the graph, and the furthest miss so far."""
+class State(NamedTuple):
+    """How far one way of matching has come: {name: tensor}, and the nodes it has recognised."""
 
-    def __init__(self, nodes):
-        self.nodes = nodes
-        self._progress, self._where, self._tensor, self._expected = -1, None, None, []
-
-    def miss(self, state, where, tensor, expected):
-        """Notes a miss; the last one counts among those that came equally far.
-
-        Hops look for the same thing further and further upstream, so that the last one saw the
-        maker itself. Of two things expected of one tensor both are said.
-        """
-        progress = len(state.ops)
-        if progress < self._progress or (progress == self._progress and where != self._where):
-            return  # of two inputs the first complaint is the one to tell
-        if progress > self._progress or tensor != self._tensor:
-            self._expected = []
-        self._progress, self._where, self._tensor = progress, where, tensor
-        if expected not in self._expected:
-            self._expected.append(expected)
-
-    def sentence(self):
-        name = split(self._tensor)[0]
-        known = name in self.nodes
-        made = "'{}' ({})".format(name, self.nodes[name].op) if known else "'{}'".format(name)
-        expected = " or ".join(self._expected)
-        if self._where is None:
-            return "{} is not {}".format(made, expected)
-        user, number = self._where
-        return "{} '{}': its input {} is made by {}, expected {}".format(
-            self.nodes[user].op, user, number, made, expected
-        )
+    bound: Dict[str, str]
+    ops: Tuple[str, ...]
 
 
 class Pattern:
@@ -57,7 +25,7 @@ class Pattern:
 
     roots: Optional[FrozenSet[str]] = None
 
-    def ways(self, search, tensor, state, where):
+    def ways(self, nodes, tensor, state):
         raise NotImplementedError
 
 
@@ -67,58 +35,48 @@ class Name(Pattern):
     def __init__(self, name):
         self.name = name
 
-    def ways(self, search, tensor, state, where):
+    def ways(self, nodes, tensor, state):
         if self.name not in state.bound:
             yield State(dict(state.bound, **{self.name: tensor}), state.ops)
         elif state.bound[self.name] == tensor:
             yield state
-        else:
-            expected = "{} '{}'".format(self.name, state.bound[self.name])
-            search.miss(state, where, tensor, expected)
 
 
 class Op(Pattern):
     """See `graph_rewrite.patterns.language.op`."""
 
     def __init__(self, types, inputs, name, swap, output, attributes):
-        self.types = frozenset([types] if isinstance(types, str) else types)
-        self.expected = " or ".join(sorted(self.types))
-        self.roots = self.types
-        self.inputs = [as_pattern(each) for each in inputs]
+        self.types = self.roots = frozenset([types] if isinstance(types, str) else types)
+        self.inputs = list(map(as_pattern, inputs))
         self.name, self.swap, self.output, self.attributes = name, swap, output, attributes
 
-    def ways(self, search, tensor, state, where):
+    def ways(self, nodes, tensor, state):
         maker, output = split(tensor)
-        node = search.nodes.get(maker)
+        node: Any = nodes.get(maker)
         if node is None or node.op not in self.types:
-            search.miss(state, where, tensor, self.expected)
             return
         if self.output is not None and output != self.output:
-            search.miss(state, where, tensor, "its output {}".format(self.output))
             return
-        for key, value in self.attributes.items():
-            if attribute(node, key) != value:
-                search.miss(state, where, tensor, "{} = {}".format(key, value))
-                return
+        if any(attribute(node, key) != value for key, value in self.attributes.items()):
+            return
+        taken = nodes.inputs(node)
+        if len(taken) < len(self.inputs):
+            return
         states = [State(state.bound, state.ops + (maker,))]
         if self.name is not None:
-            states = Name(self.name).ways(search, tensor, states[0], where)
-        taken = search.nodes.inputs(node)
-        if len(taken) < len(self.inputs):
-            search.miss(state, where, tensor, "{} inputs".format(len(self.inputs)))
-            return
-        for each in states:
-            for way in self._inputs(search, maker, list(enumerate(taken)), each):
+            states = Name(self.name).ways(nodes, tensor, states[0])
+        for named in states:
+            for way in self._inputs(nodes, taken, named):
                 yield way
 
-    def _inputs(self, search, maker, taken, state):
+    def _inputs(self, nodes, taken, state):
         orders = [taken]
         if self.swap and len(taken) > 1:
             orders.append([taken[1], taken[0]] + taken[2:])
         for order in orders:
             states = [state]
-            for pattern, (number, tensor) in zip(self.inputs, order):
-                states = _each(search, pattern, tensor, states, (maker, number))
+            for pattern, tensor in zip(self.inputs, order):
+                states = _of_all(pattern, nodes, tensor, states)
             for way in states:
                 yield way
 
@@ -129,63 +87,55 @@ class Via(Pattern):
     def __init__(self, hops, pattern):
         self.hops, self.pattern = frozenset(hops), as_pattern(pattern)
 
-    def ways(self, search, tensor, state, where):
-        seen, waiting = {tensor}, [tensor]
-        for each in waiting:  # grows meanwhile
-            for way in self.pattern.ways(search, each, state, where):
+    def ways(self, nodes, tensor, state):
+        for passed in trace(nodes, tensor, self.hops):
+            for way in self.pattern.ways(nodes, passed, state):
                 yield way
-            for behind in back(search.nodes, each, self.hops):
-                if behind not in seen:
-                    seen.add(behind)
-                    waiting.append(behind)
 
 
 class Either(Pattern):
     """See `graph_rewrite.patterns.language.either`."""
 
     def __init__(self, patterns):
-        self.patterns = [as_pattern(each) for each in patterns]
-        roots = [each.roots for each in self.patterns]
+        self.patterns = list(map(as_pattern, patterns))
+        roots = [pattern.roots for pattern in self.patterns]
         self.roots = None if None in roots else frozenset().union(*roots)
 
-    def ways(self, search, tensor, state, where):
+    def ways(self, nodes, tensor, state):
         for pattern in self.patterns:
-            for way in pattern.ways(search, tensor, state, where):
+            for way in pattern.ways(nodes, tensor, state):
                 yield way
 
 
 class Both(Pattern):
     """See `graph_rewrite.patterns.language.both`."""
 
-    def __init__(self, one, other):
-        self.one, self.other = as_pattern(one), as_pattern(other)
+    def __init__(self, first, second):
+        self.first, self.second = as_pattern(first), as_pattern(second)
 
-    def ways(self, search, tensor, state, where):
-        first = self.one.ways(search, tensor, state, where)
-        return _each(search, self.other, tensor, first, where)
+    def ways(self, nodes, tensor, state):
+        return _of_all(self.second, nodes, tensor, self.first.ways(nodes, tensor, state))
 
 
 class Given(Pattern):
     """See `graph_rewrite.patterns.language.given`."""
 
-    def __init__(self, pattern, holds, expected):
-        self.pattern, self.holds, self.expected = as_pattern(pattern), holds, expected
+    def __init__(self, pattern, holds):
+        self.pattern, self.holds = as_pattern(pattern), holds
         self.roots = self.pattern.roots
 
-    def ways(self, search, tensor, state, where):
-        for way in self.pattern.ways(search, tensor, state, where):
-            if self.holds(search.nodes, way.bound):
+    def ways(self, nodes, tensor, state):
+        for way in self.pattern.ways(nodes, tensor, state):
+            if self.holds(nodes, way.bound):
                 yield way
-            else:
-                search.miss(way, where, tensor, self.expected)
 
 
-def as_pattern(each):
+def as_pattern(pattern):
     """A Pattern, also from the name that one may be written as."""
-    return Name(each) if isinstance(each, str) else each
+    return Name(pattern) if isinstance(pattern, str) else pattern
 
 
-def _each(search, pattern, tensor, states, where):
+def _of_all(pattern, nodes, tensor, states):
     for state in states:
-        for way in pattern.ways(search, tensor, state, where):
+        for way in pattern.ways(nodes, tensor, state):
             yield way

@@ -1,13 +1,19 @@
-"""The mean and the variance of a batch, in the forms that occur. Unfused; fused: patterns/fused.py.
+"""The mean and the variance of a batch, in the forms that occur.
 
-All bind "x", "axes" and "mean"; that of a variance is the mean that it is taken around.
+All bind "x" and "mean"; that of a variance is the mean that it is taken around. Those that no fused
+op gives bind "axes", too.
 """
 
 from graph_rewrite.graph.constants import array, number
-from graph_rewrite.graph.passthrough import CARRY, CAST, JOIN, SHAPE
-from graph_rewrite.patterns.arithmetic import handed, over, plus, square, times
-from graph_rewrite.patterns.fused import FUSED_VARIANCE
-from graph_rewrite.patterns.language import either, given, op, via
+from graph_rewrite.patterns.arithmetic import handed, over, square, times
+from graph_rewrite.patterns.language import either, given, op
+
+# FusedBatchNorm in its three versions: inputs x, gamma, beta, mean, variance; outputs y, 1, 2. In
+# training, output 1 is the mean of the batch and output 2 its variance x n / (n - 1), on every
+# device (tensorflow/core/kernels/fused_batch_norm_op.cc).
+FUSED = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+FUSED_MEAN = op(FUSED, "x", name="mean", output=1, is_training=True)
+FUSED_VARIANCE = op(FUSED, "x", name="variance", output=2, is_training=True)
 
 
 def _around(mean):
@@ -22,55 +28,43 @@ def _is_zero(nodes, bound):
 
 def _positive(variance):
     """A difference, also where its noise below 0 is cut off."""
-    largest = given(op("Maximum", variance, "least", swap=True), _is_zero, "0 or more")
+    largest = given(op("Maximum", variance, "least", swap=True), _is_zero)
     return either(variance, op("Relu", variance), largest)
 
 
 def _same_axes(nodes, bound):
+    """Whether a variance runs over the axes of its mean."""
     axes, spread = array(nodes, bound["axes"]), array(nodes, bound["spread"])
     if axes is None or spread is None:
         return bound["axes"] == bound["spread"]
     return sorted(axes.flat) == sorted(spread.flat)
 
 
-def _over_its_axes(pattern):
-    return given(pattern, _same_axes, "the axes of its mean")
-
-
 # tf.nn.moments and by hand
 MEAN = op("Mean", "x", "axes", name="mean")
-VARIANCE = _over_its_axes(
+VARIANCE = given(
     either(
         op("Mean", _around(MEAN), "spread"),
         _positive(op("Sub", op("Mean", square("x"), "spread"), square(handed(MEAN)))),
-    )
+    ),
+    _same_axes,
 )
 
 # tf.nn.sufficient_statistics, tf.nn.normalize_moments
 SUM_MEAN = over(op("Sum", "x", "axes"), "count", name="mean")
-SUM_VARIANCE = _over_its_axes(
+SUM_VARIANCE = given(
     either(
         over(op("Sum", _around(SUM_MEAN), "spread"), "count"),
         _positive(
             op("Sub", over(op("Sum", square("x"), "spread"), "count"), square(handed(SUM_MEAN)))
         ),
-    )
+    ),
+    _same_axes,
 )
 
-# tf.nn.weighted_moments
+# tf.nn.weighted_moments: known, since they would pass for the sums of a plain batch.
 _TOTAL_WEIGHT = op("Sum", name="total")
 WEIGHTED_MEAN = over(op("Sum", times("weights", "x"), "axes"), _TOTAL_WEIGHT, name="mean")
-WEIGHTED_VARIANCE = _over_its_axes(
-    over(op("Sum", times("weights", _around(WEIGHTED_MEAN)), "spread"), _TOTAL_WEIGHT)
+WEIGHTED_VARIANCE = given(
+    over(op("Sum", times("weights", _around(WEIGHTED_MEAN)), "spread"), _TOTAL_WEIGHT), _same_axes
 )
-
-# What is computed from moments, and is none itself: of groups of rows, or a standard deviation, or
-# a variance times something.
-_HANDED = CARRY | CAST | SHAPE | JOIN
-_SOME_VARIANCE = via(_HANDED, either(VARIANCE, FUSED_VARIANCE))
-OF_GROUPS = op("Mean", via(_HANDED, either(VARIANCE, MEAN)), "over")
-DEVIATION = op("Sqrt", plus(_SOME_VARIANCE, "epsilon"))
-SCALED = times(_SOME_VARIANCE, "factor")
-
-# The variance that belongs to a kept standard deviation; binds "kept".
-FROM_DEVIATION = op("Relu", op("Sub", square("kept"), "epsilon"))

@@ -1,16 +1,15 @@
 """A variable that moves towards a tensor: v <- v + rate x (source - v), in the forms that occur.
 
-Every form binds "variable", "source" and "rate", all tensors, but for the two that say otherwise.
-What is divided has a "divisor", a constant, instead of a rate.
+Every form binds "variable", "source" and "rate", all tensors. What is divided has a "divisor", a
+constant, instead of a rate.
 """
 
 from graph_rewrite.graph.constants import number
-from graph_rewrite.graph.index import attribute, split
+from graph_rewrite.graph.index import split
 from graph_rewrite.graph.partitions import CONCATS, joined, whole
 from graph_rewrite.graph.partitions import number as number_of
 from graph_rewrite.graph.passthrough import CARRY, CAST, READ, ends
 from graph_rewrite.patterns.arithmetic import DIVIDE, plus, same_value, times
-from graph_rewrite.patterns.fused import FUSED
 from graph_rewrite.patterns.language import either, given, op, via
 from graph_rewrite.patterns.variables import ADD, ASSIGN, SUBTRACT, read, variable
 
@@ -41,8 +40,7 @@ def _is_number(nodes, bound):
 
 
 def _some_of(way):
-    divided = op(DIVIDE, way, "divisor")
-    return either(times(way, "rate"), given(divided, _is_number, "a quotient by a constant"))
+    return either(times(way, "rate"), given(op(DIVIDE, way, "divisor"), _is_number))
 
 
 def _forms(old, again, change):
@@ -53,11 +51,7 @@ def _forms(old, again, change):
       change: pattern for the value that the op takes -> pattern for its input.
     """
     apart, towards = _some_of(op("Sub", old, "source")), _some_of(op("Sub", "source", old))
-    weights = given(
-        plus(times(old, "kept"), times("source", "rate")),
-        _adds_to_one,
-        "two weights that add to 1",
-    )
+    weights = given(plus(times(old, "kept"), times("source", "rate")), _adds_to_one)
     return [
         # v -= (v - s) x rate: assign_moving_average, tf.layers, contrib, ExponentialMovingAverage.
         op(SUBTRACT, variable(), change(apart)),
@@ -72,9 +66,7 @@ def _forms(old, again, change):
     ]
 
 
-_FORMS = _forms(read(), read(), same_value)
-SUBTRACTED = _FORMS[0]
-MOVING_AVERAGE = either(*_FORMS)
+MOVING_AVERAGE = either(*_forms(read(), read(), same_value))
 
 
 def _joined(name):
@@ -93,31 +85,16 @@ def _is_the_part(nodes, bound):
 
 
 # The whole of a partitioned variable moves, and each of its parts takes its part of the change.
-MOVING_PART = given(
-    either(*_forms(_joined("old"), _joined("again"), _part_of)), _is_the_part, "that part of it"
-)
+MOVING_PART = given(either(*_forms(_joined("old"), _joined("again"), _part_of)), _is_the_part)
 
-# The average divided by what its start at zero keeps from it. Binds "variable", "debiased" (what
-# is divided) and "step", but no source.
-_DEBIASED = op(DIVIDE, "debiased", op("Sub", "one", op("Pow", "kept", same_value("step"))))
+# The average divided by what its start at zero keeps from it: known, since the average would pass
+# for one that nothing corrects. Binds "variable" and "biased", the average's variable or the value
+# that it has just got.
+_BIASED = either(op(ADD + ASSIGN + SUBTRACT, variable("biased")), read("biased"))
+_CORRECTED = op(
+    DIVIDE, via(CARRY | READ | CAST, _BIASED), op("Sub", "one", op("Pow", "kept", "step"))
+)
 ZERO_DEBIASED = either(
-    op(ASSIGN, variable(), same_value(_DEBIASED)),
-    op(SUBTRACT, variable(), same_value(op("Sub", read(), _DEBIASED))),
-)
-# Whose value "debiased" or "step" is: that of a variable, perhaps straight from its change.
-CHANGED = via(
-    CARRY | READ | CAST, either(op(SUBTRACT + ADD + ASSIGN, variable("changed")), read("changed"))
-)
-
-
-def _averages_itself(nodes, bound):
-    factor = attribute(nodes[split(bound["source"])[0]], "exponential_avg_factor")
-    return factor not in (None, 1.0)
-
-
-# v = what a FusedBatchNorm has averaged already. Binds no rate.
-FUSED_AVERAGE = given(
-    op(ASSIGN, variable(), same_value(op(FUSED, name="source", is_training=True))),
-    _averages_itself,
-    "a FusedBatchNorm that averages",
+    op(ASSIGN, variable(), same_value(_CORRECTED)),
+    op(SUBTRACT, variable(), same_value(op("Sub", read(), _CORRECTED))),
 )

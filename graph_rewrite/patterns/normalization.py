@@ -20,16 +20,13 @@ def _is_number(name):
     return lambda nodes, bound: number(nodes, bound[name]) is not None
 
 
-_SHIFTED = same_value(
-    given(plus("variance", "epsilon"), _is_number("epsilon"), "variance + a constant")
-)
+_SHIFTED = same_value(given(plus("variance", "epsilon"), _is_number("epsilon")))
 
 
 def _power(exponent):
     return given(
         op("Pow", _SHIFTED, "exponent", name="root"),
         lambda nodes, bound: number(nodes, bound["exponent"]) == exponent,
-        "an exponent of {}".format(exponent),
     )
 
 

@@ -1,6 +1,7 @@
 """A variable, as an op that changes it takes it, and as arithmetic reads it. Ref and resource."""
 
-from graph_rewrite.graph.passthrough import CARRY, CAST, READ, SHAPE, VARIABLES
+from graph_rewrite.graph.index import split
+from graph_rewrite.graph.passthrough import CARRY, CAST, READ, SHAPE, VARIABLES, ends
 from graph_rewrite.patterns.language import op, via
 
 ASSIGN = ("Assign", "AssignVariableOp")
@@ -11,6 +12,8 @@ SCATTER = tuple(
     for name in ("Scatter", "ScatterNd", "ResourceScatter", "ResourceScatterNd")
     for kind in ("Add", "Sub", "Update", "Mul", "Div", "Min", "Max")
 )
+
+_RESTORES = ("RestoreV2", "Restore", "RestoreSlice")
 
 
 def variable(name="variable"):
@@ -32,3 +35,16 @@ def shaped(name="variable"):
 CHANGE = op(ASSIGN + ADD + SUBTRACT, variable(), "source")
 # Any op that changes some rows of a variable.
 SCATTERED = op(SCATTER, variable(), "rows", "source")
+
+
+def initialises(nodes, node, variable):
+    """Whether a NodeDef that writes a variable, by its name, initialises or restores it.
+
+    An initialiser is the Assign that the variable itself made, named after it.
+    """
+    if node.op not in ASSIGN:
+        return False
+    if node.name == variable + "/Assign":
+        return True
+    makers = {split(end)[0] for end in ends(nodes, node.input[1], CARRY | CAST | SHAPE)}
+    return any(maker in nodes and nodes[maker].op in _RESTORES for maker in makers)

@@ -1,85 +1,84 @@
-"""GlobalBatchOptimizer around training ops that a graph already has.
+"""What the library builds around, where the graph has its training ops already.
 
-The library builds its own ops, all but the training: that of the chief's step is there. So what it
-wraps is no optimizer, but the updates that were found; it gives them the global batch's gradients
-by noting which tensor goes to which place, for the MetaGraph to be edited by.
+The library builds its own ops, all but the training: the chief's step is there. So no optimizer is
+wrapped, but the updates that the graph has: they get the global batch's gradients, by a note of
+which tensor goes into which input, and the MetaGraph is edited by these notes.
 """
 
 from semisync.common.compat import tf
 from semisync.common.errors import BadInput
-from semisync.optimizer import GlobalBatchOptimizer
 from semisync.wrapped.global_step import count
 from semisync.wrapped.hyperparameters import of_known_shape
 
 
-class TrainedVariable:
-    """What the library asks of a variable, for one `Update`.
+class ExistingVariable:
+    """What the library asks of a variable, for one `TrainedVariable`.
 
     Args:
       graph: the tf.Graph.
-      update: the `Update`.
+      trained: the `TrainedVariable`.
     """
 
-    def __init__(self, graph, update):
-        self.update = update
-        self.op = graph.get_operation_by_name(update.variable.name)
+    def __init__(self, graph, trained):
+        self.trained = trained
+        self.op = graph.get_operation_by_name(trained.node.name)
         self.name = self.op.name + ":0"
         self.device = self.op.device
-        self.dtype = tf.as_dtype(update.variable.attr["dtype"].type)
-        self.shape = tf.TensorShape(update.variable.attr["shape"].shape)
+        self.dtype = tf.as_dtype(trained.node.attr["dtype"].type)
+        self.shape = tf.TensorShape(trained.node.attr["shape"].shape)
         if not self.shape.is_fully_defined():
             raise BadInput(
-                "the variable {} has the shape {}: semi-synchronous training needs to know it "
-                "whole".format(self.op.name, self.shape)
+                "the variable {} has the shape {}: semi-synchronous training needs a variable of "
+                "known shape".format(self.op.name, self.shape)
             )
 
     def gradient(self):
         """The batch's, of the shape of the variable."""
-        values = self._tensor(self.update.values)
-        if self.update.indices is None:
+        values = self._tensor(self.trained.values)
+        if self.trained.indices is None:
             self._check(values.shape, self.shape)
             return values
         row = tf.TensorShape([None]).concatenate(self.shape[1:])
         self._check(values.shape, row)
-        return tf.IndexedSlices(values, self._tensor(self.update.indices))
+        return tf.IndexedSlices(values, self._tensor(self.trained.indices))
 
     def _tensor(self, name):
         return self.op.graph.get_tensor_by_name(name if ":" in name else name + ":0")
 
-    def _check(self, found, expected):
-        if not found.is_compatible_with(expected):
+    def _check(self, shape, expected):
+        if not shape.is_compatible_with(expected):
             raise BadInput(
                 "the gradient {} of {} has the shape {} instead of {}".format(
-                    self.update.values, self.op.name, found, expected
+                    self.trained.values, self.op.name, shape, expected
                 )
             )
 
 
 class ExistingStep:
-    """Stands for `semisync.wrapped.optimizer.Wrapped`.
+    """Stands for `semisync.wrapped.optimizer.WrappedOptimizer`, and for its `Hyperparameters`.
 
     Args:
       last: the ops by which the chief's step ends.
       counts: whether these count the global step.
-      carried, unfed: `TrainingGraph.hyperparameters` and `.unfed`; it stands for the
-        `Hyperparameters` of its step, too.
+      per_batch: the names of the ops whose values go with each batch.
+      unfed: names of the tensors that the step is made of and that do not.
 
     Attributes:
-      put: {Place: the name of the tensor that is to go there}.
-      brought: {name of an op of `carried`: the name of the tensor that is to take its place}.
+      put: {GradientInput: the name of the tensor that it is to take}.
+      brought: {op of `per_batch`: the name of the tensor that is to take its place}.
     """
 
-    def __init__(self, last, counts, carried, unfed):
-        self._last, self._counts = last, counts
-        self.carried, self.unfed = carried, unfed
+    def __init__(self, last, counts, per_batch, unfed):
+        self._last, self._counts, self._per_batch = last, counts, per_batch
+        self.unfed = unfed
         self.put, self.brought = {}, {}
 
     def apply_global_batch(self, pairs, global_step, after):
-        """See Wrapped: the step is the graph's own."""
+        """See WrappedOptimizer: the step is the graph's own."""
         for gradient, variable in pairs:
-            for place in variable.update.places:
-                self.put[place] = getattr(gradient, place.what, gradient).name
-        # Nothing waits for `after`: what is carried along is applied beside the step.
+            for taken in variable.trained.inputs:
+                self.put[taken] = getattr(gradient, taken.part, gradient).name
+        # Nothing waits for `after`: what else the batches bring is applied beside the step.
         if self._counts:
             return tf.group(*self._last), self
         with tf.control_dependencies(self._last), tf.device(global_step.device):
@@ -88,38 +87,16 @@ class ExistingStep:
     def tensors(self):
         """See Hyperparameters."""
         graph = tf.get_default_graph()
-        return [of_known_shape(graph.get_tensor_by_name(name + ":0")) for name in self.carried]
+        return [of_known_shape(graph.get_tensor_by_name(name + ":0")) for name in self._per_batch]
 
     def replace(self, tensors):
         """See Hyperparameters."""
-        self.brought = {name: tensor.name for name, tensor in zip(self.carried, tensors)}
+        self.brought = {name: tensor.name for name, tensor in zip(self._per_batch, tensors)}
 
     def own_numbers(self):
-        """See Wrapped: every process imports the same."""
+        """See WrappedOptimizer: every process imports the same."""
         return {}
 
     def apply_batch(self, pairs):
-        """See Wrapped: what trains "async" variables stays where it was."""
+        """See WrappedOptimizer: what trains "async" variables stays where it was."""
         return []
-
-
-class ExistingOptimizer(GlobalBatchOptimizer):
-    """A `GlobalBatchOptimizer` of an `ExistingStep`.
-
-    Args:
-      step: the `ExistingStep`.
-      batch_norms: of the graph, see `find_batch_norms`.
-      shared_updates: of the graph, see `shared_updates.find`.
-      options: of GlobalBatchOptimizer.
-    """
-
-    def __init__(self, step, batch_norms, shared_updates, batches_per_step, **options):
-        super().__init__(tf.train.GradientDescentOptimizer(0.0), batches_per_step, **options)
-        self._wrapped = step
-        self._found = batch_norms, shared_updates
-
-    def _batch_norms(self):
-        return self._found[0]
-
-    def _found_updates(self, replaced):
-        return self._found[1]

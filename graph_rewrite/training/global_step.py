@@ -9,12 +9,11 @@ What the chief's part does not count already, the chief counts besides, after it
 """
 
 import collections
-from typing import Dict, List
+from typing import Any, Dict, List, NamedTuple
 
-from graph_rewrite.edit import editor
-from graph_rewrite.edit.excerpt import variables
 from graph_rewrite.graph.constants import number
 from graph_rewrite.graph.index import split
+from graph_rewrite.graph.meta_graph import add_to_collection, names, variables
 from graph_rewrite.graph.passthrough import VARIABLES
 from graph_rewrite.patterns.variables import ADD
 from semisync.common.compat import tf
@@ -26,34 +25,30 @@ _TYPES = (tf.int32.as_datatype_enum, tf.int64.as_datatype_enum)
 
 NAMED, COUNTED, MADE = "named", "counted", "made"
 
-# `variable`: it, or its tensor. `origin`: NAMED by the graph or by the caller, told by being
-# COUNTED, or MADE. `counts`: names of the ops by which training counts it; without any the chief
-# has to.
-GlobalStep = collections.namedtuple("GlobalStep", "variable origin counts")
+
+class GlobalStep(NamedTuple):
+    """The global step of a training graph.
+
+    Attributes:
+      variable: it, or its tensor; None until a new one is made.
+      origin: NAMED by the graph or by the caller, told by being COUNTED, or MADE.
+      counts: names of the ops by which training counts it; without any the chief counts it.
+    """
+
+    variable: Any
+    origin: str
+    counts: List[str]
 
 
-def counters(meta, nodes, kinds):
+def counters(meta, nodes, traits):
     """{variable: [ops that add 1 to it]}, names, of the global variables of one whole number."""
-    known = variables(meta, _ALL)
-    found: Dict[str, List[str]] = collections.OrderedDict()
+    known = variables(meta)
+    counted: Dict[str, List[str]] = collections.OrderedDict()
     for node in nodes.of_type(ADD.__contains__):
-        name = kinds.written(node.name)
+        name = traits.written(node.name)
         if name in known and _is_whole_number(nodes[name]) and number(nodes, node.input[1]) == 1:
-            found.setdefault(name, []).append(node.name)
-    return found
-
-
-def candidates(meta, name, counted):
-    """The names of the variables that may be the global step, a list; see `global_step`."""
-    return [name or _NAME] + list(counted) + collected(meta)
-
-
-def collected(meta):
-    """The names of the variables that a MetaGraphDef collects as its global step, a list."""
-    if _COLLECTION not in meta.collection_def:  # asking for it would add it
-        return []
-    names = map(split, meta.collection_def[_COLLECTION].node_list.value)  # of an old TensorFlow
-    return [name for name, _ in names] + list(variables(meta, _COLLECTION))
+            counted.setdefault(name, []).append(node.name)
+    return counted
 
 
 def check_named(name, meta, nodes, counted):
@@ -62,7 +57,7 @@ def check_named(name, meta, nodes, counted):
     Args:
       counted: of `counters`.
     """
-    if name in variables(meta, _ALL) and name in nodes and _is_whole_number(nodes[name]):
+    if name in variables(meta) and name in nodes and _is_whole_number(nodes[name]):
         return
     raise UsageError(
         "the global step must be a variable of one whole number, and {!r} is none: the graph "
@@ -70,19 +65,19 @@ def check_named(name, meta, nodes, counted):
     )
 
 
-def global_step(graph, name, counted, part, kinds):
-    """The `GlobalStep` of an excerpt; a new one is not made yet, and its variable is None.
+def find(graph, name, counted, chief, traits):
+    """The `GlobalStep` of a graph; a new one is not made yet, and its variable is None.
 
     Args:
       graph: the tf.Graph.
       name: that the caller gives, or None.
       counted: of `counters`.
-      part: the `ChiefPart`.
-      kinds: the MetaGraph's `OpKinds`.
+      chief: the `ChiefPart`.
+      traits: the MetaGraph's `OpTraits`.
     """
     variable, origin = _named(graph, name), NAMED
     if variable is None:
-        by_chief = [each for each, ops in counted.items() if part.needs.intersection(ops)]
+        by_chief = [key for key, ops in counted.items() if chief.needs.intersection(ops)]
         if not by_chief:
             return GlobalStep(None, MADE, [])
         if len(by_chief) > 1:
@@ -91,7 +86,7 @@ def global_step(graph, name, counted, part, kinds):
                 "--global-step".format(" and ".join(by_chief))
             )
         variable, origin = _named(graph, by_chief[0]), COUNTED
-    counts = [op for op in part.needs if kinds.written(op) == variable.op.name]
+    counts = [op for op in chief.needs if traits.written(op) == variable.op.name]
     return GlobalStep(variable, origin, sorted(counts))
 
 
@@ -113,19 +108,16 @@ def has_saver(meta):
 
 
 def initialise(meta, nodes, initializer):
-    """Has a new global step of a MetaGraphDef initialised, by all that gives variables a value.
+    """Initialises a new global step of a MetaGraphDef wherever variables get their values.
 
-    Its savers do not know it: so they set it back. They are collected, for sessions to use them
-    rather than one of their own, which would look for it in older checkpoints.
+    Its savers do not know the step, so they reset it. They are collected, so that sessions use them
+    rather than a saver of their own, which would look for the step in older checkpoints.
     """
-    ops = _restoring(meta)
-    if tf.GraphKeys.INIT_OP in meta.collection_def:
-        ops += meta.collection_def[tf.GraphKeys.INIT_OP].node_list.value
-    for name in ops:
+    for name in _restoring(meta) + names(meta, tf.GraphKeys.INIT_OP):
         nodes[split(name)[0]].input.append("^" + initializer)
     if meta.HasField("saver_def") and tf.GraphKeys.SAVERS not in meta.collection_def:
         saver = meta.saver_def.SerializeToString()
-        editor.add_to_collection(meta, tf.GraphKeys.SAVERS, [saver])
+        add_to_collection(meta, tf.GraphKeys.SAVERS, [saver])
 
 
 def _restoring(meta):
@@ -138,23 +130,27 @@ def _restoring(meta):
 
 
 def collect(meta, step):
-    """Has a session's hooks find a `GlobalStep`; by its name they do not find a resource."""
+    """Collects a `GlobalStep` for a session's hooks, which do not find a resource by its name."""
     if step.origin == MADE:
-        editor.add_to_collection(meta, _ALL, [step.variable.to_proto().SerializeToString()])
-    known = variables(meta, _ALL).get(step.variable.op.name)
-    if known is not None and step.variable.op.name not in collected(meta):
+        add_to_collection(meta, _ALL, [step.variable.to_proto().SerializeToString()])
+    name = step.variable.op.name
+    # An old TensorFlow collects its tensor, newer ones a VariableDef.
+    collected = [split(tensor)[0] for tensor in names(meta, _COLLECTION)]
+    collected += variables(meta, _COLLECTION)
+    known = variables(meta).get(name)
+    if known is not None and name not in collected:
         meta.collection_def.pop(_COLLECTION, None)
-        editor.add_to_collection(meta, _COLLECTION, [known.SerializeToString()])
+        add_to_collection(meta, _COLLECTION, [known.SerializeToString()])
 
 
 def _named(graph, name):
     """The variable of that name, else the one that is collected or called global_step, or None."""
-    found = None
+    step = None
     if name is None and graph.get_collection(_COLLECTION):
-        found = tf.train.get_global_step(graph)  # perhaps its tensor alone
-        name = found.op.name
-    named = [each for each in graph.get_collection(_ALL) if each.op.name == (name or _NAME)]
-    return named[0] if named else found
+        step = tf.train.get_global_step(graph)  # perhaps its tensor alone
+        name = step.op.name
+    named = [v for v in graph.get_collection(_ALL) if v.op.name == (name or _NAME)]
+    return named[0] if named else step
 
 
 def _is_whole_number(node):

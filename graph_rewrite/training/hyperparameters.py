@@ -18,58 +18,60 @@ _RATES = ("lr", "alpha")  # what the definitions of training ops call the learni
 _SCALES = ("Mul", "RealDiv", "Div", "Neg", "Identity", "Cast")
 
 
-def find_fed(nodes, kinds, trainable):
+def find_fed(nodes, traits, trainable):
     """The names of the placeholders that are hyperparameters, a list in the graph's order.
 
     Args:
-      nodes, kinds: the graph's `Nodes` and `OpKinds`.
+      nodes, traits: the graph's `Nodes` and `OpTraits`.
       trainable: names of the trainable variables.
     """
-    sources = [node for node in nodes if kinds.brings_batch(node)]
+    sources = [node for node in nodes if traits.brings_batch(node)]
     candidates = [node for node in sources if _is_number(node, known=False)]
     if len(candidates) == len(sources):  # then features are among them
         candidates = [node for node in sources if _is_number(node, known=True)]
     names = {node.name for node in candidates}
     if not names:
         return []
-    batch = kinds.flow([node.name for node in sources if node.name not in names])
-    gradients = dict(_gradients(nodes, kinds, set(trainable), batch))
-    made_of = nodes.reachable([name for each in gradients.values() for name in each], nodes.makers)
+    batch = traits.flow([node.name for node in sources if node.name not in names])
+    gradients = dict(_gradients(nodes, traits, set(trainable), batch))
+    made_of = nodes.reachable(
+        [name for makers in gradients.values() for name in makers], nodes.makers
+    )
     return [
         node.name
         for node in candidates
-        if node.name not in made_of and not gradients.keys().isdisjoint(kinds.flow([node.name]))
+        if node.name not in made_of and not gradients.keys().isdisjoint(traits.flow([node.name]))
     ]
 
 
-def _gradients(nodes, kinds, trainable, batch):
-    """(op that trains, names of the ops that make its gradient) for each; `batch` depends on one.
+def _gradients(nodes, traits, trainable, batch):
+    """(op that trains, names of the ops that make its gradient) for above; `batch` depends on one.
 
     What only scales a gradient, by something else than a batch, belongs to the training.
     """
     for node in nodes.of_type(TRAINING_OP.match):
-        yield node.name, [split(node.input[kinds.position(node, "grad", "delta")])[0]]
+        yield node.name, [split(node.input[traits.position(node, "grad", "delta")])[0]]
     for node in nodes.of_type(PLAIN_STEP.match):
-        if kinds.written(node.name) in trainable:
-            value = split(node.input[kinds.position(node, "updates", "value")])[0]
+        if traits.written(node.name) in trainable:
+            value = split(node.input[traits.position(node, "updates", "value")])[0]
 
-            def follow(each):
-                scales = each.op in _SCALES
-                return [name for name in nodes.makers(each) if name in batch] if scales else []
+            def follow(above):
+                scales = above.op in _SCALES
+                return [name for name in nodes.makers(above) if name in batch] if scales else []
 
             reached = nodes.reachable([value], follow)
             yield node.name, [name for name in reached if nodes[name].op not in _SCALES]
 
 
-def find_rates(nodes, kinds):
+def find_rates(nodes, traits):
     """The names of the constants that training ops take as their learning rate, a list."""
-    found = []
+    rates = []
     for node in nodes.of_type(TRAINING_OP.match):
-        number = kinds.position(node, *_RATES)
+        number = traits.position(node, *_RATES)
         maker = None if number is None else nodes.maker(node.input[number])
-        if maker is not None and maker.op == "Const" and maker.name not in found:
-            found.append(maker.name)
-    return found
+        if maker is not None and maker.op == "Const" and maker.name not in rates:
+            rates.append(maker.name)
+    return rates
 
 
 def fix(meta, values):

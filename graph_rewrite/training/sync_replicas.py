@@ -9,8 +9,8 @@ Once the graph is rewritten nothing of this is run: the gradient that was pushed
 place of the taken one is the global batch's, and the train op tells the local step without a token.
 """
 
-import collections
 import re
+from typing import NamedTuple, Optional
 
 from graph_rewrite.graph.index import split
 from graph_rewrite.graph.op_traits import ACCUMULATES
@@ -20,21 +20,25 @@ _TAKE = re.compile("(Resource|Sparse)?AccumulatorTakeGradient$")
 _DEQUEUE = re.compile("QueueDequeue(V2)?$")
 _ENQUEUE = re.compile("QueueEnqueue(Many)?(V2)?$")
 
-# The gradient that one process pushes: `values`, `indices` as in `Update`.
-Pushed = collections.namedtuple("Pushed", "values indices")
+
+class Pushed(NamedTuple):
+    """The gradient that one process pushes: tensors, as in `TrainedVariable`."""
+
+    values: str
+    indices: Optional[str]
 
 
 class SyncReplicas:
     """The ops of the SyncReplicasOptimizers of a graph; without any, every list is empty.
 
     Attributes:
-      replicas_to_aggregate: their number of gradients a global step, a set.
+      replicas_to_aggregate: their numbers of gradients per global step, a set.
       train_ops: names of the ops that assign a token to the local step.
       unused: names of the ops that nothing needs any more.
       waited_for: names of what these waited for, by control edges, and the train op still does.
     """
 
-    def __init__(self, nodes, kinds):
+    def __init__(self, nodes, traits):
         self._nodes = nodes
         self._pushed = {}
         self.replicas_to_aggregate = set()
@@ -44,12 +48,12 @@ class SyncReplicas:
             node for node in nodes.of_type(ACCUMULATES.match) if split(node.input[0])[0] in handles
         ]
         for node in applies:
-            values = node.input[kinds.position(node, "gradient", "gradient_values")]
-            number = kinds.position(node, "gradient_indices")
+            values = node.input[traits.position(node, "gradient", "gradient_values")]
+            number = traits.position(node, "gradient_indices")
             indices = None if number is None else node.input[number]
             self._pushed[split(node.input[0])[0]] = Pushed(values, indices)
         for node in takes:
-            required = nodes.maker(node.input[kinds.position(node, "num_required")])
+            required = nodes.maker(node.input[traits.position(node, "num_required")])
             if required.op == "Const":
                 value = required.attr["value"].tensor
                 self.replicas_to_aggregate.update(value.int_val)
@@ -77,15 +81,15 @@ class SyncReplicas:
             - self.unused
         )
 
-    def own(self, update):
-        """An `Update` with this process's gradient where it has the one that is taken."""
-        taken = self._nodes.maker(update.values)
+    def own(self, trained):
+        """A `TrainedVariable` with this process's gradient where it has the one that is taken."""
+        taken = self._nodes.maker(trained.values)
         if not _TAKE.match(taken.op):
-            return update
+            return trained
         pushed = self._pushed.get(split(taken.input[0])[0])
         if pushed is None:
             raise BadInput(
                 "nothing pushes a gradient for {}, which {} takes: export the graph of a "
-                "worker".format(update.variable.name, taken.name)
+                "worker".format(trained.node.name, taken.name)
             )
-        return update._replace(values=pushed.values, indices=pushed.indices)
+        return trained._replace(values=pushed.values, indices=pushed.indices)

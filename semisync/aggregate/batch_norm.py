@@ -1,6 +1,6 @@
 """BatchNorm's moving statistics share the fate of their batch.
 
-A worker sends, for each BatchNorm, how many values its batch had, their mean and their variance.
+A worker sends, per BatchNorm, how many values its batch had, their mean and their variance.
 The chief makes of those of a global batch the mean and the variance of all its values (unequal
 batches and decayed ones count by n x weight; the law of total variance, in the form that does not
 cancel), and moves the variables towards them once:
@@ -13,90 +13,94 @@ cancel), and moves the variables towards them once:
     keep = momentum            "aggregate-once": as one step with the global batch would
 
 A batch that was computed with `training` false has the rate 0, one without a row has n = 0: they
-count for nothing, whatever their statistics are (TensorFlow 1.15's fused kernel leaves those of a
+count for nothing, regardless of their statistics (TensorFlow 1.15's fused kernel leaves those of a
 batch it did not train on unset). Where TensorFlow corrects a variance by n / (n - 1), as
 FusedBatchNorm does, the global batch's is corrected by its own n.
 """
 
 import collections
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from graph_rewrite.edit.excerpt import Wanted
 from graph_rewrite.graph.partitions import parts
 from semisync.common.compat import tf
-from semisync.transport.flat import flat, shaped
-
-# What one BatchNorm leaves on one PS: its variables there, either of them None. Of partitioned ones
-# it is a part, which begins at the element `start` of `whole` many.
-_Part = collections.namedtuple("_Part", "batch_norm start whole mean variance")
-
-# graph -> names of the BatchNorms whose statistics one of its optimizers carries
-_carried: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
+from semisync.transport.graph_ops import flat, shaped
 
 
-def wanted(batch_norms):
-    """What `share` asks a graph for, a `Wanted`."""
-    found = [each for each in batch_norms if each.shareable]
-    tensors = [
-        name
-        for each in found
-        for name in (each.input, each.mean, each.variance, each.updates[0].rate, each.training)
-        if isinstance(name, str)  # a rate may be a float, training a bool
-    ]
-    moving = [name for each in found for name in (each.moving_mean, each.moving_variance)]
-    return Wanted(tensors, [], moving)
+class _Part(NamedTuple):
+    """What one BatchNorm keeps on one PS, or a part of it where its variables are partitioned.
+
+    Attributes:
+      batch_norm: the `BatchNorm`.
+      start: the element at which the part begins.
+      whole: how many elements the whole variable has.
+      mean, variance: its variables there, either of them None.
+    """
+
+    batch_norm: Any
+    start: int
+    whole: int
+    mean: Any = None
+    variance: Any = None
 
 
-def share(batch_norms, carry, once=False):
+# graph -> names of the BatchNorms whose statistics one of its optimizers aggregates
+_aggregated: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
+
+
+def aggregate(batch_norms, add, once=False):
     """Has the statistics of the default graph's BatchNorms share the fate of their batch.
 
-    Those that an optimizer of the graph carries already are left to it.
+    Those that an optimizer of the graph aggregates already are left to it.
 
     Args:
       batch_norms: of the graph, see `find_batch_norms`.
-      carry: `GlobalBatchOptimizer.carry`.
+      add: `GlobalBatchOptimizer.aggregate`.
       once: True for "aggregate-once".
 
-    Returns: the names of the ops whose work is now done once a global step, a list.
+    Returns: the names of the ops whose work is now done once per global step, a list.
     """
-    carried = _carried.setdefault(tf.get_default_graph(), set())
-    found = [each for each in batch_norms if each.shareable and each.op not in carried]
-    carried.update(each.op for each in found)
-    _share(found, carry, once)
-    return [update.op for each in found for update in each.updates]
+    aggregated = _aggregated.setdefault(tf.get_default_graph(), set())
+    own = [
+        batch_norm
+        for batch_norm in batch_norms
+        if batch_norm.shareable and batch_norm.op not in aggregated
+    ]
+    aggregated.update(batch_norm.op for batch_norm in own)
+    _add(own, add, once)
+    return [update.op for batch_norm in own for update in batch_norm.updates]
 
 
-def _share(batch_norms, carry, once):
+def _add(batch_norms, add, once):
     variables = {variable.op.name: variable for variable in tf.global_variables()}
     places: Any = collections.OrderedDict()  # (device, dtype) -> {(op, start): _Part}
     for batch_norm in batch_norms:
         for role in ("mean", "variance"):
             name = getattr(batch_norm, "moving_" + role)
             names = parts(variables, name) if name else []
-            found = [variables[each] for each in names if each in variables]
-            sizes = [variable.shape.num_elements() for variable in found]
-            for number, variable in enumerate(found):
+            moved = [variables[part] for part in names if part in variables]
+            sizes = [variable.shape.num_elements() for variable in moved]
+            for number, variable in enumerate(moved):
                 start, whole = sum(sizes[:number]), sum(sizes)
                 place = places.setdefault((variable.device, variable.dtype.base_dtype), {})
                 key = batch_norm.op, start
-                part = place.get(key, _Part(batch_norm, start, whole, None, None))
+                part = place.get(key, _Part(batch_norm, start, whole))
                 place[key] = part._replace(**{role: variable})
     for (device, dtype), on_device in places.items():
-        _carry_together(list(on_device.values()), device, dtype, carry, once)
+        _add_vector(list(on_device.values()), device, dtype, add, once)
 
 
-def _carry_together(parts, device, dtype, carry, once):
-    """One vector a batch for all the statistics on one PS, for each tensor has its price."""
+def _add_vector(parts, device, dtype, add, once):
+    """One vector per batch holds all the statistics on one PS, since each tensor has its price."""
     layout = _Layout(parts)
 
     def update(weights, stacked):
         with tf.device(device):
             return _move(layout, weights, stacked[0], once)
 
-    carry([_vector(layout, dtype)], device, update)
+    add([_vector(layout, dtype)], device, update)
 
 
 class _Layout:
@@ -146,10 +150,10 @@ def _vector(layout, dtype):
             yield values[start : start + size] if part else values
 
     batch_norms = [part.batch_norm for part in layout.parts]
-    sizes = tf.stack([tf.size(_tensor(graph, each.input)) for each in batch_norms])
+    sizes = tf.stack([tf.size(_tensor(graph, batch_norm.input)) for batch_norm in batch_norms])
     count = tf.cast(sizes, dtype) / tf.constant([part.whole for part in layout.parts], dtype)
     vector = [count, _rates(graph, batch_norms, dtype)]
-    vector += values_of(range(len(batch_norms)), [each.mean for each in batch_norms])
+    vector += values_of(range(len(batch_norms)), [batch_norm.mean for batch_norm in batch_norms])
     if layout.kept:
         names = [batch_norms[number].variance for number in layout.kept]
         variances = tf.concat(list(values_of(layout.kept, names)), 0)
@@ -160,30 +164,33 @@ def _vector(layout, dtype):
 
 
 def _correction(layout, factors):
-    """For each variance its BatchNorm's of `factors` [b], or 1 where TensorFlow corrects none."""
+    """Per variance its BatchNorm's one of `factors` [b], or 1 where TensorFlow corrects none."""
     factors = tf.gather(factors, layout.owner_of_variance)
     return tf.where(layout.bessel, factors, tf.ones_like(factors))
 
 
 def _rates(graph, batch_norms, dtype):
     """Those of the updates in training, [b]; 0 where a batch is not trained on."""
-    training = [each.training if isinstance(each.training, str) else 1.0 for each in batch_norms]
-    rates = [each.updates[0].rate for each in batch_norms]
+    training = [
+        batch_norm.training if isinstance(batch_norm.training, str) else 1.0
+        for batch_norm in batch_norms
+    ]
+    rates = [batch_norm.updates[0].rate for batch_norm in batch_norms]
     return _scalars(graph, rates, dtype) * _scalars(graph, training, dtype)
 
 
 def _scalars(graph, values, dtype):
-    """A vector of floats and of the values of tensors by their names, each built once."""
+    """A vector of floats and of the values of tensors by their names, unique built once."""
     if not any(isinstance(value, str) for value in values):
         return tf.constant(values, dtype)
-    each = list(collections.OrderedDict.fromkeys(values))
+    unique = list(collections.OrderedDict.fromkeys(values))
     scalars = [
         tf.reshape(tf.cast(_tensor(graph, value), dtype), [])
         if isinstance(value, str)
         else tf.constant(value, dtype)
-        for value in each
+        for value in unique
     ]
-    places = {value: number for number, value in enumerate(each)}
+    places = {value: number for number, value in enumerate(unique)}
     return tf.gather(tf.stack(scalars), [places[value] for value in values])
 
 
@@ -202,17 +209,17 @@ def _move(layout, weights, batches, once):
     rate = tf.math.divide_no_nan(tf.reduce_sum(weights * rates, 0), counted)
     keep = 1 - rate if once else tf.pow(1 - rate, counted)
     total = tf.reduce_sum(weights * count, 0)
-    share = tf.math.divide_no_nan(weights * count, total)  # [k, b], their sum 1
+    portion = tf.math.divide_no_nan(weights * count, total)  # [k, b], their sum 1
 
-    def mean_of(values, owner):
-        """Over the batches; those without a share may hold NaN."""
-        shares = tf.gather(share, owner, axis=1)
-        values = tf.where(tf.greater(shares, 0), values, tf.zeros_like(values))
-        return tf.reduce_sum(shares * values, 0)
+    def average(values, owner):
+        """Over the batches; those without a portion may hold NaN."""
+        portions = tf.gather(portion, owner, axis=1)
+        values = tf.where(tf.greater(portions, 0), values, tf.zeros_like(values))
+        return tf.reduce_sum(portions * values, 0)
 
-    mean = mean_of(means, layout.owner)
+    mean = average(means, layout.owner)
     around = tf.gather(means, layout.mean_of, axis=1), tf.gather(mean, layout.mean_of)
-    variance = mean_of(variances + tf.math.squared_difference(*around), layout.owner_of_variance)
+    variance = average(variances + tf.math.squared_difference(*around), layout.owner_of_variance)
     variance *= _correction(layout, total / tf.maximum(total - 1, 1))
     mean, mean_keep = tf.gather(mean, layout.moved), tf.gather(keep, layout.owner[layout.moved])
     variance_keep = tf.gather(keep, layout.owner_of_variance)
@@ -235,4 +242,4 @@ def _assign(variables, statistics, keep):
     new = old * keep + statistics * (1 - keep)
     parts = tf.split(new, [variable.shape.num_elements() for variable in variables])
     parts = shaped(parts, [variable.shape.as_list() for variable in variables])
-    return [each.assign(part, read_value=False) for each, part in zip(variables, parts)]
+    return [variable.assign(part, read_value=False) for variable, part in zip(variables, parts)]

@@ -1,8 +1,8 @@
 """Any other update that a batch makes of a variable shares the fate of its batch.
 
 Counters, statistics of features, shadows of an ExponentialMovingAverage, scores of a vocabulary:
-each worker sends what its batch would have assigned or added, and the chief does that once a global
-step, with what the batches that count bring together:
+each worker sends what its batch would have assigned or added, and the chief does that once per
+global step, with what the batches that count bring together:
 
     sum     the sum of their values, each times its weight
     mean    that divided by the sum of the weights
@@ -12,11 +12,11 @@ A global batch of which no batch counts changes nothing. What a batch adds to so
 the whole variable, zeros elsewhere.
 """
 
-from collections import namedtuple
+from typing import NamedTuple
 
-from graph_rewrite.batch_norm.updates import is_no_update
-from graph_rewrite.edit.excerpt import Wanted, variables
 from graph_rewrite.graph.index import Nodes, split
+from graph_rewrite.graph.meta_graph import variables
+from graph_rewrite.patterns.variables import initialises
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
 
@@ -26,8 +26,12 @@ ADD_ROWS = {"ScatterAdd": 1, "ResourceScatterAdd": 1, "ScatterSub": -1, "Resourc
 SET = ("Assign", "AssignVariableOp")
 
 
-# An op that updates a variable, both by name, and which of HOW.
-Shared = namedtuple("Shared", "op variable how")
+class Shared(NamedTuple):
+    """An op that updates a variable, both by name, and which of HOW."""
+
+    op: str
+    variable: str
+    how: str
 
 
 def find(graph, rules, taken=()):
@@ -41,15 +45,15 @@ def find(graph, rules, taken=()):
     Raises:
       UsageError: a rule finds no update, or none that is left to it.
     """
-    found, used = [], set()
-    every = list(updates(graph, Nodes.of(graph))) if rules else []
-    for op, variable in every:
+    shared, used = [], set()
+    known = list(updates(graph, Nodes.of(graph))) if rules else []
+    for op, variable in known:
         rule = next((r for r in rules if r[0].search(variable)), None)
         if rule is not None and op not in taken:
             used.add(rule)
-            found.append(Shared(op, variable, rule[1]))
+            shared.append(Shared(op, variable, rule[1]))
     for regex, _ in [rule for rule in rules if rule not in used]:
-        if any(regex.search(variable) for _, variable in every):
+        if any(regex.search(variable) for _, variable in known):
             raise UsageError(
                 "what {!r} matches shares the fate of its batch already, by a rule before it or as "
                 "a BatchNorm's: leave this rule out".format(regex.pattern)
@@ -58,7 +62,7 @@ def find(graph, rules, taken=()):
             "no update of a variable that is not trained matches {!r}: build it before minimize, "
             "and check the name".format(regex.pattern)
         )
-    return found
+    return shared
 
 
 def updates(graph, nodes):
@@ -72,7 +76,7 @@ def updates(graph, nodes):
     variables = _variables(graph, tf.GraphKeys.GLOBAL_VARIABLES) - trained
     for node in nodes.of_type({*ADD, *ADD_ROWS, *SET}.__contains__):
         name = split(node.input[0])[0]
-        if name in variables and not is_no_update(nodes, node, name):
+        if name in variables and not initialises(nodes, node, name):
             yield node.name, name
 
 
@@ -83,31 +87,26 @@ def _variables(graph, key):
     return set(variables(graph, key))
 
 
-def wanted(found):
-    """What `share` asks a graph for, a `Wanted`."""
-    return Wanted([], [each.op for each in found], [each.variable for each in found])
-
-
-def share(found, carry):
+def aggregate(shared, add):
     """Has updates of the default graph share the fate of their batch.
 
     Args:
-      found: list of `Shared`.
-      carry: `GlobalBatchOptimizer.carry`.
+      shared: list of `Shared`.
+      add: `GlobalBatchOptimizer.aggregate`.
 
-    Returns: the names of the ops whose work is now done once a global step, a list.
+    Returns: the names of the ops whose work is now done once per global step, a list.
 
     Raises:
       UsageError: one cannot be shared.
     """
     graph = tf.get_default_graph()
     variables = {variable.op.name: variable for variable in tf.global_variables()}
-    for op, name, how in found:
-        _share_one(graph.get_operation_by_name(op), variables[name], how, carry)
-    return [each.op for each in found]
+    for op, name, how in shared:
+        _add(graph.get_operation_by_name(op), variables[name], how, add)
+    return [update.op for update in shared]
 
 
-def _share_one(op, variable, how, carry):
+def _add(op, variable, how, add):
     value = _all_rows(op, variable) if op.type in ADD_ROWS else op.inputs[1]
     sign = ADD.get(op.type) or ADD_ROWS.get(op.type)
     known = value.shape.is_fully_defined() or variable.shape.is_fully_defined()
@@ -129,7 +128,7 @@ def _share_one(op, variable, how, carry):
             kept = tf.cond(counted, lambda: together, variable.read_value)
             return tf.assign(variable, kept).op
 
-    carry([value], variable.device, update)
+    add([value], variable.device, update)
 
 
 def _all_rows(op, variable):
@@ -137,8 +136,8 @@ def _all_rows(op, variable):
     rows, values = op.inputs[1:]
     row = variable.shape.as_list()[1:]
     values += tf.zeros(tf.concat([tf.shape(rows), row], 0), values.dtype)  # may be one for all
-    found = tf.math.unsorted_segment_sum(values, rows, variable.shape.as_list()[0])
-    return tf.reshape(found, variable.shape)
+    sums = tf.math.unsorted_segment_sum(values, rows, variable.shape.as_list()[0])
+    return tf.reshape(sums, variable.shape)
 
 
 def _together(how, weights, values):

@@ -49,3 +49,8 @@ def train(exported, batches=one_process.inputs, steps=STEPS, fetch=(), hooks=())
                     feed = {exported.ids: ids, exported.targets: targets}
                     session.run([exported.train] + list(fetch), feed)
     return memory.before, memory.after, hook.ledger
+
+
+def sgd(model, wrap, rate=0.1):
+    optimizer = tf.train.GradientDescentOptimizer(rate)
+    return wrap(optimizer).minimize(model.loss(), global_step=model.step)

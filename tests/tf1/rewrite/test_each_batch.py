@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import graph_rewrite
-from graph_rewrite.metagraph.picture import draw
 from semisync.common.compat import tf
 from tests.tf1.one_process import STEPS, M, assert_close, on_unions
 from tests.tf1.rewrite.exported import export, rewrite, train
@@ -167,11 +166,3 @@ def test_the_report_lists_no_constants_among_what_trains():
     exported = export(build, True)
     _, report = graph_rewrite.semi_synchronize(exported.meta, M)
     assert exported.train in report.stand_ins and "two" not in report.stand_ins
-
-
-def test_the_picture_tells_changes_from_what_was_left():
-    exported = export(counting(True), True)
-    _, report = graph_rewrite.semi_synchronize(exported.meta, M, shared_updates=[("bef", "sum")])
-    drawn = draw(report)
-    assert drawn.index(">changed<") < drawn.index("share the fate") < drawn.index(">left as it was")
-    assert "counts every batch fully, however stale" in drawn

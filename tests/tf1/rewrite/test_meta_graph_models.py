@@ -5,7 +5,7 @@ import pytest
 
 import graph_rewrite
 import semisync
-from graph_rewrite.metagraph.semi_synchronize import read
+from graph_rewrite.metagraph.files import read
 from semisync.common.compat import tf
 from semisync.common.errors import BadInput
 from tests.support.require import shared

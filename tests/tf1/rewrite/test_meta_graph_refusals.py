@@ -6,7 +6,7 @@ import graph_rewrite
 from semisync.common.compat import VariableDef, tf
 from semisync.common.errors import BadInput, UsageError
 from tests.tf1.one_process import M
-from tests.tf1.rewrite.exported import export, rewrite
+from tests.tf1.rewrite.exported import export, rewrite, sgd
 
 
 def refusal(build, resource=False, **options):
@@ -15,11 +15,6 @@ def refusal(build, resource=False, **options):
         rewrite(export(build, resource), **options)
     assert "\n" not in str(error.value)
     return str(error.value)
-
-
-def sgd(model, wrap, rate=0.1):
-    optimizer = tf.train.GradientDescentOptimizer(rate)
-    return wrap(optimizer).minimize(model.loss(), global_step=model.step)
 
 
 def test_an_inference_graph():

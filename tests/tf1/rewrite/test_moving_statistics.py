@@ -248,4 +248,6 @@ def test_a_batch_norm_whose_updates_are_fetched_by_name_is_reported_among_the_ch
         _, report = graph_rewrite.semi_synchronize(tf.train.export_meta_graph(), 3)
     assert not any("BatchNorm" in sentence for sentence in report.left)
     (sentence,) = [each for each in report.changes if each.startswith("1 BatchNorm, as exported")]
-    assert "nothing runs the updates" in sentence and "fetch them by name no more" in sentence
+    assert (
+        "nothing runs the updates" in sentence and "do not fetch them by name any more" in sentence
+    )

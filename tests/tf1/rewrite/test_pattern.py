@@ -1,4 +1,4 @@
-"""The pattern language: what matches, what it binds, and what a near miss says."""
+"""The pattern language: what matches, and what it binds."""
 
 import pytest
 from hypothesis import given as supposing
@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from graph_rewrite import Nodes, match
 from graph_rewrite.graph.passthrough import CARRY, JOIN, READ
-from graph_rewrite.patterns.language import both, either, find, given, op, via, ways
-from graph_rewrite.patterns.moving_average import MOVING_AVERAGE, SUBTRACTED
+from graph_rewrite.patterns.language import both, given, op, via, ways
+from graph_rewrite.patterns.moving_average import MOVING_AVERAGE
 from semisync.common.compat import tf
 
 
@@ -29,53 +29,33 @@ AVERAGE = (
 
 
 def test_a_match_binds_the_names_of_tensors():
-    found = match(SUBTRACTED, nodes(*AVERAGE), "moved")
-    assert found.bindings == {"variable": "v", "source": "x", "rate": "rate"}
-    assert found.root == "moved"
-    assert found.ops == ("moved", "v", "mul", "sub", "v")
+    average = match(MOVING_AVERAGE, nodes(*AVERAGE), "moved")
+    assert average.bindings == {"variable": "v", "source": "x", "rate": "rate"}
+    assert average.root == "moved"
+    assert average.ops == ("moved", "v", "mul", "sub", "v")
 
 
 def test_swapped_inputs_match_where_the_pattern_says_so():
     swapped = [row.replace("Mul sub rate", "Mul rate sub") for row in AVERAGE]
-    assert match(SUBTRACTED, nodes(*swapped), "moved")["rate"] == "rate"
+    assert match(MOVING_AVERAGE, nodes(*swapped), "moved")["rate"] == "rate"
     swapped = [row.replace("Sub v/read x", "Sub x v/read") for row in AVERAGE]
-    assert not match(SUBTRACTED, nodes(*swapped), "moved")
+    assert not match(MOVING_AVERAGE, nodes(*swapped), "moved")
 
 
 @pytest.mark.parametrize(
-    "change, sentence",
+    "change",
     [
-        (
-            ("mul Mul sub rate", "mul AddV2 sub rate"),
-            "AssignSub 'moved': its input 1 is made by 'mul' (AddV2), expected Mul",
-        ),
-        (
-            ("sub Sub v/read x", "sub Sub w x"),
-            "Sub 'sub': its input 0 is made by 'w' (Placeholder), expected "
-            "AutoReloadVariable or VarHandleOp or Variable or VariableV2",
-        ),
-        (
-            ("sub Sub v/read x", "sub Sub other/read x"),
-            "Sub 'sub': its input 0 is made by 'other' (VariableV2), expected variable 'v'",
-        ),
-        (("moved AssignSub v mul", "moved NoOp"), "'moved' (NoOp) is not AssignSub or AssignSub"),
-        (
-            ("moved AssignSub v mul", "moved AssignSub lost mul"),
-            "AssignSub 'moved': its input 0 is made by 'lost', expected AutoReloadVariable",
-        ),
+        ("mul Mul sub rate", "mul AddV2 sub rate"),
+        ("sub Sub v/read x", "sub Sub w x"),
+        ("sub Sub v/read x", "sub Sub other/read x"),
+        ("moved AssignSub v mul", "moved NoOp"),
+        ("moved AssignSub v mul", "moved AssignSub lost mul"),
     ],
 )
-def test_a_near_miss_says_in_one_sentence_where_it_went_wrong(change, sentence):
+def test_what_differs_in_one_op_does_not_match(change):
     more = ("w Placeholder", "other VariableV2", "other/read Identity other")
-    found = match(SUBTRACTED, nodes(*(row.replace(*change) for row in AVERAGE + more)), "moved")
-    assert not found
-    assert found.sentence.startswith(sentence)
-
-
-def test_what_alternatives_expect_of_one_tensor_is_said_together():
-    pattern = op("Assign", "v", either(op("Add"), op("Sub")))
-    found = match(pattern, nodes("v VariableV2", "x Neg v", "a Assign v x"), "a")
-    assert found.sentence == "Assign 'a': its input 1 is made by 'x' (Neg), expected Add or Sub"
+    changed = nodes(*(row.replace(*change) for row in AVERAGE + more))
+    assert match(MOVING_AVERAGE, changed, "moved") is None
 
 
 def test_an_attribute_and_an_output_are_part_of_the_pattern():
@@ -83,12 +63,8 @@ def test_an_attribute_and_an_output_are_part_of_the_pattern():
     graph["f"].attr["is_training"].b = True
     trains = op("FusedBatchNorm", "x", output=1, is_training=True)
     assert match(op("Identity", trains), graph, "y")["x"] == "x"
-    infers = match(op("Identity", op("FusedBatchNorm", is_training=False)), graph, "y")
-    assert infers.sentence == (
-        "Identity 'y': its input 0 is made by 'f' (FusedBatchNorm), expected is_training = False"
-    )
-    first = match(op("Identity", op("FusedBatchNorm", output=0)), graph, "y")
-    assert first.sentence.endswith("'f' (FusedBatchNorm), expected its output 0")
+    assert not match(op("Identity", op("FusedBatchNorm", is_training=False)), graph, "y")
+    assert not match(op("Identity", op("FusedBatchNorm", output=0)), graph, "y")
 
 
 def test_hops_are_passed_both_ways_of_a_condition():
@@ -98,9 +74,7 @@ def test_hops_are_passed_both_ways_of_a_condition():
     )  # fmt: skip
     pattern = op("Neg", via(CARRY | READ | JOIN, op("VarHandleOp", name="v")))
     assert match(pattern, graph, "y")["v"] == "v"
-    assert match(op("Neg", via(CARRY | READ, op("VarHandleOp"))), graph, "y").sentence == (
-        "Neg 'y': its input 0 is made by 'm' (Merge), expected VarHandleOp"
-    )
+    assert not match(op("Neg", via(CARRY | READ, op("VarHandleOp"))), graph, "y")
 
 
 def test_a_circle_of_hops_ends():
@@ -115,15 +89,11 @@ def test_a_name_and_what_it_stands_for_are_bound_together():
     assert not match(pattern, graph, "b")
 
 
-def test_a_condition_says_what_it_asks():
+def test_a_condition_decides_whether_a_pattern_matches():
     graph = nodes("x Placeholder", "y Neg x")
-    pattern = given(op("Neg", "x"), lambda nodes, bound: False, "a miracle")
-    assert match(pattern, graph, "y").sentence == "'y' (Neg) is not a miracle"
-
-
-def test_find_gives_every_place():
-    graph = nodes("x Placeholder", "a Neg x", "b Neg a", "c Abs b")
-    assert [found["x"] for found in find(op("Neg", "x"), graph)] == ["x", "a"]
+    for holds in (True, False):
+        pattern = given(op("Neg", "x"), lambda nodes, bound, holds=holds: holds)
+        assert bool(match(pattern, graph, "y")) is holds
 
 
 @st.composite
@@ -153,19 +123,15 @@ def product(leaves):
 def test_neither_the_order_of_inputs_and_nodes_nor_hops_matter(drawn):
     graph, leaves, root = drawn
     names = ["name{}".format(number) for number in range(len(leaves))]
-    found = [sorted(each.bindings.values()) for each in ways(product(names), graph, root)]
-    assert found
-    assert all(each == sorted(leaves) for each in found)
-    missing = match(product(names + ["more"]), graph, root)
-    assert not missing
-    assert "expected" in missing.sentence
+    bound = [sorted(way.bindings.values()) for way in ways(product(names), graph, root)]
+    assert bound
+    assert all(names == sorted(leaves) for names in bound)
+    assert not match(product(names + ["more"]), graph, root)
 
 
 @settings(deadline=None)
 @supposing(st.sampled_from(AVERAGE[4:]), st.sampled_from(["Neg", "NoOp", "Floor"]))
-def test_any_op_in_the_place_of_another_is_named_in_the_sentence(row, other):
-    name, kind = row.split()[:2]
+def test_any_op_in_the_place_of_another_does_not_match(row, other):
+    kind = row.split()[1]
     changed = [r.replace(" {} ".format(kind), " {} ".format(other)) for r in AVERAGE[4:]]
-    sentence = match(MOVING_AVERAGE, nodes(*AVERAGE[:4], *changed), "moved").sentence
-    assert "'{}' ({})".format(name, other) in sentence
-    assert kind in sentence.replace("AssignSubVariableOp", "")
+    assert not match(MOVING_AVERAGE, nodes(*AVERAGE[:4], *changed), "moved")

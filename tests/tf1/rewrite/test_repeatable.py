@@ -18,7 +18,7 @@ import hashlib, os, sys, uuid
 uuid.uuid4, os.getpid = (lambda: uuid.UUID(int=0)), (lambda: 1)
 
 import graph_rewrite
-from graph_rewrite.metagraph.semi_synchronize import read
+from graph_rewrite.metagraph.files import read
 from semisync.common.errors import BadInput
 
 for path in sys.argv[1:]:

@@ -35,7 +35,7 @@ def report(*args, **kwargs):
 
 
 def test_what_holds_for_several_batch_norms_is_said_once():
-    (said,) = [each for each in report(training=False).left if "BatchNorm" in each]
+    (said,) = [sentence for sentence in report(training=False).left if "BatchNorm" in sentence]
     assert said == (
         "3 BatchNorms: nothing updates 'moving_mean' and 'moving_variance': training is False "
         "(bn0, bn1, bn2)"
@@ -53,7 +53,7 @@ def test_update_ops_are_told_apart_by_who_runs_them():
     found = report()
     assert any("6 of 7 ops were taken out of UPDATE_OPS" in each for each in found.changes)
     (left,) = [each for each in found.left if "UPDATE_OPS" in each]
-    assert left == "1 ops of UPDATE_OPS, which the chief runs once a global step (checked)"
+    assert left == "1 ops of UPDATE_OPS, which the chief runs once per global step (checked)"
 
 
 def test_update_ops_that_nothing_waits_for_run_where_they_are_fetched():

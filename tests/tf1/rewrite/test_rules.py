@@ -1,12 +1,12 @@
-"""Optimizers that compute with a gradient before they apply it: they do so once a global step."""
+"""Optimizers that compute with a gradient before they apply it are refused, with what to do."""
 
 import pytest
 
 import graph_rewrite
 from semisync.common.compat import tf
 from semisync.common.errors import BadInput
-from tests.tf1.one_process import M, assert_close, on_unions
-from tests.tf1.rewrite.exported import export, rewrite, train
+from tests.tf1.one_process import M
+from tests.tf1.rewrite.exported import export
 
 
 class Rule(tf.train.Optimizer):
@@ -68,25 +68,27 @@ class Trust(tf.train.MomentumOptimizer):
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.parametrize("rule", [Sign, Factored, Trust])
-def test_the_rule_is_that_of_the_global_batch(rule, resource):
+def test_the_rule_would_be_that_of_each_batch(rule, resource):
     def build(model, wrap):
         return rule("rule").minimize(model.loss(), global_step=model.step)
 
-    before, after, _ = train(rewrite(export(build, resource), paced=True))
-    assert_close(after, on_unions(build, before, resource))
+    with pytest.raises(BadInput) as error:
+        graph_rewrite.semi_synchronize(export(build, resource).meta, M)
+    assert "by what its optimizer computes with the gradient before it applies it" in str(
+        error.value
+    )
+    assert "semisync.GlobalBatchOptimizer" in str(error.value)
 
 
-def test_a_rule_that_takes_more_of_a_batch_than_a_gradient_is_refused():
-    class Fed(Rule):
-        def _apply_dense(self, grad, var):
-            return tf.group(tf.assign_sub(var, self.rate * tf.sign(grad)))
+@pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
+def test_what_the_job_computes_with_a_gradient_is_each_batchs_own(resource):
+    """Such as clipping: it comes before the optimizer has the gradient."""
 
     def build(model, wrap):
-        optimizer = Fed("rule")
-        optimizer.rate = tf.reduce_mean(model.targets, name="rate")
-        return optimizer.minimize(model.loss(), global_step=model.step)
+        optimizer = tf.train.GradientDescentOptimizer(0.1)
+        pairs = optimizer.compute_gradients(model.loss(), model.variables("kernel", "bias"))
+        clipped = [(tf.clip_by_norm(gradient, 0.1), variable) for gradient, variable in pairs]
+        return optimizer.apply_gradients(clipped, global_step=model.step)
 
-    with pytest.raises(BadInput) as error:
-        graph_rewrite.semi_synchronize(export(build).meta, M)
-    assert "by a rule that takes gradients/" in str(error.value)
-    assert "and rate of a batch, more than a gradient" in str(error.value)
+    _, report = graph_rewrite.semi_synchronize(export(build, resource).meta, M)
+    assert "kernel" in [trained.variable for trained in report.trained]

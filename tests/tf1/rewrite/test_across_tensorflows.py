@@ -9,11 +9,16 @@ import subprocess
 import numpy as np
 import pytest
 
-from graph_rewrite.metagraph.semi_synchronize import read
+from graph_rewrite.metagraph.files import read
+from semisync.common.compat import tf
 from tests.support.require import ROOT, environment, tf1_python
 from tests.tf1.one_process import assert_close
 from tests.tf1.rewrite import models, stage
 from tests.tf1.rewrite.training import trained_by_tensorflow
+
+pytestmark = pytest.mark.skipif(
+    tf.__version__ < "2", reason="TensorFlow 2.x starts TensorFlow 1.15, not the other way round"
+)
 
 # Reference variables, a sparse Adam of several ops, sparse Ftrl, BatchNorm in conditions.
 OLD = ["DeepInterest", "WideAndDeep", "SwitchedResNet"]
