@@ -4,9 +4,9 @@
         [--python PATH] [--data PATH] [--split test|validation] [--set NAME=VALUE ...]
         [--quick] [--keep FOLDER] [--json FILE] [--plot FILE]
 
-A DeepFM reads user, problem, skill and what the user's earlier answers say; it trains on days 0-24
-and is scored on days 25-29. Eight workers, two parameter servers, a real cluster of processes; a
-fifth of the batches takes five times as long, and one worker is half as fast as the others.
+A DeepFM reads user, problem, skill and features of the user's earlier answers; it trains on days
+0-24 and is scored on days 25-29. Eight workers, two parameter servers, a real cluster of processes;
+a fifth of the batches pause five times as long, and one worker twice as long as the others.
 
     sync         the exact global batch: GlobalBatchOptimizer(paced=True)
     semi-sync    the same, not paced, Threshold(bound)
@@ -15,9 +15,9 @@ fifth of the batches takes five times as long, and one worker is half as fast as
     delay D      one process, no cluster: the global batch's gradients, all of them D global steps
                  old. Delay 0 is what sync must equal; the others show what staleness alone costs
 
-All trained on the same batches; a seed fixes the initial values, the batches, their order and which
-are slow (`auc_evidence_parts.plan`). How the hyperparameters were picked on days 0-24, and what
-that favours, stands in the same file. The progress goes to stderr, Markdown to stdout.
+All train on the same batches; a seed fixes the initial values, the batches, their order and which
+are slow (`auc_evidence_parts.plan`). The same file says how the hyperparameters were picked on days
+0-24, and what that favours. Progress goes to stderr, Markdown to stdout.
 """
 
 import argparse
@@ -63,19 +63,20 @@ def arguments():
 
 
 def carry_out(experiment, seeds, modes, delays):
-    """All runs, seed by seed; returns their figures. A seed begins with another mode than the last.
+    """Carries out all runs, seed by seed; returns their figures.
 
-    So that what else the machine does, which changes with time, meets all modes alike.
+    Each seed starts with another mode than the one before, so that other load on the machine, which
+    changes over time, affects all modes alike.
     """
     results = []
     for seed in seeds:
         turned = [modes[(at + seed) % len(modes)] for at in range(len(modes))]
-        found = list(runs.cluster(experiment, seed, turned)) if turned else []
-        found += runs.alone(experiment, seed, delays) if delays else []
-        for result in found:
+        of_seed = list(runs.cluster(experiment, seed, turned)) if turned else []
+        of_seed += runs.alone(experiment, seed, delays) if delays else []
+        for result in of_seed:
             line = "seed {seed} {mode}: AUC {auc:.5f}".format(**result)
             print(line, file=sys.stderr, flush=True)
-        results += found
+        results += of_seed
     order = modes + ["delay {}".format(delay) for delay in delays]
     return sorted(results, key=lambda result: (order.index(result["mode"]), result["seed"]))
 
@@ -83,7 +84,7 @@ def carry_out(experiment, seeds, modes, delays):
 def ensembles(experiment, results):
     """Dict of mode -> parity's comparison, as JSON, of the seeds' mean scores with sync's.
 
-    By users: what it covers is the choice of the test rows, which the spread of the seeds does not.
+    Clustered by user. It covers the choice of the test rows; the spread of the seeds does not.
     """
     scores = {}
     for result in results:
@@ -99,19 +100,17 @@ def ensembles(experiment, results):
     }
 
 
-def print_report(found):
-    """The Markdown."""
-    machine, settings = found["machine"], plan.Settings(**found["settings"])
-    print(
-        "{platform}, {processors} processors, Python {python}, TF {tensorflow}\n".format(**machine)
-    )
-    print(", ".join("{} {}".format(name, value) for name, value in found["settings"].items()))
-    print("train on days {}-{}, score days {}-{}".format(*found["days"]), end="; ")
-    print("{:,} and {:,} rows; ".format(*found["rows"]), end="")
-    print("AUC of the users' and problems' means: {:.5f}\n".format(found["means_auc"]))
-    print(report.auc_table(found["results"]) + "\n")
-    print(report.staleness_table(found["results"], settings) + "\n")
-    for mode, compared in found["ensembles"].items():
+def print_report(evidence):
+    """Prints the Markdown."""
+    machine, settings = evidence["machine"], plan.Settings(**evidence["settings"])
+    print("{platform}, {processors} CPUs, Python {python}, TF {tensorflow}\n".format(**machine))
+    print(", ".join("{} {}".format(name, value) for name, value in evidence["settings"].items()))
+    print("train on days {}-{}, score days {}-{}".format(*evidence["days"]), end="; ")
+    print("{:,} and {:,} rows; ".format(*evidence["rows"]), end="")
+    print("AUC of the users' and problems' means: {:.5f}\n".format(evidence["means_auc"]))
+    print(report.auc_table(evidence["results"]) + "\n")
+    print(report.staleness_table(evidence["results"], settings) + "\n")
+    for mode, compared in evidence["ensembles"].items():
         line = (
             "mean scores of the seeds, {} against sync: {:+.5f}, 90 % interval {:+.5f} to {:+.5f}"
         )
@@ -119,7 +118,7 @@ def print_report(found):
 
 
 def describe(experiment, results):
-    """Everything, as values of JSON."""
+    """All of the evidence, as JSON values."""
     answers = data.load(experiment.data)
     days = plan.SPLITS[experiment.split]
     train, held_out = (data.rows_of(answers, part) for part in days)
@@ -153,15 +152,15 @@ def main():
         data.prepare(args.data, prepared)
         python = os.path.abspath(args.python)
         experiment = runs.Experiment(prepared, folder, python, settings, args.split)
-        found = describe(experiment, carry_out(experiment, seeds, args.modes, args.delays))
-    print_report(found)
+        evidence = describe(experiment, carry_out(experiment, seeds, args.modes, args.delays))
+    print_report(evidence)
     if args.json:
         with open(args.json, "w") as file:
-            json.dump(found, file, indent=1)
+            json.dump(evidence, file, indent=1)
     if args.plot:
         from benchmarks.auc_evidence_parts import plot
 
-        plot.strip_plot(found["results"], args.plot)
+        plot.strip_plot(evidence["results"], args.plot)
 
 
 if __name__ == "__main__":

@@ -1,28 +1,29 @@
-"""What BatchNorm's moving statistics are worth when every worker moves them, by seeds.
+"""The AUC with BatchNorm's moving statistics shared or moved by every worker, by seeds.
 
     python -m benchmarks.batch_norm_auc [--scenario slow|hang] [--seeds N] [--first-seed N]
         [--modes MODE ...] [--rate constant|falling] [--momentum M] [--python PATH] [--data PATH]
         [--set NAME=VALUE ...] [--json FILE]
 
 The model and the cluster of `auc_evidence`, with a BatchNorm in each hidden layer; each worker
-reads a part of the rows cut by skill. Scored with the moving statistics, as a served model is.
+reads one part of the rows, which are partitioned by skill. Scores use the moving statistics, as a
+served model does.
 
     slow    one worker is always five times as slow; momentum 0.99
-    hang    one worker stands still from the middle of the run on, in a batch that it delivers when
-            the others have ended; momentum 0.9
+    hang    one worker hangs from the middle of the run on, in a batch that it delivers when the
+            others have ended; momentum 0.9
 
-The modes, of which "hang" has those that do not wait for the worker:
+The modes ("hang" has only those that do not wait for the worker):
 
     semi-sync         GlobalBatchOptimizer(batch_norm="aggregate"): shared statistics
-    semi-sync, async  the same with batch_norm="async": every worker moves them, late ones too
-    sync              the exact global batch, its statistics
+    semi-sync, async  the same with batch_norm="async": every worker moves them, even a late one
+    sync              the exact global batch and its statistics
     async             the plain optimizer
 
-Two comparisons. In one run the workers also keep statistics beside the model's own, in the forms
-that graphs have (`batch_norm_auc_parts.norm`): the same weights are scored with each, and with
-statistics recomputed from the training rows, so that nothing but the statistics differs. And modes,
-seed by seed: there the training differs too. Progress goes to stderr, Markdown to stdout. FILE is
-written after each seed; run again with the same arguments, or more seeds, it goes on from there.
+Two comparisons. Within a run, the workers also keep statistics beside the model's own, in the
+forms that graphs use (`batch_norm_auc_parts.norm`): the same weights are scored with each, and with
+statistics recomputed from the training rows, so that only the statistics differ. Between modes,
+seed by seed, the training differs too. Progress goes to stderr, Markdown to stdout. FILE is written
+after each seed; a second run with the same arguments, or more seeds, continues from it.
 """
 
 import argparse
@@ -39,7 +40,7 @@ from benchmarks.auc_evidence_parts import data, plan, report, runs
 from benchmarks.batch_norm_auc_parts import report as norm_report
 from semisync.common import files
 
-MODES = {  # how each trains, and GlobalBatchOptimizer's batch_norm
+MODES = {  # how the mode trains, and GlobalBatchOptimizer's batch_norm
     "semi-sync": ("semi-sync", "aggregate"),
     "semi-sync, async": ("semi-sync", "async"),
     "sync": ("sync", "aggregate"),
@@ -63,7 +64,7 @@ def arguments():
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--modes", nargs="*", choices=list(MODES))
     parser.add_argument("--rate", choices=("constant", "falling"), default="constant")
-    parser.add_argument("--momentum", type=float, help="another than the scenario's")
+    parser.add_argument("--momentum", type=float, help="default: the scenario's")
     parser.add_argument("--python", default=sys.executable, help="interpreter of the cluster")
     parser.add_argument("--data", default=data.DEFAULT, help="interactions.parquet")
     parser.add_argument("--json", help="where to write all figures")
@@ -87,14 +88,14 @@ def arguments():
     return args
 
 
-def carry_out(experiment, args, found):
-    """All runs, seed by seed, one cluster a seed; their figures go to found["results"]."""
+def carry_out(experiment, args, evidence):
+    """Carries out all runs, one cluster per seed; their figures go to evidence["results"]."""
     answers = data.load(experiment.data)
     labels = answers.labels[data.rows_of(answers, plan.SPLITS[experiment.split][1])]
-    results = found["results"]
+    results = evidence["results"]
     for seed in range(args.first_seed, args.first_seed + args.seeds):
-        at = seed % len(args.modes)  # a seed begins with another mode than the last
-        done = {each["mode"] for each in results if each["seed"] == seed}
+        at = seed % len(args.modes)  # each seed starts with another mode than the one before
+        done = {result["mode"] for result in results if result["seed"] == seed}
         modes = [mode for mode in args.modes[at:] + args.modes[:at] if mode not in done]
         if not modes:
             continue
@@ -108,15 +109,15 @@ def carry_out(experiment, args, found):
             line = "seed {} {}: AUC {auc:.5f}, log loss {log_loss:.5f}"
             print(line.format(seed, mode, **own), file=sys.stderr, flush=True)
         if args.json:
-            files.write_json(args.json, found)
-    results.sort(key=lambda each: (args.modes.index(each["mode"]), each["seed"]))
+            files.write_json(args.json, evidence)
+    results.sort(key=lambda result: (args.modes.index(result["mode"]), result["seed"]))
 
 
-def carried_out(path, found):
-    """The runs of the same experiment that FILE has, to go on from them."""
+def carried_out(path, evidence):
+    """The finished runs in FILE, which must be of the same experiment."""
     with open(path) as file:
         before = json.load(file)
-    same = json.loads(json.dumps(found))
+    same = json.loads(json.dumps(evidence))
     for name in ("tensorflow", "scenario", "settings", "rate", "momentum"):
         if before.get(name) != same[name]:
             sys.exit("{} has runs of another {}: {}".format(path, name, before.get(name)))
@@ -141,27 +142,27 @@ def specification(experiment, args, mode, seed):
 def collected(experiment, name, labels):
     """The figures of one run, and of its model with each of STATISTICS."""
     folder = os.path.join(experiment.out, name)
-    found = runs.measured(experiment, name)
-    found["scored"] = {
+    figures = runs.measured(experiment, name)
+    figures["scored"] = {
         which: norm_report.figures(labels, np.load(os.path.join(folder, which + ".npy")))
         for which in STATISTICS
     }
     with open(os.path.join(folder, "distances.json")) as file:
-        found["distances"] = json.load(file)
-    return found
+        figures["distances"] = json.load(file)
+    return figures
 
 
-def print_report(found):
-    """The Markdown."""
-    print("{platform}, {processors} processors, Python {python}, TF {tensorflow}\n".format(**found))
+def print_report(evidence):
+    """Prints the Markdown."""
+    print("{platform}, {processors} CPUs, Python {python}, TF {tensorflow}\n".format(**evidence))
     for name in ("scenario", "settings", "rate", "momentum"):
-        print("{}: {}".format(name, found[name]))
-    results = found["results"]
+        print("{}: {}".format(name, evidence[name]))
+    results = evidence["results"]
     print("\nModes, each with its own statistics:\n\n" + norm_report.modes_table(results))
-    for mode in dict.fromkeys(each["mode"] for each in results):
+    for mode in dict.fromkeys(result["mode"] for result in results):
         print("\n{}: the same weights, other statistics\n".format(mode))
         print(norm_report.statistics_table(results, mode))
-    print("\n" + report.staleness_table(results, plan.Settings(**found["settings"])))
+    print("\n" + report.staleness_table(results, plan.Settings(**evidence["settings"])))
 
 
 def main():
@@ -172,7 +173,7 @@ def main():
         data.prepare(args.data, prepared)
         python = os.path.abspath(args.python)
         experiment = runs.Experiment(prepared, folder, python, args.settings, "test")
-        found = {
+        evidence = {
             "platform": platform.platform(),
             "processors": os.cpu_count(),
             **runs.tensorflow_version(python),
@@ -183,9 +184,9 @@ def main():
             "results": [],
         }
         if args.json and os.path.exists(args.json):
-            found["results"] = carried_out(args.json, found)
-        carry_out(experiment, args, found)
-    print_report(found)
+            evidence["results"] = carried_out(args.json, evidence)
+        carry_out(experiment, args, evidence)
+    print_report(evidence)
 
 
 if __name__ == "__main__":

@@ -2,25 +2,24 @@
 
     python benchmarks/convert.py [--mb N] [--repeats N] [--workers N] [--cold] [--dir DIR] ...
 
-For each kind of source (plain: one piece; sliced: 8 partitions, div; mod: 8 partitions whose rows
-are dealt out) of N MB, a table and its Adagrad slot, and for a hash table (hashed: random 64-bit
-ids in any order, converted with --ids mpzch), in turn and repeated:
+The sources, of N MB each: a table and its Adagrad slot (plain: one piece; sliced: 8 partitions,
+div; mod: 8 partitions, mod), and a hash table (hashed: random 64-bit ids in any order, converted
+with --ids mpzch). For each, in turn and repeated:
 
     cp       `cp` of the data file, then fsync of the copy
-    convert  migrate.convert(..., verify=False): crc32c checked, SHA-256 made, files synced
-    verified migrate.convert as it is by default, both sides read again and compared in every bit
-    naive    TensorFlow's reader into memory, rows put in order, torch.save, fsync
+    convert  migrate.convert(..., verify=False): crc32c checked, SHA-256 computed, files synced
+    verified migrate.convert with its defaults, both sides read again and compared bit for bit
+    naive    TensorFlow's reader into memory, rows reordered, torch.save, fsync
 
-1. Each runs in a process of its own; the clock starts when the interpreter has imported what it
-   needs. Every other round goes through the ways backwards.
+1. Each runs in its own process; the clock starts when the interpreter has finished its imports.
+   Every other round runs the ways in reverse order.
 2. Memory is the largest resident set after that moment minus the one at that moment: the kernel's
-   mark (VmHWM) is reset in between. The threads of a conversion share it; it has no other process.
-3. The source is in the page cache for all; with --cold it is dropped from it before each.
-4. What a way left to write back is on the disk before the next one begins.
+   mark (VmHWM) is reset in between. A conversion is one process, whatever its threads.
+3. The source is in the page cache; with --cold it is dropped from the cache before each run.
+4. All data is written back to disk before the next way starts.
 
-Prints a Markdown table: median [smallest, largest] seconds, the seconds of processor time that they
-took of all cores, the bytes written a second (a hash table grows by its free rows), and their ratio
-to those of cp in the same round.
+Prints a Markdown table: median [smallest, largest] seconds, CPU seconds on all cores, bytes written
+per second (a hash table grows by its free rows), and their ratio to those of cp in the same round.
 """
 
 import argparse
@@ -48,7 +47,7 @@ def write_source(prefix, kind, megabytes):
     if kind == "hashed":
         rows = megabytes * 1000 * 1000 // (8 + DIM * 4)
         random = np.random.default_rng(0)
-        ids = np.arange(1, rows + 1, dtype=np.int64) * -7046029254386353131  # each another one
+        ids = np.arange(1, rows + 1, dtype=np.int64) * -7046029254386353131  # all different
         tensors = [ids, random.random((rows, DIM), np.float32)]
         names = ["table-keys", "table-values"]
         tf.raw_ops.SaveV2(
@@ -78,12 +77,12 @@ def resident(mark):
 
 
 class Measured:
-    """Seconds, processor seconds of this process and of its children that have ended, and MiB that
-    the block added to the resident set at most."""
+    """Of the block: seconds, CPU seconds of this process and its ended children, and the largest
+    growth of the resident set, in MiB."""
 
     def __enter__(self):
         with open("/proc/self/clear_refs", "w") as marks:
-            marks.write("5")  # the largest resident set so far becomes the one of now
+            marks.write("5")  # resets VmHWM to the current resident set
         self._memory, self._cpu, self._start = resident("VmRSS"), processor(), time.perf_counter()
         return self
 
@@ -96,7 +95,7 @@ class Measured:
 
 
 def processor():
-    """Seconds of processor time of this process and of its children that have ended."""
+    """CPU seconds of this process and of its children that have ended."""
     return sum(os.times()[:4])
 
 
@@ -165,7 +164,7 @@ def child(way, prefix, kind, out, workers):
 
 
 def drop_from_cache(path):
-    """Makes the next reader of `path` wait for the disk."""
+    """Drops `path` from the page cache, so that its next reader waits for the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     os.close(descriptor)
@@ -197,7 +196,7 @@ def written(path):
 
 
 def speed(figures):
-    """Bytes written a second."""
+    """Bytes written per second."""
     return figures["bytes"] / figures["seconds"]
 
 
@@ -216,13 +215,15 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--workers", type=int, default=0, help="0: as many as convert chooses")
     parser.add_argument("--sources", nargs="*", default=SOURCES, choices=SOURCES)
-    parser.add_argument("--ways", nargs="*", default=WAYS, choices=WAYS, help="cp is always one")
+    parser.add_argument(
+        "--ways", nargs="*", default=WAYS, choices=WAYS, help="cp is always among them"
+    )
     parser.add_argument("--cold", action="store_true", help="read the source from the disk")
     parser.add_argument("--dir", help="where to work: the disk that is measured")
     parser.add_argument("--json", help="where to write the raw figures")
     args = parser.parse_args()
     ways = [way for way in WAYS if way in (*args.ways, "cp")]
-    print(f"{platform.platform()}, {os.cpu_count()} processors; {args.mb} MB a source, ", end="")
+    print(f"{platform.platform()}, {os.cpu_count()} CPUs; {args.mb} MB per source, ", end="")
     print(f"{args.workers or 'default'} workers, {args.repeats} repeats, ", end="")
     print("source from the disk\n" if args.cold else "source in the page cache\n")
     print("| source | way | seconds | cpu s | MB/s | x cp | peak MiB above imports |")
@@ -243,11 +244,12 @@ def main():
             ]
         results[kind] = rounds
         for way in ways:
-            seconds = [one[way]["seconds"] for one in rounds]
-            speeds = [speed(one[way]) for one in rounds]
-            ratios = [mine / speed(one["cp"]) for mine, one in zip(speeds, rounds)]
-            memory = max(one[way]["memory"] for one in rounds)
-            cpu = statistics.median(one[way]["cpu"] for one in rounds)
+            runs = [ways_run[way] for ways_run in rounds]
+            seconds = [run["seconds"] for run in runs]
+            speeds = [speed(run) for run in runs]
+            ratios = [mine / speed(ways_run["cp"]) for mine, ways_run in zip(speeds, rounds)]
+            memory = max(run["memory"] for run in runs)
+            cpu = statistics.median(run["cpu"] for run in runs)
             cells = [kind, way, spread(seconds), f"{cpu:.2f}"]
             cells += [f"{statistics.median(speeds) / 1e6:.0f}", spread(ratios)]
             cells.append(f"{memory:.0f}")

@@ -62,7 +62,7 @@ def main():
     parser.add_argument("--tf-python", default=sys.executable)
     parser.add_argument("--json", help="where to write the raw figures")
     args = parser.parse_args()
-    print(f"{platform.platform()}, {os.cpu_count()} processors; repeats: {args.repeats}\n")
+    print(f"{platform.platform()}, {os.cpu_count()} CPUs; repeats: {args.repeats}\n")
     print("| data | semi-sync batches/s | x async | x native-sync | largest dAUC | seconds |")
     print("|---|---|---|---|---|---|")
     results = {}

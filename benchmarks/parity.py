@@ -2,14 +2,13 @@
 
     python -m benchmarks.parity [--rows N ...] [--parquet N ...] [--repeats R]
 
-Peers that are not installed are left out; in a virtual environment of its own:
+Peers that are not installed are left out. To install all, in a separate virtual environment:
 
     pip install numpy pyarrow scikit-learn torch torchmetrics polars MLstatkit
 
-2 % positive rows, two models' float32 probabilities. Seconds are of processor time, which for one
-thread is the time on an idle machine, so that other work counts for less. A peer slower than the
-time allowed at one size is left out of the larger ones. Progress goes to stderr, Markdown to
-stdout.
+2 % positive rows, two models' float32 probabilities. Seconds are CPU time, which for one thread
+equals the time on an idle machine, so that other load matters less. A peer that exceeds the time
+limit at one size is left out of the larger ones. Progress goes to stderr, Markdown to stdout.
 """
 
 import argparse
@@ -26,13 +25,13 @@ import numpy as np
 
 import parity
 
-PATIENCE = 20.0  # seconds; a peer slower than that is not tried on more rows
+PATIENCE = 20.0  # seconds; a slower peer is not tried on more rows
 PACKAGES = ("numpy", "pyarrow", "scikit-learn", "torch", "torchmetrics", "polars", "MLstatkit")
 _CHUNK = 5_000_000
 
 
 def scores(rows, seed=0):
-    """bool labels and two models' float32 probabilities, as the table of facts uses."""
+    """bool labels and two models' float32 probabilities."""
     rng = np.random.default_rng(seed)
     labels = rng.random(rows, np.float32) < 0.02
     logits = rng.standard_normal(rows, np.float32) + labels - 4
@@ -81,7 +80,7 @@ def mlstatkit_delong(labels, old, new):
 def own_delong(labels, old, new):
     """Paired DeLong alone: both AUCs and the standard error of their difference."""
     from parity.stats.delong import spread
-    from parity.stats.ranking import rank
+    from parity.stats.roc import rank
 
     def run():
         one, two = (rank(values, labels, None) for values in (old, new))
@@ -103,7 +102,7 @@ CASES = {
 
 
 def measure(call, repeats):
-    """Seconds of each of up to `repeats` calls, after one that is not counted where it is quick."""
+    """Seconds of up to `repeats` calls each, after an uncounted one; a slow call is made once."""
     took = []
     for attempt in range(repeats + 1):
         start = time.process_time()
@@ -178,27 +177,27 @@ def count_in_histograms(path):
 
     from parity.histogram.beyond_memory import compare_blocks
     from parity.histogram.counts import Kind
+    from parity.io.blocks import blocks
     from parity.io.readers import ColumnNames
-    from parity.io.streams import blocks
 
     pyarrow.set_cpu_count(1)
     start = time.process_time()
-    found = compare_blocks(blocks(path, ColumnNames("y", "a", "b")), Kind(), margin=5e-4)
+    comparison = compare_blocks(blocks(path, ColumnNames("y", "a", "b")), Kind(), margin=5e-4)
     seconds = time.process_time() - start
     with open("/proc/self/status") as status:  # getrusage's peak includes the parent's
         peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
-    print(f"{seconds} {peak} {found.bound:.1e}")
+    print(f"{seconds} {peak} {comparison.bound:.1e}")
 
 
 def versions():
     """Installed packages, for the table's caption."""
-    found = []
+    installed = []
     for name in PACKAGES:
         try:
-            found.append(f"{name} {importlib.metadata.version(name)}")
+            installed.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
             continue
-    return f"Python {platform.python_version()}, " + ", ".join(found)
+    return f"Python {platform.python_version()}, " + ", ".join(installed)
 
 
 def main():

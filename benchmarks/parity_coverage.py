@@ -1,17 +1,17 @@
-"""Do the intervals of `semisync parity` hold what they promise? Simulations whose truth is known.
+"""Do the intervals of `semisync parity` keep their promise? Simulations whose truth is known.
 
-1. Coverage: how often the 90 % interval holds the true difference, and how often models a margin
-   apart are found EQUIVALENT (one in twenty at most is promised), over rows, prevalence, ties and
-   users. Beside it the interval of before: normal, and clustered with G / (G - 1) of all clusters.
-2. Rare faults: how often a fault that moves the AUC by the margin passes, over the number of
-   positives and how far it takes a row.
+1. Coverage: how often the 90 % interval contains the true difference, and how often models a margin
+   apart are found EQUIVALENT (at most one in twenty is promised), by rows, prevalence, ties and
+   users. Beside it, the earlier interval: normal, and clustered with G / (G - 1) of all clusters.
+2. Rare faults: how often a fault that moves the AUC by the margin passes, by the number of
+   positives and by how far it moves a row.
 
     python -m benchmarks.parity_coverage [--samples 4000] [--seed 0]
 
 Every sample goes through parity's own ranking, variance, interval and verdict. Scores are normal
-within a class, so that the true AUCs follow from the normal distribution, of rounded scores level
-by level. Samples that have no standard error (fewer than two rows, or users, of a class) are drawn
-again. A share from N samples stands with its Monte Carlo standard error, sqrt(s (1 - s) / N).
+within a class, so that the true AUCs follow from the normal distribution, for rounded scores level
+by level. Samples without a standard error (fewer than two rows, or users, of a class) are redrawn.
+A share s from N samples is given with its Monte Carlo standard error, sqrt(s (1 - s) / N).
 """
 
 import argparse
@@ -26,16 +26,15 @@ import numpy as np
 
 from parity.comparison import sample_of
 from parity.inputs.rows import Rows
-from parity.stats.delong import holding, pulls, spread
-from parity.stats.equivalence import judge, normal_interval
-from parity.stats.ranking import rank
-from parity.stats.rare_failures import rare_failures, settle
-from parity.stats.sampling import sampled
-from parity.verified import Verified
+from parity.stats.clusters import holding
+from parity.stats.delong import evidence_of, pulls, spread
+from parity.stats.equivalence import decide, judge
+from parity.stats.intervals import normal_interval
+from parity.stats.rare_failures import rare_failures
+from parity.stats.roc import rank
 
-RECORD = Verified("checkpoint", "converted", 1, 1, 1)  # stands for any complete one
 SIGNAL = 1.0  # distance of the classes' means
-NOISE = 0.5  # standard deviation of what is each model's own
+NOISE = 0.5  # standard deviation of each model's own noise
 WEAKER = 0.85  # the candidate's signal over the baseline's, where the models differ
 ROUNDED = 0.5  # ties: scores are multiples of it
 ROWS_A_USER = 10
@@ -50,8 +49,8 @@ class Design(NamedTuple):
     kind: str  # "rows", "ties" or "users"
 
 
-class Found(NamedTuple):
-    """What one sample shows of a true difference."""
+class Outcome(NamedTuple):
+    """How one sample judges a true difference."""
 
     held: bool  # by the interval
     held_before: bool
@@ -61,8 +60,8 @@ class Found(NamedTuple):
 
 def designs() -> Iterator[Design]:
     """All of them."""
-    for found in itertools.product((500, 2000), (0.5, 0.05, 0.01), ("rows", "ties", "users")):
-        yield Design(*found)
+    for design in itertools.product((500, 2000), (0.5, 0.05, 0.01), ("rows", "ties", "users")):
+        yield Design(*design)
 
 
 def true_auc(signal: float, kind: str) -> float:
@@ -94,31 +93,30 @@ def draw(design: Design, weaker: float, random: np.random.Generator) -> Rows:
         if design.kind == "ties":
             scores = [np.round(values / ROUNDED) * ROUNDED for values in scores]
         rows = Rows(positive, *scores, users if design.kind == "users" else None)
-        held = [np.bincount(users[of_class]) for of_class in (positive, ~positive)]
-        if rows.rarer > 1 and (rows.clusters is None or holding(*held).fewer > 1):
+        if rows.rarer > 1 and (rows.clusters is None or holding(positive, users).fewer > 1):
             return rows
 
 
-def look(rows: Rows, truth: float) -> Found:
-    """One sample against the true difference, which is not 0 where a margin is asked for."""
+def judged(rows: Rows, truth: float) -> Outcome:
+    """Judges one sample by the true difference, which is also the margin unless it is 0."""
     old, new = (rank(scores, rows.positive, None) for scores in (rows.baseline, rows.candidate))
     before = old.placements()
     moved, delta = new.placements() - before, new.area() - old.area()
-    found = spread(moved, delta, rows.positive, None, rows.clusters)
-    interval = sampled(rows, moved, delta, found).interval
-    normal = normal_interval(delta, _error_before(rows, moved, delta, found.independent))
+    moves = spread(moved, delta, rows.positive, None, rows.clusters)
     margin = abs(truth) or 1e-3
-    rare = rare_failures(sample_of(rows, before, found), margin)
-    return Found(
+    decision = decide(evidence_of(rows, moved, delta, moves), margin)
+    interval = decision.interval
+    normal = normal_interval(delta, _error_before(rows, moved, delta, moves.independent))
+    return Outcome(
         interval.low < truth < interval.high,
         normal.low < truth < normal.high,
-        settle(interval, margin, rare, RECORD) == "EQUIVALENT",
+        decision.verdict == "EQUIVALENT",
         judge(normal, margin) == "EQUIVALENT",
     )
 
 
 def _error_before(rows: Rows, moved: np.ndarray, delta: float, independent: float) -> float:
-    """The standard error that counted every cluster in its correction."""
+    """The earlier standard error, which counted every cluster in its correction."""
     if rows.clusters is None:
         return independent
     sums = np.bincount(rows.clusters, pulls(moved, delta, rows.positive, None))
@@ -129,14 +127,14 @@ def coverage(design: Design, samples: int, seed: int) -> Dict[str, float]:
     """Shares of the samples, of equal models and of models a margin apart."""
     random = np.random.default_rng([seed, *map(hash_of, design)])
     gap = true_auc(WEAKER * SIGNAL, design.kind) - true_auc(SIGNAL, design.kind)
-    equal = [look(draw(design, 1.0, random), 0.0) for _ in range(samples)]
-    apart = [look(draw(design, WEAKER, random), gap) for _ in range(samples)]
+    equal = [judged(draw(design, 1.0, random), 0.0) for _ in range(samples)]
+    apart = [judged(draw(design, WEAKER, random), gap) for _ in range(samples)]
     return {
-        "equal models": float(np.mean([one.held for one in equal])),
-        "before": float(np.mean([one.held_before for one in equal])),
-        "a margin apart": float(np.mean([one.held for one in apart])),
-        "found equivalent": float(np.mean([one.passed for one in apart])),
-        "found equivalent before": float(np.mean([one.passed_before for one in apart])),
+        "equal models": float(np.mean([outcome.held for outcome in equal])),
+        "before": float(np.mean([outcome.held_before for outcome in equal])),
+        "a margin apart": float(np.mean([outcome.held for outcome in apart])),
+        "found equivalent": float(np.mean([outcome.passed for outcome in apart])),
+        "found equivalent before": float(np.mean([outcome.passed_before for outcome in apart])),
     }
 
 
@@ -145,7 +143,8 @@ def rare(
 ) -> List[float]:
     """How often a fault that moves the AUC by the margin passes: now, and by the interval alone.
 
-    As many negatives; the baseline ranks right throughout, and a hit loses `reach` of its rows.
+    There are as many negatives; the baseline ranks all rows right, and a hit moves a positive below
+    the share `reach` of the negatives.
     """
     random = np.random.default_rng([seed, positives, int(1000 * reach)])
     positive = np.arange(2 * positives) % 2 == 0
@@ -161,12 +160,13 @@ def rare(
         old, new = (rank(scores, positive, None) for scores in (baseline, candidate))
         placements = old.placements()
         moved, delta = new.placements() - placements, new.area() - old.area()
-        found = spread(moved, delta, positive)
-        interval = sampled(rows, moved, delta, found).interval
-        failures = rare_failures(sample_of(rows, placements, found), margin)
+        moves = spread(moved, delta, positive)
+        floor = rare_failures(sample_of(rows, placements, moves), margin).floor
+        evidence = evidence_of(rows, moved, delta, moves)._replace(floor=floor)
+        decision = decide(evidence, margin)
         passed += (
-            settle(interval, margin, failures, None) == "EQUIVALENT",
-            judge(interval, margin) == "EQUIVALENT",
+            decision.verdict == "EQUIVALENT",
+            judge(decision.interval, margin) == "EQUIVALENT",
         )
     return (passed / samples).tolist()
 
@@ -177,7 +177,7 @@ def hash_of(value: object) -> int:
 
 
 def share(value: float, samples: int) -> str:
-    """With its Monte Carlo error."""
+    """The share as text, with its Monte Carlo error."""
     return f"{value:.3f} ± {math.sqrt(value * (1 - value) / samples):.3f}"
 
 
@@ -191,9 +191,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
     head = list(coverage(Design(500, 0.5, "rows"), 1, 0))
     print(f"| rows | prevalence | | {' | '.join(head)} |\n|---|---|---|{'---|' * len(head)}")
     for design in designs():
-        found = coverage(design, args.samples, args.seed)
-        told = " | ".join(share(value, args.samples) for value in found.values())
-        print(f"| {design.rows:,} | {design.prevalence:g} | {design.kind} | {told} |", flush=True)
+        shares = coverage(design, args.samples, args.seed)
+        cells = " | ".join(share(value, args.samples) for value in shares.values())
+        print(f"| {design.rows:,} | {design.prevalence:g} | {design.kind} | {cells} |", flush=True)
     print("\n| positives | a hit moves its row by | passes | by the interval alone |")
     print("|---|---|---|---|")
     for positives, reach in itertools.product((400, 2000, 6200, 12_000, 40_000), (0.5, 1.0)):

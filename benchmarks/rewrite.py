@@ -1,12 +1,12 @@
-"""How long `semisync rewrite` takes for a large graph, beside TensorFlow's own import and export.
+"""Time of `semisync rewrite` for a large graph, compared with TensorFlow's own import and export.
 
     python benchmarks/rewrite.py [--nodes N] [--repeats N] [--graph NAME]
 
-The MetaGraphs: "chain", one long model; "tables", embedding tables on 4 parameter servers, trained
-by gradient descent, so that a graph of that size has as many as it can; "batch_norms", a stack of
-convolutions with fused BatchNorms on 4 parameter servers whose updates stand before the train op,
-as users write it: then every op of the gradients waits for every update, millions of control edges;
-and, with TensorFlow 1.15, "conditions", such a stack with tf.layers, whose `training` is fed.
+The MetaGraphs: "chain", one long model; "tables", as many embedding tables as fit, on 4 parameter
+servers, trained by gradient descent; "batch_norms", a stack of convolutions with fused BatchNorms
+on 4 parameter servers whose updates stand before the train op, as users write it, so that every
+gradient op waits for every update: millions of control edges; and, with TensorFlow 1.15,
+"conditions", such a stack with tf.layers and a fed `training`.
 
 The peer is tf.train.import_meta_graph and export_meta_graph of the same MetaGraph. Prints a
 Markdown table: median [least, most] in seconds; the ratio is taken within a repeat.
@@ -21,9 +21,9 @@ import time
 import graph_rewrite
 from semisync.common.compat import tf
 
-LAYER_OPS = 125  # at least, of one layer, its gradients and its part of Adam
-TABLE_OPS = 38  # at least, of one table, its gradient and its step
-CONDITION_OPS = 256  # of one layer with conditions, nearly
+LAYER_OPS = 125  # at least, per layer, with its gradients and its part of Adam
+TABLE_OPS = 38  # at least, per table, with its gradient and its step
+CONDITION_OPS = 256  # about, per layer with conditions
 
 
 def chain(nodes):
@@ -80,8 +80,8 @@ def layer(net):
     kernel = tf.get_variable("kernel", [3, 3, 4, 4])
     net = tf.nn.conv2d(net, kernel, [1, 1, 1, 1], "SAME")
     gamma, beta = tf.get_variable("gamma", [4]), tf.get_variable("beta", [4])
-    net, *found = tf.nn.fused_batch_norm(net, gamma, beta, epsilon=1e-3)[:3]
-    for name, statistic in zip(("moving_mean", "moving_variance"), found):
+    net, *moments = tf.nn.fused_batch_norm(net, gamma, beta, epsilon=1e-3)[:3]
+    for name, statistic in zip(("moving_mean", "moving_variance"), moments):
         moving = tf.get_variable(name, [4], trainable=False)
         update = tf.assign(moving, moving * 0.9 + statistic * 0.1)
         tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
@@ -102,21 +102,21 @@ def conditions(nodes):
 
 GRAPHS = {build.__name__: build for build in (chain, tables, batch_norms)}
 if tf.__version__.startswith("1."):
-    GRAPHS["conditions"] = conditions  # TensorFlow 2.x has no tf.layers any more
+    GRAPHS["conditions"] = conditions  # TensorFlow 2.x has no tf.layers
 
 
 def seconds(function, *args):
-    """Of a call, without what those before it have left to collect."""
+    """Seconds of a call, without garbage collection for earlier ones."""
     gc.collect()
     start = time.perf_counter()
     result = function(*args)
     passed = time.perf_counter() - start
-    del result  # which takes a while, too
+    del result  # which is slow, and not counted
     return passed
 
 
 def through_tensorflow(meta):
-    """Imports and exports a copy, as the import changes what it is given."""
+    """Imports and exports a copy, because the import changes its argument."""
     copy = tf.MetaGraphDef()
     copy.CopyFrom(meta)
     with tf.Graph().as_default():

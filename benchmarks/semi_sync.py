@@ -1,8 +1,9 @@
-"""The four ways to train, side by side: pace, PS CPU and memory, start-up and staleness.
+"""The four ways to train, side by side: pace, processor time, memory, start-up and staleness.
 
-    python benchmarks/semi_sync.py [--cases NAME ...] [--repeats N] [--json FILE] [--plot FILE.svg]
+    python benchmarks/semi_sync.py [--cases NAME ...] [--repeats N] [--cores LIST]
+                                   [--json FILE] [--plot FILE.svg]
 
-The modes: `async`, the bare optimizer; `native-sync`, tf.train.SyncReplicasOptimizer; `semi-sync`,
+The modes: `async`, the plain optimizer; `native-sync`, tf.train.SyncReplicasOptimizer; `semi-sync`,
 semisync.GlobalBatchOptimizer with Threshold(4); `sync`, the same with paced=True.
 
 Each repeat of a case is a cluster of separate processes on this machine. In it the modes run one
@@ -10,9 +11,9 @@ after another, the same workers with the same pauses, each mode with fresh param
 own; the next repeat has them in the opposite order. A mode is measured once all workers are warm,
 while all of them train. Ratios are taken within a repeat.
 
-Prints Markdown tables: median [smallest, largest] over the repeats. What a figure means is told in
-semi_sync_parts/measures.py, the cases in semi_sync_parts/cases.py. Leave the machine alone
-meanwhile: the last line says how busy others kept it.
+Prints Markdown tables: median [smallest, largest] over the repeats. semi_sync_parts/measures.py
+describes the figures, semi_sync_parts/cases.py the cases. Keep the machine idle meanwhile: the last
+line says how busy other processes kept it.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 
+from core_speed import core_milliseconds
 from semi_sync_parts import plot, summary, table
 from semi_sync_parts.cases import CASES, MODES, STALENESS_BOUND
 from semi_sync_parts.conductor import run_repeat
@@ -57,10 +59,16 @@ def parse(arguments):
         metavar="PATH",
         help="interpreter of the cluster, e.g. .venv-tf1/bin/python; default: this one",
     )
+    parser.add_argument(
+        "--cores",
+        type=_cores,
+        metavar="LIST",
+        help="CPUs for all processes, in taskset's notation: 0 or 0,2 or 0-3; default: all",
+    )
     parser.add_argument("--json", metavar="FILE", help="where to write all figures")
     parser.add_argument("--plot", metavar="FILE.svg", help="where to draw the pace, x asynchronous")
     parser.add_argument(
-        "--logs", metavar="DIR", help="a new folder to keep what the processes said and measured"
+        "--logs", metavar="DIR", help="a new folder for the logs and measurements of the processes"
     )
     return parser.parse_args(arguments)
 
@@ -69,6 +77,21 @@ def _count(text):
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"a whole number of 1 or more, not {text!r}")
     return int(text)
+
+
+def _cores(text):
+    cores = set()
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise argparse.ArgumentTypeError(
+                f"numbers of processors such as 0,2 or 0-3, not {text!r}"
+            )
+        cores.update(range(int(first), int(last or first) + 1))
+    missing = sorted(cores - os.sched_getaffinity(0))
+    if missing:
+        raise argparse.ArgumentTypeError(f"processor {missing[0]} is not there")
+    return sorted(cores)
 
 
 def _seconds(text):
@@ -82,7 +105,7 @@ def _seconds(text):
 
 
 def machine(python):
-    """What the figures were measured on."""
+    """The machine and the versions behind the figures."""
     ask = "import platform, tensorflow as tf; print(platform.python_version(), tf.__version__)"
     environment = {key: value for key, value in os.environ.items() if key != "TF2_BEHAVIOR"}
     try:
@@ -98,6 +121,7 @@ def machine(python):
     return {
         "cpu": _cpu(),
         "processors": len(os.sched_getaffinity(0)),
+        "core_milliseconds": core_milliseconds(),
         "platform": platform.platform(),
         "python": version,
         "tensorflow": tensorflow,
@@ -130,14 +154,14 @@ def measure(case, args, folder):
     return summary.of_case(case, repeats)
 
 
-def report(cases, args, found):
-    """Writes and prints what was measured."""
+def report(cases, args, host):
+    """Writes and prints the figures."""
     if args.json:
         options = {
             name: value for name, value in vars(args).items() if name not in ("json", "plot")
         }
         options["staleness_bound"] = STALENESS_BOUND
-        write_json(args.json, {"machine": found, "options": options, "cases": cases})
+        write_json(args.json, {"machine": host, "options": options, "cases": cases})
     if args.plot:
         plot.draw(cases, "async" if "async" in args.modes else sorted(args.modes)[0], args.plot)
     print("\n" + table.RATIO_HEAD)
@@ -148,21 +172,24 @@ def report(cases, args, found):
 
 def run(args):
     _check_writable(args)
-    found = machine(args.python)
-    print("{cpu}, {processors} processors, {platform}".format(**found))
-    print("Python {python}, TensorFlow {tensorflow}".format(**found), end="; ")
+    if args.cores:
+        os.sched_setaffinity(0, args.cores)  # which the processes of the cluster inherit
+    host = machine(args.python)
+    print("{cpu}, {processors} processors, {platform};".format(**host), end=" ")
+    print("one core sorts 4 million float64 in {core_milliseconds:.0f} ms".format(**host))
+    print("Python {python}, TensorFlow {tensorflow}".format(**host), end="; ")
     print(f"repeats: {args.repeats}\n\n{table.HEAD}", flush=True)
     cases = []
     with _folder(args.logs) as folder:
         for name in args.cases:
             cases.append(measure(CASES[name], args, folder))
             print(*table.rows(cases[-1]), sep="\n", flush=True)
-    report(cases, args, found)
+    report(cases, args, host)
 
 
 @contextlib.contextmanager
 def _folder(logs):
-    """`logs`, or a temporary folder that stays where a process failed, for its last words."""
+    """`logs`, or a temporary folder, which is kept if a process failed, for its log."""
     folder, keep = logs or tempfile.mkdtemp(prefix="semi_sync."), bool(logs)
     try:
         yield folder
@@ -175,7 +202,7 @@ def _folder(logs):
 
 
 def _check_writable(args):
-    """Before minutes of measuring, rather than after them."""
+    """Raises before minutes of measuring rather than after them."""
     for path in filter(None, (args.json, args.plot)):
         folder = os.path.dirname(os.path.abspath(path))
         if not os.access(folder, os.W_OK):

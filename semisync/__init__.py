@@ -18,7 +18,7 @@ _HOME = {
     "Polynomial": "semisync.staleness",
     "STALE": "semisync.fate",
     "Threshold": "semisync.staleness",
-    "restore_hook": "semisync.worker.restore",
+    "restore_hook": "semisync.restore",
     "wait_until_initialised": "semisync.cluster.session",
     "wrap": "semisync.presets",
     "worker_config": "semisync.cluster.session",

@@ -11,6 +11,14 @@ from semisync.common.errors import UsageError
 
 MODES = ("semi-sync", "async")
 
+_OF_SYNC_REPLICAS = (
+    "chief_init_op",
+    "get_chief_queue_runner",
+    "get_init_tokens_op",
+    "local_step_init_op",
+    "ready_for_local_init_op",
+)
+
 
 def graph_mode():
     """Raises UsageError where no train op for a session of a cluster can be built."""
@@ -38,7 +46,7 @@ def graph_mode():
 
 
 def plain_optimizer(optimizer, wrappers):
-    """`optimizer`, which is a tf.compat.v1 optimizer and none of the classes `wrappers`."""
+    """`optimizer`, which is a tf.compat.v1 optimizer and of none of the classes `wrappers`."""
     name = type(optimizer).__name__
     if isinstance(optimizer, type):
         raise UsageError(
@@ -60,19 +68,39 @@ def plain_optimizer(optimizer, wrappers):
     return optimizer
 
 
-def own_gradient(gradient):
-    """`gradient`, of this process's batch."""
-    tensor = getattr(gradient, "values", gradient)
-    if tensor.op.type.endswith("AccumulatorTakeGradient"):
+def gradients(pairs):
+    """Raises UsageError unless (gradient, variable) are of this process's batch and graph."""
+    if not pairs:
+        raise UsageError("no variable has a gradient: check the loss and the var_list")
+    for gradient, _ in pairs:
+        if getattr(gradient, "values", gradient).op.type.endswith("AccumulatorTakeGradient"):
+            raise UsageError(
+                "SyncReplicasOptimizer is around GlobalBatchOptimizer, which takes its place: "
+                "leave SyncReplicasOptimizer out"
+            )
+    if tf.get_default_graph().finalized:
         raise UsageError(
-            "SyncReplicasOptimizer is around GlobalBatchOptimizer, which takes its place: leave "
-            "SyncReplicasOptimizer out"
+            "the graph is finalized: call minimize or apply_gradients before the session is made"
         )
-    return gradient
+
+
+class NoSuchAttribute(UsageError, AttributeError):
+    """An attribute of SyncReplicasOptimizer that GlobalBatchOptimizer has no use for."""
+
+
+def no_attribute(name):
+    """The error for an attribute that GlobalBatchOptimizer lacks."""
+    if name not in _OF_SYNC_REPLICAS:
+        return AttributeError("GlobalBatchOptimizer has no attribute {!r}".format(name))
+    return NoSuchAttribute(
+        "GlobalBatchOptimizer needs no {}: leave it out, pass hooks="
+        "[opt.make_session_run_hook(is_chief)] to tf.train.MonitoredTrainingSession, which "
+        "replaces tf.train.Supervisor (docs/jobs.md has a whole job)".format(name)
+    )
 
 
 def global_step(step):
-    """`step`, an integer variable of no dimension."""
+    """`step`, a scalar integer variable."""
     variable = isinstance(step, tf.Variable) or getattr(step, "op", None) in _variable_ops()
     if not variable or not step.dtype.base_dtype.is_integer or step.shape.rank != 0:
         raise UsageError(
@@ -113,12 +141,12 @@ def count(name, meaning, number):
 
 
 def pace(paced, in_flight):
-    """`paced` and `in_flight`, of which one at most is set."""
+    """`paced` and `in_flight`, of which at most one is set."""
     if in_flight is not None:
         in_flight = count("in_flight", "the number of batches that may be in flight", in_flight)
         if paced:
             raise UsageError(
-                "paced=True hands out M tickets a global step: it has no use for in_flight"
+                "paced=True hands out M tickets per global step: it has no use for in_flight"
             )
     return bool(paced), in_flight
 
@@ -130,15 +158,15 @@ def choice(name, value, choices):
     return value
 
 
-def staleness_policy(policy):
-    """`policy`, which is None or a callable and no class."""
-    if policy is not None and (not callable(policy) or isinstance(policy, type)):
+def staleness_policy(value):
+    """`value`, which is None or a callable and not a class."""
+    if value is not None and (not callable(value) or isinstance(value, type)):
         raise UsageError(
             "staleness is a policy such as semisync.Threshold(4) or a callable, not {!r}".format(
-                policy
+                value
             )
         )
-    return policy
+    return value
 
 
 def variable_policy(policy):
@@ -159,8 +187,8 @@ class _Rules:
         self._rules = rules("policy", policy, MODES)
 
     def __call__(self, gradient, variable):
-        found = (mode for pattern, mode in self._rules if pattern.search(variable.op.name))
-        return next(found, "semi-sync")
+        modes = (mode for pattern, mode in self._rules if pattern.search(variable.op.name))
+        return next(modes, "semi-sync")
 
     def idle(self, names):
         """The regexes that find none of `names`, a list."""

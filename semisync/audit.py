@@ -1,6 +1,6 @@
-"""The audit log: what the chief writes of every ticket, and how anybody can check it.
+"""The audit log: what the chief records of every ticket, and how to check it.
 
-One JSON object a line:
+One JSON object per line:
 
     {"event": "begin", "step": 0, "first": T}                a chief begins; tickets from T on
     {"event": "issued", "tickets": [...]}
@@ -11,8 +11,9 @@ One JSON object a line:
     {"event": "returned", "ticket"}                          not used, at the end
     {"event": "end"}                                         every ticket is settled
 
-What is out when a chief is killed ends with it: it is never applied, since the next chief begins
-with new tickets and from the last checkpoint. A line that such a chief did not finish is no event.
+Tickets that are out when a chief is killed end with it: their batches are never applied, since the
+next chief begins with new tickets and from the last checkpoint. A line that such a chief did not
+finish is not an event.
 """
 
 import collections
@@ -24,7 +25,7 @@ from semisync.fate import of_weight
 
 
 class AuditLog:
-    """Appends events to a file, each flushed; a path of None keeps no log."""
+    """Appends events to a file and closes it each time; a path of None keeps no log."""
 
     def __init__(self, path):
         self._path = path
@@ -42,7 +43,7 @@ class AuditLog:
 
 
 def _torn(path):
-    """True when the last line of a file has no end."""
+    """True when the last line of a file lacks its newline."""
     try:
         with open(path, "rb") as log:
             if log.seek(0, 2) == 0:
@@ -54,7 +55,7 @@ def _torn(path):
 
 
 def read(path):
-    """The events of an audit log, a list of dicts; lines that a killed chief tore are left out."""
+    """The events of an audit log, a list of dicts, without lines that a killed chief left torn."""
     with open(path) as log:
         lines = log.read().split("\n")
     events = []
@@ -74,7 +75,7 @@ def steps(path):
 
 
 def check(path):
-    """Checks that every ticket ends once; returns a Counter of tickets by what became of them.
+    """Checks that every ticket ends exactly once; returns a Counter of tickets by their end.
 
     Keys: admitted, decayed, stale, lost, returned, and "ended with the chief" for those that were
     out when a chief was killed.

@@ -1,23 +1,24 @@
-"""The `semisync` command: one subcommand a door, each importing only what it needs.
+"""The `semisync` command: its subcommands, each importing only what it needs.
 
 A subcommand is a module with two functions:
 
     configure(parser)   declares its arguments; imports nothing heavy
     run(args) -> int    does the work and returns the exit code
 
-semisync.common.exit_codes lists what the code may be. Bad input ends with one sentence on stderr
-and no traceback. An error that nobody foresaw ends with INTERNAL_ERROR, a sentence that says what
-was being read and where to report it, and the traceback below that: a crash is no answer.
+semisync.common.exit_codes lists the codes. Bad input ends with one sentence on stderr and no
+traceback. An unexpected error ends with INTERNAL_ERROR, a sentence that says what was being read
+and where to report it, and the traceback below that: a crash is not an answer.
 """
 
 import argparse
+import glob
 import importlib
 import os
 import sys
 import traceback
-from typing import Any, List, NamedTuple, NoReturn, Optional, Tuple
+from typing import Any, Iterator, List, NamedTuple, NoReturn, Optional, Tuple
 
-from semisync.common import crash, exit_codes
+from semisync.common import exit_codes
 from semisync.common.errors import MissingExtra, SemisyncError
 
 BROKEN_PIPE = 141  # what a shell reports of a process that SIGPIPE ended
@@ -25,8 +26,8 @@ INTERRUPTED = 130  # and of one that Ctrl-C ended
 
 
 class Subcommand(NamedTuple):
-    """Where a subcommand lives, what the list of commands says of it, the extra that it needs, and
-    the oldest Python that the extra's packages have (torch 2.13 and torchrec 1.8: 3.10)."""
+    """A subcommand: its module, its line in the list of commands, the extra that it needs, and the
+    oldest Python that the extra's packages support (torch 2.13 and torchrec 1.8: 3.10)."""
 
     module: str
     help: str
@@ -63,8 +64,8 @@ _OWN = {"semisync", "graph_rewrite", "migrate", "parity"}
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, but a usage error ends with BAD_INPUT like every other bad input, and the help with
-    what `configure` has put into the epilog (as it is) and the exit codes."""
+    """argparse, except that a usage error ends with BAD_INPUT like every other bad input, and the
+    help with the epilog of `configure`, verbatim, and the exit codes."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
@@ -78,7 +79,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _PrintVersion(argparse.Action):
-    """Looks the version up only where it is asked for."""
+    """Reads the version only when it is asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
         from semisync.common.version import version
@@ -104,7 +105,7 @@ def _top_parser() -> argparse.ArgumentParser:
 def main(argv: Optional[List[str]] = None) -> int:
     """Runs one subcommand; returns its exit code. `argv` defaults to the process's own."""
     argv = sys.argv[1:] if argv is None else argv
-    if sys.stdout is None:  # it was closed by who started us
+    if sys.stdout is None:  # the parent process closed it
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     name = _top_parser().parse_args(argv[:1]).command
     subcommand = SUBCOMMANDS[name]
@@ -138,7 +139,7 @@ def main(argv: Optional[List[str]] = None) -> int:
                 f"run: pip install 'semisync[{subcommand.extra}]'"
             ),
         )
-    except Exception as error:  # a defect, whatever it is
+    except Exception as error:  # a defect
         return _crash(name, args, error)
 
 
@@ -148,7 +149,7 @@ def _too_old(oldest: Tuple[int, int]) -> str:
 
 
 def _place_of(error: OSError) -> str:
-    """The file that refused; the standard output where that is what refuses still."""
+    """The file that failed; the standard output when that still fails."""
     if error.filename is not None:
         return str(error.filename)
     try:
@@ -160,7 +161,7 @@ def _place_of(error: OSError) -> str:
 
 
 def _drop_output() -> None:
-    """What is left of the output, and would be written when Python ends, goes nowhere."""
+    """Discards the rest of the output, which Python would write when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -170,9 +171,33 @@ def _fail(name: str, error: SemisyncError) -> int:
 
 
 def _crash(name: str, args: argparse.Namespace, error: Exception) -> int:
-    _say(name, crash.sentence(args, error))
+    _say(name, _sentence(args, error))
     traceback.print_exception(type(error), error, error.__traceback__)
     return exit_codes.INTERNAL_ERROR
+
+
+def _sentence(args: argparse.Namespace, error: Exception) -> str:
+    """What was being read, what happened, where to report it; `args` may be parsed in part."""
+    texts = [text for value in vars(args).values() for text in _texts(value)]
+    files = ", ".join(dict.fromkeys(filter(_is_file, texts))) or "the arguments"
+    reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    return (
+        f"internal error while reading {files}: {reason}; this is a defect of semisync and no "
+        "answer: please report it where you got semisync from, with the lines below"
+    )
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts of an argument, which may have several."""
+    for text in value if isinstance(value, list) else [value]:
+        if isinstance(text, str) and text:
+            yield text
+
+
+def _is_file(text: str) -> bool:
+    """Whether it names a file, a folder, a checkpoint's prefix or a pattern that matches some."""
+    exists = os.path.exists(text) or os.path.exists(text + ".index")
+    return exists or (glob.has_magic(text) and bool(glob.glob(text)))
 
 
 def _say(name: str, sentence: str) -> None:

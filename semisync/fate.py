@@ -1,16 +1,16 @@
-"""What becomes of a batch."""
+"""The fates of a batch."""
 
 import enum
 
 
 class Fate(enum.IntEnum):
-    """PENDING until decided; then one of the others, for good."""
+    """PENDING until decided; then one of the others, which is final."""
 
     PENDING = 0
     ADMITTED = 1  # counted fully
     DECAYED = 2  # counted with a weight between 0 and 1
     STALE = 3  # too late: counted with weight 0, or its slot was given back
-    LOST = 4  # its worker was killed, or fell silent
+    LOST = 4  # its worker was killed, or silent for too long
 
 
 PENDING, ADMITTED, DECAYED, STALE, LOST = Fate

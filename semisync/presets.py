@@ -1,4 +1,4 @@
-"""One line to switch between the ways to train, on one checkpoint."""
+"""One line switches between the modes of training, on one checkpoint."""
 
 import numbers
 from typing import Any, Callable, Dict
@@ -20,8 +20,8 @@ PRESETS: Dict[str, Callable[[], Dict[str, Any]]] = {
 def wrap(optimizer, mode, global_batch, local_batch, **more):
     """A `GlobalBatchOptimizer` around `optimizer`, with the settings of a mode.
 
-        sync        every global batch is made of gradients of its own step's parameters
-        semi-sync   no worker waits; a batch that is more than 4 global steps late counts nothing
+        sync        every gradient of a global batch is of that step's parameters
+        semi-sync   no worker waits; a batch more than 4 global steps late does not count
         async       each batch is applied at once
         hybrid      embeddings (sparse gradients) at once, the rest semi-sync; `in_flight` bounds
                     the batches whose gradients are still to come
@@ -33,7 +33,7 @@ def wrap(optimizer, mode, global_batch, local_batch, **more):
       optimizer: any tf.compat.v1.train.Optimizer.
       mode: one of the four.
       global_batch, local_batch: examples; the second divides the first.
-      **more: of GlobalBatchOptimizer's arguments, instead of the mode's own.
+      **more: arguments of GlobalBatchOptimizer, which override the mode's.
 
     Raises:
       UsageError: an argument is not what it should be.

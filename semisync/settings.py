@@ -1,10 +1,11 @@
-"""What every process of a job must agree on, and in which words they differ.
+"""What every process of a job must agree on, and how a difference is worded.
 
-The chief posts its settings on the board; a worker compares its own as soon as it holds a ticket.
-A policy is known by its weights, for a callable has no better name.
+The chief publishes its settings in the job state; a worker compares its own as soon as it holds a
+ticket. A staleness policy is compared by its weights, since a callable has no better identity.
 """
 
 import json
+from typing import Any, Dict, List, NamedTuple
 
 import numpy as np
 
@@ -15,13 +16,30 @@ from semisync.staleness import weights_of
 PROBES = list(range(17)) + [32, 64, 128, 1024]  # stalenesses at which policies are compared
 
 
-def probe(policy):
-    """The weights of a policy, or of None, at PROBES, a float32 tensor."""
-    return weights_of(policy, tf.constant(PROBES, tf.float32))
+class Settings(NamedTuple):
+    """The settings of a `GlobalBatchOptimizer`, apart from its staleness policy.
+
+    Attributes:
+      batches_per_step, on_stale, paced, in_flight: see `GlobalBatchOptimizer`.
+      hyperparameters: {name: value} of the wrapped optimizer's own numbers.
+      payload: what each batch sends, a list of strings.
+    """
+
+    batches_per_step: int
+    on_stale: str
+    paced: bool
+    in_flight: Any
+    hyperparameters: Dict[str, float]
+    payload: List[str]
+
+
+def weights_at_probes(staleness_policy):
+    """The weights of a staleness policy, or of None, at PROBES, a float32 tensor."""
+    return weights_of(staleness_policy, tf.constant(PROBES, tf.float32))
 
 
 def check(weights):
-    """Raises UsageError unless `weights`, the values of `probe`, are those of a policy."""
+    """Raises UsageError unless `weights`, at PROBES, are those of a staleness policy."""
     rejected = None
     for staleness, weight in zip(PROBES, weights.tolist()):
         if not 0 <= weight <= 1:
@@ -34,58 +52,43 @@ def check(weights):
         if weight > 0 and rejected is not None:
             raise UsageError(
                 "staleness: the policy weighs a batch of staleness {} with 0 and one of staleness "
-                "{} with {:g}: what is too stale stays so, since no worker sends it; let it give "
-                "0 from there on".format(rejected, staleness, weight)
+                "{} with {:g}: workers send no batch that is too stale already; return 0 for every "
+                "larger staleness, too".format(rejected, staleness, weight)
             )
 
 
-def describe(handles, weights):
-    """The settings of a `GlobalBatchOptimizer` as a JSON string.
-
-    Args:
-      handles: its `Handles`.
-      weights: the values of `probe`.
-    """
-    return json.dumps(
-        {
-            "batches_per_step": handles.batches_per_step,
-            "on_stale": handles.on_stale,
-            "paced": handles.paced,
-            "in_flight": handles.in_flight,
-            "hyperparameters": handles.hyperparameters,
-            "payload": handles.manifest,
-            "staleness": np.round(weights.astype(float), 6).tolist(),
-        },
-        sort_keys=True,
-    )
+def describe(settings, weights):
+    """`Settings` and the staleness policy's weights at PROBES as a JSON string."""
+    staleness = np.round(weights.astype(float), 6).tolist()
+    return json.dumps(dict(settings._asdict(), staleness=staleness), sort_keys=True)
 
 
-def difference(mine, chiefs):
+def difference(own, chiefs):
     """One sentence on how two descriptions differ; an empty string when they do not."""
-    if mine == chiefs:
+    if own == chiefs:
         return ""
-    mine, chiefs = json.loads(mine), json.loads(chiefs)
-    found = [
-        _on(name, mine[name], chiefs[name]) for name in sorted(mine) if mine[name] != chiefs[name]
+    own, chiefs = json.loads(own), json.loads(chiefs)
+    differences = [
+        _on(name, own[name], chiefs[name]) for name in sorted(own) if own[name] != chiefs[name]
     ]
     return "other settings here than in the chief: {}; start every process with the same".format(
-        ", ".join(found)
+        ", ".join(differences)
     )
 
 
-def _on(name, mine, chiefs):
+def _on(name, own, chiefs):
     if name == "staleness":
-        at, here, there = next((s, m, c) for s, m, c in zip(PROBES, mine, chiefs) if m != c)
+        at, here, there = next((s, m, c) for s, m, c in zip(PROBES, own, chiefs) if m != c)
         return "staleness {} weighs {:g} here and {:g} there".format(at, here, there)
     if name == "hyperparameters":
-        which = next(n for n in sorted({*mine, *chiefs}) if mine.get(n) != chiefs.get(n))
+        differing = next(n for n in sorted({*own, *chiefs}) if own.get(n) != chiefs.get(n))
         return "the optimizer's {} is {} here and {} there".format(
-            which, mine.get(which), chiefs.get(which)
+            differing, own.get(differing), chiefs.get(differing)
         )
     if name == "payload":
-        only = [entry for entry in mine if entry not in chiefs]
-        missing = [entry for entry in chiefs if entry not in mine]
+        only = [entry for entry in own if entry not in chiefs]
+        missing = [entry for entry in chiefs if entry not in own]
         return "variables, sparse_mean, policy or batch_norm ({} here, {} there)".format(
             (only or ["less"])[0], (missing or ["less"])[0]
         )
-    return "{} is {!r} here and {!r} there".format(name, mine, chiefs)
+    return "{} is {!r} here and {!r} there".format(name, own, chiefs)

@@ -1,10 +1,10 @@
-"""Staleness policies: how much a batch still counts when it is applied late.
+"""Staleness policies: how much a batch counts when it is applied late.
 
 The staleness of a batch is the global step at which it is applied, minus its token (the global
 step at which its parameters were read): 0, 1, 2, ... A policy maps it to a weight in [0, 1]. Any
 callable that maps a float32 tensor of stalenesses to a float32 tensor of weights of the same
-shape is a policy; None counts every batch fully. A weight of 0 must be final: where a policy gives
-0, it gives 0 to every larger staleness too, since a worker does not send what is too stale already.
+shape is a policy; None counts every batch fully. A weight of 0 must be final: if a staleness has
+weight 0, so has every larger one, since a worker does not send what is too stale already.
 
     Threshold(n)        1 up to n, then 0              GBA, arXiv 2205.11048
     Inverse()           1 / max(s, 1)                  Zhang et al., IJCAI 2016, arXiv 1511.05950
@@ -19,7 +19,7 @@ from semisync.common.errors import UsageError
 
 
 def _tf():
-    """TensorFlow, imported only when a policy is applied: it can be made without."""
+    """TensorFlow, imported only when a policy is applied."""
     from semisync.common.compat import tf
 
     return tf
@@ -62,7 +62,7 @@ class Polynomial:
     """Weight (staleness + 1) ** -power.
 
     Args:
-      power: 0 or more; 0.5 is FedAsync's own.
+      power: >= 0; 0.5 is FedAsync's own.
     """
 
     def __init__(self, power=0.5):
@@ -79,8 +79,8 @@ class Hinge:
     """Weight 1 up to `bound` steps of staleness, 1 / (slope * (staleness - bound) + 1) beyond it.
 
     Args:
-      slope: 0 or more.
-      bound: in global steps, 0 or more.
+      slope: >= 0.
+      bound: in global steps, >= 0.
     """
 
     def __init__(self, slope, bound):
@@ -98,7 +98,7 @@ class Exponential:
     """Weight exp(-rate * staleness).
 
     Args:
-      rate: a global step, 0 or more.
+      rate: decay per global step, >= 0.
     """
 
     def __init__(self, rate):
@@ -111,35 +111,37 @@ class Exponential:
         return "Exponential({})".format(self.rate)
 
 
-def weights_of(policy, staleness):
-    """The weights that a policy, or None, gives to stalenesses; both float32 tensors [n].
+def weights_of(staleness_policy, staleness):
+    """The weights of stalenesses by a staleness policy, or None; both float32 tensors [n].
 
     Raises:
-      UsageError: it gives something of another shape.
+      UsageError: the policy returns another shape.
     """
     tf = _tf()
-    weights = tf.cast((policy or tf.ones_like)(staleness), tf.float32)
+    weights = tf.cast((staleness_policy or tf.ones_like)(staleness), tf.float32)
     if not weights.shape.is_compatible_with(staleness.shape):
         raise UsageError(
-            "staleness: the policy gives weights of shape {} for stalenesses of shape {}: it gives "
-            "one weight for each".format(weights.shape, staleness.shape)
+            "staleness: the policy returns weights of shape {} for stalenesses of shape {}: return "
+            "one weight per staleness".format(weights.shape, staleness.shape)
         )
     return weights
 
 
-def is_formula(policy):
+def is_formula(staleness_policy):
     """True for None and the policies of this module: their weights depend on staleness alone."""
     formulas = (Threshold, Inverse, Polynomial, Hinge, Exponential)
-    return policy is None or isinstance(policy, formulas)
+    return staleness_policy is None or isinstance(staleness_policy, formulas)
 
 
-def may_reject(policy):
-    """False when `policy` gives no batch the weight 0, however stale."""
-    return policy is not None and not isinstance(policy, (Inverse, Polynomial, Hinge, Exponential))
+def may_reject(staleness_policy):
+    """False when no batch has weight 0, however stale."""
+    if staleness_policy is None:
+        return False
+    return not isinstance(staleness_policy, (Inverse, Polynomial, Hinge, Exponential))
 
 
-def _not_negative(policy, number):
+def _not_negative(name, number):
     valid = isinstance(number, numbers.Real) and not isinstance(number, bool)
     if not valid or not 0 <= number < float("inf"):
-        raise UsageError("{} takes numbers of 0 or more, not {!r}".format(policy, number))
+        raise UsageError("{} takes numbers of 0 or more, not {!r}".format(name, number))
     return float(number)

@@ -1,13 +1,13 @@
-"""The global batch in one process, without cluster or semisync: the reference of every mode.
+"""The global batch in one process, without cluster or semisync: the reference for every mode.
 
     python -m benchmarks.auc_evidence_parts.alone SPEC
 
-The optimizer is given each global batch whole, the union of its local batches, in the order of
-`plan.batches`. With `delay` d, a global batch's gradients are those of the parameters d steps ago:
-exactly d global steps stale, all of them, which shows what staleness alone costs.
+The optimizer gets each global batch whole, as the union of its local batches, in the order of
+`plan.batches`. With `delay` d, every global batch's gradients are computed from the parameters of d
+steps before: exactly d global steps stale, which shows what staleness alone costs.
 
 SPEC is a JSON object: `data`, `split`, `settings` (as for `job`) and `runs`, a list of {"seed",
-"learning_rate", "delay", "scores"}; the last is the path of the scores to write, a .npy file.
+"learning_rate", "delay", "scores"}; "scores" is the path of the .npy file to write.
 """
 
 import collections
@@ -22,7 +22,7 @@ from semisync.common.compat import tf
 
 
 class Alone:
-    """Trains in this process; `scores` tells how well.
+    """Trains in this process.
 
     Args:
       run: {"seed", "learning_rate", "delay"}.

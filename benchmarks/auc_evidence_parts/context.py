@@ -8,7 +8,7 @@ STRENGTH = 10.0  # answers at the overall mean that each user and problem starts
 
 
 def means_auc(answers, train, held_out):
-    """Trained on the slice `train`, the AUC on the slice `held_out`."""
+    """The AUC on the slice `held_out` of means over the slice `train`."""
     labels = np.asarray(answers.labels[train], np.float64)
     overall = labels.mean()
     logit = np.zeros(held_out.stop - held_out.start)

@@ -1,4 +1,4 @@
-"""The answers as a model reads them: a folder of .npy files that every process maps from the disk.
+"""The answers as a model reads them: a folder of .npy files that every process maps into memory.
 
     fields.npy   int16 [rows, fields]   single-valued features, each counted from 0
     bags.npy     int16 [rows, BAG]      the last earlier answers, see `history.bags`
@@ -6,7 +6,7 @@
     days.npy     int8  [rows]           0 to 29, not decreasing
     about.json   the names and sizes of the fields, the size of the bag's table
 
-Rows stand as in interactions.parquet: by day, then position in the history, then user.
+The row order is that of interactions.parquet: by day, then position in the history, then user.
 """
 
 import json

@@ -1,12 +1,12 @@
-"""What a user's earlier answers say about the next one; nothing here sees the answer itself.
+"""Features of a user's earlier answers; nothing here sees the answer to predict.
 
-All arrays are in the order of (user, seq), one row an answer. "Earlier" is a smaller seq of the
-same user, whether that answer lies in the training days or not: as a served model would know it.
+All arrays are in the order of (user, seq), one row per answer. "Earlier" means a smaller seq of the
+same user, whether that answer lies in the training days or not, as a served model would know it.
 """
 
 import numpy as np
 
-PATTERN = 5  # outcomes of the last answers, each none, wrong or right
+PATTERN = 5  # outcomes of the last answers: none, wrong or right
 WINDOW = 20  # answers that count as recent
 BAG = 16  # earlier (problem, outcome) pairs whose vectors are averaged
 PADDING = 0  # in the bag, where there are fewer earlier answers
@@ -22,10 +22,10 @@ def starts(*keys):
 
 
 def earlier(labels, *keys):
-    """Within the rows of equal keys, in their order: how many came before, how many were right.
+    """Per row, over the earlier rows with equal keys: how many there are, how many were right.
 
-    Returns: (count, right, last, before_last): [rows] each; the last two are the outcomes of the
-    two rows before, 0 none, 1 wrong, 2 right.
+    Returns: (count, right, last, before_last), each [rows]; the last two are the outcomes of the
+    two rows before: 0 none, 1 wrong, 2 right.
     """
     order = np.lexsort(tuple(keys[::-1]))  # stable: keeps the order of time within a group
     sorted_keys = [key[order] for key in keys]
@@ -33,10 +33,10 @@ def earlier(labels, *keys):
     count = np.arange(len(order)) - first
     total = np.concatenate([[0], np.cumsum(labels[order])])
     right = total[:-1] - total[first]
-    found = [count, right] + [lagged(labels[order] + 1, count, lag) for lag in (1, 2)]
+    columns = [count, right] + [lagged(labels[order] + 1, count, lag) for lag in (1, 2)]
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
-    return tuple(values[back] for values in found)
+    return tuple(values[back] for values in columns)
 
 
 def lagged(values, count, lag):
@@ -56,7 +56,7 @@ def magnitude(count, top):
 
 
 def fields(user, problem, skill, label):
-    """The single-valued history features: dict of name -> (ids [rows], how many there are)."""
+    """The single-valued history features: dict of name -> (ids [rows], number of ids)."""
     count, right, _, _ = earlier(label, user)
     outcomes = [lagged(label + 1, count, lag) for lag in range(1, PATTERN + 1)]
     pattern = sum(outcome * 3**place for place, outcome in enumerate(outcomes))

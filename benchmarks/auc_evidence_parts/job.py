@@ -1,11 +1,11 @@
-"""One process of the experiment's cluster: a PS, or a worker that trains run after run.
+"""One process of the experiment's cluster: a PS, or a worker that trains all runs in turn.
 
     python -m benchmarks.auc_evidence_parts.job SPEC
 
-SPEC is a JSON object. Besides what LocalCluster puts there it holds `data` (the folder of
+SPEC is a JSON object. Besides LocalCluster's entries it holds `data` (the folder of
 `data.prepare`), `out`, `split` (of `plan.SPLITS`), `settings` (plan.Settings) and `runs`, a
-list of {"name", "mode", "seed", "learning_rate"}. What a run leaves in OUT/NAME is told in
-`training`; then the chief adds scores.npy, float32, of the rows to score.
+list of {"name", "mode", "seed", "learning_rate"}. `training` describes the files of a run in
+OUT/NAME; the chief then adds scores.npy, float32, of the rows to score.
 
 Runs on Python 3.7 with TensorFlow 1.15 as well.
 """
@@ -23,7 +23,7 @@ from semisync.common.compat import tf
 
 
 def leave_scores(out, answers, train, held_out):
-    """Scores the rows of the slice `held_out` by OUT/model, into OUT/scores.npy."""
+    """Scores the rows of the slice `held_out` with OUT/model, into OUT/scores.npy."""
     np.save(os.path.join(out, "scores.npy"), score(os.path.join(out, "model"), answers, held_out))
 
 
@@ -31,15 +31,15 @@ def main(training=Training, leave=leave_scores):
     """The process.
 
     Args:
-      training: Training, or a class that is made and run as it is.
-      leave: what the chief does after each run, called as `leave_scores`.
+      training: Training, or a class with the same constructor and `run`.
+      leave: called by the chief after each run, with the arguments of `leave_scores`.
     """
     spec = json.loads(sys.argv[1])
     end_with_parent(spec["parent"])
     tf.disable_v2_behavior()
     tf.logging.set_verbosity(tf.logging.ERROR)
     cluster, task = tf.train.ClusterSpec(spec["cluster"]), spec["task"]
-    # With 4 threads between ops, runs stood still for half a minute at times; with 16, none did.
+    # With 4 threads between ops, some runs stalled for half a minute; with 16, none did.
     config = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=16)
     server = tf.train.Server(cluster, job_name=spec["job"], task_index=task, config=config)
     if spec["job"] == "ps":
@@ -52,7 +52,7 @@ def main(training=Training, leave=leave_scores):
     train, held_out = (data.rows_of(answers, days) for days in plan.SPLITS[spec["split"]])
     for run in spec["runs"]:
         out = os.path.join(spec["out"], run["name"])
-        # A container for each run: the PS keep the runs' variables and queues apart.
+        # One container per run keeps the runs' variables and queues apart on the PS.
         with tf.Graph().as_default() as graph, graph.container(run["name"]), tf.device(place):
             training(run, settings, answers, train, task, out).run(server)
         if task == 0:
@@ -60,7 +60,7 @@ def main(training=Training, leave=leave_scores):
 
 
 def score(checkpoint, answers, rows):
-    """The probabilities of `rows` by the checkpoint's model, float32."""
+    """The checkpoint's probabilities for `rows`, float32."""
     with tf.Graph().as_default(), tf.Session() as session:
         inputs = Inputs(answers)
         logit = model.logits(inputs.fields, inputs.bags, answers.about, seed=0)

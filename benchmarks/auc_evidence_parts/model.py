@@ -1,4 +1,4 @@
-"""DeepFM over single-valued fields and one bag, as a TensorFlow 1.x recommendation job writes it.
+"""DeepFM over single-valued fields and one bag, written like a TensorFlow 1.x recommendation job.
 
 Two tables, sparse gradients: all fields share one by offsets, the bag has its own. A row holds a
 linear weight and DIM factors; the bag is the mean of its rows and counts as one more field. The
@@ -19,9 +19,9 @@ def logits(fields, bags, about, seed, normalise=None):
     Args:
       fields: int [batch, fields]; bags: int [batch, BAG]; both as in `data`.
       about: the sizes, as in `data`.
-      seed: of the initial values; equal seeds give equal values, in any process.
-      normalise: (layer [batch, units], its name) -> the same shape, of each hidden layer before its
-        ReLU; None: as it is.
+      seed: of the initial values; equal seeds give equal values in every process.
+      normalise: (layer [batch, units], its name) -> the same shape, called for each hidden layer
+        before its ReLU; None: no normalisation.
 
     Returns: float32 [batch].
     """

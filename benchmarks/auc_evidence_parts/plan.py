@@ -1,8 +1,9 @@
-"""The experiment's fixed choices, and what a seed decides: the batches, their order, who is slow.
+"""The experiment's fixed choices, and what a seed determines: the batches, their order, which are
+slow.
 
-A seed decides the same in every mode, so modes can be compared seed by seed: the initial values,
-the sequence of local batches, and which of them take long. The modes differ in who trains a batch
-when, which no seed decides: a worker takes the next batch of the sequence when it is free.
+A seed determines the same in every mode, so that modes can be compared seed by seed: the initial
+values, the sequence of local batches, and which of them are slow. Which worker trains a batch, and
+when, no seed determines: a worker takes the next batch of the sequence when it is free.
 """
 
 from collections import namedtuple
@@ -17,16 +18,16 @@ Settings = namedtuple(
     " pause slow_share slow_factor slow_worker",
 )
 
-# How these were picked. Within Adam with a falling rate: learning_rate and epochs by the validation
-# AUC of the exact global batch (`search`, seed 1). Three epochs: 0.003 0.7851, 0.004 0.7870,
-# 0.006 0.7882, 0.009 0.7876; two epochs: 0.006 0.7866; five, overfitted: 0.004 0.7854.
-# Adam itself was not: Adagrad (first accumulator 1e-6, rate 0.05, three epochs) reached 0.7892, but
-# lost 0.004 to 0.007 with gradients one step late (rate 0.07), where Adam loses 0.0006 to 0.002. So
-# the choice of the optimizer favours semi-sync. async_rate is the better of 0.0007 and 0.002, by
-# one run each: a far smaller search.
+# How these were picked. For Adam with a falling rate, learning_rate and epochs have the best
+# validation AUC of the exact global batch (`search`, seed 1). Three epochs: 0.003 0.7851,
+# 0.004 0.7870, 0.006 0.7882, 0.009 0.7876; two: 0.006 0.7866; five, overfitted: 0.004 0.7854.
+# Adam itself was not picked that way: Adagrad (first accumulator 1e-6, rate 0.05, three epochs)
+# reached 0.7892, but lost 0.004 to 0.007 with gradients one step late (rate 0.07), where Adam loses
+# 0.0006 to 0.002. So the choice of the optimizer favours semi-sync. async_rate is the better of
+# 0.0007 and 0.002, in one run each: a far smaller search.
 CHOSEN = Settings(
     learning_rate=0.006,
-    async_rate=0.002,  # of async-tuned, picked by asynchronous training itself
+    async_rate=0.002,  # of async-tuned, picked by asynchronous training
     local_batch=256,
     batches_per_step=8,
     epochs=3,
@@ -34,10 +35,10 @@ CHOSEN = Settings(
     workers=8,
     ps=2,
     bound=4,  # global steps, semisync.Threshold
-    pause=0.01,  # seconds that a batch takes besides its computing
-    slow_share=0.2,  # of the batches take slow_factor times as long,
+    pause=0.01,  # seconds per batch, besides computing
+    slow_share=0.2,  # of the batches pause slow_factor times as long,
     slow_factor=5,
-    slow_worker=2,  # and the last worker's all take this many times as long
+    slow_worker=2,  # and all of the last worker's pause this many times as long
 )
 SPLITS = {  # days first <= day < last: to train on, to score
     "test": ((0, 25), (25, 30)),
@@ -48,7 +49,7 @@ SPLITS = {  # days first <= day < last: to train on, to score
 def changed(changes, settings=CHOSEN):
     """Settings with other values, given as a list of "NAME=VALUE".
 
-    Raises: ValueError, naming what is no setting or no number.
+    Raises: ValueError, which names the unknown setting or the bad number.
     """
     values = {}
     for change in changes:
@@ -67,8 +68,7 @@ def changed(changes, settings=CHOSEN):
 def batches(rows, settings, seed):
     """int64 [batches, local_batch]: the row numbers of each local batch, in training order.
 
-    Every epoch is a new shuffle. Rows that fill no whole local batch, or batches that fill no whole
-    global batch, are left out at the end.
+    Every epoch is shuffled anew. Rows at the end that fill no whole global batch are left out.
 
     Args:
       rows: the slice to train on.
@@ -84,7 +84,7 @@ def batches(rows, settings, seed):
 
 
 def pauses(count, settings, seed):
-    """float32 [count]: the seconds that each of `count` batches takes besides its computing."""
+    """float32 [count]: the seconds that each of `count` batches takes besides computing."""
     slow = np.random.RandomState(1000 + seed).rand(count) < settings.slow_share
     return np.where(slow, settings.slow_factor, 1).astype(np.float32) * settings.pause
 

@@ -1,4 +1,4 @@
-"""A strip a mode: one dot a seed, a thin line through the dots of one seed, a bar at the mean."""
+"""A strip per mode: one dot per seed, a thin line through a seed's dots, a bar at the mean."""
 
 import statistics
 

@@ -9,14 +9,14 @@ REFERENCE = "sync"
 
 def by_seed(results):
     """Dict of mode -> dict of seed -> AUC, modes in the order of their first result."""
-    found = {}
+    aucs = {}
     for result in results:
-        found.setdefault(result["mode"], {})[result["seed"]] = result["auc"]
-    return found
+        aucs.setdefault(result["mode"], {})[result["seed"]] = result["auc"]
+    return aucs
 
 
 def differences(results):
-    """Dict of mode -> spread.Difference, of every mode but sync."""
+    """Dict of mode -> spread.Difference, for every mode except sync."""
     aucs = by_seed(results)
     sync = aucs.get(REFERENCE, {})
     pairs = {
@@ -26,41 +26,41 @@ def differences(results):
 
 
 def auc_table(results):
-    """Markdown: a line a mode."""
+    """Markdown: a line per mode."""
     lines = [
         "| mode | seeds | AUC, mean | sd of seeds | lowest, highest | minus sync, by seed: mean"
         " | 95 % interval | sd | seeds for -+{} | verdict |".format(spread.MARGIN),
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    found = differences(results)
+    from_sync = differences(results)
     for mode, seeds in by_seed(results).items():
         values = list(seeds.values())
         sd = "{:.5f}".format(statistics.stdev(values)) if len(values) > 1 else ""
         cells = [mode, str(len(values)), "{:.5f}".format(statistics.mean(values)), sd]
         cells.append("{:.5f}, {:.5f}".format(min(values), max(values)))
-        cells += _difference_cells(found.get(mode))
+        cells += _difference_cells(from_sync.get(mode))
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def _difference_cells(found):
-    if found is None:
+def _difference_cells(difference):
+    if difference is None:
         return [""] * 5
-    if found.sd is None:
-        return ["{:+.5f}".format(found.mean), "", "", "", found.verdict]
+    if difference.sd is None:
+        return ["{:+.5f}".format(difference.mean), "", "", "", difference.verdict]
     return [
-        "{:+.5f}".format(found.mean),
-        "{:+.5f} to {:+.5f}".format(found.low, found.high),
-        "{:.5f}".format(found.sd),
-        str(found.seeds_needed),
-        found.verdict,
+        "{:+.5f}".format(difference.mean),
+        "{:+.5f} to {:+.5f}".format(difference.low, difference.high),
+        "{:.5f}".format(difference.sd),
+        str(difference.seeds_needed),
+        difference.verdict,
     ]
 
 
 def staleness_table(results, settings):
-    """Markdown: pace, staleness in global steps of `batches_per_step`, fates; over all seeds."""
+    """Markdown, over all seeds: pace, staleness in steps of `batches_per_step` batches, fates."""
     lines = [
-        "| mode | batches/s | seconds a run | staleness, global steps: mean | 0 | 1 | 2 | 3 | 4"
+        "| mode | batches/s | seconds per run | staleness, global steps: mean | 0 | 1 | 2 | 3 | 4"
         " | more | highest | batches without weight |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]

@@ -1,4 +1,4 @@
-"""Carries out runs as processes of their own, and collects what they leave.
+"""Carries out runs in separate processes, and collects their results.
 
 cluster   the modes of one seed, one after another, on one cluster
 alone     the exact global batch, one process for all its runs (`alone`)
@@ -17,10 +17,10 @@ from benchmarks.auc_evidence_parts import data, plan
 from semisync.cluster.local import LocalCluster
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TIMEOUT = 900.0  # seconds for a run, far beyond what one takes
+TIMEOUT = 900.0  # seconds per run, far more than one needs
 
 
-MODES = {  # how each trains, see `training.Training`, and from which of the settings' rates on
+MODES = {  # how the mode trains, see `training.Training`, and the setting with its learning rate
     "sync": ("sync", "learning_rate"),
     "semi-sync": ("semi-sync", "learning_rate"),
     "async": ("async", "learning_rate"),
@@ -29,9 +29,14 @@ MODES = {  # how each trains, see `training.Training`, and from which of the set
 
 
 class Experiment(NamedTuple):
-    """What all runs share: folders, the interpreter of the processes, settings, `plan.SPLITS` key.
+    """What all runs share.
 
-    `data` is the folder of `data.prepare`; what the runs leave goes below `out`.
+    Attributes:
+      data: the folder of `data.prepare`.
+      out: the folder below which the runs write.
+      python: the interpreter of the processes.
+      settings: `plan.Settings`.
+      split: a key of `plan.SPLITS`.
     """
 
     data: str
@@ -41,14 +46,14 @@ class Experiment(NamedTuple):
     split: str
 
     def auc(self, scores):
-        """Of the scores in a file, on the held-out rows."""
+        """The AUC of the scores in a file, on the held-out rows."""
         answers = data.load(self.data)
         labels = answers.labels[data.rows_of(answers, plan.SPLITS[self.split][1])]
         return parity.auc(labels, np.load(scores))
 
 
 def cluster(experiment, seed, modes):
-    """Trains one seed in each of `modes`, keys of MODES; yields one dict of figures a run."""
+    """Trains one seed in each of `modes`, keys of MODES; yields one dict of figures per run."""
     runs = []
     for name in modes:
         (way, rate), folder = MODES[name], "{}-{}".format(name, seed)
@@ -57,16 +62,16 @@ def cluster(experiment, seed, modes):
     train(experiment, runs, "benchmarks.auc_evidence_parts.job", "logs-{}".format(seed))
     for name, run in zip(modes, runs):
         scores = os.path.join(experiment.out, run["name"], "scores.npy")
-        found = dict(auc=experiment.auc(scores), scores=scores, **measured(experiment, run["name"]))
-        yield dict(run, name=name, mode=name, **found)
+        figures = measured(experiment, run["name"])
+        yield dict(run, name=name, mode=name, auc=experiment.auc(scores), scores=scores, **figures)
 
 
 def train(experiment, runs, module, logs):
     """Trains `runs`, one after another, on one cluster of processes of `module`.
 
     Args:
-      runs: dicts as the module takes them; what a run leaves goes into the folder of its "name".
-      logs: the folder of the processes' logs. All folders are made, below the experiment's `out`.
+      runs: dicts as the module takes them; a run writes into the folder of its "name".
+      logs: the folder of the processes' logs. All folders are made below the experiment's `out`.
     """
     for folder in [logs] + [run["name"] for run in runs]:
         os.makedirs(os.path.join(experiment.out, folder))
@@ -91,7 +96,7 @@ def train(experiment, runs, module, logs):
 
 
 def measured(experiment, folder):
-    """What the workers of the run in a folder have measured: pace, staleness, fates."""
+    """The measurements of the workers of the run in a folder: pace, staleness, fates."""
     folder = os.path.join(experiment.out, folder)
     workers = []
     for task in range(experiment.settings.workers):
@@ -111,7 +116,7 @@ def measured(experiment, folder):
 
 
 def alone(experiment, seed, delays):
-    """Trains one seed on the exact global batch, once for each delay; returns the figures."""
+    """Trains one seed on the exact global batch, once per delay; returns the figures."""
     rate, runs = experiment.settings.learning_rate, []
     for delay in delays:
         path = os.path.join(experiment.out, "alone-{}-{}.npy".format(seed, delay))
@@ -138,11 +143,11 @@ def alone(experiment, seed, delays):
 
 
 def tensorflow_version(python):
-    """Of an interpreter's TensorFlow, with that of Python."""
+    """The versions of an interpreter's Python and TensorFlow."""
     ask = "import platform, tensorflow as tf; print(platform.python_version(), tf.__version__)"
     command = [python, "-c", ask]
-    found = subprocess.check_output(command, env=_environment(), stderr=subprocess.DEVNULL)
-    return dict(zip(("python", "tensorflow"), found.decode().split()))
+    versions = subprocess.check_output(command, env=_environment(), stderr=subprocess.DEVNULL)
+    return dict(zip(("python", "tensorflow"), versions.decode().split()))
 
 
 def _environment():

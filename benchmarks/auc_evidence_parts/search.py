@@ -1,11 +1,11 @@
-"""How the hyperparameters were picked: one process, days 0-20 to train on, 21-24 to score.
+"""The search for hyperparameters: one process, trained on days 0-20, scored on days 21-24.
 
     python -m benchmarks.auc_evidence_parts.search [--rates R ...] [--seeds N] [--epochs N]
         [--delays D ...] [--batches-per-step M] [--data PATH]
 
-Trains on the exact global batch, which is what synchronous training does, and prints the AUC at the
-end of each epoch as a Markdown table. `--batches-per-step 1` trains on the local batches one by
-one: asynchronous training, but for the staleness. `--delays 0 1 2` shows what staleness costs.
+Trains on the exact global batch, as synchronous training does, and prints the AUC at the end of
+each epoch as a Markdown table. `--batches-per-step 1` trains on the local batches one by one, like
+asynchronous training without staleness. `--delays 0 1 2` shows what staleness costs.
 """
 
 import argparse

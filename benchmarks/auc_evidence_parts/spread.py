@@ -1,8 +1,8 @@
-"""What the seeds say: means, spreads, and differences between modes seed by seed.
+"""Statistics over the seeds: means, spreads, and differences between modes seed by seed.
 
 A difference is paired: the same seed gives both modes the same initial values, batches and slow
-batches, so that what a seed does to both cancels. Its 95 % interval is Student's, over the seeds;
-it covers the seeds and the chance of scheduling, not the choice of the test rows.
+batches, so that the common effect of a seed cancels. Its 95 % interval is Student's over the seeds:
+it covers the seeds and the randomness of scheduling, not the choice of the test rows.
 """
 
 import math
@@ -13,7 +13,7 @@ from scipy.stats import t
 
 CONFIDENCE = 0.95
 MARGIN = 5e-4  # of AUC, the target
-MOST = 10_000  # seeds to look for
+MOST = 10_000  # seeds to try for `seeds_needed`
 
 
 class Difference(NamedTuple):
@@ -38,17 +38,19 @@ class Difference(NamedTuple):
 
 
 def half_width(sd, seeds):
-    """Of the interval of a mean of `seeds` values."""
+    """The half-width of the interval of a mean of `seeds` values."""
     return t.ppf((1 + CONFIDENCE) / 2, seeds - 1) * sd / math.sqrt(seeds)
 
 
 def paired(mode, sync):
     """The Difference of two dicts of seed -> AUC; only seeds in both count."""
-    found = [mode[seed] - sync[seed] for seed in sorted(set(mode) & set(sync))]
-    mean = statistics.mean(found)
-    if len(found) < 2:
-        return Difference(len(found), mean, None, None, None, None)
-    sd = statistics.stdev(found)
-    half = half_width(sd, len(found))
+    differences = [mode[seed] - sync[seed] for seed in sorted(set(mode) & set(sync))]
+    seeds, mean = len(differences), statistics.mean(differences)
+    if seeds < 2:
+        return Difference(seeds=seeds, mean=mean, sd=None, low=None, high=None, seeds_needed=None)
+    sd = statistics.stdev(differences)
+    half = half_width(sd, seeds)
     needed = next((n for n in range(2, MOST) if half_width(sd, n) <= MARGIN), None)
-    return Difference(len(found), mean, sd, mean - half, mean + half, needed)
+    return Difference(
+        seeds=seeds, mean=mean, sd=sd, low=mean - half, high=mean + half, seeds_needed=needed
+    )

@@ -1,16 +1,22 @@
-"""One run, a mode and a seed, in one worker: the graph, the session, the loop.
+"""One run (one mode, one seed) in one worker: the graph, the session, the loop.
 
-A batch's pause stands between its gradients and their way to the parameter servers: a batch that
-takes long arrives with gradients of old parameters, in every mode.
+For each batch a worker
 
-The chief leaves OUT/model, a checkpoint; each worker OUT/worker-K.json:
+1. computes the gradients;
+2. pauses, for as long as `plan.pauses` makes this batch take;
+3. sends the gradients to the parameter servers.
+
+Since the pause comes after the gradients are computed, the gradients of a slow batch are old when
+they arrive, in every mode.
+
+The chief writes OUT/model, a checkpoint; each worker writes OUT/worker-K.json:
 
     trained     the number of its batches
-    seconds     from the common start to its end; the chief's ends when all have
-    staleness   {staleness: batches}. Asynchronous: of its own batches, in updates of others between
-                the reading and the applying. Else, from the chief alone: of all batches, in global
-                steps, from the ledger of the optimizer
-    fates       chief: the ledger's; {} when asynchronous
+    seconds     from the common start to its end; the chief's ends when all have ended
+    staleness   {staleness: batches}. Asynchronous: of its own batches, counted in updates by others
+                between reading the variables and applying the gradients. Otherwise from the chief
+                alone: of all batches, in global steps, from the optimizer's ledger
+    fates       from the chief: the ledger's; {} when asynchronous
 """
 
 import collections
@@ -24,11 +30,11 @@ from semisync.cluster.barrier import Barrier
 from semisync.common.compat import raw_ops, tf
 from semisync.common.files import write_json
 
-AGGREGATING = ("sync", "semi-sync")  # the modes in which GlobalBatchOptimizer stands around it
+AGGREGATING = ("sync", "semi-sync")  # the modes that use GlobalBatchOptimizer
 
 
 class Inputs:
-    """The placeholders of one batch, and what feeds them."""
+    """The placeholders of one batch, and their feed dict."""
 
     def __init__(self, answers):
         self._answers = answers
@@ -37,9 +43,13 @@ class Inputs:
         self.labels = tf.placeholder(tf.int8, [None])
 
     def feed(self, rows):
-        """The feed dict of an array of row numbers."""
-        found = (self._answers.fields[rows], self._answers.bags[rows], self._answers.labels[rows])
-        return dict(zip((self.fields, self.bags, self.labels), found))
+        """The feed dict for an array of row numbers."""
+        answers = self._answers
+        return {
+            self.fields: answers.fields[rows],
+            self.bags: answers.bags[rows],
+            self.labels: answers.labels[rows],
+        }
 
 
 def delayed(pairs, pause, also, wait):
@@ -85,7 +95,7 @@ class Training:
         self._inputs = Inputs(answers)
         self._pause = tf.placeholder(tf.float32, [])
         self._build(run, settings, answers)
-        # In this order: the list is filled, all are there; all have trained, the model is saved.
+        # Order of the hooks: fill the list, wait for all workers; wait for their end, save.
         self._work = WorkList(len(self._batches), settings.workers, self._chief)
         barrier = Barrier("start", task, settings.workers)
         ending = Ending(os.path.join(out, "model"), task, settings.workers, self._kept())
@@ -96,8 +106,8 @@ class Training:
         )
         self._hooks = [self._work, barrier] + self._aggregation + [ending]
 
-    # What another experiment may have otherwise: the model, the optimizer and its wrapper, what
-    # else a batch updates, its pause, the rows of a batch, and the variables of the checkpoint.
+    # Another experiment may override: the model, the optimizer and its wrapper, a batch's other
+    # updates, its pause, its rows, and the variables of the checkpoint.
 
     def _logit(self, inputs, answers, seed):
         return model.logits(inputs.fields, inputs.bags, answers.about, seed)
@@ -114,7 +124,7 @@ class Training:
         )
 
     def _updates(self):
-        """The ops that a batch runs once its pause is over, before its gradients are sent."""
+        """The ops that a batch runs after its pause, before it sends its gradients."""
         return []
 
     def _wait(self, seconds):
@@ -152,7 +162,7 @@ class Training:
             return raw_ops.DeepCopy(x=self._step)
 
     def run(self, server):
-        """Trains until the work list is empty, then writes what was measured."""
+        """Trains until the work list is empty, then writes the measurements."""
         config = semisync.worker_config(self._task)
         if not self._chief:
             semisync.wait_until_initialised(server.target, config)
@@ -164,8 +174,8 @@ class Training:
         if self._aggregation:
             ledger = self._aggregation[0].ledger
             staleness, fates = (ledger.staleness, ledger.fates) if self._chief else ({}, {})
-        found = {"trained": trained, "seconds": seconds, "staleness": staleness, "fates": fates}
-        write_json(os.path.join(self._out, "worker-%d.json" % self._task), found)
+        result = {"trained": trained, "seconds": seconds, "staleness": staleness, "fates": fates}
+        write_json(os.path.join(self._out, "worker-%d.json" % self._task), result)
 
     def _session(self, server, config):
         return tf.train.MonitoredTrainingSession(

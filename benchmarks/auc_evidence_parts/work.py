@@ -1,10 +1,10 @@
 """Sharing one sequence of batches among workers, and ending together.
 
-    work   int64 []   the numbers of the batches in order, then END once for each worker
-    left   int32 []   the workers that are done
+    work   int64 []   the numbers of the batches in order, then END once per worker
+    left   int32 []   the workers that have ended
 
-1. The chief fills `work`. A worker takes the next number whenever it is free, so that a slow worker
-   trains fewer batches, and every batch is trained once, in nearly the given order.
+1. The chief fills `work`. A worker takes the next number when it is free, so that a slow worker
+   trains fewer batches, and every batch is trained once, nearly in the given order.
 2. A worker that takes END stops. The chief, last, waits until all have left, and saves.
 """
 
@@ -17,7 +17,7 @@ END = -1
 
 
 class WorkList(tf.train.SessionRunHook):
-    """The queue of batch numbers; make it the first hook, for it must be filled before the start.
+    """The queue of batch numbers; make it the first hook: it must be filled before the start.
 
     Args:
       batches: how many there are.

@@ -2,7 +2,7 @@
 
     python -m benchmarks.batch_norm_auc_parts.job SPEC
 
-SPEC as there; a run's further entries are told in `training`, what the chief leaves in `scoring`.
+SPEC is the same; `training` describes the further entries of a run, `scoring` the chief's files.
 """
 
 from benchmarks.auc_evidence_parts import job

@@ -1,19 +1,20 @@
-"""BatchNorm as a graph has it, and the forms in which graphs move its statistics.
+"""BatchNorm as graphs write it, and the forms in which graphs move its statistics.
 
-A layer normalises by the batch in training, by moving statistics at inference:
+A layer normalises by the batch in training, by the moving statistics at inference:
 
     moving = moving momentum + statistic (1 - momentum)
 
-Every worker does so with each of its batches, unless `GlobalBatchOptimizer` does it instead. The
+Every worker moves them with each of its batches, unless `GlobalBatchOptimizer` does so instead. The
 forms differ in when the old value is read, which matters when others move it meanwhile:
 
     layers    `tf.layers`: the parameter server reads, subtracts and writes at the batch's end
-    keras     Keras, `tf.layers` with resource variables, contrib and slim (which subtract on the
-              worker, where they use the fused kernel, as they do by default): read at the batch's
-              start, what is to be taken off it is subtracted at its end; twice in a row takes off
-              too much, at a small momentum more than a variance has
-    by-hand   `tf.assign(moving, moving * m + statistic * (1 - m))`: read at the batch's start by
-              the worker, and at its end the sum assigned, over what others have done meanwhile
+    keras     Keras, `tf.layers` with resource variables, contrib and slim (which with the fused
+              kernel, their default, subtract on the worker): the value is read at the batch's
+              start, and the decrement computed from it is subtracted at its end; two workers that
+              overlap subtract too much, at a small momentum more than the whole variance
+    by-hand   `tf.assign(moving, moving * m + statistic * (1 - m))`: the worker reads the value at
+              the batch's start and assigns the sum at its end, which discards what others have
+              done meanwhile
 """
 
 from collections import namedtuple
@@ -23,7 +24,7 @@ from semisync.common.compat import tf
 EPSILON = 1e-3
 FORMS = ("layers", "keras", "by-hand")
 
-# name; moments and moving: (mean, variance) of the batch, tensors, and for inference, variables.
+# `name`; `moments`, (mean, variance) of the batch, tensors; `moving`, the same as variables.
 Layer = namedtuple("Layer", "name moments moving")
 
 
@@ -50,7 +51,7 @@ class Norms:
         return tf.nn.batch_normalization(rows, mean, variance, beta, gamma, EPSILON)
 
     def moving(self, form=None):
-        """Dict of name in a checkpoint -> variable: the layers' own, or for what a form keeps."""
+        """Dict of name in a checkpoint -> variable: the layers' own, or those that a form keeps."""
         kinds = ("moving_mean", "moving_variance")
         return {
             "/".join(([form] if form else []) + [layer.name, kind]): variable
@@ -60,7 +61,7 @@ class Norms:
 
 
 def moving_variables(units):
-    """(mean, variance) in the present scope, [units] each."""
+    """(mean, variance) in the current scope, each [units]."""
     return tuple(
         tf.get_variable("moving_" + name, [units], initializer=initial, trainable=False)
         for name, initial in (("mean", tf.zeros_initializer()), ("variance", tf.ones_initializer()))
@@ -68,7 +69,7 @@ def moving_variables(units):
 
 
 def move(variable, statistic, momentum, form):
-    """The op that moves a variable once the present control dependencies are done."""
+    """The op that moves a variable once the current control dependencies have run."""
     if form == "by-hand":
         with tf.control_dependencies(None):
             kept = variable * momentum
@@ -76,13 +77,13 @@ def move(variable, statistic, momentum, form):
     with tf.colocate_with(variable.op):
         if form == "layers":
             return tf.assign_sub(variable, (variable - statistic) * (1 - momentum))
-        with tf.control_dependencies(None):  # where TensorFlow has the read wait for nothing either
+        with tf.control_dependencies(None):  # as in TensorFlow, where the read waits for nothing
             read = variable.read_value()
         return tf.assign_sub(variable, (read - statistic) * (1 - momentum))
 
 
 def keep(form, layer, statistics, momentum):
-    """Moving variables of a layer beside its own, moved in one of FORMS.
+    """Makes moving variables of a layer beside its own, moved in one of FORMS.
 
     Args:
       statistics: the batch's (mean, variance).

@@ -1,4 +1,4 @@
-"""The tables: what a model scores with other statistics, and what the modes score.
+"""The tables: a model's scores with other statistics, and the modes' scores.
 
 Differences are paired by seed; their intervals are those of `auc_evidence_parts.spread`.
 """
@@ -10,7 +10,7 @@ import numpy as np
 import parity
 from benchmarks.auc_evidence_parts import spread
 
-OWN = "own"  # what the others are compared with
+OWN = "own"  # the statistics that the others are compared with
 FIGURES = ("auc", "log_loss", "calibration")
 
 
@@ -24,18 +24,19 @@ def figures(labels, scores):
 
 def by_seed(results, mode, name, figure):
     """Dict of seed -> a figure of a mode's models with the statistics `name`."""
-    return {each["seed"]: each["scored"][name][figure] for each in results if each["mode"] == mode}
+    of_mode = [result for result in results if result["mode"] == mode]
+    return {result["seed"]: result["scored"][name][figure] for result in of_mode}
 
 
 def statistics_table(results, mode):
-    """Markdown: a line for each statistics, the same weights in all; differences from their own."""
+    """Markdown: a line per kind of statistics, for the same weights; differences from their own."""
     lines = [
         "| statistics | AUC | minus own: mean, 95 % interval | log loss"
         " | minus own: mean, 95 % interval | predicted / actual"
         " | off the recomputed: means, sd | variances, log |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    runs = [each for each in results if each["mode"] == mode]
+    runs = [result for result in results if result["mode"] == mode]
     for name in runs[0]["scored"]:
         cells = [name]
         for figure in ("auc", "log_loss"):
@@ -44,17 +45,17 @@ def statistics_table(results, mode):
             cells.append("" if name == OWN else _difference(values, own))
         ratios = by_seed(results, mode, name, "calibration").values()
         cells.append(_range(ratios, "{:.3f}"))
-        distances = [each["distances"].get(name) for each in runs]
+        distances = [run["distances"][name] for run in runs if run["distances"].get(name)]
         for kind in ("mean", "variance"):
-            found = [each[kind] for each in distances if each]
-            cells.append("{:.3f}".format(statistics.mean(found)) if found else "")
+            off = [distance[kind] for distance in distances]
+            cells.append("{:.3f}".format(statistics.mean(off)) if off else "")
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def modes_table(results):
-    """Markdown: a line a mode, with its own statistics; differences from the first mode."""
-    modes = list(dict.fromkeys(each["mode"] for each in results))
+    """Markdown: a line per mode, with its own statistics; differences from the first mode."""
+    modes = list(dict.fromkeys(result["mode"] for result in results))
     lines = [
         "| mode | AUC | sd of seeds | minus {first}: mean, 95 % interval | log loss"
         " | minus {first}: mean, 95 % interval | predicted / actual"
@@ -67,8 +68,8 @@ def modes_table(results):
             values, first = (by_seed(results, which, OWN, figure) for which in (mode, modes[0]))
             cells.append("{:.5f}".format(statistics.mean(values.values())))
             if figure == "auc":
-                found = list(values.values())
-                cells.append("{:.5f}".format(statistics.stdev(found)) if len(found) > 1 else "")
+                aucs = list(values.values())
+                cells.append("{:.5f}".format(statistics.stdev(aucs)) if len(aucs) > 1 else "")
             cells.append("" if mode == modes[0] else _difference(values, first))
         cells.append(_range(by_seed(results, mode, OWN, "calibration").values(), "{:.3f}"))
         for figure in ("auc", "log_loss"):
@@ -79,10 +80,10 @@ def modes_table(results):
 
 
 def _difference(values, others):
-    found = spread.paired(values, others)
-    if found.sd is None:
-        return "{:+.5f}".format(found.mean)
-    return "{:+.5f}, {:+.5f} to {:+.5f}".format(found.mean, found.low, found.high)
+    difference = spread.paired(values, others)
+    if difference.sd is None:
+        return "{:+.5f}".format(difference.mean)
+    return "{:+.5f}, {:+.5f} to {:+.5f}".format(difference.mean, difference.low, difference.high)
 
 
 def _range(values, form):

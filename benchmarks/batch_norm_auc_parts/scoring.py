@@ -27,10 +27,10 @@ STATISTICS = MOVING + ("recomputed", "batch")
 
 
 class Scorer:
-    """The model of OUT/model in the present session.
+    """The model of OUT/model in the current session.
 
     Args:
-      by_batch: True normalises by the batch, False by moving statistics, which must be given first.
+      by_batch: True normalises by the batch, False by moving statistics, which `take` sets.
     """
 
     def __init__(self, session, out, answers, by_batch):
@@ -59,15 +59,15 @@ class Scorer:
         np.save(os.path.join(self._out, name + ".npy"), scores)
 
     def recompute(self, rows):
-        """Gives the layers the statistics of a sample of `rows`, each below having its own."""
+        """Gives the layers the statistics of a sample of `rows`, the lower layers first."""
         random = np.random.RandomState(0)
         sample = random.permutation(rows.stop - rows.start)[:SAMPLE] + rows.start
         parts = np.array_split(sample, -(-len(sample) // PART))
         share = np.array([len(part) for part in parts])[:, None] / len(sample)
         run, feed = self._session.run, self._inputs.feed
         for layer in self._norms.layers:
-            found = [run(layer.moments, feed(part)) for part in parts]
-            means, variances = (np.array(each, np.float64) for each in zip(*found))
+            moments = [run(layer.moments, feed(part)) for part in parts]
+            means, variances = (np.array(values, np.float64) for values in zip(*moments))
             mean = (share * means).sum(0)
             variance = (share * (variances + (means - mean) ** 2)).sum(0)
             for variable, value in zip(layer.moving, (mean, variance)):
@@ -88,12 +88,12 @@ def leave_scores(out, answers, train, held_out):
         true = scorer.statistics()
     with tf.Graph().as_default(), tf.Session() as session:
         Scorer(session, out, answers, by_batch=True).save("batch", held_out)
-    distances = {name: distance(found, true) for name, found in moving.items()}
+    distances = {name: distance(statistics, true) for name, statistics in moving.items()}
     write_json(os.path.join(out, "distances.json"), distances)
 
 
 def distance(moving, true):
-    """{"mean", "variance"} of lists of (mean, variance), one a layer, over all their units."""
+    """{"mean", "variance"} of lists of (mean, variance), one per layer, over all their units."""
     off = [
         (mean - right) / np.sqrt(v + norm.EPSILON) for (mean, _), (right, v) in zip(moving, true)
     ]
@@ -102,6 +102,6 @@ def distance(moving, true):
         for (_, variance), (_, right) in zip(moving, true)
     ]
     return {
-        name: float(np.sqrt(np.mean(np.concatenate(each) ** 2)))
-        for name, each in (("mean", off), ("variance", logs))
+        name: float(np.sqrt(np.mean(np.concatenate(values) ** 2)))
+        for name, values in (("mean", off), ("variance", logs))
     }

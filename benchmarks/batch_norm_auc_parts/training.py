@@ -1,15 +1,16 @@
-"""One run of a model with BatchNorm: `auc_evidence_parts.training`, and what is other here.
+"""One run of a model with BatchNorm: `auc_evidence_parts.training` with these differences.
 
-1. A worker reads one part of the training rows, cut by skill, as a log that is kept by key.
-2. The rate stays what it is, as where a model is trained on and on, unless the run says "falling".
-3. The BatchNorms' updates wait for the batch's pause as its gradients do: a late batch's statistics
-   come late. Mode "semi-sync" or "sync" with `batch_norm` "aggregate" takes them out of the graph,
-   and the chief moves the statistics.
-4. Where the run "hangs", the last worker stands still in its first batch of the second half, and
-   goes on when the others have trained the rest: what it computed comes last.
-5. Beside the BatchNorms' own statistics every worker keeps others, from the same batches, in each
-   form of `norm.FORMS`: what the same model would have without semisync's. Nothing reads them, so
-   one run has both, for one and the same weights.
+1. A worker reads one part of the training rows, partitioned by skill, like a log that is kept by
+   key.
+2. The rate is constant, as in continuous training, unless the run says "falling".
+3. The BatchNorms' updates wait for the batch's pause, as its gradients do: a late batch's
+   statistics arrive late. Mode "semi-sync" or "sync" with `batch_norm` "aggregate" removes the
+   updates from the graph, and the chief moves the statistics.
+4. If the run "hangs", the last worker hangs in its first batch of the second half, and continues
+   when the others have trained the rest: its batch arrives last.
+5. Beside the BatchNorms' own statistics, every worker keeps others from the same batches in each
+   form of `norm.FORMS`: those that the same model would have without semisync. Nothing reads them,
+   so one run has both for the same weights.
 """
 
 import itertools
@@ -26,7 +27,7 @@ from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
 
 SKILL = "skill"  # the field by which the rows are cut into parts
-HANG = np.inf  # seconds, as the pause of a batch
+HANG = np.inf  # seconds: the pause of the batch that hangs
 TIMEOUT = 600.0  # seconds that a worker hangs at most
 
 
@@ -38,7 +39,7 @@ class NormTraining(Training):
 
     def __init__(self, run, settings, answers, rows, task, out):
         self._run, self._norms = run, norm.Norms(training=True)
-        self._beside = []  # moving variables that are no BatchNorm's own
+        self._beside = []  # moving variables that the model does not use
         self._own_batches = part_batches(answers, rows, settings, run["seed"], task)
         super().__init__(run, settings, answers, rows, task, out)
         if run["hangs"] and task == settings.workers - 1:
@@ -76,7 +77,7 @@ class NormTraining(Training):
     def _wait(self, seconds):
         if seconds != HANG:
             return super()._wait(seconds)
-        # Not for the chief: it ends after all others.
+        # Not for the chief, which ends after all others.
         wait_for([os.path.join(self._out, "worker-%d.json" % k) for k in range(1, self._task)])
         return seconds
 
@@ -88,9 +89,9 @@ class NormTraining(Training):
 
 
 def part_batches(answers, rows, settings, seed, task):
-    """The local batches of one worker, int64 [local_batch] row numbers each, without end.
+    """Endlessly yields the local batches of one worker, each int64 [local_batch] row numbers.
 
-    The rows are sorted by skill and cut into parts of equal size, one a worker, each shuffled.
+    The rows are sorted by skill and cut into parts of equal size, one per worker, each shuffled.
     """
     skills = answers.fields[rows, list(answers.about["fields"]).index(SKILL)]
     part = np.array_split(np.argsort(skills, kind="stable"), settings.workers)[task] + rows.start
@@ -100,9 +101,9 @@ def part_batches(answers, rows, settings, seed, task):
 
 
 def wait_for(paths):
-    """Returns when all files are there.
+    """Returns when all files exist.
 
-    Raises: SemisyncError after TIMEOUT, naming those that are not.
+    Raises: SemisyncError after TIMEOUT, which names the missing ones.
     """
     deadline = time.monotonic() + TIMEOUT
     while True:
@@ -114,16 +115,17 @@ def wait_for(paths):
         time.sleep(0.05)
 
 
-def _check(found, count):
-    """That graph_rewrite sees the BatchNorms, or there would be nothing to compare."""
-    seen = [each for each in found if len(each.updates) == 2 and not each.left_alone]
+def _check(batch_norms, count):
+    """Checks that graph_rewrite sees the BatchNorms; otherwise there is nothing to compare."""
+    seen = [bn for bn in batch_norms if len(bn.updates) == 2 and not bn.left_alone]
     if len(seen) != count:
-        raise SemisyncError("{} of {} BatchNorms found: {}".format(len(seen), count, found))
+        raise SemisyncError("{} of {} BatchNorms found: {}".format(len(seen), count, batch_norms))
 
 
 def _unseen(statistics):
-    """The same values, out of graph_rewrite's sight: it leaves a BatchNorm alone that keeps two."""
-    passed = tf.py_func(lambda *values: values, statistics, [each.dtype for each in statistics])
-    for to, each in zip(passed, statistics):
-        to.set_shape(each.shape)
-    return passed
+    """The same values, hidden from graph_rewrite: it leaves alone a BatchNorm with two copies."""
+    dtypes = [statistic.dtype for statistic in statistics]
+    hidden = tf.py_func(lambda *values: values, statistics, dtypes)
+    for copy, statistic in zip(hidden, statistics):
+        copy.set_shape(statistic.shape)
+    return hidden

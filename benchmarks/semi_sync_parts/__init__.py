@@ -1,8 +1,8 @@
 """The parts of benchmarks/semi_sync.py.
 
-Of both sides:      cases, signals
-Of the cluster's processes (Python 3.7, TensorFlow):
-                    process, training, model, modes
-Of the orchestrator (no TensorFlow):
-                    conductor, ps_watch, measures, summary, table, plot
+Both sides:         cases, signals
+The cluster's processes (Python 3.7, TensorFlow):
+                    process, training, model
+The orchestrator (no TensorFlow):
+                    conductor, usage, measures, summary, table, plot
 """

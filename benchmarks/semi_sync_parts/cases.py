@@ -1,7 +1,7 @@
 """The cases: a cluster, a model, and how long a batch takes besides computing.
 
-A batch's pause is a sleep in the worker, so that a slow worker leaves the processors to others, as
-one on another machine would. The pauses have fixed seeds: a worker's n-th batch is as slow in every
+A batch's pause is a sleep in the worker, so that a slow worker leaves the CPUs to others, as one on
+another machine would. The pauses have fixed seeds: a worker's n-th batch is equally slow in every
 mode and every repeat.
 """
 
@@ -81,7 +81,7 @@ CASES = {case.name: case for case in _ALL}
 
 
 def pauses(case, task):
-    """Endless seconds that each batch of worker `task` takes besides computing."""
+    """Endlessly yields the seconds that each batch of worker `task` takes besides computing."""
     random = np.random.RandomState(1000 + task)
     while True:
         drawn = random.rand() < case.slow_share  # drawn always, so that all cases draw alike

@@ -1,11 +1,11 @@
-"""Runs one repeat of a case: a cluster, the modes one after another, everybody together.
+"""Runs one repeat of a case: a cluster that trains the modes one after another.
 
 For each mode:
-1. When every worker stands before it, `begin`. The start-up is timed from here.
-2. When every worker is warm, a window of measurement that all of them train through.
-3. When every worker has left its result, the next.
+1. When every worker is ready, `begin`. The start-up is timed from here.
+2. When every worker is warm, a measurement window, through which all of them train.
+3. When every worker has written its result, the next mode.
 
-Meanwhile the mode's parameter servers are sampled, about ten times a second.
+Meanwhile the processor time of the processes is sampled, about ten times a second.
 """
 
 import collections
@@ -15,15 +15,15 @@ import time
 from semisync.cluster.local import LocalCluster
 from semisync.common.errors import SemisyncError
 
-from . import ps_watch, signals
+from . import signals, usage
 
 MODULE = "benchmarks.semi_sync_parts.process"
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PATIENCE = 600.0  # seconds for each step, besides the window
-LEAD = 0.3  # seconds between the word of the window and its start
+PATIENCE = 600.0  # seconds per step, besides the window
+LEAD = 0.3  # seconds from announcing the window to its start
 
-# What one mode left: `begin`, `start` and `stop` in seconds since the epoch, `samples` of its PS,
-# `results` of its workers.
+# The record of one mode: `begin`, `start` and `stop` in seconds since the epoch, `samples` of the
+# processes' usage, and the `results` of the workers.
 Record = collections.namedtuple("Record", "mode begin start stop samples results")
 
 
@@ -34,10 +34,10 @@ def run_repeat(python, case, modes, seconds, folder, say=lambda text: None):
       python: the interpreter of the cluster's processes.
       seconds: of each measurement window.
       folder: an empty one, for signals and logs.
-      say: called with what is going on.
+      say: called with progress messages.
 
     Raises:
-      SemisyncError: a process failed, or did not come in time.
+      SemisyncError: a process failed, or was not ready in time.
     """
     for mode in modes:
         os.mkdir(os.path.join(folder, mode))
@@ -48,7 +48,7 @@ def run_repeat(python, case, modes, seconds, folder, say=lambda text: None):
         course = conductor.conduct(modes)
         timeout = PATIENCE + len(modes) * (3 * PATIENCE + seconds)
         cluster.wait(timeout, tick=lambda: next(course, None))
-        for _ in course:  # what the last workers left while they ended
+        for _ in course:  # collects the results of the last workers
             pass
     return conductor.records
 
@@ -57,7 +57,7 @@ class Conductor:
     """Leads the workers through the modes; see `run_repeat` for the arguments.
 
     Attributes:
-      records: a list of `Record`, one for each mode that is over.
+      records: a list of `Record`, one per finished mode.
     """
 
     def __init__(self, cluster, case, seconds, folder, say):
@@ -66,10 +66,10 @@ class Conductor:
         self.records = []
 
     def conduct(self, modes):
-        """A generator that does what is due and yields while there is nothing to do."""
+        """A generator that does the next steps, and yields while there is nothing to do."""
         self._say("starting")
-        everybody = [f"up-{job}-{task}" for job, task in self._cluster.processes]
-        yield from self._all_of(self._folder, everybody)
+        up = [f"up-{job}-{task}" for job, task in self._cluster.processes]
+        yield from self._all_of(self._folder, up)
         for number, mode in enumerate(modes):
             self._say(mode)
             first = number * self._case.ps
@@ -79,19 +79,21 @@ class Conductor:
 
     def _mode(self, mode, ps):
         folder, samples = os.path.join(self._folder, mode), []
-        everybody = [process.pid for process in self._cluster.processes.values()]
+        processes = self._cluster.processes
+        workers = [processes["worker", task].pid for task in range(self._case.workers)]
+        cluster = [process.pid for process in processes.values()]
         yield from self._workers(folder, "ready-{}")
-        samples.append(ps_watch.sample(ps, everybody))
+        samples.append(usage.sample(ps, workers, cluster))
         begin = time.time()
         signals.give(folder, "begin")
         for _ in self._workers(folder, "warm-{}"):
-            samples.append(ps_watch.sample(ps, everybody))
+            samples.append(usage.sample(ps, workers, cluster))
             yield
         start = time.time() + LEAD
         stop = start + self._seconds
         signals.give(folder, "window.json", {"stop": stop})
         while not samples or samples[-1].time < stop:
-            samples.append(ps_watch.sample(ps, everybody))
+            samples.append(usage.sample(ps, workers, cluster))
             yield
         yield from self._workers(folder, "result-{}.json")
         names = [f"result-{task}.json" for task in range(self._case.workers)]
@@ -102,7 +104,7 @@ class Conductor:
         return self._all_of(folder, [name.format(task) for task in range(self._case.workers)])
 
     def _all_of(self, folder, names):
-        """Yields until each of the names was told."""
+        """Yields until every one of the names has been given."""
         deadline = time.monotonic() + PATIENCE
         while True:
             missing = [name for name in names if not signals.given(folder, name)]

@@ -18,25 +18,31 @@ MEGABYTE = 1e6
 def figures(record, case):
     """A dict of one mode's figures in one repeat.
 
-    batches_per_second      local batches that the workers finished, all together
-    ps_cpu_per_batch        user and system time of the PS, ms
+    batches_per_second      local batches finished by all workers
+    cpu_per_batch           user and system time of all processes of the job together, ms
+    ps_cpu_per_batch        of it, the PS
+    chief_cpu_per_batch     of it, the chief's process, which trains batches as well
+    workers_cpu_per_batch   of it, the other workers
     ps_memory_mb            largest resident size of the PS together, up to the window's end, 1e6 B
     ps_memory_growth_mb     the same, less what they had when the mode began
-    startup_seconds         from the word to begin, graph unbuilt, to the first global step
-    first_update_seconds    from the start of the M-th local batch (of the first, where every batch
-                            is an update) to the first global step
+    startup_seconds         from `begin`, before the graph is built, to the first global step
+    first_update_seconds    from the start of the M-th local batch (of the first, if every batch is
+                            an update) to the first global step
     staleness_mean, staleness_max, staleness_beyond_bound
                             see `staleness`
-    others_processors       how many processors were kept busy by what is not the cluster
+    others_processors       how many CPUs other processes kept busy
     window_seconds, window_batches, window_steps
-                            as they are, with hard edges
+                            with hard edges
     """
     start, stop = record.start, record.stop
     batches = sorted((b for result in record.results for b in result["batches"]), key=_finished)
     inside = [batch for batch in batches if start < _finished(batch) <= stop]
     pace = rate([(_finished(batch), 1) for batch in batches], start, stop)
     pairs = [((a.time + b.time) / 2, a, b) for a, b in zip(record.samples, record.samples[1:])]
-    cpu = rate([(at, b.cpu - a.cpu) for at, a, b in pairs], start, stop)
+    ps, chief, workers = (
+        rate([(at, getattr(b, part) - getattr(a, part)) for at, a, b in pairs], start, stop)
+        for part in ("ps", "chief", "workers")
+    )
     others = rate([(at, b.others - a.others) for at, a, b in pairs], start, stop)
     peak = max(sample.rss for sample in record.samples)
     per_step = 1 if record.mode == "async" else case.batches_per_step
@@ -46,7 +52,10 @@ def figures(record, case):
     return dict(
         staleness(record, inside),
         batches_per_second=pace,
-        ps_cpu_per_batch=1000 * cpu / pace if pace else None,
+        cpu_per_batch=_per_batch(ps + chief + workers, pace),
+        ps_cpu_per_batch=_per_batch(ps, pace),
+        chief_cpu_per_batch=_per_batch(chief, pace),
+        workers_cpu_per_batch=_per_batch(workers, pace),
         ps_memory_mb=peak / MEGABYTE,
         ps_memory_growth_mb=(peak - record.samples[0].rss) / MEGABYTE,
         startup_seconds=updated - record.begin,
@@ -58,12 +67,17 @@ def figures(record, case):
     )
 
 
+def _per_batch(processors, pace):
+    """Milliseconds of processor time per batch."""
+    return 1000 * processors / pace if pace else None
+
+
 def _finished(batch):
     return batch[1]
 
 
 def rate(events, start, stop):
-    """Amount a second of `events`, (time, amount) each, in a window with soft edges."""
+    """Amount per second of `events`, (time, amount) each, in a window with soft edges."""
     edge = EDGE * (stop - start)
 
     def weight(time):
@@ -75,14 +89,14 @@ def rate(events, start, stop):
 def staleness(record, inside):
     """Mean, maximum, and share beyond the bound, in steps of the mode.
 
-    semi-sync and sync: every batch of the training, in global steps, as the chief's ledger has it.
+    semi-sync and sync: every batch of the training, in global steps, from the chief's ledger.
     async: the batches of the window, by how many updates of others fell between the end of the
-    worker's batch before and the end of this one, which is also from where semisync's token counts;
-    the bound does not apply. native-sync: 0 by construction, for what is late is dropped.
+    worker's previous batch, when semisync would draw its token, and the end of this one; the bound
+    does not apply. native-sync: 0 by construction, because late gradients are dropped.
     """
-    told = record.results[0].get("staleness")
-    if told is not None:
-        counts = collections.Counter({int(steps): count for steps, count in told.items()})
+    counted = record.results[0].get("staleness")
+    if counted is not None:
+        counts = collections.Counter({int(steps): count for steps, count in counted.items()})
     elif record.mode == "native-sync":
         counts = collections.Counter({0: 1})
     else:

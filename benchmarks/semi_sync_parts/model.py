@@ -1,7 +1,7 @@
-"""The model of a case, and where its variables lie.
+"""The model of a case, and the placement of its variables.
 
-The ids are drawn in the graph, on the worker: feeding 1024 x 26 of them would cost the worker more
-than the rest of its batch.
+The graph draws the ids, on the worker: feeding 1024 x 26 of them would cost the worker more than
+the rest of its batch.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""The pace of each mode relative to asynchronous training, a group of bars for each case."""
+"""The pace of each mode relative to asynchronous training, a group of bars per case."""
 
 import textwrap
 
@@ -41,15 +41,15 @@ def draw(cases, base, path):
 
 
 def _bars(axes, cases, base):
-    """A bar for each case and mode: the median ratio within the repeats, whiskers to the ends."""
+    """A bar per case and mode: the median ratio within the repeats, whiskers to the extremes."""
     modes = list(cases[0]["modes"])
     width = 0.8 / len(modes)
     for number, mode in enumerate(modes):
-        found = [_ratio(case, mode, base) for case in cases]
-        heights = [one["median"] for one in found]
+        ratios = [_ratio(case, mode, base) for case in cases]
+        heights = [spread["median"] for spread in ratios]
         whiskers = [
-            [one["median"] - one["min"] for one in found],
-            [one["max"] - one["median"] for one in found],
+            [spread["median"] - spread["min"] for spread in ratios],
+            [spread["max"] - spread["median"] for spread in ratios],
         ]
         left = (number - (len(modes) - 1) / 2) * width
         places = [place + left for place in range(len(cases))]

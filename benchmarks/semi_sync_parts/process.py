@@ -1,10 +1,10 @@
 """One process of the benchmark's cluster: a PS, or a worker that trains the modes one by one.
 
 The spec (see `LocalCluster`) holds `case`, a case's name; `modes`, in the order of training; and
-`out`, the folder of the signals. Mode number i has the case's parameter servers number i to itself:
-tasks i x ps to (i + 1) x ps - 1, which are fresh when it begins.
+`out`, the folder of the signals. Mode number i has its own parameter servers, tasks i x ps to
+(i + 1) x ps - 1, which are fresh when it begins.
 
-Threads: TensorFlow's defaults on the PS, one for the inside of an op on the workers.
+Threads: TensorFlow's defaults on the PS, one intra-op thread on the workers.
 """
 
 import json
@@ -19,7 +19,7 @@ from .cases import CASES
 from .model import placed
 from .training import Training
 
-PATIENCE = 1800.0  # seconds for the others to come to the next mode; the orchestrator has less
+PATIENCE = 1800.0  # seconds for the others to reach the next mode; the orchestrator waits less
 
 
 def main():

@@ -1,12 +1,12 @@
-"""What the processes and the orchestrator tell each other: files in one folder, read whole.
+"""Signals between the processes and the orchestrator: files in one folder, read whole.
 
 up-JOB-TASK            a process's server runs; once
 and, in the folder of each mode:
-ready-TASK             a worker stands before the mode
-begin                  all stand: build the graph and train
+ready-TASK             a worker is ready for the mode
+begin                  all are ready: build the graph and train
 warm-TASK              a worker has trained its warm-up
-window.json            all have: train on until `stop`, seconds since the epoch
-result-TASK.json       what a worker measured; see `training`
+window.json            all are warm: train until `stop`, seconds since the epoch
+result-TASK.json       a worker's measurements; see `training`
 """
 
 import json
@@ -16,29 +16,29 @@ import time
 from semisync.common.errors import SemisyncError
 from semisync.common.files import write_json
 
-LOOK_EVERY = 0.01  # seconds
+POLL_SECONDS = 0.01
 
 
 def give(folder, name, value=None):
-    """Tells `value`, anything that JSON holds, under `name`."""
+    """Gives the signal `name`, with a JSON value."""
     write_json(os.path.join(folder, name), value)
 
 
 def given(folder, name):
-    """True once `name` was told."""
+    """Whether the signal `name` has been given."""
     return os.path.exists(os.path.join(folder, name))
 
 
 def read(folder, name):
-    """What was told under `name`."""
+    """The value of the signal `name`."""
     with open(os.path.join(folder, name)) as file:
         return json.load(file)
 
 
 def wait_for(folder, name, timeout):
-    """Waits `timeout` seconds at most until `name` is told."""
+    """Waits at most `timeout` seconds for the signal `name`."""
     deadline = time.monotonic() + timeout
     while not given(folder, name):
         if time.monotonic() > deadline:
-            raise SemisyncError("no word of {} in {:.0f} s in {}".format(name, timeout, folder))
-        time.sleep(LOOK_EVERY)
+            raise SemisyncError("no signal {} in {:.0f} s in {}".format(name, timeout, folder))
+        time.sleep(POLL_SECONDS)

@@ -7,8 +7,12 @@ RATIOS = (
     ("semi-sync / async", "batches_per_second", "semi-sync", "async"),
     ("semi-sync / native-sync", "batches_per_second", "semi-sync", "native-sync"),
     ("sync / native-sync", "batches_per_second", "sync", "native-sync"),
+    ("CPU semi-sync / async", "cpu_per_batch", "semi-sync", "async"),
+    ("CPU native-sync / async", "cpu_per_batch", "native-sync", "async"),
     ("PS CPU semi-sync / async", "ps_cpu_per_batch", "semi-sync", "async"),
     ("PS CPU semi-sync / native-sync", "ps_cpu_per_batch", "semi-sync", "native-sync"),
+    ("PS CPU sync / async", "ps_cpu_per_batch", "sync", "async"),
+    ("start-up semi-sync / native-sync", "startup_seconds", "semi-sync", "native-sync"),
 )
 
 
@@ -17,8 +21,8 @@ def of_case(case, repeats):
 
     Args:
       case: a `cases.Case`.
-      repeats: a list of dicts, mode -> `measures.figures`, one a repeat; the order of the keys is
-        the order of the training.
+      repeats: a list of dicts, mode -> `measures.figures`, one per repeat; the order of the keys
+        is the order of the training.
 
     Returns: a dict: `name`, `title`, `cluster`, `modes`, `ratios`. A mode has the median of each
     figure, `spread` with its smallest and largest, and `repeats`, the raw figures; a ratio has
@@ -41,8 +45,8 @@ def of_case(case, repeats):
 
 def _of_mode(repeats):
     spreads = {figure: spread([repeat[figure] for repeat in repeats]) for figure in repeats[0]}
-    medians = {figure: found and found["median"] for figure, found in spreads.items()}
-    ranges = {figure: found and [found["min"], found["max"]] for figure, found in spreads.items()}
+    medians = {figure: of and of["median"] for figure, of in spreads.items()}
+    ranges = {figure: of and [of["min"], of["max"]] for figure, of in spreads.items()}
     return dict(medians, spread=ranges, repeats=repeats)
 
 

@@ -5,7 +5,10 @@ from .summary import RATIOS
 # Column, figure, digits.
 COLUMNS = (
     ("batches/s", "batches_per_second", 1),
-    ("PS CPU, ms a batch", "ps_cpu_per_batch", 2),
+    ("CPU, ms per batch", "cpu_per_batch", 2),
+    ("of it PS", "ps_cpu_per_batch", 2),
+    ("chief", "chief_cpu_per_batch", 2),
+    ("other workers", "workers_cpu_per_batch", 2),
     ("PS memory, MB", "ps_memory_mb", 0),
     ("grown by, MB", "ps_memory_growth_mb", 0),
     ("start-up, s", "startup_seconds", 2),
@@ -15,7 +18,7 @@ COLUMNS = (
 
 
 def rows(case):
-    """A line for each mode of a case (see `summary.of_case`)."""
+    """A line per mode of a case (see `summary.of_case`)."""
     for mode, figures in case["modes"].items():
         cells = [_cell(figures[f], figures["spread"][f], digits) for _, f, digits in COLUMNS]
         yield _line([case["title"], mode, *cells, _late(figures)])
@@ -33,8 +36,8 @@ def ratio_row(case):
     """A line with the ratios of a case."""
     cells = [case["title"]]
     for name, *_ in RATIOS:
-        found = case["ratios"].get(name)
-        cells.append(_cell(found["median"], (found["min"], found["max"]), 2) if found else "-")
+        ratio = case["ratios"].get(name)
+        cells.append(_cell(ratio["median"], (ratio["min"], ratio["max"]), 2) if ratio else "-")
     return _line(cells)
 
 

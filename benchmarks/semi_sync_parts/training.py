@@ -1,9 +1,9 @@
 """One mode's training in one worker: the graph, the session, the loop.
 
-result-TASK.json holds `batches`, a list of [started, finished, step before, step after], times in
-seconds since the epoch, `started` after the batch's pause, the steps as the worker saw them at the
-end of its batch before and of this one; and, from the chief of semi-sync and sync, `staleness`: how
-many batches had which, as its ledger counts them.
+result-TASK.json holds `batches`, a list of [started, finished, step before, step after]: times in
+seconds since the epoch, `started` after the batch's pause; the global step that the worker saw at
+the end of its previous batch and of this one. The chief of semi-sync and sync adds `staleness`: the
+number of batches by staleness, from its ledger.
 """
 
 import time

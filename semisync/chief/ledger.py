@@ -1,38 +1,53 @@
 """The chief's account of every batch, in plain Python: what is out, what came, what became of it.
 
 A *ticket* is the permission for one batch and its key on every PS: the chief issues each number
-once. What the workers say of it is told in `semisync.transport.mailbox`. Each ticket that was drawn
+once. `semisync.transport.mailbox` lists what the workers say of it. Each ticket that was drawn
 ends in exactly one of these ways, and no later message changes it:
 
     admitted, decayed, stale   its batch was applied, or found too late
     returned                   its worker ended and did not use it
     lost                       its worker was killed, was started again, took another ticket in a
-                               run that failed, or was not heard for `patience` seconds
+                               run that failed, or was silent for `patience` seconds
 
-A run's tickets count on from the microsecond at which it began, so that a message of an earlier run
-of the chief is known as such and never mixes with this one.
+A run's tickets count up from the microsecond at which it began, so that a message of an earlier run
+of the chief is recognised and never mixes with this one.
 
-How many tickets are out decides the mode. Unpaced: there are always some waiting to be drawn, and
-no worker waits, unless batches come faster than they can be applied: the undrawn and the pending
-together are kept at 2 max(M, workers). With `in_flight`, so many are out at most.
-Paced: exactly M a global step, so that every batch of a step is computed from that step's
+The number of tickets that are out decides the mode. Unpaced: some are always waiting to be drawn,
+and no worker waits, unless batches come faster than they can be applied: the undrawn and the
+pending together are kept at 2 max(M, workers). With `in_flight`, at most so many are out.
+Paced: exactly M per global step, so that every batch of a step is computed from that step's
 parameters and the staleness is zero.
 
-A worker holds one ticket at most, and M batches are being applied. So a PS holds at most
-2 max(M, workers) + workers + M payloads. Besides there is what was staged, in whole or in part,
-under tickets that came to nothing; it is swept away `patience` seconds later. Nobody should be
-staging it any more by then, and if somebody is, the message that follows has it swept again.
+A worker holds at most one ticket, and M batches are being applied. So a PS holds at most
+2 max(M, workers) + workers + M payloads, and what was staged, in whole or in part, under tickets
+that were lost or returned; that is swept `patience` seconds later. By then no worker should still
+be staging it, and if one is, the message that follows has it swept again.
 """
 
 import collections
 import time
-from typing import Any, Counter, Deque, Dict, List, Optional, Tuple
+from typing import Any, Counter, Deque, Dict, List, NamedTuple, Optional, Tuple
 
 from semisync.fate import Fate, of_weight
 from semisync.transport import mailbox
 
-Commit = collections.namedtuple("Commit", "member ticket token withheld waited")
-Weighed = collections.namedtuple("Weighed", "commit staleness weight")
+
+class Commit(NamedTuple):
+    """A batch that waits for its global batch; `waited` is how long its ticket took, in us."""
+
+    member: str
+    ticket: int
+    token: int
+    withheld: bool
+    waited: int
+
+
+class Weighed(NamedTuple):
+    """A batch of a global batch."""
+
+    commit: Commit
+    staleness: int
+    weight: float
 
 
 class Ledger:
@@ -40,18 +55,18 @@ class Ledger:
 
     Args:
       batches_per_step: M, the number of batches of a global step.
-      paced: True issues M tickets a step (zero staleness).
+      paced: True issues M tickets per step (zero staleness).
       in_flight: how many tickets may be out at once, or None.
       keep_stale: True when a stale batch keeps its slot in the global batch.
       patience: seconds of silence after which a worker's ticket is lost.
       first: the first ticket, greater than any of an earlier run; default: microseconds since 1970.
-      clock: a function that returns seconds, monotonic.
+      now: a function that returns seconds, monotonic.
 
     Attributes:
       fates: Counter of tickets by what became of them, and of those "issued".
       staleness: Counter of applied batches by their staleness.
-      members: who takes part, and when each was last heard.
-      events, settled: what happened since `drain`, for the audit log and for the board.
+      members: {worker: when its last message came}.
+      events, settled: what happened since `drain`, for the audit log and for the job state.
     """
 
     def __init__(
@@ -62,7 +77,7 @@ class Ledger:
         keep_stale=True,
         patience=120.0,
         first=None,
-        clock=time.monotonic,
+        now=time.monotonic,
     ):
         self.batches_per_step = batches_per_step
         self.paced = paced
@@ -70,7 +85,7 @@ class Ledger:
         self.keep_stale = keep_stale
         self.patience = patience
         self.first = int(time.time() * 1e6) if first is None else first
-        # Tickets in the order of issue, which is the order in which they are drawn: who holds it.
+        # Tickets in the order of issue, which is the order in which they are drawn: their holders.
         self.outstanding: Dict[int, Optional[str]] = {}
         self.pending: Deque[Commit] = collections.deque()
         self.members: Dict[str, float] = {}
@@ -78,12 +93,12 @@ class Ledger:
         self.staleness: Counter[int] = collections.Counter()
         self.events: List[Dict[str, Any]] = []
         self.dead: Deque[Tuple[float, int]] = collections.deque()
-        self.settled: List[Tuple[int, int, int]] = []  # ticket, fate, staleness, for the board
+        self.settled: List[Tuple[int, int, int]] = []  # ticket, fate, staleness
         self._holds: Dict[str, int] = {}
-        self._nameless: Dict[int, float] = {}  # drawn by nobody knows whom, and since when
+        self._unannounced: Dict[int, float] = {}  # drawn by an unknown worker: since when
         self._next = self.first
         self._owed = batches_per_step  # paced: tickets to issue as soon as possible
-        self._clock = clock
+        self._now = now
 
     # Tickets
 
@@ -102,7 +117,7 @@ class Ledger:
         return list(range(self._next - count, self._next))
 
     def tickets_due(self, undrawn):
-        """How many tickets to issue now, given that `undrawn` stand in the queue."""
+        """How many tickets to issue now, given that `undrawn` are in the queue."""
         if self.paced:
             due = max(0, self._owed)
             self._owed -= due
@@ -119,17 +134,17 @@ class Ledger:
 
     @property
     def full(self):
-        """True when a global batch is there."""
+        """True when a global batch is complete."""
         return len(self.pending) >= self.batches_per_step
 
     # Messages
 
     def receive(self, message):
-        """Books one `desk.Message`; one about a ticket that is settled changes nothing."""
+        """Books one `mailbox.Message`; one about a ticket that is settled changes nothing."""
         member, kind, ticket = message.member, message.kind, message.ticket
-        self.members[member] = self._clock()
+        self.members[member] = self._now()
         if kind == mailbox.JOINED:
-            self._succeed(member)
+            self._replace_predecessor(member)
         elif kind == mailbox.DRAWN:
             self._hold(member, ticket)
         else:
@@ -137,8 +152,8 @@ class Ledger:
         if kind == mailbox.LEFT:
             self._forget(member)
 
-    def _succeed(self, member):
-        """A process that was started again takes the place of its predecessor."""
+    def _replace_predecessor(self, member):
+        """A process that was started again replaces its predecessor."""
         place = member.partition(" ")[0]
         for other in [m for m in self.members if m != member and m.partition(" ")[0] == place]:
             if "/task:" in place:
@@ -151,7 +166,7 @@ class Ledger:
     def _hold(self, member, ticket):
         self.lose(self._holds.pop(member, None))
         if ticket in self.outstanding:
-            self._nameless.pop(ticket, None)
+            self._unannounced.pop(ticket, None)
             self.outstanding[ticket] = member
             self._holds[member] = ticket
 
@@ -173,14 +188,14 @@ class Ledger:
 
     def _take_back(self, ticket):
         holder = self.outstanding.pop(ticket)
-        self._nameless.pop(ticket, None)
+        self._unannounced.pop(ticket, None)
         if holder is not None and self._holds.get(holder) == ticket:
             del self._holds[holder]
 
     def _end(self, ticket, fate, **more):
-        """A ticket comes to nothing."""
+        """Ends a ticket without a batch."""
         self.fates[fate] += 1
-        self.dead.append((self._clock() + self.patience, ticket))
+        self.dead.append((self._now() + self.patience, ticket))
         self.events.append(dict(more, event=fate, ticket=ticket))
 
     def lose(self, ticket):
@@ -194,15 +209,15 @@ class Ledger:
         self._owed += 1
 
     def lose_the_silent(self, undrawn):
-        """Gives up the tickets of members who were not heard for `patience` seconds.
+        """Gives up the tickets of members that were silent for `patience` seconds.
 
         Args:
-          undrawn: how many tickets stand in the queue; of those that nobody announced, the others
-            were drawn by a worker that was killed before it could say so.
+          undrawn: how many tickets are in the queue; of those that no worker announced, the others
+            were drawn by a worker that was killed before it could announce them.
 
         Returns: the members given up, and None for one unknown, a list.
         """
-        now = self._clock()
+        now = self._now()
         silent: List[Optional[str]] = []
         for member, heard in list(self.members.items()):
             if now - heard > self.patience:
@@ -210,22 +225,22 @@ class Ledger:
                 self._forget(member)
         unnamed = [ticket for ticket, holder in self.outstanding.items() if holder is None]
         drawn = unnamed[: max(0, len(unnamed) - undrawn)]
-        self._nameless = {ticket: self._nameless.get(ticket, now) for ticket in drawn}
-        for ticket, since in list(self._nameless.items()):
+        self._unannounced = {ticket: self._unannounced.get(ticket, now) for ticket in drawn}
+        for ticket, since in list(self._unannounced.items()):
             if now - since > self.patience:
                 self.lose(ticket)
                 silent.append(None)
         return silent
 
     def holders(self):
-        """(member, seconds since it was heard) of everyone who holds a ticket, longest first."""
-        now = self._clock()
-        found = [(member, now - self.members.get(member, now)) for member in self._holds]
-        return sorted(found, key=lambda pair: -pair[1])
+        """(member, seconds of silence) of every member that holds a ticket, longest first."""
+        now = self._now()
+        silence = [(member, now - self.members.get(member, now)) for member in self._holds]
+        return sorted(silence, key=lambda pair: -pair[1])
 
     def to_sweep(self):
-        """Tickets under which a payload may lie that nobody will take."""
-        now, due = self._clock(), []
+        """Tickets under which a payload may be staged that will not be applied."""
+        now, due = self._now(), []
         while self.dead and self.dead[0][0] <= now:
             due.append(self.dead.popleft()[1])
         return due
@@ -262,13 +277,13 @@ class Ledger:
     @staticmethod
     def _weighed(commits, clock, weigh):
         # Only a worker that drew its token before the variables were restored can be ahead of the
-        # clock. Nothing is known of such a batch but that it is old: it counts as the oldest.
+        # clock. All that is known of such a batch is that it is old: it counts as the oldest.
         staleness = [clock - c.token if c.token <= clock else clock for c in commits]
         weights = [0.0 if c.withheld else w for c, w in zip(commits, weigh(staleness))]
         return [Weighed(*entry) for entry in zip(commits, staleness, weights)]
 
     def _without_the_stale(self, weighed):
-        """Gives the slots of stale batches back; returns the others."""
+        """Gives back the slots of stale batches; returns the other batches."""
         for entry in weighed:
             if entry.weight == 0:
                 self.pending.remove(entry.commit)
@@ -303,9 +318,9 @@ class Ledger:
 
     def drain(self, name):
         """Returns the list `events` or `settled` and leaves it empty."""
-        found = getattr(self, name)
+        drained = getattr(self, name)
         setattr(self, name, [])
-        return found
+        return drained
 
     def balance(self):
         """True when every ticket issued is settled, pending or out."""
@@ -315,5 +330,5 @@ class Ledger:
 
 
 def audited(entry):
-    """A `Weighed` as it stands in the audit log."""
+    """A `Weighed` as the audit log has it."""
     return dict(entry.commit._asdict(), staleness=entry.staleness, weight=entry.weight)

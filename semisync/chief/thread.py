@@ -1,8 +1,8 @@
 """The chief's thread: takes messages, forms global batches, applies them, issues tickets.
 
-It never blocks on a queue. It looks, works off what is there, and sleeps for the time that the next
-global batch still needs at the present rate, between MIN_NAP and MAX_NAP seconds; where the workers
-wait for it, no longer than PACED_NAP.
+It never blocks on a queue. It takes the messages that are there, works through them, and sleeps for
+the time that the next global batch still needs at the present rate, between MIN_NAP and MAX_NAP
+seconds; where the workers wait for it, no longer than PACED_NAP.
 """
 
 import threading
@@ -12,13 +12,13 @@ from semisync.audit import AuditLog
 from semisync.chief.ledger import Ledger
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
-from semisync.transport import mailbox as desks
+from semisync.transport import mailbox
 from semisync.transport.job_state import ENDED, GAUGES
 
 MIN_NAP = 0.001
 MAX_NAP = 0.05
 PACED_NAP = 0.003
-POST_EVERY = 1.0  # seconds between two postings on the board
+PUBLISH_EVERY = 1.0  # seconds between two writes of the job state
 STALLED = 30.0  # seconds without a global step after which the chief says who is missing
 
 
@@ -29,57 +29,55 @@ class Chief(threading.Thread):
       handles: the `Handles` of the session's graph.
       session: a raw tf.Session.
       coordinator: of that session; a failure here stops it and is raised in the main thread.
-      quiet: a lock held while the variables change, so that a checkpoint sees whole steps.
+      step_lock: held while the variables change, so that a checkpoint sees whole steps.
       patience: seconds of silence after which what a worker holds is lost.
       audit: a path for the audit log, or None.
-      observed: list of (fetches, function): see `GlobalBatchHook.observe`.
+      observers: list of (fetches, function): see `GlobalBatchHook.observe`.
     """
 
-    def __init__(self, handles, session, coordinator, quiet, patience, audit, observed):
+    def __init__(self, handles, session, coordinator, step_lock, patience, audit, observers):
         super().__init__(name="semisync-chief", daemon=True)
-        self._handles = handles
-        self._desk, self._board = handles.desk, handles.board
-        self._assembly, self._step = handles.assembly, handles.step
+        self._ops = handles.chief
         self._session = session
         self._coordinator = coordinator
-        self._quiet = quiet
+        self._step_lock = step_lock
         self._audit = AuditLog(audit)
-        self._observed = observed
+        self._observers = observers
         self._finishing = threading.Event()
-        self._rate = 1 / MIN_NAP  # batches a second, smoothed over the last looks
-        self._looked = self._posted = self._progress = time.monotonic()
-        self.beats = 0  # signs of life
-        self._pace = 0  # us a global step
+        self._rate = 1 / MIN_NAP  # batches per second, smoothed over the last rounds
+        self._taken_at = self._published_at = self._progress_at = time.monotonic()
+        self.heartbeat = 0
+        self._pace = 0  # us per global step
         self._waited = 0.0  # us, the mean over the last global batch
-        self._clock = self._posted_clock = 0
+        self._clock = self._published_clock = 0
         self._undrawn = 0
         self._weights = {}  # staleness -> weight
         self.ledger = Ledger(
-            handles.batches_per_step,
-            paced=handles.paced,
-            in_flight=handles.in_flight,
-            keep_stale=handles.on_stale == "keep",
+            handles.settings.batches_per_step,
+            paced=handles.settings.paced,
+            in_flight=handles.settings.in_flight,
+            keep_stale=handles.settings.on_stale == "keep",
             patience=patience,
         )
 
     def open(self, settings):
         """Throws away what an earlier run left on the PS.
 
-        Of the messages that are there only the greetings count: a worker may have come before.
+        Of the messages that are there only those that announce a worker count: it may have joined
+        before the chief began.
         """
-        board = self._board
-        # First of all, so that a chief that still runs ends before the shelves are emptied: what it
-        # is about to take it would wait for, and with it every thread of the PS.
-        self._session.run(board.claim, {board.new_epoch: self.ledger.first})
+        state = self._ops.job_state
+        # First of all, so that a chief that still runs ends before staging is cleared: it would
+        # wait for what it is about to take, and with it every thread of the PS.
+        self._session.run(state.claim, {state.new_epoch: self.ledger.first})
         self._withdraw()
-        self._session.run(self._handles.clear_shelves)
-        taken = self._session.run(self._desk.take, {self._desk.new_tickets: []})
-        for message in desks.messages(taken):
-            if message.kind == desks.JOINED:
+        self._session.run(self._ops.clear)
+        taken = self._session.run(self._ops.mailbox.take, {self._ops.mailbox.new_tickets: []})
+        for message in mailbox.messages(taken):
+            if message.kind == mailbox.JOINED:
                 self.ledger.receive(message)
-        self._clock = int(self._session.run(self._handles.first_clock))
-        self._posted_clock = self._clock
-        self._session.run(board.open, {board.new_clock: self._clock, board.new_settings: settings})
+        self._clock = self._published_clock = int(self._session.run(self._ops.first_clock))
+        self._session.run(state.open, {state.new_clock: self._clock, state.new_settings: settings})
         self._audit.write([{"event": "begin", "step": self._clock, "first": self.ledger.first}])
 
     def finish(self):
@@ -98,9 +96,9 @@ class Chief(threading.Thread):
 
     def _serve(self):
         while not self._coordinator.should_stop():
-            self._look()
+            self._exchange()
             self._lose_the_silent()
-            self._post()
+            self._publish()
             applied = self._apply(self.ledger.next_global_batch(self._clock, self._weigh))
             if applied and (self.ledger.rations or self.ledger.full):
                 continue  # workers wait for tickets, or the next global batch is there
@@ -108,17 +106,18 @@ class Chief(threading.Thread):
                 self._leave()
                 return
             for ticket in self.ledger.to_sweep():
-                self._on_ticket(self._assembly.sweep, ticket)
+                self._on_ticket(self._ops.payload.sweep, ticket)
             self._complain()
             time.sleep(self._nap())
 
-    def _look(self):
+    def _exchange(self):
         """Issues the tickets that are due and books every message that has come."""
+        ops = self._ops
         tickets = self.ledger.issue(self.ledger.tickets_due(self._undrawn))
         self._audit.write(self.ledger.drain("events"))
         taken, undrawn, epoch = self._session.run(
-            [self._desk.take, self._desk.undrawn, self._board.read_epoch],
-            {self._desk.new_tickets: tickets},
+            [ops.mailbox.take, ops.mailbox.undrawn, ops.job_state.read_epoch],
+            {ops.mailbox.new_tickets: tickets},
         )
         if epoch != self.ledger.first:
             raise SemisyncError(
@@ -126,30 +125,30 @@ class Chief(threading.Thread):
                 "one process only"
             )
         self._undrawn = int(undrawn)
-        found = desks.messages(taken)
-        for message in found:
-            if message.kind == desks.DISAGREED:
+        messages = mailbox.messages(taken)
+        for message in messages:
+            if message.kind == mailbox.DISAGREED:
                 raise SemisyncError(message.member)
             self.ledger.receive(message)
         now = time.monotonic()
-        came = sum(message.kind == desks.STAGED for message in found)
-        self._rate += 0.4 * (came / max(now - self._looked, MIN_NAP) - self._rate)
-        self._looked = now
+        staged = sum(message.kind == mailbox.STAGED for message in messages)
+        self._rate += 0.4 * (staged / max(now - self._taken_at, MIN_NAP) - self._rate)
+        self._taken_at = now
 
     def _lose_the_silent(self):
         for member in self.ledger.lose_the_silent(self._undrawn):
             tf.logging.warning(
                 "semisync: no word for %.0f s from %s: its batch is lost",
                 self.ledger.patience,
-                member or "a worker that never said a word",
+                member or "a worker that never sent a message",
             )
 
     def _complain(self):
         """Says once who is missing when no global batch comes together."""
-        stalled = time.monotonic() - self._progress
+        stalled = time.monotonic() - self._progress_at
         if stalled < STALLED:
             return
-        self._progress = float("inf")  # until the next global step
+        self._progress_at = float("inf")  # until the next global step
         tf.logging.warning(
             "semisync: no global step for %.0f s: %d of %d batches are there; out: %s",
             stalled,
@@ -165,29 +164,30 @@ class Chief(threading.Thread):
         for ticket in list(self.ledger.outstanding):
             self.ledger.lose(ticket)
         for _, ticket in self.ledger.dead:
-            self._on_ticket(self._assembly.sweep, ticket)
+            self._on_ticket(self._ops.payload.sweep, ticket)
         self._record_fates()
         self._audit.write(self.ledger.drain("events") + [{"event": "end"}])
-        self.beats = ENDED
-        self._write_board()
+        self.heartbeat = ENDED
+        self._write_job_state()
 
     def _withdraw(self):
-        """Takes back the tickets that stand undrawn; returns them."""
+        """Takes back the tickets that nobody has drawn; returns them."""
         options = tf.RunOptions(timeout_in_ms=1000)
         while True:
             try:
-                return self._session.run(self._desk.withdraw, options=options).tolist()
+                return self._session.run(self._ops.mailbox.withdraw, options=options).tolist()
             except tf.errors.DeadlineExceededError:
                 continue  # a worker drew one of them meanwhile
 
     def _weigh(self, staleness):
-        """The policy's weight of each staleness."""
-        if not self._step.lasting:
+        """The staleness policy's weights of a list of stalenesses."""
+        step = self._ops.step
+        if not step.lasting:
             self._weights = {}
         new = sorted(set(staleness) - set(self._weights))
         if new:
-            found = self._session.run(self._step.weights, {self._step.staleness: new})
-            self._weights.update(zip(new, found.tolist()))
+            weights = self._session.run(step.weights, {step.staleness: new})
+            self._weights.update(zip(new, weights.tolist()))
         return [self._weights[s] for s in staleness]
 
     def _apply(self, weighed):
@@ -195,65 +195,76 @@ class Chief(threading.Thread):
         if not weighed:
             self._record_fates()  # of batches that were dropped
             return False
-        assembly, size = self._assembly, self.ledger.batches_per_step
-        share = size / len(weighed)
-        for commit, _, weight in weighed:
-            if commit.withheld:
-                self._on_ticket(assembly.fill, commit.ticket)
-            elif weight == 0:
-                self._on_ticket(assembly.blank, commit.ticket)
-            elif weight != 1 or share != 1:
-                feed = {assembly.weight: weight, assembly.share: share}
-                self._on_ticket(assembly.weigh, commit.ticket, feed)
-        empty = self.ledger.numbers(size - len(weighed))
-        for ticket in empty:
-            self._on_ticket(assembly.fill, ticket)
+        tickets = self._prepare(weighed)
         self.ledger.book(self._clock, weighed)
         feed = {
-            assembly.tickets: [entry.commit.ticket for entry in weighed] + empty,
-            self._board.new_fates: self.ledger.drain("settled"),
+            self._ops.step.tickets: tickets,
+            self._ops.step.new_fates: self.ledger.drain("settled"),
         }
-        # Where tickets are rationed they come after the step, with the next look.
+        # Where tickets are rationed they come after the step, with the next exchange.
         due = 0 if self.ledger.rations else self.ledger.tickets_due(self._undrawn)
-        feed[self._desk.new_tickets] = self.ledger.issue(due)
+        feed[self._ops.mailbox.new_tickets] = self.ledger.issue(due)
         self._undrawn += due
-        fetches = [self._step.op, self._desk.issue, [fetch for fetch, _ in self._observed]]
-        while not self._quiet.acquire(timeout=POST_EVERY):
-            self._post()  # a checkpoint may take long
+        observed = self._run_step(feed)
+        for (_, observer), values in zip(self._observers, observed):
+            observer(self._clock - 1, values)
+        self._waited = sum(entry.commit.waited for entry in weighed) / len(weighed)
+        self._progress_at = time.monotonic()
+        return True
+
+    def _prepare(self, weighed):
+        """Weighs, blanks and fills payloads; returns the M tickets of the global batch."""
+        payload, size = self._ops.payload, self.ledger.batches_per_step
+        scale = size / len(weighed)
+        for commit, _, weight in weighed:
+            if commit.withheld:
+                self._on_ticket(payload.fill, commit.ticket)
+            elif weight == 0:
+                self._on_ticket(payload.blank, commit.ticket)
+            elif weight != 1 or scale != 1:
+                feed = {payload.weight: weight, payload.scale: scale}
+                self._on_ticket(payload.weigh, commit.ticket, feed)
+        empty = self.ledger.numbers(size - len(weighed))
+        for ticket in empty:
+            self._on_ticket(payload.fill, ticket)
+        return [entry.commit.ticket for entry in weighed] + empty
+
+    def _run_step(self, feed):
+        """Runs one global step between two checkpoints; returns what the observers fetch."""
+        step = self._ops.step
+        fetches = [step.apply, self._ops.mailbox.issue, [fetch for fetch, _ in self._observers]]
+        while not self._step_lock.acquire(timeout=PUBLISH_EVERY):
+            self._publish()  # a checkpoint may take long
         try:
-            clock, (_, _, observed) = self._session.run([self._step.clock, fetches], feed)
+            clock, (_, _, observed) = self._session.run([step.clock, fetches], feed)
             self._clock = int(clock)
             # Before any checkpoint can hold the step: the log may know more than it, never less.
             self._audit.write(self.ledger.drain("events"))
         finally:
-            self._quiet.release()
-        for (_, look), values in zip(self._observed, observed):
-            look(self._clock - 1, values)
-        self._waited = sum(entry.commit.waited for entry in weighed) / len(weighed)
-        self._progress = time.monotonic()
-        return True
+            self._step_lock.release()
+        return observed
 
     def _on_ticket(self, op, ticket, more=()):
-        self._session.run(op, {self._assembly.ticket: ticket, **dict(more)})
+        self._session.run(op, {self._ops.payload.ticket: ticket, **dict(more)})
 
     def _record_fates(self):
         settled = self.ledger.drain("settled")
         if settled:
-            self._session.run(self._step.record, {self._board.new_fates: settled})
+            self._session.run(self._ops.step.record_fates, {self._ops.step.new_fates: settled})
 
-    def _post(self):
-        """Gives a sign of life, and the gauges."""
-        passed = time.monotonic() - self._posted
-        if passed < POST_EVERY:
+    def _publish(self):
+        """Writes a new heartbeat, the pace and the gauges, when it is time."""
+        passed = time.monotonic() - self._published_at
+        if passed < PUBLISH_EVERY:
             return
-        steps = self._clock - self._posted_clock
+        steps = self._clock - self._published_clock
         self._pace = int(1e6 * passed / steps) if steps else 0
-        self._posted, self._posted_clock = self._posted + passed, self._clock
-        self.beats += 1
-        self._write_board()
+        self._published_at, self._published_clock = self._published_at + passed, self._clock
+        self.heartbeat += 1
+        self._write_job_state()
 
-    def _write_board(self):
-        ledger = self.ledger
+    def _write_job_state(self):
+        ledger, state = self.ledger, self._ops.job_state
         gauges = dict(
             ledger.fates,
             in_flight=len(ledger.holders()),
@@ -261,11 +272,11 @@ class Chief(threading.Thread):
             waiting_seconds=self._waited / 1e6,
         )
         feed = {
-            self._board.new_beats: self.beats,
-            self._board.new_pace: self._pace,
-            self._board.new_gauges: [gauges.get(name, 0) for name in GAUGES],
+            state.new_heartbeat: self.heartbeat,
+            state.new_pace: self._pace,
+            state.new_gauges: [gauges.get(name, 0) for name in GAUGES],
         }
-        self._session.run(self._board.post, feed)
+        self._session.run(state.publish, feed)
 
     def _nap(self):
         needed = self.ledger.batches_per_step - len(self.ledger.pending)

@@ -1,1 +1,1 @@
-"""Processes of a cluster: starting them on this machine, starting together, ending together."""
+"""A cluster's processes: started on this machine, starting together, ending together."""

@@ -1,4 +1,4 @@
-"""Starting together, so that what is measured is measured with everybody at work."""
+"""Starting together, so that measurements begin when every worker is at work."""
 
 import time
 
@@ -7,34 +7,37 @@ from semisync.common.errors import SemisyncError
 
 
 class Barrier(tf.train.SessionRunHook):
-    """Nobody's session is ready before everybody's is; make it the first hook.
+    """No worker's session is ready before every worker's is; make it the first hook.
+
+    Each worker has a queue on the first PS. A worker puts its task into every queue, then waits
+    until its own queue holds a task of every worker.
 
     Args:
-      name: of the barrier; each is passed once.
+      name: of the barrier, which workers pass once.
       task: of this worker.
-      parties: how many workers there are.
+      parties: the number of workers.
       timeout: seconds to wait for the others.
     """
 
     def __init__(self, name, task, parties, timeout=120.0):
         self._timeout = timeout
         with tf.device("/job:ps/task:0"):
-            doors = [
-                tf.FIFOQueue(-1, [tf.int32], [[]], shared_name="{}/door_{}".format(name, i))
+            arrivals = [
+                tf.FIFOQueue(-1, [tf.int32], [[]], shared_name="{}/arrivals_{}".format(name, i))
                 for i in range(parties)
             ]
-            self._knock = tf.group(*[door.enqueue([task]) for door in doors])
-            self._knocks = doors[task].size()
+            self._announce = tf.group(*[queue.enqueue([task]) for queue in arrivals])
+            self._arrived = arrivals[task].size()
         self._parties = parties
 
     def after_create_session(self, session, coord):
-        session.run(self._knock)
+        session.run(self._announce)
         deadline = time.monotonic() + self._timeout
-        while session.run(self._knocks) < self._parties:
+        while session.run(self._arrived) < self._parties:
             if time.monotonic() > deadline:
                 raise SemisyncError(
-                    "only {} of {} workers came in {:.0f} s".format(
-                        session.run(self._knocks), self._parties, self._timeout
+                    "only {} of {} workers arrived within {:.0f} s".format(
+                        session.run(self._arrived), self._parties, self._timeout
                     )
                 )
             time.sleep(0.02)

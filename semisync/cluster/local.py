@@ -4,8 +4,8 @@ Each process runs `python -m MODULE SPEC`. SPEC is a JSON object with `cluster`,
 `parent` (this process's id, for `orphan.end_with_parent`) and whatever the caller adds.
 
 The ports are held by bound, never listening sockets until the cluster stops. A TensorFlow server
-may bind beside one (both set SO_REUSEADDR), the kernel gives the port to nobody else, and so
-nothing is lost between choosing a port and using it.
+may bind to the same port (both set SO_REUSEADDR), but the kernel gives it to no other process, so
+that no port is lost between choosing and using it.
 """
 
 import json
@@ -16,16 +16,16 @@ import subprocess
 import time
 
 from semisync.common.errors import SemisyncError, UsageError
-from semisync.common.log_tail import last_words
+from semisync.common.logs import last_error
 
 
 class LocalCluster:
     """Starts, watches and stops the processes; use it as a context manager.
 
     Args:
-      python: the interpreter, which has TensorFlow.
-      module: what each process runs, as for `python -m`.
-      ps, workers: how many of each.
+      python: an interpreter with TensorFlow.
+      module: the module that each process runs, as for `python -m`.
+      ps, workers: their numbers.
       logs: a directory; each process writes JOB-TASK.log there.
       cwd: the processes' working directory.
     """
@@ -54,14 +54,14 @@ class LocalCluster:
         self.stop()
 
     def log(self, job, task):
-        """Path of a process's log."""
+        """The path of a process's log."""
         return os.path.join(str(self._logs), "{}-{}.log".format(job, task))
 
     def start(self, job, task, **spec):
         """Starts one process; returns its Popen."""
         spec = dict(spec, cluster=self.addresses, job=job, task=task, parent=os.getpid())
         environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2", CUDA_VISIBLE_DEVICES="-1")
-        # Set by importing TensorFlow 2.x; it would make a 1.15 behave like 2.x.
+        # Importing TensorFlow 2.x sets it, and it would make 1.15 behave like 2.x.
         environment.pop("TF2_BEHAVIOR", None)
         with open(self.log(job, task), "ab") as log:
             try:
@@ -88,14 +88,15 @@ class LocalCluster:
                 self.start(job, task, **spec)
 
     def wait(self, timeout, tick=lambda: None):
-        """Waits until every worker has ended well.
+        """Waits until every worker has ended without an error.
 
         Args:
-          timeout: seconds, over all.
-          tick: called about ten times a second.
+          timeout: seconds, in total.
+          tick: called about ten times per second.
 
         Raises:
-          SemisyncError: a process failed, or a worker did not end in time; with its last words.
+          SemisyncError: a process failed, with the last error in its log; or a worker did not end
+            in time.
         """
         deadline = time.monotonic() + timeout
         while True:
@@ -104,7 +105,7 @@ class LocalCluster:
                 if code not in (None, 0):
                     raise SemisyncError(
                         "{} {} ended with exit code {}: {}".format(
-                            job, task, code, self._last_words(job, task)
+                            job, task, code, self._last_error(job, task)
                         )
                     )
             running = [
@@ -121,12 +122,12 @@ class LocalCluster:
             tick()
             time.sleep(0.1)
 
-    def _last_words(self, job, task):
+    def _last_error(self, job, task):
         with open(self.log(job, task), "rb") as log:
-            return last_words(log)
+            return last_error(log)
 
     def stop(self):
-        """Ends every process that still runs, and lets the ports go."""
+        """Kills every process that still runs, and releases the ports."""
         for process in self.processes.values():
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)

@@ -1,21 +1,23 @@
-"""A process of a local cluster ends with the one that started it, even if that one was killed."""
+"""A process of a local cluster ends with its parent, even if the parent was killed."""
 
 import os
 import threading
 import time
 
-LOOK_EVERY = 1.0  # seconds
+POLL_SECONDS = 1.0
 
 
 def end_with_parent(parent):
-    """Watches the parent, a process id, in a thread; when it is gone, so is this process.
+    """Ends this process when the parent ends; a thread polls for that.
 
-    The id is the one that the parent gave: by now another process may have taken the child over.
+    Args:
+      parent: the process id that the parent passed on. os.getppid() will not do: by now another
+        process may have adopted this one.
     """
 
     def watch():
         while os.getppid() == parent:
-            time.sleep(LOOK_EVERY)
+            time.sleep(POLL_SECONDS)
         os._exit(1)
 
     threading.Thread(target=watch, name="semisync-orphan", daemon=True).start()

@@ -1,11 +1,10 @@
 """Starting together and ending apart: what a parameter-server job needs besides its training.
 
 Starting: a worker that asks MonitoredTrainingSession for a session before the chief has initialised
-the variables sleeps `recovery_wait_secs` = 30 s before it looks again. Looking by oneself first
-costs nothing.
+the variables sleeps `recovery_wait_secs` = 30 s before it tries again. Polling first avoids that.
 
-Ending: a session that may see every process of the cluster waits for each when it is closed, also
-for workers that have ended. With device filters it sees the PS and its own process.
+Ending: a session that sees every process of the cluster waits for each of them when it is closed,
+including workers that have ended. With device filters it sees only the PS and its own process.
 """
 
 import time
@@ -17,7 +16,7 @@ from semisync.common.errors import SemisyncError
 def worker_config(task):
     """A tf.ConfigProto for the session of worker `task`.
 
-    It has device filters, and soft placement: what has no GPU kernel runs on the CPU.
+    It has device filters, and soft placement: ops without a GPU kernel run on the CPU.
     """
     filters = ["/job:ps", "/job:worker/task:{}".format(task)]
     return tf.ConfigProto(device_filters=filters, allow_soft_placement=True)

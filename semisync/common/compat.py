@@ -1,4 +1,4 @@
-"""The one module that knows which TensorFlow is there.
+"""The one module that knows which TensorFlow is installed.
 
 Everything in the TF world imports `tf` from here: TensorFlow 1.15's own surface, which
 TensorFlow 2.x still carries as `tensorflow.compat.v1`.
@@ -11,7 +11,7 @@ raw_ops = tf.raw_ops
 
 
 def op_def(name):
-    """The OpDef of an op, or None where this TensorFlow does not know the op."""
+    """The OpDef of an op, or None where this TensorFlow lacks the op."""
     from tensorflow.python.framework import op_def_registry
 
     get = getattr(op_def_registry, "get", None)  # not in 1.15
@@ -19,9 +19,9 @@ def op_def(name):
 
 
 def constant(tensor):
-    """The value of a constant, a NumPy array; None of any other tensor.
+    """The value of a constant, a NumPy array; None for any other tensor.
 
-    tf.get_static_value has the tensor refuse to be fed from then on.
+    Not tf.get_static_value: the tensor could not be fed any more.
     """
     return tf.make_ndarray(tensor.op.get_attr("value")) if tensor.op.type == "Const" else None
 

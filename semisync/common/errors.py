@@ -6,8 +6,8 @@
     └── MissingExtra    an optional dependency is not installed
 
 Each message is one sentence that says what is wrong, where, what was expected and what to do.
-The command line prints it without a traceback and ends with exit code 3. Whatever else is raised is
-a defect, and ends with exit code 4 (semisync.common.crash).
+The command line prints it without a traceback and ends with exit code 3. Any other exception is
+a defect, and ends with exit code 4.
 """
 
 

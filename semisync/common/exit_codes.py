@@ -16,6 +16,6 @@ MEANINGS = {
 
 
 def listing():
-    """The codes as the end of a --help."""
+    """The codes, for the end of a --help."""
     lines = ["  {}  {}".format(code, meaning) for code, meaning in sorted(MEANINGS.items())]
     return "\n".join(["exit codes:"] + lines)

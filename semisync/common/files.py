@@ -1,6 +1,6 @@
-"""Files that another process may read at any moment: it finds the old one or the new one, whole.
+"""Atomic files: another process finds the old file or the new one, never a part.
 
-A command that takes long asks `check_writable` of its output first.
+A long command calls `check_writable` on its output first.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from semisync.common.errors import UsageError
 def check_writable(path):
     """Raises UsageError where nothing can be written at `path`: a file, or a folder to be made.
 
-    Where `path` is no folder, neither it nor the folders above it need to exist; they are not made.
+    Neither `path` nor the folders above it need to exist; they are not made.
     """
     place = pathlib.Path(os.path.realpath(str(path)))
     if not place.is_dir():
@@ -51,10 +51,10 @@ def write_bytes(path, data):
 
 
 def write_text(path, text):
-    """`write_bytes` of `text` in UTF-8."""
+    """Writes `text` in UTF-8, as `write_bytes` does."""
     write_bytes(path, text.encode("utf-8"))
 
 
 def write_json(path, value):
-    """`write_text` of `value` as JSON."""
+    """Writes `value` as JSON, as `write_bytes` does."""
     write_text(path, json.dumps(value))

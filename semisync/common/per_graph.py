@@ -1,15 +1,15 @@
-"""What the library keeps for a graph, for as long as the graph lives.
+"""A value per graph, kept for as long as the graph lives.
 
-A job may build one graph after another, as each `train()` of an Estimator does. What is kept refers
-to the graph, so a dictionary with weak keys would keep every graph for ever; here it hangs on the
-graph itself.
+A job may build one graph after another, as each `train()` of an Estimator does. The values refer to
+the graph, so a dictionary with weak keys would never free one; they are attributes of the graph
+instead.
 """
 
 from semisync.common.compat import tf
 
 
 class PerGraph:
-    """One value per graph, made when it is first asked for.
+    """One value per graph, made on first use.
 
     Args:
       make: function without arguments.

@@ -1,10 +1,10 @@
-"""The version of semisync that runs."""
+"""The version of semisync in use."""
 
 import importlib
 
 
 def version():
-    """As it was installed; a sentence where it was not."""
+    """As installed; a sentence where it is not installed."""
     for name in ("importlib.metadata", "importlib_metadata"):  # the latter with Python 3.7
         try:
             metadata = importlib.import_module(name)

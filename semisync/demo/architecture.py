@@ -1,8 +1,8 @@
-"""The demo's DeepFM as both frameworks must agree on it: tables, sizes, names.
+"""The demo's DeepFM, as far as both frameworks must agree: tables, sizes, names.
 
-Every field has one vector of DIM numbers a row: the first is the field's linear weight, the others
-are its factors. The categorical fields share one table, which is partitioned over the PS; the
-bucketised numbers share a small one. A 64-bit id finds its row by the floored remainder.
+Every field has one vector of DIM numbers per row: the first is the field's linear weight, the
+others are its factors. The categorical fields share one table, which is partitioned over the PS;
+the bucketised numbers share a small one. A 64-bit id finds its row by the floored remainder.
 
     logit = bias + sum_f linear_f + sum_{f<g} <factors_f, factors_g> + tower(concatenated vectors)
 
@@ -21,8 +21,8 @@ class Table(NamedTuple):
 
     Attributes:
       name: of the TensorFlow variable.
-      rows: how many.
-      partitions: over the PS; 1 is a plain variable.
+      rows: their number.
+      partitions: their number, over the PS; 1 is a plain variable.
       fields: the click log's fields that look their ids up here, in the log's order.
     """
 
@@ -33,7 +33,7 @@ class Table(NamedTuple):
 
 
 def tables(fields: Tuple[str, ...], numeric: int, partitions: int) -> List[Table]:
-    """The tables for a click log; a table that no field would use is left out.
+    """The tables for a click log, without a table that no field uses.
 
     Args:
       fields: of the log, the `numeric` bucketised ones last.

@@ -30,8 +30,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a Criteo-format TSV, a CSV with a header, a Parquet file, or a folder of such; "
         "default: a generated click log whose optimal AUC is known",
     )
-    add("--out", metavar="DIR", default="out/demo", help="where it goes (default: %(default)s)")
-    add("--workers", metavar="N", type=int, default=4, help="how many (default: %(default)s)")
+    add("--out", metavar="DIR", default="out/demo", help="output folder (default: %(default)s)")
+    add(
+        "--workers",
+        metavar="N",
+        type=int,
+        default=4,
+        help="number of workers (default: %(default)s)",
+    )
     add(
         "--tf-python",
         metavar="PYTHON",

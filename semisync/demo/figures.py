@@ -1,4 +1,4 @@
-"""The demo's figures: pace, staleness and quality of the modes, each a panel of its own."""
+"""The demo's figures: pace, staleness and quality of the modes, one panel each."""
 
 import io
 from typing import Any, Callable, Dict, Optional, Sequence
@@ -10,18 +10,18 @@ Panel = Callable[[Any, Modes, Optional[float]], None]
 
 
 def pace(axes: Any, modes: Modes, optimum: Optional[float]) -> None:
-    """Batches a second, by all workers together."""
+    """Batches per second, of all workers together."""
     bars = axes.bar(
         list(modes),
         [mode["batches_per_second"] for mode in modes.values()],
         color=[COLOURS[name] for name in modes],
     )
     axes.bar_label(bars, fmt="%.1f")
-    axes.set_title("batches a second")
+    axes.set_title("batches per second")
 
 
 def staleness(axes: Any, modes: Modes, optimum: Optional[float]) -> None:
-    """Which share of the batches was how stale."""
+    """The share of batches by staleness."""
     for name, mode in modes.items():
         counts = {int(steps): count for steps, count in mode["staleness"]["histogram"].items()}
         shares = [counts.get(s, 0) / sum(counts.values()) for s in range(max(counts) + 1)]

@@ -1,42 +1,21 @@
-"""What the demo says while it works: one line that changes on a terminal, plain lines elsewhere."""
+"""What the demo reports while it trains: a line per mode, and the table of all modes."""
 
 import json
 import pathlib
 from typing import Any, Dict, Optional, Sequence, TextIO
 
+from semisync.common import progress
 
-class Progress:
-    """Writes to `stream`; the line in progress is rewritten only where somebody sees it."""
+
+class Progress(progress.Progress):
+    """The common display, with the demo's lines."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._live = stream.isatty()
-        self._shown = ""
-        self._reported: Dict[str, int] = {}
-
-    def show(self, text: str) -> None:
-        """Shows what is going on, in place of what was."""
-        if text == self._shown:
-            return
-        if self._live:
-            self._stream.write("\r\033[K" + text)
-        else:
-            self._stream.write(text + "\n")
-        self._stream.flush()
-        self._shown = text
-
-    def end(self, text: str) -> None:
-        """Leaves a line for good."""
-        self._stream.write(("\r\033[K" if self._live else "") + text + "\n")
-        self._stream.flush()
-        self._shown = ""
-
-    def note(self, text: str) -> None:
-        """A remark of a reader."""
-        self.end("note: " + text)
+        super().__init__(stream)
+        self._reported: Dict[str, int] = {}  # mode -> the last quarter shown
 
     def training(self, out: pathlib.Path, modes: Sequence[str]) -> None:
-        """Shows the mode that is being trained, at each quarter where there is no terminal."""
+        """Shows the mode in training; off a terminal, only at each quarter."""
         for mode in modes:
             path = out / mode / "progress.json"
             if not path.exists():
@@ -48,7 +27,7 @@ class Progress:
             text = f"  {mode:<12} {now['share']:4.0%}  {now['batches_per_second']:5.1f} batches/s"
             if quarters > 3:
                 self.end(text)
-            elif self._live or quarters > self._reported.get(mode, -1):
+            elif self.live or quarters > self._reported.get(mode, -1):
                 self.show(text)
             self._reported[mode] = quarters
 

@@ -1,4 +1,4 @@
-"""The demo's report: one page and one JSON file, the parity report's section within."""
+"""The demo's report: one page, which contains the parity report's section, and one JSON file."""
 
 import html
 import json
@@ -73,7 +73,7 @@ def _story(record: Dict[str, Any]) -> str:
         f"by {settings['batches_per_step']} workers and {settings['partitions']} parameter "
         f"servers, {settings['batches']:,} batches of {settings['batch']} in each mode, with the "
         f"same Adagrad. {settings['slow_share']:.0%} of the batches took "
-        f"{settings['slow_factor']} times as long as the others. Each model was judged on "
+        f"{settings['slow_factor']} times as long as the others. Each model was evaluated on "
         f"{data['rows']['held_out']:,} later rows."
     )
 
@@ -114,5 +114,5 @@ def _provenance(record: Dict[str, Any]) -> Dict[str, Any]:
         "settings": record["settings"],
         "conversion": record["converted"],
         "python": platform.python_version(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} processors",
+        "machine": f"{platform.machine()}, {os.cpu_count()} CPUs",
     }

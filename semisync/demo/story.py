@@ -22,18 +22,18 @@ from semisync.demo.progress import Progress
 MODES = ("async", "native-sync", "semi-sync")
 PS = 2
 STALENESS_BOUND = 4  # global steps
-PAUSE = 0.03  # seconds that a batch takes besides computing, as reading and a real model would
-SLOW_SHARE, SLOW_FACTOR = 0.3, 5  # the stragglers: this share of the batches is so much slower
-BATCHES = 800  # of all workers together, in each mode
+PAUSE = 0.03  # seconds per batch besides computing, for reading input and a larger model
+SLOW_SHARE, SLOW_FACTOR = 0.3, 5  # stragglers: their share of the batches, times as slow
+BATCHES = 800  # per mode, of all workers together
 RECORD = "verified.json"  # of the conversion's verification, as `semisync verify --json` prints it
-TIMEOUT = 600  # seconds for all of the training
+TIMEOUT = 600  # seconds, for all training
 
 
 def tell(data: Optional[str], out: str, workers: int, tf_python: str) -> int:
     """Runs the whole demo.
 
     Args:
-      data: a file or folder that `readers.read` knows, or None for a generated log.
+      data: a file or folder for `reading.read`, or None for a generated log.
       out: a folder of an earlier demo, which is replaced, or a new one.
       workers: 1 or more.
       tf_python: an interpreter that can import TensorFlow.
@@ -71,7 +71,7 @@ def tell(data: Optional[str], out: str, workers: int, tf_python: str) -> int:
 
 
 def _own_folder(out: str) -> pathlib.Path:
-    """Makes the folder, or empties it where an earlier demo left it."""
+    """Makes the folder, or removes an earlier demo's output from it."""
     folder = pathlib.Path(out)
     mark = folder / "training"
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not mark.is_dir()):
@@ -86,7 +86,7 @@ def _own_folder(out: str) -> pathlib.Path:
 
 
 def _read(data: Optional[str], folder: pathlib.Path, progress: Progress) -> Any:
-    """The training and held-out logs; also saved where the workers find them."""
+    """Reads the training and held-out logs, and saves them for the workers."""
     if data is None:
         from semisync.demo.data.generator import generate
 
@@ -107,7 +107,7 @@ def _read(data: Optional[str], folder: pathlib.Path, progress: Progress) -> Any:
 
 
 def _settings(train: click_log.ClickLog, workers: int) -> Dict[str, Any]:
-    """What the cluster's processes need to know; the global batch is one batch of each worker."""
+    """The settings of the cluster's processes; the global batch is one batch per worker."""
     batch = 256
     while batch > 32 and train.rows < 50 * batch * workers:
         batch //= 2
@@ -151,7 +151,7 @@ def _train(
 
 def _measured(folder: pathlib.Path, mode: str, workers: int) -> Dict[str, Any]:
     result = json.loads((folder / "result.json").read_text())
-    # Semi-sync's chief knows the staleness of every batch; elsewhere each worker knows its own.
+    # Semi-sync's chief knows the staleness of every batch; in other modes each worker its own.
     tasks = [0] if mode == "semi-sync" else range(workers)
     histogram: Dict[int, int] = {}
     for task in tasks:
@@ -213,7 +213,7 @@ def _compare(
     import pyarrow
     import pyarrow.parquet
 
-    # torchrec 1.8 asks torch 2.13 for something under its old name, at every import.
+    # torchrec 1.8 uses a deprecated name of torch 2.13, which logs a warning at every import.
     logging.getLogger("torch.fx._symbolic_trace").setLevel(logging.ERROR)
     from semisync.demo.torch import deepfm
 

@@ -1,17 +1,20 @@
-"""The board: what the chief, and nobody else, writes for everybody to read.
+"""The job state: variables that the chief alone writes and every process reads.
 
     clock      int64 []        global batches applied; a batch's token is a reading of it
-    epoch      int64 []        the chief's first ticket, by which it is known
+    epoch      int64 []        the chief's first ticket, which identifies the chief
     pace       int64 []        how long a global step takes now, in us; 0 while that is not known
-    beats      int64 []        grows about once a second while the chief lives; ENDED at its end
+    heartbeat  int64 []        grows about once a second while the chief lives; ENDED at its end
     settings   string []       see `semisync.settings`
     fates      int64 [RING,3]  ticket, fate, staleness of the newest tickets, at ticket % RING
     gauges     float32 [n]     see GAUGES
 
-The variables lie on the global step's PS, outside every checkpoint and every collection: the chief
+The variables lie on the global step's PS, outside every checkpoint and every collection. The chief
 initialises them when it begins, and sets the clock to the global step. Several optimizers of one
-graph may share a global step; each has a board, so that its staleness counts its own steps only.
+graph may share a global step; each has its own job state, so that its staleness counts its own
+steps only.
 """
+
+from typing import Any, NamedTuple
 
 from semisync.common.compat import raw_ops, tf
 from semisync.fate import Fate
@@ -21,8 +24,31 @@ ENDED = -1
 GAUGES = ("admitted", "decayed", "stale", "lost", "in_flight", "pending", "waiting_seconds")
 
 
-class Board:
-    """Graph ops on the board. Build it once a graph, on the global step's device.
+class JobStateOps(NamedTuple):
+    """What the chief runs on the job state.
+
+    Attributes:
+      new_clock, new_epoch, new_pace, new_heartbeat, new_settings, new_gauges: placeholders.
+      claim: the op that makes the process of `new_epoch` the chief.
+      open: the op that initialises the rest, with `new_clock` and `new_settings`.
+      publish: the op that writes `new_pace`, `new_heartbeat` and `new_gauges`.
+      read_epoch: the epoch.
+    """
+
+    new_clock: Any
+    new_epoch: Any
+    new_pace: Any
+    new_heartbeat: Any
+    new_settings: Any
+    new_gauges: Any
+    claim: Any
+    open: Any
+    publish: Any
+    read_epoch: Any
+
+
+class JobState:
+    """The variables, for one optimizer of one graph.
 
     Args:
       name: shared by all processes of the job.
@@ -32,55 +58,84 @@ class Board:
     def __init__(self, name, device):
         self.device = device
         with tf.device(device):
-            self.clock = _variable(name + "/clock", 0, tf.int64)
-            self.epoch = _variable(name + "/epoch", 0, tf.int64)
-            self.pace = _variable(name + "/pace", 0, tf.int64)
-            self.beats = _variable(name + "/beats", 0, tf.int64)
-            self.settings = _variable(name + "/settings", "", tf.string)
-            self.fates = _variable(name + "/fates", [[0, 0, -1]] * RING, tf.int64)
-            self.gauges = _variable(name + "/gauges", [0.0] * len(GAUGES), tf.float32)
-            # Read once and for all: the graph may be finalized when they are needed.
-            self.read_epoch = self.epoch.read_value()
-            self.read_beats = self.beats.read_value()
-            self.read_settings = self.settings.read_value()
-            self._build_chiefs_ops()
+            self._clock = _variable(name + "/clock", 0, tf.int64)
+            self._epoch = _variable(name + "/epoch", 0, tf.int64)
+            self._pace = _variable(name + "/pace", 0, tf.int64)
+            self._heartbeat = _variable(name + "/heartbeat", 0, tf.int64)
+            self._settings = _variable(name + "/settings", "", tf.string)
+            self._fates = _variable(name + "/fates", [[0, 0, -1]] * RING, tf.int64)
+            self._gauges = _variable(name + "/gauges", [0.0] * len(GAUGES), tf.float32)
 
-    def _build_chiefs_ops(self):
-        self.new_clock = tf.placeholder(tf.int64, [], name="new_clock")
-        self.new_epoch = tf.placeholder(tf.int64, [], name="new_epoch")
-        self.new_pace = tf.placeholder(tf.int64, [], name="new_pace")
-        self.new_beats = tf.placeholder(tf.int64, [], name="new_beats")
-        self.new_settings = tf.placeholder(tf.string, [], name="new_settings")
-        self.new_fates = tf.placeholder(tf.int64, [None, 3], name="new_fates")
-        self.new_gauges = tf.placeholder(tf.float32, [len(GAUGES)], name="new_gauges")
-        self.claim = self.epoch.assign(self.new_epoch, read_value=False)
-        self.open = tf.group(
-            self.clock.assign(self.new_clock, read_value=False),
-            self.pace.initializer,
-            self.beats.initializer,
-            self.settings.assign(self.new_settings, read_value=False),
-            self.fates.initializer,
-            self.gauges.initializer,
-        )
-        self.post = tf.group(
-            self.pace.assign(self.new_pace, read_value=False),
-            self.beats.assign(self.new_beats, read_value=False),
-            self.gauges.assign(self.new_gauges, read_value=False),
-        )
+    def chief_ops(self):
+        """Returns the `JobStateOps`."""
+        with tf.device(self.device):
+            new_clock = tf.placeholder(tf.int64, [], name="new_clock")
+            new_epoch = tf.placeholder(tf.int64, [], name="new_epoch")
+            new_pace = tf.placeholder(tf.int64, [], name="new_pace")
+            new_heartbeat = tf.placeholder(tf.int64, [], name="new_heartbeat")
+            new_settings = tf.placeholder(tf.string, [], name="new_settings")
+            new_gauges = tf.placeholder(tf.float32, [len(GAUGES)], name="new_gauges")
+            return JobStateOps(
+                new_clock=new_clock,
+                new_epoch=new_epoch,
+                new_pace=new_pace,
+                new_heartbeat=new_heartbeat,
+                new_settings=new_settings,
+                new_gauges=new_gauges,
+                claim=self._epoch.assign(new_epoch, read_value=False),
+                open=tf.group(
+                    self._clock.assign(new_clock, read_value=False),
+                    self._pace.initializer,
+                    self._heartbeat.initializer,
+                    self._settings.assign(new_settings, read_value=False),
+                    self._fates.initializer,
+                    self._gauges.initializer,
+                ),
+                publish=tf.group(
+                    self._pace.assign(new_pace, read_value=False),
+                    self._heartbeat.assign(new_heartbeat, read_value=False),
+                    self._gauges.assign(new_gauges, read_value=False),
+                ),
+                read_epoch=self._epoch.read_value(),
+            )
 
-    def record_fates(self):
-        """Returns the op that writes `new_fates`."""
+    def tick(self):
+        """Returns the op that adds 1 to the clock."""
+        return self._clock.assign_add(1, read_value=False)
+
+    def read_clock(self):
+        """Returns the clock, after the control dependencies in force."""
+        with tf.device(self.device):
+            return self._clock.read_value()
+
+    def read_pace(self):
+        """Returns the pace, after the control dependencies in force."""
+        with tf.device(self.device):
+            return self._pace.read_value()
+
+    def read_heartbeat(self):
+        """Returns the heartbeat."""
+        with tf.device(self.device):
+            return self._heartbeat.read_value()
+
+    def read_settings(self):
+        """Returns the chief's settings."""
+        with tf.device(self.device):
+            return self._settings.read_value()
+
+    def record_fates(self, new_fates):
+        """Returns the op that writes (ticket, fate, staleness), int64 [n, 3]."""
         with tf.device(self.device):
             return raw_ops.ResourceScatterUpdate(
-                resource=self.fates.handle,
-                indices=tf.math.floormod(self.new_fates[:, 0], RING),
-                updates=self.new_fates,
+                resource=self._fates.handle,
+                indices=tf.math.floormod(new_fates[:, 0], RING),
+                updates=new_fates,
             )
 
     def fate_of(self, ticket):
         """The fate and staleness of `ticket`, int64 [2]; (PENDING, -1) while they are not known."""
         with tf.device(self.device):
-            row = tf.gather(self.fates.read_value(), tf.math.floormod(ticket, RING))
+            row = tf.gather(self._fates.read_value(), tf.math.floormod(ticket, RING))
             known = tf.equal(row[0], ticket)
             pending = tf.constant([Fate.PENDING, -1], tf.int64)
             return tf.where(tf.stack([known, known]), row[1:], pending)
@@ -88,18 +143,18 @@ class Board:
     def summaries(self):
         """Adds what TensorBoard shows to the graph's summaries."""
         with tf.device(self.device):
-            fates = self.fates.read_value()
+            fates = self._fates.read_value()
             decided = tf.greater(fates[:, 1], int(Fate.PENDING)) & tf.less(
                 fates[:, 1], int(Fate.LOST)
             )
             tf.summary.histogram("staleness", tf.boolean_mask(fates[:, 2], decided))
-            gauges = self.gauges.read_value()
+            gauges = self._gauges.read_value()
             for number, name in enumerate(GAUGES):
                 tf.summary.scalar(name, gauges[number])
 
 
 def _variable(name, value, dtype):
-    # Not get_variable, no scope, no collection: the same name in every process, and no saver's.
+    # Not get_variable, no scope, no collection: the same name in every process, and in no saver.
     with tf.name_scope(None):
         return tf.Variable(
             tf.constant(value, dtype), trainable=False, use_resource=True, name=name, collections=[]

@@ -1,17 +1,17 @@
 """What a batch brings to the parameter servers, and what becomes of M of them.
 
-A payload is a list of items. Each item knows its tensors of this batch (`tensors`, ready to send),
+A payload is a list of items. Each item has its tensors of this batch (`tensors`, ready to send),
 their shapes in a batch that adds nothing, how a weight changes them, and what M batches make:
 
-    DenseGradients    those of one PS and dtype, in one flat tensor, since each tensor that is sent
-                      has its price; M of them are added
-    SparseGradients   those of one PS: values and ids, unsorted and repeated as embedding look-ups
-                      give them; M of each are concatenated, and the rows of one id summed, once
-    Record            any tensors that share the batch's fate; M of them are stacked
+    DenseGradients    of one PS and dtype, in one flat tensor, since every tensor that is sent has
+                      a cost; M of them are added
+    SparseGradients   of one PS: values and ids, unsorted and repeated as embedding lookups return
+                      them; M of each are concatenated, and the rows of each id summed once
+    StackedTensors    any tensors that share the batch's fate; M of them are stacked
 
-A mean over the global batch is divided where it is computed: each worker sends its gradient divided
-by M, and nothing is left to multiply on the parameter server while every weight is 1. A batch of
-weight 0 is replaced by nothing: it adds no rows, and its values do not matter, finite or not.
+Each worker divides its gradients by M before it sends them, so that the parameter server has
+nothing to multiply while every weight is 1. A batch of weight 0 is replaced by nothing: it adds no
+rows, and its values do not matter, finite or not.
 
 `sparse_mean` says what the rows of one id become:
 
@@ -25,16 +25,16 @@ import functools
 from typing import Any, Dict, List
 
 from semisync.common.compat import tf
-from semisync.transport.flat import flat, shaped
+from semisync.transport.graph_ops import flat, shaped
 from semisync.transport.sparse_sum import sum_by_id
 
 
-def items_by_device(pairs, records, batches, sparse_mean):
+def items_by_device(pairs, stacked, batches, sparse_mean):
     """The payload's items for each PS.
 
     Args:
       pairs: (gradient, variable).
-      records: list of `Record`.
+      stacked: list of `StackedTensors`.
       batches: M.
       sparse_mean: see `SparseGradients`.
 
@@ -53,8 +53,8 @@ def items_by_device(pairs, records, batches, sparse_mean):
         items[device].append(SparseGradients(group, batches, sparse_mean))
     for (device, _), group in dense.items():
         items[device].append(DenseGradients(group, batches))
-    for record in records:
-        items.setdefault(record.device, []).append(record)
+    for item in stacked:
+        items.setdefault(item.device, []).append(item)
     return items
 
 
@@ -85,7 +85,7 @@ class DenseGradients:
     def combined(self, batches):
         """The global batch's (gradient, variable) pairs, from M lists of tensors."""
         total = tf.add_n([batch[0] for batch in batches])
-        total.set_shape([sum(self._sizes)])  # what has been put away has lost it
+        total.set_shape([sum(self._sizes)])  # staging has lost it
         parts = tf.split(total, self._sizes)
         shapes = [variable.shape.as_list() for variable in self._variables]
         return list(zip(shaped(parts, shapes), self._variables))
@@ -106,7 +106,7 @@ class SparseGradients:
         self._by_touch = sparse_mean == "touches"
         values = [gradient.values for gradient, _ in pairs]
         ids = [gradient.indices for gradient, _ in pairs]
-        self._rows = [each.shape[1:] for each in values]
+        self._rows = [tensor.shape[1:] for tensor in values]
         if self._by_touch:
             summed = list(map(sum_by_id, zip(values), zip(ids), self._shapes(ids)))
             values, ids, _ = map(list, zip(*summed))
@@ -121,9 +121,9 @@ class SparseGradients:
 
     def weighed(self, tensors, weight):
         """See DenseGradients."""
-        found = list(tensors)
-        found[::2] = [values * tf.cast(weight, values.dtype) for values in tensors[::2]]
-        return found
+        weighed = list(tensors)
+        weighed[::2] = [values * tf.cast(weight, values.dtype) for values in tensors[::2]]
+        return weighed
 
     def combined(self, batches):
         """See DenseGradients; gradients are tf.IndexedSlices."""
@@ -142,21 +142,21 @@ class SparseGradients:
         return tf.IndexedSlices(values, ids, shape), variable
 
     def _shapes(self, ids):
-        """Those of the variables, tensors of the dtype of their ids: a constant for each rank."""
+        """Those of the variables, tensors of the dtype of their ids: one constant per rank."""
         alike: Dict[Any, List[int]] = {}
-        for number, (variable, each) in enumerate(zip(self._variables, ids)):
-            alike.setdefault((variable.shape.rank, each.dtype.base_dtype), []).append(number)
-        found: Dict[int, Any] = {}
+        for number, (variable, tensor) in enumerate(zip(self._variables, ids)):
+            alike.setdefault((variable.shape.rank, tensor.dtype.base_dtype), []).append(number)
+        shape_of: Dict[int, Any] = {}
         for (_, dtype), numbers in alike.items():
             shapes = [self._variables[number].shape.as_list() for number in numbers]
-            found.update(zip(numbers, tf.unstack(tf.constant(shapes, dtype))))
-        return [found[number] for number in range(len(ids))]
+            shape_of.update(zip(numbers, tf.unstack(tf.constant(shapes, dtype))))
+        return [shape_of[number] for number in range(len(ids))]
 
 
-class Record:
-    """Tensors that share the batch's fate, such as statistics of it.
+class StackedTensors:
+    """Tensors that share the batch's fate, such as its statistics.
 
-    Args: see `GlobalBatchOptimizer.carry`.
+    Args: see `GlobalBatchOptimizer.aggregate`.
     """
 
     is_mean = False
@@ -172,7 +172,7 @@ class Record:
         return [(0, *tensor.shape.as_list()[1:]) for tensor in self.tensors]
 
     def weighed(self, tensors, weight):
-        """See DenseGradients: the weight goes along, and the tensors stay as they are."""
+        """See DenseGradients: the weight is sent along, and the tensors stay as they are."""
         return [tensors[0] * weight] + tensors[1:]
 
     def combined(self, batches):

@@ -1,14 +1,14 @@
-"""The shelves: where each PS keeps what the batches bring for it, until it is applied.
+"""Staging: where each PS keeps its part of every payload until the global batch is applied.
 
-The payload of a batch is put in one op, so that it is there whole or not at all, and taken in one
-op. Taking blocks while the payload is absent: take only what a message has announced, or what was
-put by oneself. Putting a second payload under the same ticket changes nothing.
+One op stages the payload of a batch, so that it is there whole or not at all, and one op takes it.
+Taking blocks while the payload is absent: take only what a message has announced, or what this
+process has staged itself. Staging a second payload under the same ticket changes nothing.
 """
 
 from semisync.common.compat import raw_ops, tf
 
 
-class Shelf:
+class Staging:
     """The payloads on one PS, each a list of tensors under its ticket.
 
     Args:
@@ -25,25 +25,25 @@ class Shelf:
         self._options = {"dtypes": dtypes, "shared_name": name}
 
     def put(self, ticket, payload):
-        """Returns the op that stages `payload`, a list of tensors for each item, under `ticket`."""
+        """Returns the op that stages `payload`, a list of tensors per item, under `ticket`."""
         values = [tensor for tensors in payload for tensor in tensors]
         with tf.device(self.device):
             return raw_ops.OrderedMapStage(
                 key=ticket, indices=self._indices, values=values, name="put", **self._options
             )
 
-    def get(self, ticket):
-        """Takes the payload of `ticket` away; returns a list of tensors for each item."""
+    def take(self, ticket):
+        """Takes the payload of `ticket` away; returns a list of tensors per item."""
         with tf.device(self.device):
             tensors = raw_ops.OrderedMapUnstage(
-                key=ticket, indices=self._indices, name="get", **self._options
+                key=ticket, indices=self._indices, name="take", **self._options
             )
         flat = iter(tensors)
         return [[next(flat) for _ in item.tensors] for item in self.items]
 
     def drop(self, ticket):
         """Returns the op that takes the payload of `ticket` away."""
-        return tf.group(*[tensor for tensors in self.get(ticket) for tensor in tensors])
+        return tf.group(*[tensor for tensors in self.take(ticket) for tensor in tensors])
 
     def clear(self):
         """Returns the op that throws every payload away."""

@@ -1,16 +1,17 @@
-"""The session hook: joins, draws the first ticket, and at the end hands back and waits.
+"""The session hook: joins, draws the first ticket, and at the end returns it and waits.
 
-    begin                  everybody: takes the updates out of the graph that the chief makes.
+    begin                  every process: removes updates that the chief performs from the graph.
                            Chief: has the savers wait for whole global steps.
-    after_create_session   chief: opens the desk and starts its thread. Everybody: joins. Nobody
-                           waits here: a chief may have several optimizers to open.
-    before_run             draws a ticket, where the hand may be empty: before the first run, and
-                           after one that failed or does not draw itself. The first of a session's
-                           hooks does so for all, in the order in which their optimizers were built.
-                           Once it has the first one, compares its settings with the chief's.
-    end                    everybody: gives the tickets back. Chief: waits for the others, saves.
+    after_create_session   chief: initialises the job state and starts its thread. Every process:
+                           joins. No process waits here: a chief may have several optimizers to
+                           open.
+    before_run             draws a ticket, where there may be none: before the first run, and after
+                           one that failed or does not draw itself. The first of a session's hooks
+                           does so for all, in the order in which their optimizers were built.
+                           With the first ticket it compares its settings with the chief's.
+    end                    every process: returns its tickets. Chief: waits for the others, saves.
 
-A session that is made again after a failure goes through the first step again: new tickets, new
+A session that is made again after a failure repeats `after_create_session`: new tickets, new
 tokens, nothing of the failed session.
 """
 
@@ -20,12 +21,12 @@ import weakref
 from typing import Any, Optional
 
 from semisync import arguments, settings
-from semisync.chief.checkpoints import steady
+from semisync.chief.checkpoints import whole_steps
 from semisync.chief.thread import Chief
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError, UsageError
 from semisync.transport.job_state import ENDED
-from semisync.worker.watchdog import Question, Watch
+from semisync.worker.watchdog import BackgroundCall, Watchdog
 
 _hooks: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()  # session -> its hooks
 
@@ -34,31 +35,32 @@ class GlobalBatchHook(tf.train.SessionRunHook):
     """Made by `GlobalBatchOptimizer.make_session_run_hook`; see there for the arguments.
 
     Attributes:
+      is_chief: True in the process that applies the global batches.
       fate: what became of this worker's last batch, a tensor of the graph, see
         `semisync.GlobalBatchOptimizer`.
       ledger: on the chief, the account of all batches (`semisync.chief.ledger.Ledger`); else None.
     """
 
-    LOOK_EVERY = 5.0  # seconds between two words to the log while waiting for the chief
+    LOG_EVERY = 5.0  # seconds between two lines of the log while waiting for the chief
 
     def __init__(self, find, is_chief, patience, audit, ready=lambda: None):
         """
         Args:
           find: function that returns the `Handles` of the default graph, or raises.
           is_chief, patience, audit: see `GlobalBatchOptimizer.make_session_run_hook`.
-          ready: function that makes the default graph, which is whole, ready for sessions.
+          ready: function that makes the default graph, which is complete, ready for sessions.
         """
         self._find, self._ready = find, ready
-        self._is_chief = arguments.flag("is_chief", "whether this process is the chief", is_chief)
+        self.is_chief = arguments.flag("is_chief", "whether this process is the chief", is_chief)
         self._patience = arguments.seconds("patience", patience)
-        self._audit = arguments.writable(audit) if self._is_chief and audit is not None else None
-        self._observed = []
+        self._audit = arguments.writable(audit) if self.is_chief and audit is not None else None
+        self._observers = []
         self._handles: Any = None  # `Handles` of the graph, from begin on
         self._settings: Optional[str] = None  # to be compared with the chief's
-        self._may_be_empty = True  # the hand, before the next run
-        self._filled = False  # whether the hand was seen to for the next run
+        self._may_be_empty = True  # the worker state, before the next run
+        self._has_ticket = False  # for the next run
         self._chief: Optional[Chief] = None
-        self._watch: Optional[Watch] = None
+        self._watchdog: Optional[Watchdog] = None
 
     @property
     def handles(self):
@@ -67,28 +69,29 @@ class GlobalBatchHook(tf.train.SessionRunHook):
 
     @property
     def fate(self):
-        return self.handles.fate
+        return self.handles.worker.fate
 
     @property
     def ledger(self):
         return self._chief.ledger if self._chief else None
 
-    def observe(self, fetches, look):
+    def observe(self, fetches, observer):
         """On the chief, fetches something of every global step; call it before the session is made.
 
         Args:
           fetches: tensors, such as those of `aggregated_gradients` or what is computed from them.
-          look: function (global step, values), called in the chief's thread: it should be quick.
+          observer: function (global step, values), called in the chief's thread: it should be
+            quick.
         """
-        self._observed.append((fetches, look))
+        self._observers.append((fetches, observer))
 
     def begin(self):
         self._handles = self._find()
         self._unfed = frozenset(self._handles.unfed)
         self._ready()
-        self._chief = self._watch = None  # of an earlier session
-        if self._is_chief:  # now: a CheckpointSaverHook saves before this hook sees the session
-            self._saver = steady(tf.get_default_graph())
+        self._chief = self._watchdog = None  # of an earlier session
+        if self.is_chief:  # now: a CheckpointSaverHook saves before this hook sees the session
+            self._saver = whole_steps(tf.get_default_graph())
 
     def after_create_session(self, session, coord):
         others = _hooks.setdefault(session, [])
@@ -97,52 +100,55 @@ class GlobalBatchHook(tf.train.SessionRunHook):
                 "this session has two hooks of one GlobalBatchOptimizer: pass one of them only"
             )
         others.append(self)
-        weights = session.run(self._handles.policy_probe)
+        weights = session.run(self._handles.worker.weights)
         settings.check(weights)
-        mine = settings.describe(self._handles, weights)
-        if self._is_chief:
+        own = settings.describe(self._handles.settings, weights)
+        if self.is_chief:
             _warn_of_missing_filters(session)
             self._chief = Chief(
                 self._handles,
-                session,
-                coord,
-                self._saver.quiet,
-                self._patience,
-                self._audit,
-                self._observed,
+                session=session,
+                coordinator=coord,
+                step_lock=self._saver.step_lock,
+                patience=self._patience,
+                audit=self._audit,
+                observers=self._observers,
             )
-            self._chief.open(mine)
+            self._chief.open(own)
             self._chief.start()
             coord.register_thread(self._chief)
         session.run(self._handles.worker.join)
-        self._settings, self._coordinator = mine, coord
-        self._may_be_empty, self._filled, self._left = True, False, False
+        self._settings, self._coordinator = own, coord
+        self._may_be_empty, self._has_ticket, self._left = True, False, False
 
     def before_run(self, run_context):
         session = run_context.session
         self._refuse_what_has_no_effect(run_context.original_args.feed_dict)
-        if not self._filled:
-            for hook in sorted(_hooks[session], key=lambda hook: hook._handles.number):
-                hook._fill(session)
-        self._filled = False  # the next run's hand
+        if not self._has_ticket:
+            for hook in sorted(_hooks[session], key=lambda hook: hook.handles.number):
+                hook._ensure_ticket(session)
+        self._has_ticket = False  # for the run after this one
         if self._settings is not None:
             self._agree(session)
-            beats = functools.partial(self._beats, session)
-            self._watch = Watch(
-                beats, self._handles.pings, session, self._coordinator, self._patience
+            self._watchdog = Watchdog(
+                heartbeat=functools.partial(self._heartbeat, session),
+                pings=self._handles.worker.pings,
+                session=session,
+                coordinator=self._coordinator,
+                patience=self._patience,
             )
 
     def after_run(self, run_context, run_values):
         self._may_be_empty = self._handles.draws_between_runs
 
-    def _fill(self, session):
-        """Sees to it that the hand holds a ticket for the next run."""
+    def _ensure_ticket(self, session):
+        """Draws a ticket for the next run, where there is none."""
         if self._may_be_empty and session.run(self._handles.worker.empty):
             self._draw(session)
-        self._filled = self._may_be_empty = True
+        self._has_ticket = self._may_be_empty = True
 
     def _refuse_what_has_no_effect(self, fed):
-        """Raises UsageError where a run feeds what the chief's step takes and no batch brings."""
+        """Raises UsageError where a run feeds what the chief's step takes from no batch."""
         for key in fed or ():
             name = getattr(key, "name", key)
             if name in self._unfed:
@@ -153,29 +159,29 @@ class GlobalBatchHook(tf.train.SessionRunHook):
                 )
 
     def _draw(self, session):
-        """Draws a ticket; for the first one the chief may still have to come.
+        """Draws a ticket; for the first one the chief may not have started yet.
 
-        Never with a deadline: a draw that is cut off may take a ticket with it.
+        Never with a deadline: a draw that is cut off may lose a ticket.
 
         Raises:
-          tf.errors.OutOfRangeError: the training is over; MonitoredSession ends in peace.
+          tf.errors.OutOfRangeError: the training is over; MonitoredSession ends normally.
           SemisyncError: no chief came.
         """
-        beats, deadline = None, time.monotonic() + self._patience
-        draw = Question(functools.partial(session.run, self._handles.worker.first_draw))
-        while draw.wait(self.LOOK_EVERY):
-            before, beats = beats, self._beats(session)
-            if beats != before:
+        heartbeat, deadline = None, time.monotonic() + self._patience
+        draw = BackgroundCall(functools.partial(session.run, self._handles.worker.first_draw))
+        while draw.wait(self.LOG_EVERY):
+            before, heartbeat = heartbeat, self._heartbeat(session)
+            if heartbeat != before:
                 deadline = time.monotonic() + self._patience
             elif time.monotonic() > deadline:
-                self._give_up(beats)
+                self._give_up(heartbeat)
             tf.logging.info("semisync: waiting for the chief to hand out tickets")
         if draw.error:
             raise draw.error
 
-    def _give_up(self, beats):
+    def _give_up(self, heartbeat):
         chief = "the chief, the process with make_session_run_hook(is_chief=True),"
-        if beats == ENDED:
+        if heartbeat == ENDED:
             sentence = "semisync: the training is over: {} has ended, and in {:.0f} s no other came"
             sentence = sentence.format(chief, self._patience)
             tf.logging.warning("%s", sentence)
@@ -185,24 +191,23 @@ class GlobalBatchHook(tf.train.SessionRunHook):
             "another name".format(self._handles.worker.member, self._patience, chief)
         )
 
-    def _beats(self, session):
-        """The chief's signs of life so far; None before any chief."""
+    def _heartbeat(self, session):
+        """The chief's heartbeat; None before any chief."""
         if self._chief:
-            return self._chief.beats
+            return self._chief.heartbeat
         try:
-            return int(session.run(self._handles.board.read_beats))
+            return int(session.run(self._handles.worker.heartbeat))
         except tf.errors.FailedPreconditionError:
             return None
 
     def _agree(self, session):
         """Raises UsageError, and has the chief stop the job, where the settings differ."""
-        mine, self._settings = self._settings, None
-        chiefs = session.run(self._handles.board.read_settings).decode()
-        sentence = settings.difference(mine, chiefs)
+        worker, own = self._handles.worker, self._settings
+        self._settings = None
+        sentence = settings.difference(own, session.run(worker.chief_settings).decode())
         if sentence:
-            worker = self._handles.worker
             sentence = "{}: {}".format(worker.member, sentence)
-            session.run(worker.object, {worker.objection: sentence})
+            session.run(worker.disagree, {worker.objection: sentence})
             raise UsageError(sentence)
 
     def end(self, session):
@@ -211,8 +216,8 @@ class GlobalBatchHook(tf.train.SessionRunHook):
             hook._leave(session)
         if self._chief:
             self._chief.finish()
-        if self._watch:
-            self._watch.stop()
+        if self._watchdog:
+            self._watchdog.stop()
         if self._chief:
             self._saver.save_again(session)
             tf.logging.info("semisync: %s", dict(self._chief.ledger.fates))
@@ -224,7 +229,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
 
 
 def _warn_of_missing_filters(session):
-    """Says what a session of a cluster needs to be closed in peace, see `cluster.session`."""
+    """Says what the session of a cluster needs to close without hanging: `cluster.session`."""
     config = getattr(session, "_config", None)
     if "grpc" in str(session.sess_str) and not (config and config.device_filters):
         tf.logging.warning(

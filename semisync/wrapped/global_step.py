@@ -1,23 +1,41 @@
-"""Who counts global batches where the job counts batches by itself.
+"""Which global step an optimizer counts, and who counts where the job counts batches by itself.
 
 An optimizer that is called without a global step counts the graph's. A job that calls it so may
 count batches on its own, as the canned Estimator with two optimizers does: each worker then adds 1
-with every batch. From the first session on that op adds 0, so that what it gives is the number of
-global batches, and whoever waits for it or fetches it need not change.
+with every batch. From the first session on that op adds 0, so that its value is the number of
+global batches, and whatever waits for it or fetches it need not change.
 """
 
 from graph_rewrite.patterns.variables import ADD
+from semisync import arguments
 from semisync.common.compat import constant, tf
+from semisync.common.errors import UsageError
+from semisync.wrapped import siblings
+
+
+def step_to_count(global_step):
+    """The variable that an optimizer counts, given its argument; None where a sibling counts."""
+    if global_step is not None:
+        return arguments.global_step(global_step)
+    if siblings.counted_step() is not None:
+        return None
+    step = tf.train.get_global_step()
+    if step is None:
+        raise UsageError(
+            "GlobalBatchOptimizer counts global batches: pass "
+            "global_step=tf.train.get_or_create_global_step() to minimize or apply_gradients"
+        )
+    return arguments.global_step(step)
 
 
 def count(step):
     """Returns the op that adds 1 to a global step."""
-    # Locked: of two additions at once to a reference variable one could be lost.
+    # Locked: two concurrent additions to a reference variable may lose one.
     return tf.assign_add(step, tf.ones_like(step), use_locking=True).op
 
 
-class Uncounted:
-    """A global step that `counter` alone shall count; make it before the graph is finalized.
+class SoleCounter:
+    """Has one op alone count a global step; make it before the graph is finalized.
 
     Args:
       step: a variable.

@@ -1,36 +1,47 @@
-"""The hyperparameters of the wrapped optimizer: the chief's own, or brought by each batch.
+"""The hyperparameters of the wrapped optimizer: the chief's own, or sent with each batch.
 
-The chief applies a global batch in a run that nobody feeds. Of the tensors of the job's graph that
-the optimizer takes, apart from gradients,
+The chief applies a global batch in a run of its own, which no job feeds. Of the tensors of the
+job's graph that the optimizer takes, apart from gradients,
 
     goes with each batch    what depends on the run, that is on a placeholder, a random number, a
                             Python function or a local variable; and a scalar constant, which a job
                             may feed by its name, as a hook with a schedule of learning rates does
     is the chief's own      what variables alone decide, such as a schedule over the global step
 
-The chief uses the mean over the batches that count, all of one value giving exactly that value, and
+The chief uses the mean over the batches that count (equal values give exactly that value), and
 where none counts the value of the step before. Floating-point numbers only: anything else that
 depends on the run is refused.
 """
 
 import collections
 import numbers
-from typing import Any, Dict, List
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 from graph_rewrite.graph.op_traits import PLACEHOLDERS, TELLS
 from graph_rewrite.graph.passthrough import READ, VARIABLES
 from semisync.common.compat import constant, tf
 from semisync.common.errors import UsageError
+from semisync.transport.payload import StackedTensors
+from semisync.transport.staging import Staging
 
-# Stateful, and yet no run's own: what reads variables, and calls, whose bodies are not looked into.
+# Stateful, and yet the same in every run: what reads variables, and calls, whose bodies are opaque.
 _LASTING = VARIABLES | READ | TELLS | {"If", "Case", "While", "StatefulPartitionedCall"}
 
-# A tensor that the chief's ops take of the job's: `uses` are pairs (op, number of its input).
-Taken = collections.namedtuple("Taken", "tensor uses")
+
+class Taken(NamedTuple):
+    """A tensor of the job that the chief's ops take.
+
+    Attributes:
+      tensor: the tensor.
+      uses: pairs (op, number of its input).
+    """
+
+    tensor: Any
+    uses: List[Tuple[Any, int]]
 
 
 class Hyperparameters:
-    """Those of the ops by which the chief applies a global batch.
+    """The hyperparameters of the ops by which the chief applies a global batch.
 
     Args:
       applied: the op that applies it.
@@ -38,36 +49,94 @@ class Hyperparameters:
       gradients: what it applies, tensors.
 
     Attributes:
-      carried: list of `Taken`, which go with each batch.
+      per_batch: list of `Taken`, which go with each batch.
       unfed: names of the tensors, a set, that the chief's ops are made of and that do not.
 
     Raises:
-      UsageError: one depends on the run, and is no floating-point tensor of known shape.
+      UsageError: one depends on the run, and is not a floating-point tensor of known shape.
     """
 
     def __init__(self, applied, before, gradients):
         known = {tensor.name for tensor in gradients}
         local = {variable.op for variable in tf.local_variables()}
         taken, self.unfed = _taken(applied, before)
-        self.carried: List[Taken] = []
-        for each in taken:
-            if each.tensor.name in known:
+        self.per_batch: List[Taken] = []
+        for entry in taken:
+            if entry.tensor.name in known:
                 continue
-            above = _above(each.tensor.op)
-            if _goes_with_the_batch(each.tensor, above, local):
-                self.carried.append(each)
+            above = _above(entry.tensor.op)
+            if _goes_with_the_batch(entry.tensor, above, local):
+                self.per_batch.append(entry)
             else:
                 self.unfed |= {tensor.name for op in above for tensor in op.outputs}
 
     def tensors(self):
-        """Those that each batch carries, of static shapes, a list."""
-        return [of_known_shape(each.tensor) for each in self.carried]
+        """Those that go with each batch, of static shapes, a list."""
+        return [of_known_shape(entry.tensor) for entry in self.per_batch]
 
     def replace(self, tensors):
-        """Has the chief's ops take `tensors` in the place of those of the same number."""
-        for each, tensor in zip(self.carried, tensors):
-            for op, number in each.uses:
+        """Has the chief's ops take `tensors` instead of `tensors()`, in the same order."""
+        for entry, tensor in zip(self.per_batch, tensors):
+            for op, number in entry.uses:
                 op._update_input(number, tensor)
+
+
+class AggregatedHyperparameters(NamedTuple):
+    """The hyperparameters that go with each batch, as the chief uses them.
+
+    Attributes:
+      areas: list of the `Staging` that holds them; empty when there are none.
+      begin: the op with which a chief begins.
+      keep: the op that remembers them, for a step in which no batch counts.
+    """
+
+    areas: List[Staging]
+    begin: Any
+    keep: Any
+
+
+def aggregate(hyperparameters, name, device, aggregation):
+    """Has the chief use the mean of what each batch sends; returns `AggregatedHyperparameters`.
+
+    Args:
+      hyperparameters: the `Hyperparameters` of the chief's step.
+      name: shared by all processes of the job.
+      device: of the global step.
+      aggregation: the `Aggregation`.
+    """
+    areas, begin, keep = [], [], []
+    tensors = hyperparameters.tensors()
+    if tensors:
+        item = StackedTensors(tensors, device, None)
+        areas = [Staging(name + "/hyperparameters", device, [item])]
+        _, columns = aggregation.combine(areas[0])[item]
+        lasts = [_last(name, number, column) for number, column in enumerate(columns)]
+        means = list(map(_mean, columns, lasts))
+        hyperparameters.replace(means)
+        begin = [last.initializer for last in lasts]
+        # Each mean has read the value of the step before by then.
+        keep = [last.assign(mean, read_value=False) for last, mean in zip(lasts, means)]
+    return AggregatedHyperparameters(areas, tf.group(*begin), tf.group(*keep))
+
+
+def _last(name, number, column):
+    """The variable that holds the value of the step before."""
+    # As those of the job state: the same name in every process, and in no saver.
+    with tf.name_scope(None):
+        return tf.Variable(
+            tf.zeros(column.shape[1:], column.dtype),
+            trainable=False,
+            use_resource=True,
+            name="{}/hyperparameter_{}".format(name, number),
+            collections=[],
+        )
+
+
+def _mean(values, last):
+    """Of the rows of a tensor [k, ...]; exactly their value when equal, `last` for k = 0."""
+    first = tf.concat([values, tf.expand_dims(last.read_value(), 0)], 0)[0]
+    count = tf.cast(tf.maximum(tf.shape(values)[0], 1), values.dtype)
+    return first + tf.reduce_sum(values - first, 0) / count
 
 
 def _taken(applied, before):
@@ -83,26 +152,26 @@ def _taken(applied, before):
             else:
                 between.add(tensor.name)
                 above.append(tensor.op)
-        new = [each for each in above if each.name not in before and each not in inside]
+        new = [op for op in above if op.name not in before and op not in inside]
         inside.update(new)
         waiting += new
     return list(uses.values()), between
 
 
 def _above(op):
-    """All ops that an op's value is made of, itself too, a set."""
-    found, waiting = {op}, [op]
+    """All ops that an op's value is made of, itself included, a set."""
+    above, waiting = {op}, [op]
     while waiting:
-        new = {tensor.op for tensor in waiting.pop().inputs} - found
-        found |= new
+        new = {tensor.op for tensor in waiting.pop().inputs} - above
+        above |= new
         waiting += new
-    return found
+    return above
 
 
 def _goes_with_the_batch(tensor, above, local):
-    runs_own = sorted(op.name for op in above if op in local or _is_runs_own(op))
+    per_run = sorted(op.name for op in above if op in local or _depends_on_the_run(op))
     floating = tensor.dtype.base_dtype.is_floating
-    if not runs_own:
+    if not per_run:
         constant = not any(op.type in VARIABLES for op in above)
         return constant and floating and tensor.shape.rank == 0
     if floating and (tensor.shape.rank is None or tensor.shape.is_fully_defined()):
@@ -115,30 +184,30 @@ def _goes_with_the_batch(tensor, above, local):
     raise UsageError(
         "the optimizer takes {} of type {} and shape {}, which depends on {} in every run: what "
         "goes with a batch is a floating-point tensor of known shape; make it one, or a "
-        "variable".format(tensor.name, tensor.dtype.base_dtype.name, tensor.shape, runs_own[0])
+        "variable".format(tensor.name, tensor.dtype.base_dtype.name, tensor.shape, per_run[0])
     )
 
 
-def _is_runs_own(op):
+def _depends_on_the_run(op):
     stateful = op.op_def is not None and op.op_def.is_stateful
     return op.type in PLACEHOLDERS or (stateful and op.type not in _LASTING)
 
 
 def of_known_shape(tensor):
-    """`tensor`, a scalar where its rank is not known: optimizers take nothing else."""
+    """`tensor`, a scalar where its rank is unknown: optimizers take nothing else."""
     return tf.ensure_shape(tensor, []) if tensor.shape.rank is None else tensor
 
 
 def own_numbers(optimizer):
-    """{name: value} of the numbers that an optimizer was made with, those it wraps included."""
-    found: Dict[str, float] = {}
+    """{name: value} of the numbers that an optimizer was made with, and those of one it wraps."""
+    named: Dict[str, float] = {}
     for name, value in sorted(vars(optimizer).items()):
         if isinstance(value, tf.Tensor):
             known = constant(value)
             value = known.item() if known is not None and known.ndim == 0 else None
         if isinstance(value, tf.train.Optimizer):
             inner = own_numbers(value).items()
-            found.update(("{}.{}".format(name.strip("_"), key), each) for key, each in inner)
+            named.update(("{}.{}".format(name.strip("_"), key), number) for key, number in inner)
         elif isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral):
-            found[name.strip("_")] = float(value)
-    return found
+            named[name.strip("_")] = float(value)
+    return named

@@ -1,9 +1,9 @@
-"""The wrapped optimizer, as the chief applies global batches with it and the workers single ones.
+"""The wrapped optimizer: the chief applies global batches with it, the workers single batches.
 
-Both work on shallow copies, which share its slots: a step of the chief knows that each id occurs
-once, and a worker's step of "async" variables leaves alone what counts steps, such as Adam's beta
-powers, which only the chief's steps move. What is put in another's place here are methods of
-tf.train.Optimizer that its documentation names for subclasses to override.
+Both work on shallow copies, which share its slots. The chief's copy takes each id to occur once. A
+worker's copy, for "async" variables, leaves alone what counts steps, such as Adam's beta powers,
+which only the chief's steps change. The methods replaced here are those that the documentation of
+tf.train.Optimizer names for subclasses to override.
 """
 
 import copy
@@ -15,11 +15,11 @@ from semisync.wrapped.global_step import count
 from semisync.wrapped.hyperparameters import Hyperparameters, own_numbers
 
 
-class Wrapped:
+class WrappedOptimizer:
     """A tf.compat.v1 optimizer.
 
     Args:
-      optimizer: never changed, but for its slots.
+      optimizer: never changed, except for its slots.
     """
 
     def __init__(self, optimizer):
@@ -68,19 +68,19 @@ class Wrapped:
 
 
 def _tensors(pairs):
-    found: List[Any] = []
+    tensors: List[Any] = []
     for gradient, _ in pairs:
         sparse = isinstance(gradient, tf.IndexedSlices)
         parts = (gradient.values, gradient.indices, gradient.dense_shape) if sparse else (gradient,)
-        found += parts
-    return found
+        tensors += parts
+    return tensors
 
 
 def _without_summing(optimizer):
     """A copy of `optimizer` that takes each id to occur once.
 
-    The base class's `..._duplicate_indices` sum the rows of an id and go on to the method that is
-    put in their place. An optimizer with another way of its own keeps it.
+    The base class's `..._duplicate_indices` sum the rows of an id and then call the method that
+    replaces them here. An optimizer that overrides them keeps its own.
     """
     once, kind, base = copy.copy(optimizer), type(optimizer), tf.train.Optimizer
     if kind._apply_sparse_duplicate_indices is base._apply_sparse_duplicate_indices:

@@ -1,4 +1,4 @@
-"""An error that nobody foresaw is no answer: exit code 4, a sentence, and the traceback."""
+"""An unexpected error is not an answer: exit code 4, a sentence, and the traceback."""
 
 import importlib
 import sys

@@ -56,12 +56,12 @@ def test_a_place_is_checked_without_a_trace(tmp_path):
 
 def test_tensorflows_log_does_not_precede_the_sentence(tmp_path):
     (tmp_path / "job.meta").write_bytes(np.random.default_rng(0).bytes(100))
-    quiet = environment(PYTHONPATH=str(ROOT))
-    quiet.pop("TF_CPP_MIN_LOG_LEVEL", None)
+    variables = environment(PYTHONPATH=str(ROOT))
+    variables.pop("TF_CPP_MIN_LOG_LEVEL", None)
     done = subprocess.run(
         [sys.executable, "-m", "semisync.cli", "rewrite", "job.meta", "o", "--batches-per-step=2"],
         cwd=tmp_path,
-        env=quiet,
+        env=variables,
         capture_output=True,
         text=True,
         check=False,

@@ -1,4 +1,4 @@
-"""A click log: what the demo trains on, whatever it came from.
+"""A click log: the demo's training data, generated or read.
 
 Invariants, which `save` and `load` check:
 
@@ -6,10 +6,10 @@ Invariants, which `save` and `load` check:
 2. Every field of a row has exactly one id, a 64-bit hash of (field, value) that may be negative; a
    missing value has an id of its own.
 3. Categorical fields come first, then the bucketised numeric ones.
-4. Nothing is split at random: `split` cuts by time, so that a model is judged on what came after.
+4. Nothing is split at random: `split` cuts by time, so that a model is evaluated on later rows.
 
-A saved log is a folder: `log.json` (schema, name, fields, numeric, rows) and one .npy a column, so
-that a worker needs numpy alone. This module runs under Python 3.7 and numpy 1.18.
+A saved log is a folder: `log.json` (schema, name, fields, numeric, rows) and one .npy per column,
+so that a worker needs only numpy. This module runs under Python 3.7 and numpy 1.18.
 """
 
 import json
@@ -65,7 +65,7 @@ class ClickLog(NamedTuple):
 
 
 def split(log: ClickLog, held_out: float = 0.2) -> Tuple[ClickLog, ClickLog]:
-    """Cuts a log in two by time: what to train on, and the last rows to judge by.
+    """Cuts a log in two by time: rows to train on, and the last rows to evaluate on.
 
     The cut lies between two days where that holds out between half and twice the share asked for
     (the nearest such cut is taken), else between two rows.

@@ -15,8 +15,8 @@ converters/common.py, gen_feats):
 
 Any other number: at most 32 buckets of equal frequency, for which no value counts for more than a
 32nd of the rows (else a column that is mostly 0 would be one bucket). The edges come from the
-earliest half of the rows alone, so that held-out rows have no say; a number with up to 32 values
-there has a bucket for each. A missing number has a bucket of its own.
+earliest half of the rows alone, so that held-out rows do not matter; a number with up to 32 values
+there has one bucket per value. A missing number has a bucket of its own.
 """
 
 import math

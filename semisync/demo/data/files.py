@@ -2,8 +2,8 @@
 
 A file means itself. A folder means its files ending in .csv, .tsv, .txt, .parquet or .pq that have
 a label, in the order train, dev or valid, test where their names start so, else by name; with a
-time column the rows of all are then put into one order. The others are skipped with a note. Two
-things are mended, as published samples need them:
+time column the rows of all are then sorted together. Other files are skipped with a note. Two
+repairs, which published samples need:
 
 1. A file without a header belongs to the log of the first file that has one when its first line
    has as many values and a 0 or 1 for the label (a log cut into pieces).
@@ -55,8 +55,8 @@ def files_of(path: pathlib.Path, choices: Choices, note: Callable[[str], None]) 
                 f"{path} has no column {wanted}; it has {listed(file.names)}; name its label"
             )
         return [file]
-    paths = (one for one in path.iterdir() if one.suffix.lower() in _ENDINGS and one.is_file())
-    files = [open_file(one) for one in sorted(paths, key=_by_part)]
+    paths = [file for file in path.iterdir() if file.suffix.lower() in _ENDINGS and file.is_file()]
+    files = [open_file(file) for file in sorted(paths, key=_by_part)]
     if not files:
         raise BadInput(f"{path} holds no file ending in {', '.join(sorted(_ENDINGS))}")
     first = next((file for file in files if _label(file, choices) is not None), None)

@@ -5,7 +5,8 @@ Each row is one impression of an item to a user. Its log-odds are a factorisatio
 
     logit = bias[d] + sum_f w_f[d, id_f] + sum over field pairs <v_f[id_f], v_g[id_g]>
 
-so that a DeepFM, which sees the ids alone, can learn it. What makes it behave like a real log:
+so that a DeepFM, which sees only the ids, can learn it. The following makes it behave like a real
+log:
 
 1. Ids are Zipf-distributed and hashed to 64 bits; most are rare, a few carry most of the rows.
 2. What matters is learnable: a user's and an item's pairwise effects come from its segment and its
@@ -14,8 +15,8 @@ so that a DeepFM, which sees the ids alone, can learn it. What makes it behave l
    AR(1) walks), and a part of the items appears only after the first day.
 4. Numbers come bucketised: a user's age (a hump), an item's price (falling), its age in days.
 
-The log-odds are scaled to a fixed spread and shifted to a fixed click rate, whence a Bayes-optimal
-AUC of about 0.8 for every seed and size.
+The log-odds are scaled to a fixed spread and shifted to a fixed click rate, which gives a
+Bayes-optimal AUC of about 0.8 for every seed and size.
 """
 
 from typing import Dict, NamedTuple
@@ -78,7 +79,7 @@ def generate(rows: int = ROWS, seed: int = 0) -> ClickLog:
 
 
 class _World(NamedTuple):
-    """What users and items are, before anybody meets; index arrays by user or item."""
+    """The traits of users and items; arrays indexed by user or item."""
 
     segment: np.ndarray  # of a user
     age: np.ndarray  # of a user: bucket 0..9

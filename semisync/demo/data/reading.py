@@ -16,7 +16,7 @@ In Criteo's own layout nothing is left out: its 39 fields are what every tool ex
 import os
 import pathlib
 import sys
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -91,26 +91,8 @@ def read(
     time_name = _time_name(table, names, choices, where)
     times = times_of(table, time_name, where) if time_name else None
     order = np.arange(len(labels)) if times is None else np.argsort(times.moments, kind="stable")
-
-    counts = CRITEO_COUNTS if {*CRITEO_COUNTS, *CRITEO_CATEGORIES} <= set(names) else ()
-    fields: List[_Field] = []
-    left_out: Dict[str, List[str]] = {}
-    for name in names:
-        if name in (label_name, time_name):
-            continue
-        reason = None if name in categorical else _reason_by_name(table, name)
-        if reason is None:
-            column = kinds.column_of(table, name, where)
-            if name in categorical:
-                column = column._replace(numbers=None)
-            elif first.layout != "parquet" and name not in counts:
-                column = kinds.as_numbers(column, where)
-            field = _field(column, order, where, name in counts)
-            reason = _reason_by_values(column, field.is_number, labels)
-        if reason is None or first.layout == "criteo":
-            fields.append(field)
-        else:
-            left_out.setdefault(reason, []).append(name)
+    columns = [name for name in names if name not in (label_name, time_name)]
+    fields, left_out = _fields(table, columns, first.layout, categorical, order, labels, where)
     for reason, dropped in left_out.items():
         note(f"{first.path.name}: left out {', '.join(dropped)}: {reason}")
     if times is not None and times.hours is not None and _HOUR_FIELD not in names:
@@ -127,6 +109,41 @@ def read(
         labels=labels[order],
         days=np.zeros(len(labels), np.int32) if times is None else times.days[order],
     )
+
+
+def _fields(
+    table: Any,
+    names: Sequence[str],
+    layout: str,
+    categorical: Sequence[str],
+    order: np.ndarray,
+    labels: np.ndarray,
+    where: Where,
+) -> Tuple[List[_Field], Dict[str, List[str]]]:
+    """The fields of the named columns, and by reason the names of those left out.
+
+    Args:
+        layout: that of the first file; in "criteo" nothing is left out.
+        order: the rows' order in time. labels: in the table's order.
+    """
+    counts = CRITEO_COUNTS if {*CRITEO_COUNTS, *CRITEO_CATEGORIES} <= set(names) else ()
+    fields: List[_Field] = []
+    left_out: Dict[str, List[str]] = {}
+    for name in names:
+        reason = None if name in categorical else _reason_by_name(table, name)
+        if reason is None:
+            column = kinds.column_of(table, name, where)
+            if name in categorical:
+                column = column._replace(numbers=None)
+            elif layout != "parquet" and name not in counts:
+                column = kinds.as_numbers(column, where)
+            field = _field(column, order, where, name in counts)
+            reason = _reason_by_values(column, field.is_number, labels)
+        if reason is None or layout == "criteo":
+            fields.append(field)
+        else:
+            left_out.setdefault(reason, []).append(name)
+    return fields, left_out
 
 
 def _time_name(table: Any, names: Sequence[str], choices: Choices, where: Where) -> Optional[str]:

@@ -7,7 +7,7 @@
                  has, tried in that order)
 
 Columns of text files are dictionary-encoded text, "" where missing. A row is one line: a value may
-not hold a line break, since a missing quote would swallow rows in silence.
+not contain a line break, since a missing quote would otherwise swallow rows silently.
 """
 
 import csv

@@ -1,4 +1,4 @@
-"""The time column: what orders the rows, numbers their days and gives their hour.
+"""The time column, which orders the rows, numbers their days and gives their hour.
 
     dates and timestamps     as they are; without a zone they count as UTC
     text                     ISO 8601, such as 2019-11-24 00:01:03.979311+00:00
@@ -7,7 +7,7 @@
                              10^8 up: seconds, milliseconds, microseconds or nanoseconds since 1970
     `hour` of 8 digits       YYMMDDHH, Avazu's (https://www.kaggle.com/c/avazu-ctr-prediction/data)
 
-A moment never becomes an id, for it never comes again; its hour of the day does.
+A moment never becomes an id, because it never recurs; its hour of the day does.
 """
 
 import datetime

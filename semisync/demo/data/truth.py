@@ -1,4 +1,4 @@
-"""The Bayes-optimal AUC: what the true click probabilities themselves would score.
+"""The Bayes-optimal AUC: that of the true click probabilities as scores.
 
 With p_i the true probability of row i and independent labels, over all pairs i != j
 
@@ -7,7 +7,7 @@ With p_i the true probability of row i and independent labels, over all pairs i 
 
 which is the expected number of pairs that the truth ranks rightly over the expected number of
 positive-negative pairs (Hanley & McNeil 1982, with the labels' probabilities as weights). It is a
-property of the rows, not of the labels that happened to be drawn; no model beats it in the mean.
+property of the rows, not of the labels drawn; no model beats it on average.
 """
 
 from typing import Optional
@@ -16,7 +16,7 @@ import numpy as np
 
 
 def expected_auc(probabilities: np.ndarray) -> Optional[float]:
-    """AUC of the true probabilities used as scores, in the mean over the labels.
+    """The expected AUC, over the labels, of the true probabilities used as scores.
 
     Args:
         probabilities: (n,) in [0, 1].

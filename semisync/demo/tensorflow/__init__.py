@@ -1,1 +1,1 @@
-"""The demo's TensorFlow half: a DeepFM trained on a cluster, mode after mode."""
+"""The demo's TensorFlow half: a DeepFM trained on a cluster, in one mode after another."""

@@ -14,8 +14,8 @@ def logits(ids, fields, numeric, partitions, training):
     Args:
       ids: int64 [batch, fields], hashed.
       fields, numeric, partitions: see `architecture.tables`.
-      training: a Python bool; True uses the batch's own BatchNorm statistics and adds the updates
-        of the moving ones to UPDATE_OPS.
+      training: a Python bool; True normalises by the batch's own statistics and adds the updates of
+        the moving ones to UPDATE_OPS.
     """
     vectors = []
     start = 0

@@ -11,8 +11,8 @@ def wrap(mode, optimizer, batches_per_step, workers, bound, is_chief):
       mode: "async", "native-sync", "semi-sync" or "sync".
       optimizer: any tf.compat.v1 optimizer.
       batches_per_step: M, for the modes that aggregate.
-      workers: how many processes train.
-      bound: of the staleness, in global steps, for semi-sync.
+      workers: the number of processes that train.
+      bound: on the staleness, in global steps, for semi-sync.
       is_chief: True in one process.
     """
     if mode == "async":

@@ -1,13 +1,13 @@
-"""One process of the demo's cluster: a PS, or a worker that trains mode after mode.
+"""One process of the demo's cluster: a PS, or a worker that trains all modes in turn.
 
     python -m semisync.demo.tensorflow.process SPEC
 
-SPEC is a JSON object. Besides what LocalCluster puts there it holds `data` (a folder with the saved
-click logs `train` and `test`), `out`, `modes`, `partitions`, `batch`, `batches` (how many in all),
-`batches_per_step`, `bound`, `learning_rate`, `pause` (seconds a batch takes besides computing),
+SPEC is a JSON object. Besides LocalCluster's entries it holds `data` (a folder with the saved click
+logs `train` and `test`), `out`, `modes`, `partitions`, `batch`, `batches` (in total),
+`batches_per_step`, `bound`, `learning_rate`, `pause` (seconds per batch besides computing),
 `slow_share`, `slow_factor`.
 
-What a mode leaves in OUT/MODE is told in `semisync.demo.tensorflow.training`; then the chief adds
+`semisync.demo.tensorflow.training` describes the files of a mode in OUT/MODE; the chief then adds
 scores.npy (float32, of the held-out rows).
 """
 
@@ -40,7 +40,7 @@ def main():
     train_log = click_log.load(os.path.join(spec["data"], "train"))
     for mode in spec["modes"]:
         out = os.path.join(spec["out"], mode)
-        # A container for each mode: the PS keep the modes' variables and queues apart.
+        # One container per mode keeps the modes' variables and queues apart on the PS.
         with tf.Graph().as_default() as graph, graph.container(mode), tf.device(place):
             Training(mode, spec, train_log, out).run(server)
         if task == 0:
@@ -50,7 +50,7 @@ def main():
 
 
 def score(checkpoint, log, partitions, size=4096):
-    """Click probabilities of every row, float32 [rows], by the checkpoint's model."""
+    """The checkpoint's click probability for every row, float32 [rows]."""
     with tf.Graph().as_default(), tf.Session() as session:
         ids = tf.placeholder(tf.int64, [None, len(log.fields)])
         logits = deepfm.logits(ids, log.fields, log.numeric, partitions, training=False)

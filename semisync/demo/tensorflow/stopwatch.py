@@ -1,10 +1,10 @@
-"""What a worker measures of its own training: pace, and the staleness of its batches."""
+"""A worker's measurements of its own training: pace, and the staleness of its batches."""
 
 import collections
 import time
 from typing import Counter, Optional, Tuple
 
-WARM_UP = 0.1  # share of the steps that is not timed: the first runs optimise the graph
+WARM_UP = 0.1  # share of the steps that are not timed: the first runs optimise the graph
 
 
 class Stopwatch:
@@ -25,7 +25,7 @@ class Stopwatch:
         self.staleness: Counter[int] = collections.Counter()
 
     def look(self, before, after):
-        """Books one batch: the global step when it read its parameters, and after its update."""
+        """Records one batch: the global step when it read its parameters, and after its update."""
         self.staleness[max(0, after - before - 1)] += 1
         if after >= WARM_UP * self._last_step:
             self._latest = (self._clock(), after)
@@ -33,12 +33,12 @@ class Stopwatch:
 
     @property
     def share(self):
-        """Share of the training that is done, 0 to 1."""
+        """The finished share of the training, 0 to 1."""
         return min(1.0, self._latest[1] / self._last_step) if self._latest else 0.0
 
     @property
     def batches_per_second(self):
-        """Batches applied a second, by all workers together, since the warm-up; 0 before."""
+        """Batches applied per second by all workers together since the warm-up; 0 before."""
         if self._first is None or self._latest is None or self._first == self._latest:
             return 0.0
         (start, first), (now, step) = self._first, self._latest

@@ -1,10 +1,10 @@
 """One mode's training in one worker of the demo's cluster: the graph, the session, the loop.
 
-The workers read the training log in time order, worker k every W-th batch from k on, and begin anew
+The workers read the training log in time order, worker k every W-th batch from k on, and start over
 at its end. The chief writes OUT/progress.json while it trains, the checkpoint OUT/model.ckpt-*, and
 at the end OUT/result.json: the pace, and the prefix of the last checkpoint. Each worker writes
-OUT/staleness-K.json: how many of its batches had which staleness, in global steps; in semi-sync the
-chief's is that of all batches.
+OUT/staleness-K.json: the number of its batches by staleness, in global steps; in semi-sync the
+chief's file covers all batches.
 """
 
 import os
@@ -64,7 +64,7 @@ class Training:
         self._hooks = make_hooks()
 
     def run(self, server):
-        """Trains until the last step, then writes what was measured."""
+        """Trains until the last step, then writes the measurements."""
         if not self._chief:
             semisync.wait_until_initialised(server.target, semisync.worker_config(self._task))
         with self._session(server) as session:
@@ -114,7 +114,7 @@ class Training:
                 self._report_progress()
 
     def _batches(self):
-        """Endless (ids, labels, seconds that the batch takes besides computing) of this worker."""
+        """Endlessly yields this worker's (ids, labels, seconds per batch besides computing)."""
         log, spec, number = self._log, self._spec, self._task
         rng = np.random.RandomState(self._task)
         in_log = max(1, log.rows // spec["batch"])

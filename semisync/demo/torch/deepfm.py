@@ -28,7 +28,7 @@ class DeepFM(torch.nn.Module):
     """Click logits from an EmbeddingBagCollection and a dense tower.
 
     Args:
-      ebc: yields DIM numbers for each field, in the order of `fields`.
+      ebc: returns DIM numbers per field.
       fields: the features' names.
       hidden: units of each hidden layer.
     """
@@ -62,10 +62,10 @@ class DeepFM(torch.nn.Module):
 
 
 def from_converted(directory: str, fields: Sequence[str], numeric: int) -> DeepFM:
-    """The model with every weight and statistic of the converted checkpoint, ready to score.
+    """The model with all weights and statistics of the converted checkpoint, ready to score.
 
     Args:
-      directory: what `semisync convert` wrote.
+      directory: the output of `semisync convert`.
       fields, numeric: of the click log that the model was trained on.
     """
     names = {
@@ -81,7 +81,7 @@ def from_converted(directory: str, fields: Sequence[str], numeric: int) -> DeepF
 
 
 def _load_tower(model: DeepFM, dense: Dict[str, torch.Tensor]) -> None:
-    """TensorFlow's kernels are [in, out], torch's weights [out, in]."""
+    """Fills the tower; TensorFlow's kernels are [in, out], torch's weights [out, in]."""
     linears = [(f"hidden.{i}", layer) for i, layer in enumerate(layer_names()[:-1])]
     state = {}
     for path, layer in [*linears, ("output", layer_names()[-1])]:
@@ -95,7 +95,7 @@ def _load_tower(model: DeepFM, dense: Dict[str, torch.Tensor]) -> None:
 
 
 def features_of(ids: np.ndarray, described: Sequence[Table]) -> KeyedJaggedTensor:
-    """One id a field and row: int64 hashes [rows, fields] to the rows of their tables."""
+    """One id per field and row: int64 hashes [rows, fields] as rows of their tables."""
     keys: List[str] = [field for table in described for field in table.fields]
     moduli = np.concatenate([np.full(len(table.fields), table.rows) for table in described])
     values = np.mod(ids, moduli).T.reshape(-1)
@@ -108,7 +108,7 @@ def features_of(ids: np.ndarray, described: Sequence[Table]) -> KeyedJaggedTenso
 
 @torch.inference_mode()
 def score(model: DeepFM, log: ClickLog, size: int = 4096) -> np.ndarray:
-    """Click probabilities of every row, float32 [rows]."""
+    """The click probability of every row, float32 [rows]."""
     described = tables(log.fields, log.numeric, partitions=1)
     parts = [
         torch.sigmoid(model(features_of(log.ids[start : start + size], described))).numpy()

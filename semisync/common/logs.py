@@ -1,20 +1,22 @@
-"""Importing TensorFlow without the log of its C++ libraries.
+"""What libraries and processes write to stderr: held back while it is noise, read when it matters.
 
-TensorFlow 2.x logs to stderr while it is loaded, whatever TF_CPP_MIN_LOG_LEVEL says, and a sentence
-of ours would stand below that.
+TensorFlow 2.x logs to stderr while it is loaded, whatever TF_CPP_MIN_LOG_LEVEL says, and would bury
+the one sentence of an error.
 """
 
 import contextlib
 import os
+import re
 import shutil
 import sys
 import tempfile
 
 _LEVEL = "TF_CPP_MIN_LOG_LEVEL"
+_TAIL = 1 << 16  # bytes of a log
 
 
 @contextlib.contextmanager
-def quiet_tensorflow():
+def suppress_tensorflow_log():
     """In the block nothing is written to file descriptor 2, and TensorFlow logs no warnings later.
 
     Where the block fails, what it wrote is written after all. Where the user has set
@@ -38,3 +40,15 @@ def quiet_tensorflow():
         finally:
             os.dup2(stderr, 2)
             os.close(stderr)
+
+
+def last_error(log):
+    """The last line of a binary file that names an error, else its last line.
+
+    TensorFlow prints more after the error.
+    """
+    size = log.seek(0, os.SEEK_END)
+    log.seek(max(0, size - _TAIL))
+    lines = log.read().decode("utf8", "replace").strip().splitlines()
+    errors = [line for line in lines if re.match(r"[\w.]+(Error|Exception)\b", line)]
+    return (errors or lines or ["it said nothing"])[-1]

@@ -1,4 +1,4 @@
-"""What C++ libraries write while TensorFlow is loaded is held back, and not lost where it fails."""
+"""What C++ libraries log while TensorFlow is loaded is held back, but not lost when that fails."""
 
 import os
 import subprocess
@@ -10,8 +10,8 @@ from tests.support.require import ROOT
 
 SCRIPT = """
 import os, sys
-from semisync.common.quiet import quiet_tensorflow
-with quiet_tensorflow():
+from semisync.common.logs import suppress_tensorflow_log
+with suppress_tensorflow_log():
     os.write(2, b"a log line")
     if sys.argv[1] == "fails":
         raise SystemExit("no library")
@@ -28,13 +28,13 @@ os.write(2, b"later")
     ],
 )
 def test_a_log_is_shown_where_loading_fails_or_the_user_wants_it(ending, level, expected):
-    quiet = {key: value for key, value in os.environ.items() if key != "TF_CPP_MIN_LOG_LEVEL"}
+    environment = {key: value for key, value in os.environ.items() if key != "TF_CPP_MIN_LOG_LEVEL"}
     if level is not None:
-        quiet["TF_CPP_MIN_LOG_LEVEL"] = level
+        environment["TF_CPP_MIN_LOG_LEVEL"] = level
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, ending],
         cwd=str(ROOT),
-        env=quiet,
+        env=environment,
         capture_output=True,
         text=True,
         check=False,

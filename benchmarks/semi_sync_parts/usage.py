@@ -1,28 +1,35 @@
-"""What the parameter servers use, and what the machine does besides, from /proc; see proc(5)."""
+"""What the cluster's processes use, and what the machine does besides, from /proc; see proc(5)."""
 
 import collections
 import os
 import time
 
-# `time` in seconds since the epoch; `cpu`, CPU seconds of the PS so far; `rss`, resident bytes of
-# the PS; `others`, CPU seconds so far of everything on the machine that is not the cluster, with
-# what a hypervisor took away.
-Sample = collections.namedtuple("Sample", "time cpu rss others")
+# `time` in seconds since the epoch; `ps`, `chief` and `workers`, CPU seconds so far of the PS, of
+# the chief's process and of the other workers'; `rss`, resident bytes of the PS; `others`, CPU
+# seconds so far of all on the machine that is not the cluster, with what a hypervisor took away.
+Sample = collections.namedtuple("Sample", "time ps chief workers rss others")
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def sample(ps, cluster):
+def sample(ps, workers, cluster):
     """A `Sample`.
 
     Args:
       ps: ids of the parameter servers' processes.
+      workers: ids of the workers' processes, the chief's first.
       cluster: ids of all processes of the cluster, these among them.
     """
     used = {pid: _cpu(pid) for pid in cluster}
-    cpu = sum(used[pid] for pid in ps)
-    return Sample(time.time(), cpu, sum(map(_rss, ps)), _machine() - sum(used.values()))
+    return Sample(
+        time=time.time(),
+        ps=sum(used[pid] for pid in ps),
+        chief=used[workers[0]],
+        workers=sum(used[pid] for pid in workers[1:]),
+        rss=sum(map(_rss, ps)),
+        others=_machine() - sum(used.values()),
+    )
 
 
 def _cpu(pid):

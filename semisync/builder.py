@@ -1,0 +1,247 @@
+"""Builds what one `GlobalBatchOptimizer` runs in one graph, the worker's part and the chief's.
+
+1. The payload: what each batch sends to each PS, under the ticket of the batch.
+2. The chief's step: M payloads are taken and combined; the optimizer applies the result.
+3. The hyperparameters that go with each batch, which step 2 has turned up, join the payload.
+4. The handles: what the hook and the chief's thread run.
+5. The worker's train op.
+
+Nothing but the last waits for what the caller has put before the train op, such as UPDATE_OPS,
+which need a batch: the chief has none, nor have a worker's first and last messages.
+"""
+
+from typing import Any, Dict, List, NamedTuple
+
+from semisync.chief import operations as chief
+from semisync.common.compat import raw_ops, tf
+from semisync.handles import Handles
+from semisync.request import Built
+from semisync.settings import Settings, weights_at_probes
+from semisync.staleness import may_reject
+from semisync.transport.graph_ops import on_cpu
+from semisync.transport.job_state import JobState
+from semisync.transport.mailbox import Mailbox
+from semisync.transport.payload import StackedTensors, items_by_device
+from semisync.transport.staging import Staging
+from semisync.worker import operations as worker
+from semisync.worker.watchdog import pings
+from semisync.wrapped import hyperparameters, siblings
+from semisync.wrapped.global_step import SoleCounter, count, step_to_count
+
+
+class _Plan(NamedTuple):
+    """Which gradients go which way, and what is counted."""
+
+    modes: List[str]  # of each pair
+    together: List[Any]  # the pairs that the chief applies
+    at_once: List[Any]  # the pairs that each worker applies
+    to_count: Any  # the variable that this optimizer counts, or None
+    counted: Any  # the variable that counts global batches
+
+
+class _Transport(NamedTuple):
+    """What passes between the processes: on the global step's PS, and `areas` on each PS."""
+
+    mailbox: Mailbox
+    job_state: JobState
+    areas: List[Staging]
+
+
+class _ChiefStep(NamedTuple):
+    """The op that applies a global batch, its hyperparameters, and the gradients it applies."""
+
+    op: Any
+    hyperparameters: Any
+    gradients: List[Any]
+    sole_counter: Any
+
+
+def build(request):
+    """Returns what was `Built`."""
+    options, plan = request.options, _plan(request)
+    device = on_cpu(plan.counted.device)
+    request.add_updates(request.extras)
+    limited = options.paced or options.in_flight is not None
+    place = siblings.join(options.name, plan.to_count, limited)
+    with tf.control_dependencies(None):
+        with tf.name_scope(request.name, options.name) as scope:
+            transport = _transport(request, plan, place.shared_name, device)
+            with tf.device(device):
+                aggregation = chief.Aggregation(options.batches_per_step)
+                combined = _combined(aggregation, transport.areas)
+        # Outside the name scope: the wrapped optimizer's variables keep their names.
+        step = _chief_step(request, plan, combined)
+        with tf.name_scope(scope):
+            with tf.device(device):
+                per_batch = hyperparameters.aggregate(
+                    step.hyperparameters, place.shared_name, device, aggregation
+                )
+            transport = transport._replace(areas=transport.areas + per_batch.areas)
+            ready = _ready(transport.areas, plan.at_once)
+            member = worker.Member(transport.mailbox, transport.job_state, worker.own_device(ready))
+            transport.job_state.summaries()
+            handles = Handles(
+                settings=_settings(request, plan.modes),
+                chief=chief.ChiefOps(
+                    mailbox=transport.mailbox.chief_ops(),
+                    job_state=transport.job_state.chief_ops(),
+                    payload=chief.build_payload_ops(transport.areas, device),
+                    step=chief.build_step_ops(
+                        applied=[step.op, per_batch.keep],
+                        tickets=aggregation.tickets,
+                        job_state=transport.job_state,
+                        staleness_policy=options.staleness,
+                        own_device=member.state.device,
+                    ),
+                    clear=_clear(device, transport.areas, per_batch.begin),
+                    first_clock=_first_clock(device, plan.counted),
+                ),
+                worker=_worker_ops(request, plan, member),
+                # Paced, a worker leaves the tickets that it has no batch for to the others.
+                draws_between_runs=options.paced or place.draws_between_runs,
+                number=place.number,
+                global_step=plan.counted.op,
+                unfed=sorted(step.hyperparameters.unfed),
+            )
+    with tf.name_scope(scope):
+        send = _sender(transport.areas, request.optimizer, plan.at_once)
+        train_op = _train_op(request, member, ready, send, handles.draws_between_runs)
+    return Built(
+        train_op=train_op,
+        handles=handles,
+        aggregated_gradients=step.gradients,
+        sole_counter=step.sole_counter,
+    )
+
+
+def _plan(request):
+    options = request.options
+    modes = [options.mode_of(*pair) for pair in request.pairs]
+    to_count = step_to_count(request.global_step)
+    counted = siblings.counted_step() if to_count is None else to_count
+    return _Plan(
+        modes=modes,
+        together=[pair for pair, mode in zip(request.pairs, modes) if mode == "semi-sync"],
+        at_once=[pair for pair, mode in zip(request.pairs, modes) if mode == "async"],
+        to_count=to_count,
+        counted=counted,
+    )
+
+
+def _transport(request, plan, name, device):
+    items = items_by_device(
+        plan.together,
+        request.extras.items,
+        request.options.batches_per_step,
+        request.options.sparse_mean,
+    )
+    areas = [
+        Staging("{}/staging_{}".format(name, number), ps, on_ps)
+        for number, (ps, on_ps) in enumerate(items.items())
+    ]
+    return _Transport(Mailbox(name, device), JobState(name, device), areas)
+
+
+def _combined(aggregation, areas):
+    """{item of the payload: what M batches make of it}."""
+    combined: Dict[Any, Any] = {}
+    for staging in areas:
+        combined.update(aggregation.combine(staging))
+    return combined
+
+
+def _chief_step(request, plan, combined):
+    """Returns the `_ChiefStep`; no batch has sent its hyperparameters so far."""
+    gradients = [
+        pair for item in combined if not isinstance(item, StackedTensors) for pair in combined[item]
+    ]
+    if plan.at_once:
+        request.optimizer.make_slots([variable for _, variable in gradients + plan.at_once])
+    updates = [item.update(*combined[item]) for item in request.extras.items]
+    applied, found = request.optimizer.apply_global_batch(gradients, request.global_step, updates)
+    op, sole_counter = tf.group(applied, *updates), None
+    if plan.to_count is not request.global_step:
+        with tf.control_dependencies([op]):
+            op = count(plan.to_count)
+        sole_counter = SoleCounter(plan.to_count, op)
+    return _ChiefStep(op, found, gradients, sole_counter)
+
+
+def _ready(areas, at_once):
+    """The tensors that are there once the batch's gradients are."""
+    payload = [tensor for area in areas for item in area.items for tensor in item.tensors]
+    return payload + [_values(gradient) for gradient, _ in at_once]
+
+
+def _settings(request, modes):
+    options = request.options
+    variables = [
+        "{} {} {}".format(mode, variable.op.name, type(gradient).__name__)
+        for mode, (gradient, variable) in zip(modes, request.pairs)
+    ]
+    return Settings(
+        batches_per_step=options.batches_per_step,
+        on_stale=options.on_stale,
+        paced=options.paced,
+        in_flight=options.in_flight,
+        hyperparameters=request.optimizer.own_numbers(),
+        payload=variables + [options.sparse_mean, options.batch_norm] + request.extras.replaced,
+    )
+
+
+def _clear(device, areas, begin):
+    """The op that throws every payload on the PS away, and forgets the hyperparameters."""
+    with tf.device(device):
+        return tf.group(begin, *[staging.clear() for staging in areas])
+
+
+def _first_clock(device, global_step):
+    with tf.device(device):
+        # A copy: the value of a reference variable is an alias, fetched as it is later.
+        return tf.cast(raw_ops.DeepCopy(x=global_step), tf.int64)
+
+
+def _worker_ops(request, plan, member):
+    with tf.device(member.state.device):
+        weights = weights_at_probes(request.options.staleness)
+    devices = [plan.counted.device] + [variable.device for _, variable in request.pairs]
+    return worker.build_worker_ops(member, weights=weights, pings=pings(devices))
+
+
+def _train_op(request, member, ready, send, draws_between_runs):
+    staleness_policy = request.options.staleness
+    return worker.build_train_op(
+        member,
+        ready=ready,
+        # The last variables are mostly the last layers', whose gradients come first.
+        early=_values(request.pairs[-1][0]),
+        staleness_policy=staleness_policy if may_reject(staleness_policy) else None,
+        send=send,
+        draw=not draws_between_runs,
+    )
+
+
+def _sender(areas, optimizer, at_once):
+    """The function by which a worker sends a batch, see `build_train_op`."""
+
+    def send(ticket, gate):
+        staged = [
+            area.put(ticket, [[gate(tensor) for tensor in item.tensors] for item in area.items])
+            for area in areas
+        ]
+        with tf.control_dependencies([ticket]):
+            pairs = [(_gated(gate, gradient), variable) for gradient, variable in at_once]
+            return staged + optimizer.apply_batch(pairs)
+
+    return send
+
+
+def _gated(gate, gradient):
+    if isinstance(gradient, tf.IndexedSlices):
+        values, ids = gate(gradient.values), gate(gradient.indices)
+        return tf.IndexedSlices(values, ids, gradient.dense_shape)
+    return gate(gradient)
+
+
+def _values(gradient):
+    return getattr(gradient, "values", gradient)

@@ -1,0 +1,181 @@
+"""What the chief runs: M staged payloads become one global batch, which is applied.
+
+On the payload of one ticket, in a run of its own before the global batch is applied:
+
+    weigh      counts it with a weight other than 1
+    blank      replaces it by nothing: a stale batch that keeps its slot
+    fill       stages nothing under a ticket that brought no payload
+    sweep      removes whatever is staged under a ticket, on any of the PS
+
+On M tickets, in one run: their payloads are taken, combined and applied, then the clock and the
+fates of the batches follow. So a global batch whose weights are all 1 costs no arithmetic but its
+sum.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+from semisync.common.compat import tf
+from semisync.staleness import is_formula, weights_of
+from semisync.transport.job_state import JobStateOps
+from semisync.transport.mailbox import MailboxOps
+
+
+class PayloadOps(NamedTuple):
+    """What the chief runs on the payload of one ticket.
+
+    Attributes:
+      ticket, weight: placeholders.
+      scale: placeholder: M / the number of batches, for the items that are means. 1 but for the
+        last global batch.
+      weigh, blank, fill, sweep: see the module.
+    """
+
+    ticket: Any
+    weight: Any
+    scale: Any
+    weigh: Any
+    blank: Any
+    fill: Any
+    sweep: Any
+
+
+class StepOps(NamedTuple):
+    """What the chief runs for a global step.
+
+    Attributes:
+      tickets: placeholder, int64 [M].
+      new_fates: placeholder, int64 [n, 3]: see `semisync.transport.job_state`.
+      apply: the op of a global step.
+      clock: the clock after it.
+      record_fates: the op that records `new_fates` alone.
+      staleness, weights: placeholder float32 [n], and the staleness policy's weights of it.
+      lasting: True when a staleness has the same weight at every step.
+    """
+
+    tickets: Any
+    new_fates: Any
+    apply: Any
+    clock: Any
+    record_fates: Any
+    staleness: Any
+    weights: Any
+    lasting: bool
+
+
+class ChiefOps(NamedTuple):
+    """What the chief runs.
+
+    Attributes:
+      mailbox, job_state, payload, step: see their types.
+      clear: the op that throws every payload on the PS away.
+      first_clock: the global step, an int64 tensor.
+    """
+
+    mailbox: MailboxOps
+    job_state: JobStateOps
+    payload: PayloadOps
+    step: StepOps
+    clear: Any
+    first_clock: Any
+
+
+class Aggregation:
+    """Takes the payloads of M tickets and combines them.
+
+    Args:
+      size: M.
+    """
+
+    def __init__(self, size):
+        self.tickets = tf.placeholder(tf.int64, [size], name="tickets")
+        self._numbers = tf.unstack(self.tickets)
+
+    def combine(self, staging):
+        """Takes M payloads from a `Staging`; returns {item: what M batches make of it}."""
+        with tf.device(staging.device):
+            batches = [staging.take(ticket) for ticket in self._numbers]
+            return {
+                item: item.combined(column) for item, column in zip(staging.items, zip(*batches))
+            }
+
+
+def build_payload_ops(areas, device):
+    """Returns the `PayloadOps`.
+
+    Args:
+      areas: list of `Staging`.
+      device: of the global step, a CPU; the ops on a staging area are on the CPU of its PS.
+    """
+    weigh, blank, fill, sweep = [], [], [], []
+    with tf.device(device):
+        ticket = tf.placeholder(tf.int64, [], name="ticket")
+        weight = tf.placeholder(tf.float32, [], name="weight")
+        scale = tf.placeholder(tf.float32, [], name="scale")
+        for staging in areas:
+            with tf.device(staging.device):
+                nothing = _nothing(staging)
+                weigh.append(staging.put(ticket, _weighed(staging, ticket, weight, weight * scale)))
+                fill.append(staging.put(ticket, nothing))
+                with tf.control_dependencies([staging.drop(ticket)]):
+                    blank.append(staging.put(ticket, nothing))
+                # Staging where a payload is changes nothing: the drop after it never waits.
+                with tf.control_dependencies([staging.put(ticket, nothing)]):
+                    sweep.append(staging.drop(ticket))
+        return PayloadOps(
+            ticket=ticket,
+            weight=weight,
+            scale=scale,
+            weigh=tf.group(*weigh),
+            blank=tf.group(*blank),
+            fill=tf.group(*fill),
+            sweep=tf.group(*sweep),
+        )
+
+
+def _weighed(staging, ticket, weight, weight_of_mean):
+    return [
+        item.weighed(tensors, weight_of_mean if item.is_mean else weight)
+        for item, tensors in zip(staging.items, staging.take(ticket))
+    ]
+
+
+def _nothing(staging):
+    """The payload of a batch that adds nothing; equal tensors are one op."""
+    zeros = functools.lru_cache(maxsize=None)(tf.zeros)
+    return [
+        [zeros(shape, tensor.dtype) for tensor, shape in zip(item.tensors, item.nothing())]
+        for item in staging.items
+    ]
+
+
+def build_step_ops(applied, tickets, job_state, staleness_policy, own_device):
+    """Returns the `StepOps`: once a global batch is applied, the clock and the fates follow.
+
+    Args:
+      applied: the ops that apply the global batch.
+      tickets: the placeholder of its tickets.
+      job_state: the `JobState`.
+      staleness_policy: see `semisync.staleness`.
+      own_device: of this process, where the staleness policy is computed.
+    """
+    with tf.device(job_state.device):
+        new_fates = tf.placeholder(tf.int64, [None, 3], name="new_fates")
+        with tf.control_dependencies(applied):
+            done = [job_state.tick(), job_state.record_fates(new_fates)]
+        with tf.control_dependencies(done):
+            clock = job_state.read_clock()
+        apply, record_fates = tf.group(*done), job_state.record_fates(new_fates)
+    with tf.device(own_device):
+        staleness = tf.placeholder(tf.float32, [None], name="staleness")
+        weights = weights_of(staleness_policy, staleness)
+    return StepOps(
+        tickets=tickets,
+        new_fates=new_fates,
+        apply=apply,
+        clock=clock,
+        record_fates=record_fates,
+        staleness=staleness,
+        weights=weights,
+        lasting=is_formula(staleness_policy),
+    )
