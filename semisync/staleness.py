@@ -1,9 +1,9 @@
 """Staleness policies: how much a batch counts when it is applied late.
 
 The staleness of a batch is the global step at which it is applied, minus its token (the global
-step at which its parameters were read): 0, 1, 2, ... A policy maps it to a weight in [0, 1]. Any
-callable that maps a float32 tensor of stalenesses to a float32 tensor of weights of the same
-shape is a policy; None counts every batch fully. A weight of 0 must be final: if a staleness has
+step at which its parameters were read): 0, 1, 2, ...; `semisync.chief.ledger` computes it. A policy
+maps it to a weight in [0, 1]. Any callable that maps a float32 tensor of stalenesses to a float32
+tensor of weights of the same shape is a policy; None counts every batch fully. A weight of 0 must be final: if a staleness has
 weight 0, so has every larger one, since a worker does not send what is too stale already.
 
     Threshold(n)        1 up to n, then 0              GBA, arXiv 2205.11048

@@ -10,7 +10,7 @@ whatever the size of a table, for nothing is kept that has been written:
    what stands between them (`migrate.stream.regions`, `migrate.targets`).
 3. The chunks are grouped into parts of 64 MiB. Threads read, check, transform, hash and write
    them, in any order; rows come in the order of the ids, however they lie in the partitions of the
-   source (`migrate.stream.parts`).
+   source (`migrate.stream.writing`).
 4. Each finished part is synced to the disk and entered in a journal (`migrate.conversion.job`).
    What kill -9 leaves can be resumed: the parts in the journal are not written again.
 5. When all parts are there, the crc32c of every stored piece is put together from those of its
@@ -42,8 +42,8 @@ from migrate.planning.checking import check_plan
 from migrate.planning.model import Plan
 from migrate.storage.threads import default_count
 from migrate.stream.item import Item
-from migrate.stream.parts import Record, Run, check_source, write_parts
 from migrate.stream.regions import only_tensors, parts
+from migrate.stream.writing import Record, Run, check_source, write_parts
 from migrate.targets import TARGETS
 from migrate.targets.work_directory import refuse_existing, work_directory
 from semisync.common.errors import SemisyncError, UsageError

@@ -25,8 +25,8 @@ from migrate.manifest.transforms import Loss, named
 from migrate.storage.files import version_of
 from migrate.stream.columns import Origin
 from migrate.stream.item import Item
-from migrate.stream.parts import Record, Run
 from migrate.stream.regions import Part, Region
+from migrate.stream.writing import Record, Run
 from migrate.targets import work_directory
 from semisync.common.errors import UsageError
 

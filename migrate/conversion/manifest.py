@@ -18,7 +18,7 @@ from migrate.planning.model import IdMapping, Plan, Table
 from migrate.planning.semantics import notes
 from migrate.planning.static import trained_bytes, why_untrained
 from migrate.stream.item import Item
-from migrate.stream.parts import Run
+from migrate.stream.writing import Run
 from semisync.common.errors import BadInput
 
 

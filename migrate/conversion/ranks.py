@@ -37,7 +37,7 @@ from migrate.conversion import job as jobs
 from migrate.open import open_checkpoint
 from migrate.storage.threads import default_count
 from migrate.stream.columns import FOLDER
-from migrate.stream.parts import Record, write_parts
+from migrate.stream.writing import Record, write_parts
 from migrate.targets.work_directory import (
     Unfinished,
     cannot_write,

@@ -3,5 +3,5 @@
 item     what a tensor of the target is made from
 regions  where its rows come to lie in the files
 columns  rows of hash tables, fetched in the order of the target
-parts    read, transform, hash, write, sync, report
+writing  read, transform, hash, write, sync, report
 """

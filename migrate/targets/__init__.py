@@ -3,7 +3,7 @@
     lay_out(items, cuts)               -> migrate.stream.regions.Layout: where everything will stand
     finish(directory, items, layout)   writes what makes the directory a checkpoint
 
-The values are written between the two, region by region (`migrate.stream.parts`). `reading` reads
+The values are written between the two, region by region (`migrate.stream.writing`). `reading` reads
 either format back, `work_directory` makes the directory appear whole.
 """
 
