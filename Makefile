@@ -2,6 +2,7 @@
 
 PYTHON ?= python3.11
 PYTEST_ARGS ?=
+PYTEST := -m pytest --durations=30 -n logical --maxprocesses 4 --dist loadfile
 export PYTHONHASHSEED = 0
 
 VENV := .venv/.made
@@ -28,17 +29,23 @@ help:
 demo: $(VENV)
 	@.venv/bin/semisync demo $(DEMO_ARGS)
 
-# TensorFlow 1.15's tests run beside the others, and are printed after them.
+# Two streams side by side, TensorFlow 1.15's tests and all tests, each in a process per core. Each is
+# a process group that an interruption ends; the logs are printed one after the other.
+test: SHELL := bash
 test: $(VENV) tf1-environment check
-	@if [ -e $(VENV_TF1) ]; then \
-	  REQUIRE=$(REQUIRE) .venv-tf1/bin/python -m pytest tests/tf1 tests/jobs $(PYTEST_ARGS) \
-	    > .venv-tf1/tests.log 2>&1 & \
-	  tf1=$$!; trap 'kill $$tf1; exit 130' INT TERM; \
+	@set -m; export REQUIRE=$(REQUIRE); \
+	end() { trap '' INT TERM; kill -$$1 $${streams[@]/#/-}; wait; exit 130; }; \
+	trap 'end INT' INT; trap 'end TERM' TERM; \
+	.venv/bin/python $(PYTEST) --no-loadscope-reorder $(PYTEST_ARGS) \
+	  < /dev/null & streams=($$!); \
+	if [ -e $(VENV_TF1) ]; then \
+	  .venv-tf1/bin/python $(PYTEST) tests/tf1 tests/jobs $(PYTEST_ARGS) \
+	    < /dev/null > .venv-tf1/tests.log 2>&1 & streams+=($$!); \
 	fi; \
-	REQUIRE=$(REQUIRE) .venv/bin/python -m pytest $(PYTEST_ARGS); result=$$?; \
-	if [ -n "$$tf1" ]; then \
+	wait $${streams[0]}; result=$$?; \
+	if [ $${#streams[@]} = 2 ]; then \
 	  echo 'TensorFlow 1.15.5:'; \
-	  wait $$tf1 || result=$$?; \
+	  wait $${streams[1]} || result=$$?; \
 	  cat .venv-tf1/tests.log; \
 	fi; \
 	exit $$result

@@ -1,10 +1,11 @@
 """Staleness policies: how much a batch counts when it is applied late.
 
 The staleness of a batch is the global step at which it is applied, minus its token (the global
-step at which its parameters were read): 0, 1, 2, ...; `semisync.chief.ledger` computes it. A policy
-maps it to a weight in [0, 1]. Any callable that maps a float32 tensor of stalenesses to a float32
-tensor of weights of the same shape is a policy; None counts every batch fully. A weight of 0 must be final: if a staleness has
-weight 0, so has every larger one, since a worker does not send what is too stale already.
+step at which its parameters were read): 0, 1, 2, ...; `semisync.chief.ledger` computes it. A
+policy maps it to a weight in [0, 1]. Any callable that maps a float32 tensor of stalenesses to a
+float32 tensor of weights of the same shape is a policy; None counts every batch fully. A weight of
+0 must be final: if a staleness has weight 0, so has every larger one, since a worker does not send
+what is too stale already.
 
     Threshold(n)        1 up to n, then 0              GBA, arXiv 2205.11048
     Inverse()           1 / max(s, 1)                  Zhang et al., IJCAI 2016, arXiv 1511.05950
@@ -25,13 +26,25 @@ def _tf():
     return tf
 
 
-class Threshold:
+class _Formula:
+    """A policy whose weights depend on the staleness alone.
+
+    Attributes:
+      may_reject: whether a staleness can have the weight 0.
+    """
+
+    may_reject = False
+
+
+class Threshold(_Formula):
     """Weight 1 up to `bound` steps of staleness, 0 beyond it.
 
     Args:
       bound: the largest staleness, in global steps, that still counts. 0 admits only gradients
         of the current parameters.
     """
+
+    may_reject = True
 
     def __init__(self, bound):
         if isinstance(bound, bool) or not isinstance(bound, numbers.Integral) or bound < 0:
@@ -48,7 +61,7 @@ class Threshold:
         return "Threshold({})".format(self.bound)
 
 
-class Inverse:
+class Inverse(_Formula):
     """Weight 1 / staleness, and 1 for a batch that is not late."""
 
     def __call__(self, staleness):
@@ -58,7 +71,7 @@ class Inverse:
         return "Inverse()"
 
 
-class Polynomial:
+class Polynomial(_Formula):
     """Weight (staleness + 1) ** -power.
 
     Args:
@@ -75,7 +88,7 @@ class Polynomial:
         return "Polynomial({})".format(self.power)
 
 
-class Hinge:
+class Hinge(_Formula):
     """Weight 1 up to `bound` steps of staleness, 1 / (slope * (staleness - bound) + 1) beyond it.
 
     Args:
@@ -94,7 +107,7 @@ class Hinge:
         return "Hinge({}, {})".format(self.slope, self.bound)
 
 
-class Exponential:
+class Exponential(_Formula):
     """Weight exp(-rate * staleness).
 
     Args:
@@ -129,15 +142,12 @@ def weights_of(staleness_policy, staleness):
 
 def is_formula(staleness_policy):
     """True for None and the policies of this module: their weights depend on staleness alone."""
-    formulas = (Threshold, Inverse, Polynomial, Hinge, Exponential)
-    return staleness_policy is None or isinstance(staleness_policy, formulas)
+    return staleness_policy is None or isinstance(staleness_policy, _Formula)
 
 
 def may_reject(staleness_policy):
     """False when no batch has weight 0, however stale."""
-    if staleness_policy is None:
-        return False
-    return not isinstance(staleness_policy, (Inverse, Polynomial, Hinge, Exponential))
+    return staleness_policy is not None and getattr(staleness_policy, "may_reject", True)
 
 
 def _not_negative(name, number):

@@ -3,9 +3,9 @@
 import ast
 import collections
 import functools
-import graphlib
 import pathlib
 
+import graphlib
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]

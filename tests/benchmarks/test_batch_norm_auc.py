@@ -14,7 +14,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from benchmarks.batch_norm_auc_parts import norm, report, training
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
-from tests.support.require import TF1_PYTHON, environment
+from tests.support.require import environment, fastest_tensorflow
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -37,8 +37,8 @@ def interactions(path):
 def experiment(folder, *more):
     """One seed of semi-sync; returns the JSON and the Markdown."""
     interactions(folder / "log.parquet")
-    cluster = str(TF1_PYTHON) if TF1_PYTHON.exists() else sys.executable  # 1.15 starts faster
-    command = [sys.executable, "-m", "benchmarks.batch_norm_auc", "--python", cluster]
+    command = [sys.executable, "-m", "benchmarks.batch_norm_auc"]
+    command += ["--python", fastest_tensorflow()]
     command += ["--seeds", "1", "--modes", "semi-sync", "--data", str(folder / "log.parquet")]
     command += ["--json", str(folder / "found.json"), *more]
     done = subprocess.run(

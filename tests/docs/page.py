@@ -2,18 +2,19 @@
 
     ```python    runs in an interpreter of its own; where the first line is `# file: NAME`, the
                  block becomes that file instead
-    ```text      what the python block before it prints
-    ```console   bash: `$ ` begins a command, `> ` goes on with it, the other lines are what it
-                 prints, errors included; a command must succeed, unless `$ echo $?` follows it
+    ```text      the output of the python block before it
+    ```console   bash: `$ ` begins a command, `> ` continues it, the other lines are its output,
+                 errors included; a command must succeed, unless `$ echo $?` follows it
 
-In what is printed `...` stands for anything within a line, and for any lines where it stands
-alone. Blocks of other kinds are not run.
+In output, `...` stands for anything within a line, and alone on a line for any number of lines.
+Blocks of other kinds are not run.
 """
 
 import os
 import pathlib
 import re
 import subprocess
+import sys
 
 from tests.support.require import environment
 
@@ -30,11 +31,10 @@ def blocks(page):
 def check(page, folder, python):
     """Runs every block of `page` in `folder`; AssertionError where one fails or prints otherwise.
 
-    python: the interpreter; the programs beside it come first in PATH.
+    python: the interpreter; its folder comes first in PATH.
     """
-    found = blocks(page)
     ran, printed = 0, None
-    for kind, text in found:
+    for kind, text in blocks(page):
         if kind == "text":
             assert printed is not None, "a text block without a python block before it"
             compare(text, printed)
@@ -54,7 +54,7 @@ def check(page, folder, python):
 
 
 def console(text, folder, python):
-    """Runs a console block in one bash; returns how many commands it had."""
+    """Runs a console block in one bash; returns the number of its commands."""
     assert text.startswith("$ "), "a console block begins with a command: {!r}".format(text[:60])
     pieces = _COMMAND.split(text)[1:]
     commands = [command.replace("\n> ", "\n") for command in pieces[::2]]
@@ -79,14 +79,15 @@ def compare(expected, printed, command=""):
         parts = [re.escape(part) for part in line.rstrip().split("...")]
         pattern += "(?:.*\n)*?" if line.strip() == "..." else ".*".join(parts) + "\n"
     lines = [line.rstrip() for line in printed.strip("\n").splitlines()]
-    found = "".join(line + "\n" for line in lines)
-    assert re.fullmatch(pattern, found), "$ {}\nprinted:\n{}the page has:\n{}".format(
-        command, found, expected
+    output = "".join(line + "\n" for line in lines)
+    assert re.fullmatch(pattern, output), "$ {}\nprinted:\n{}the page has:\n{}".format(
+        command, output, expected
     )
 
 
 def _run(command, folder, python, errors):
-    path = os.pathsep.join([str(pathlib.Path(python).parent), os.environ["PATH"]])
+    programs = [str(pathlib.Path(program).parent) for program in (python, sys.executable)]
+    path = os.pathsep.join([*programs, os.environ["PATH"]])
     return subprocess.run(
         command,
         cwd=str(folder),

@@ -15,8 +15,8 @@ def test_there_is_a_page_for_each_door():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_page_does_what_it_says(page, tmp_path):
-    check(page, tmp_path, sys.executable)
+def test_the_page_does_what_it_says(page, tmp_path, interpreters):
+    check(page, tmp_path, interpreters / "python")
 
 
 def test_the_job_of_wrap_runs_on_tensorflow_1_15(tmp_path):

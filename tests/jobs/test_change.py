@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.jobs.change import SCRIPTS, apply, commands, read, size
 from tests.jobs.jobs import JOBS
+from tests.support.job_changes import SCRIPTS, apply, commands, read, size
 
 SCRIPT = "one\n    two\n    two\nthree\n"
 

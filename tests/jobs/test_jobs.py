@@ -15,10 +15,11 @@ import pytest
 
 from semisync import audit
 from semisync.common.compat import tf
-from tests.jobs import change, data
+from tests.jobs import data
 from tests.jobs.jobs import JOBS
 from tests.jobs.run import DEADLINE, Run, preload, read_checkpoint
 from tests.jobs.unions import numbered, rows_of
+from tests.support import job_changes
 
 pytestmark = pytest.mark.skipif(
     not hasattr(tf, "estimator"), reason="these jobs use what only TensorFlow 1.x has"
@@ -34,19 +35,21 @@ class Trained:
 
     def __init__(self, job, directory):
         self.job, self._directory = job, directory
-        self._script, changes = change.read(job.name)
+        self._script, changes = job_changes.read(job.name)
         files = [directory / "part-{}.csv".format(worker) for worker in range(WORKERS)]
         for worker, path in enumerate(files):
             data.write(path, data.rows(worker))
         if job.graph:
-            command([str(change.SCRIPTS / (job.graph + ".py"))], directory)
+            command([str(job_changes.SCRIPTS / (job.graph + ".py"))], directory)
         preload()
         steps = STEPS if job.synchronous else STEPS * M
         before, after = self._place("before"), self._place("after")
-        for words in change.commands(changes):
+        for words in job_changes.commands(changes):
             command(["-m"] + words, after)
         self.before = Run(job, self._script, before, files, data.BATCH, steps)
-        self.after = Run(job, change.apply(self._script, changes), after, files, data.BATCH, STEPS)
+        self.after = Run(
+            job, job_changes.apply(self._script, changes), after, files, data.BATCH, STEPS
+        )
 
     def _place(self, name):
         """A new directory for one run, with what the job finds there."""

@@ -14,7 +14,7 @@ import torch
 from torch.distributed.checkpoint import FileSystemReader
 
 import migrate
-from migrate.stream import parts, regions
+from migrate.stream import regions, writing
 from migrate.targets import dcp
 from migrate.torchrec import loading
 from semisync.common.errors import BadInput, SemisyncError, UsageError
@@ -160,7 +160,7 @@ def test_an_unknown_target_is_refused(tf2_checkpoints, tmp_path):
 @pytest.mark.parametrize("failure", [RuntimeError("boom"), OSError(5, "Input/output error")])
 def test_a_failure_half_way_leaves_nothing(tf2_checkpoints, tmp_path, monkeypatch, failure):
     written = []
-    original = parts._Files.write
+    original = writing._Files.write
 
     def failing(self, *args):
         if len(written) == 4:
@@ -168,7 +168,7 @@ def test_a_failure_half_way_leaves_nothing(tf2_checkpoints, tmp_path, monkeypatc
         written.append(args)
         original(self, *args)
 
-    monkeypatch.setattr(parts._Files, "write", failing)
+    monkeypatch.setattr(writing._Files, "write", failing)
     expected = SemisyncError if isinstance(failure, OSError) else RuntimeError
     with pytest.raises(expected):
         migrate.convert(make_plan(tf2_checkpoints / "sgd"), tmp_path / "out")

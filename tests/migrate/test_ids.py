@@ -343,7 +343,7 @@ def test_an_interrupted_conversion_goes_on_with_the_tables_it_sorted(tmp_path, m
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("migrate.stream.parts._Files.write", interrupted)
+        patch.setattr("migrate.stream.writing._Files.write", interrupted)
         with pytest.raises(KeyboardInterrupt):
             convert(source, tmp_path / "out", "mch")
     assert (tmp_path / ".out.partial" / "ids" / "0.done").exists()
@@ -359,7 +359,7 @@ def test_an_interrupted_conversion_goes_on_with_the_tables_it_sorted(tmp_path, m
         "model.json",
     ]
     with monkeypatch.context() as patch:  # after a restart of the machine it is sorted again
-        patch.setattr("migrate.stream.parts._Files.write", interrupted)
+        patch.setattr("migrate.stream.writing._Files.write", interrupted)
         with pytest.raises(KeyboardInterrupt):
             convert(source, tmp_path / "again", "mch")
     monkeypatch.setattr(sorted_tables, "_boot", lambda: "another")

@@ -27,27 +27,27 @@ sys.exit(main(sys.argv[1:]))
 # Stands still in its third part, for ever.
 STOPPING = """
 import signal, sys
-from migrate.stream import parts
+from migrate.stream import writing
 from semisync.cli import main
-write_part, seen = parts._write_part, []
+write_part, seen = writing._write_part, []
 def stopping(*arguments):
     seen.append(1)
     if len(seen) == 3:
         print("now", flush=True)
         signal.pause()
     return write_part(*arguments)
-parts._write_part = stopping
+writing._write_part = stopping
 sys.exit(main(sys.argv[1:]))
 """
 
 FAILING = """
 import sys
-from migrate.stream import parts
+from migrate.stream import writing
 from semisync.cli import main
 from semisync.common.errors import BadInput
 def failing(*arguments):
     raise BadInput("the disk is torn")
-parts._write_part = failing
+writing._write_part = failing
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -161,7 +161,7 @@ def test_two_processes_find_raw_ids_in_a_shared_hash_table(trained):
         found = np.load(trained / f"raw.{rank}.npz")
         assert found["ids"].tolist() == RAW_IDS[rank::2].tolist()
         assert np.array_equal(found["rows"], RAW_ROWS[rank::2])
-        assert "one list of ids, but the module shares it out to 2 ranks" in str(found["refused"])
+        assert "one list of ids, but the module shards it over 2 ranks" in str(found["refused"])
 
 
 def joined(folder, how):

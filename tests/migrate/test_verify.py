@@ -10,7 +10,7 @@ import pytest
 
 import migrate
 from migrate.conversion import convert
-from migrate.stream import parts, regions
+from migrate.stream import regions, writing
 from migrate.verification import verify
 from semisync import cli
 from semisync.common.errors import BadInput, SemisyncError, UsageError
@@ -135,14 +135,14 @@ def test_a_directory_without_a_manifest_is_bad_input(tf2_checkpoints, tmp_path):
 def test_a_conversion_that_wrote_wrong_bytes_is_not_kept(
     tf2_checkpoints, tmp_path, monkeypatch, target
 ):
-    original = parts._Files.write
+    original = writing._Files.write
 
     def wrong(self, name, offset, data):
         copy = bytearray(data)
         copy[0] ^= 1
         original(self, name, offset, memoryview(copy))
 
-    monkeypatch.setattr(parts._Files, "write", wrong)
+    monkeypatch.setattr(writing._Files, "write", wrong)
     plan = make_plan(tf2_checkpoints / "sgd")
     with pytest.raises(SemisyncError, match="what was written is not what .* holds"):
         migrate.convert(plan, tmp_path / "out", target=target)

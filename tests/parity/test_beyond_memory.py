@@ -200,8 +200,10 @@ def test_temporary_files_without_room_are_named_and_removed(tmp_path, monkeypatc
 
 def test_an_interrupted_query_ends_as_python_does_and_leaves_no_file(tmp_path):
     script = """
+import signal
 import numpy as np, pyarrow as pa
 from parity.io.store import Store
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
 with Store() as store:
     store.add("rows", pa.table({"key": np.arange(100_000)}))
     print("ready", flush=True)

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from semisync.common.compat import raw_ops, tf
+from tests.support.forked_cluster import ForkedCluster
 from tests.tf1 import fault_job
-from tests.tf1.forked_cluster import ForkedCluster
 
 DEADLINE = 120.0  # seconds after which a wait of these tests is a hang
 
@@ -95,13 +95,13 @@ class Job(ForkedCluster):
         for key in self.workers:
             assert self.ended(key) == 0, self.story()
 
-    def on_the_shelves(self):
-        """How many payloads lie on each PS."""
+    def staged(self):
+        """How many payloads are staged on each PS."""
         with tf.Graph().as_default():
             sizes = []
             for task in range(2):
                 with tf.device("/job:ps/task:{}".format(task)):
-                    name = "{}/shelf_{}".format(fault_job.NAME, task)
+                    name = "{}/staging_{}".format(fault_job.NAME, task)
                     sizes.append(raw_ops.OrderedMapSize(dtypes=[tf.float32], shared_name=name))
             config = tf.ConfigProto(device_filters=["/job:ps"])
             with tf.Session("grpc://" + self.addresses["ps"][0], config=config) as session:

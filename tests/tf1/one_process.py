@@ -5,7 +5,7 @@ GlobalBatchOptimizer; `on_unions` trains the plain optimizers, from the same val
 for the union of every M. Both take `build`, a function (model, wrap) -> train op, in which `wrap`
 stands for semisync.GlobalBatchOptimizer in the first case and for nothing in the second.
 
-`Job` is the smallest job there is, for tests that look at one number.
+`Job` is the smallest job there is, for tests of one number.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import numpy as np
 
 import semisync
 from semisync.common.compat import tf
-from semisync.worker.operations import PACE, TOKEN
+from semisync.worker.state import PACE, TOKEN
 from tests.tf1.job import batch, build_loss
 
 M, STEPS = 3, 4
@@ -60,7 +60,7 @@ class Model:
 
 def late(optimizer, token):
     """The op after which this worker's next batch counts as one that took long, from `token` on."""
-    return tf.scatter_update(optimizer.handles.worker.hand, [TOKEN, PACE], [token, 0])
+    return tf.scatter_update(optimizer.handles.worker.state, [TOKEN, PACE], [token, 0])
 
 
 class Remember(tf.train.SessionRunHook):
@@ -80,7 +80,7 @@ class Remember(tf.train.SessionRunHook):
 
 
 def in_batches(build, resource=False, batches=inputs, steps=STEPS, observe=None, **options):
-    """Trains M batches a global step, paced; returns the variables before and after.
+    """Trains M batches per global step, paced; returns the variables before and after.
 
     Args:
       build: function (model, wrap) -> train op.
@@ -110,7 +110,7 @@ def in_batches(build, resource=False, batches=inputs, steps=STEPS, observe=None,
 
 
 def on_unions(build, before, resource=False, unions=union, steps=STEPS, fetch=None):
-    """Trains the plain optimizers on one batch a step, from `before`; returns the variables.
+    """Trains the plain optimizers on one batch per step, from `before`; returns the variables.
 
     Args:
       fetch: None, or function model -> fetches; then also returns their values before each step.
@@ -140,7 +140,7 @@ def assert_close(found, expected):
 
 
 def assert_equals_the_union(build, resource=False, **options):
-    """M batches a step train what the plain optimizers train on the union; returns the values."""
+    """M batches per step train what the plain optimizers train on the union; returns the values."""
     before, after = in_batches(build, resource, **options)
     assert_close(after, on_unions(build, before, resource))
     moved = [name for name in ("kernel", "bias") if np.any(after[name] != before[name])]
@@ -155,7 +155,7 @@ class Job:
       after: w after the last global step, once the session is closed.
     """
 
-    def __init__(self, batches_per_step=2, optimizer=None, scope=None, carry=None, **options):
+    def __init__(self, batches_per_step=2, optimizer=None, scope=None, extras=None, **options):
         self.graph = tf.Graph()
         with self.graph.as_default():
             self.step = tf.train.get_or_create_global_step()
@@ -169,8 +169,8 @@ class Job:
                 batches_per_step,
                 **options,
             )
-            if carry:
-                carry(self)
+            if extras:
+                extras(self)
             with scope() if scope else contextlib.nullcontext():
                 self.train_op = self.optimizer.minimize(loss, global_step=self.step)
             self.new_token = tf.placeholder(tf.int64, [])
@@ -184,8 +184,8 @@ class Job:
         with self.graph.as_default():
             if hook:
                 self.hook = self.optimizer.make_session_run_hook(True, patience=patience, **options)
-                for fetches, look in observe:
-                    self.hook.observe(fetches, look)
+                for fetches, observer in observe:
+                    self.hook.observe(fetches, observer)
             memory = Remember()
             hooks = [self.hook, memory] if hook else []
             with tf.train.MonitoredTrainingSession(hooks=hooks) as session:

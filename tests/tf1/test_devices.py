@@ -2,10 +2,10 @@
 
 import semisync
 from semisync.common.compat import tf
-from semisync.transport.devices import on_cpu
+from semisync.transport.graph_ops import on_cpu
 
 
-def test_no_string_lies_on_a_gpu():
+def test_no_string_is_on_a_gpu():
     with tf.Graph().as_default() as graph, tf.device("/job:worker/task:1/device:GPU:0"):
         with tf.device("/job:ps/task:0"):
             step = tf.train.get_or_create_global_step()
@@ -16,15 +16,29 @@ def test_no_string_lies_on_a_gpu():
         before = {op.name for op in graph.get_operations()}
         opt.minimize(tf.square(weight), global_step=step)
         opt.make_session_run_hook(True)
-    found = [
+    with_strings = [
         op
         for op in graph.get_operations()
         if op.name not in before
         and any(t.dtype == tf.string for t in list(op.inputs) + list(op.outputs))
     ]
-    assert len(found) > 5
+    assert len(with_strings) > 5
     places = {"/job:worker/task:1/device:CPU:0", "/job:ps/task:0/device:CPU:0"}
-    assert {op.device for op in found} <= places
+    assert {op.device for op in with_strings} <= places
+
+
+def test_payloads_are_staged_on_the_cpu_of_their_parameter_server():
+    with tf.Graph().as_default() as graph:
+        variables = []
+        for task in (0, 1):
+            with tf.device("/job:ps/task:{}".format(task)):
+                variables.append(tf.get_variable("w{}".format(task), initializer=1.0))
+        step = tf.train.get_or_create_global_step()
+        with tf.device("/job:worker/task:1"):
+            opt = semisync.GlobalBatchOptimizer(tf.train.AdagradOptimizer(0.1), 2)
+            opt.minimize(variables[0] * variables[1], global_step=step)
+    staging = {op.device for op in graph.get_operations() if op.type.startswith("OrderedMap")}
+    assert staging == {"/job:ps/task:{}/device:CPU:0".format(task) for task in (0, 1)}
 
 
 def test_the_cpu_is_that_of_the_same_process():

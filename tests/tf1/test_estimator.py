@@ -4,8 +4,8 @@ import pytest
 
 from semisync import audit
 from semisync.common.compat import tf
+from tests.support.forked_cluster import ForkedCluster
 from tests.tf1.estimator_job import M
-from tests.tf1.forked_cluster import ForkedCluster
 
 
 def train(tmp_path, **spec):

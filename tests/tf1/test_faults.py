@@ -1,4 +1,4 @@
-"""Invariants 2 to 5 under faults: no batch is torn, no ticket forgotten, nobody waits for ever.
+"""Invariants 2 to 5 under faults: no batch is torn, no ticket forgotten, every wait ends.
 
 Every job here is a real cluster of processes that are killed (kill -9), stopped (SIGSTOP) and
 started again. Deadlines are there against hangs alone and say nothing about speed.
@@ -7,6 +7,7 @@ started again. Deadlines are there against hangs alone and say nothing about spe
 import collections
 import os
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -17,8 +18,8 @@ from tests.tf1 import fault_job
 from tests.tf1.fault_cluster import Job, Progress
 from tests.tf1.fault_supervisor import Supervisor
 
-SEED = int(os.environ.get("FAULT_SEED", 20))
-FAULTS = int(os.environ.get("FAULTS", 50))
+SEED = int(os.environ.get("FAULT_SEED", sys.version_info[1]))  # other faults on each Python
+FAULTS = int(os.environ.get("FAULTS", 25))  # benchmarks/chaos.py injects more
 PATIENCE = 6.0
 
 
@@ -101,7 +102,7 @@ def check_audit(job):
     return counts
 
 
-def test_random_faults_in_a_row_tear_no_batch_and_hang_nobody(job):
+def test_random_faults_in_a_row_tear_no_batch_and_hang_no_process(job):
     print("FAULT_SEED={} FAULTS={}".format(SEED, FAULTS))
     job = job(3)
     supervisor = Supervisor(job, at_work(job), PATIENCE, SEED)
@@ -113,7 +114,7 @@ def test_random_faults_in_a_row_tear_no_batch_and_hang_nobody(job):
     print(supervisor.faults, collections.Counter(supervisor.gave_up), counts, sep="\n")
     assert counts["lost"] > 0
     assert check_checkpoints(job) > 10
-    assert job.on_the_shelves() == [0, 0]
+    assert job.staged() == [0, 0]
 
 
 def test_a_worker_gives_up_a_chief_that_is_gone_for_good(job):
@@ -154,7 +155,7 @@ def test_workers_end_at_very_different_times_and_each_batch_counts_once(job):
     assert counts["admitted"] + counts["stale"] == 5 + 30 + 151
     assert counts["lost"] == 0
     check_checkpoints(job)
-    assert job.on_the_shelves() == [0, 0]
+    assert job.staged() == [0, 0]
 
 
 def test_a_worker_that_comes_after_the_end_ends_too(job):
@@ -219,4 +220,4 @@ def test_a_worker_that_comes_back_with_an_old_token_changes_nothing(job):
     applied = {b["ticket"] for step in audit.steps(job.audit) for b in step["batches"]}
     assert lost[0]["ticket"] not in applied
     assert "'late': 1" in job.words(("worker", 0))
-    assert job.on_the_shelves() == [0, 0]
+    assert job.staged() == [0, 0]

@@ -11,7 +11,7 @@ import pytest
 
 from semisync import audit
 from semisync.common.compat import tf
-from tests.tf1.forked_cluster import ForkedCluster
+from tests.support.forked_cluster import ForkedCluster
 from tests.tf1.job import batch, build_loss, make_optimizer
 
 

@@ -1,4 +1,4 @@
-"""Whatever is done between compute_gradients and apply_gradients, and what can be read after it."""
+"""What jobs do between compute_gradients and apply_gradients, and what can be read afterwards."""
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def clipped(optimizer, loss, clip):
 
 
 def mean(gradients):
-    """Of one variable, one a batch."""
+    """Of one variable, one per batch."""
     if not isinstance(gradients[0], tf.IndexedSlices):
         return tf.add_n(gradients) / M
     values = tf.concat([g.values for g in gradients], 0) / M

@@ -34,7 +34,7 @@ class Rates(Job):
         self.fed = built[0]
 
     def feed(self, session, *pairs):
-        """Trains a batch for each (rate, x); a rate of None is not fed."""
+        """Trains a batch per (rate, x); a rate of None is not fed."""
         for rate, x in pairs:
             feed = {self.x: x} if rate is None else {self.x: x, self.fed: rate}
             session.run(self.train_op, feed)
@@ -220,7 +220,7 @@ def test_workers_with_different_rates_stop_the_job():
     def described(rate):
         job = Job(optimizer=lambda: tf.train.AdamOptimizer(rate))
         weights = np.ones(len(settings.PROBES))
-        return settings.describe(job.optimizer.handles, weights)
+        return settings.describe(job.optimizer.handles.settings, weights)
 
     said = settings.difference(described(0.1), described(0.2))
     assert "the optimizer's lr is 0.1 here and 0.2 there" in said

@@ -61,7 +61,7 @@ EVENTS = st.lists(
 @given(EVENTS, st.integers(1, 5), st.booleans(), st.booleans())
 def test_every_ticket_is_accounted_for_once(events, size, paced, keep):
     time = Clock()
-    ledger = Ledger(size, paced=paced, keep_stale=keep, patience=9, first=1000, clock=time)
+    ledger = Ledger(size, paced=paced, keep_stale=keep, patience=9, first=1000, now=time)
     issued, applied = [], []
     for what, number, member in events:
         ticket = issued[number % len(issued)] if issued else 1
@@ -136,24 +136,24 @@ def test_in_flight_bounds_the_tickets_that_are_out():
 
 
 def test_a_paced_ticket_that_comes_back_or_is_lost_is_replaced():
-    clock = Clock()
-    ledger = Ledger(3, paced=True, patience=10, first=1000, clock=clock)
+    time = Clock()
+    ledger = Ledger(3, paced=True, patience=10, first=1000, now=time)
     tickets = ledger.issue(ledger.tickets_due(undrawn=0))
     tell(ledger, "a", DRAWN, tickets[0])
     tell(ledger, "a", LEFT, tickets[0])
     assert ledger.tickets_due(undrawn=2) == 1
     tell(ledger, "b", DRAWN, tickets[1])
-    clock.now = 11.0
+    time.now = 11.0
     assert ledger.lose_the_silent(undrawn=2) == ["b"]
     assert ledger.tickets_due(undrawn=2) == 1
 
 
-def test_a_ticket_drawn_by_nobody_knows_whom_is_lost_in_time():
-    clock = Clock()
-    ledger = Ledger(2, patience=10, first=1000, clock=clock)
+def test_a_ticket_that_no_worker_announced_is_lost_in_time():
+    time = Clock()
+    ledger = Ledger(2, patience=10, first=1000, now=time)
     tickets = ledger.issue(5)
     assert ledger.lose_the_silent(undrawn=4) == []
-    clock.now = 11.0
+    time.now = 11.0
     assert ledger.lose_the_silent(undrawn=4) == [None]
     assert list(ledger.outstanding) == tickets[1:]
 
@@ -182,14 +182,14 @@ def test_another_draw_gives_up_the_ticket_of_a_run_that_failed():
 
 
 def test_what_a_lost_ticket_may_have_left_is_swept_and_never_applied():
-    clock = Clock()
-    ledger = Ledger(1, patience=10, first=1000, clock=clock)
+    time = Clock()
+    ledger = Ledger(1, patience=10, first=1000, now=time)
     (ticket,) = ledger.issue(1)
     tell(ledger, "worker", DRAWN, ticket)
-    clock.now = 11.0
+    time.now = 11.0
     ledger.lose_the_silent(undrawn=0)
     assert ledger.to_sweep() == []
-    clock.now = 22.0
+    time.now = 22.0
     assert ledger.to_sweep() == [ticket]
     tell(ledger, "worker", STAGED, ticket)
     assert apply_all(ledger) == []
@@ -235,15 +235,15 @@ def test_a_token_ahead_of_the_clock_counts_as_the_oldest():
 
 
 def test_members_come_and_go():
-    clock = Clock()
-    ledger = Ledger(2, patience=5, first=1000, clock=clock)
+    time = Clock()
+    ledger = Ledger(2, patience=5, first=1000, now=time)
     first, second = ledger.issue(2)
     tell(ledger, "a", JOINED)
-    clock.now = 3.0
+    time.now = 3.0
     tell(ledger, "b", DRAWN, first)
     assert ledger.holders() == [("b", 0.0)]
     assert set(ledger.members) == {"a", "b"}
-    clock.now = 6.0
+    time.now = 6.0
     assert ledger.lose_the_silent(undrawn=1) == []
     assert set(ledger.members) == {"b"}
     tell(ledger, "b", LEFT, first)

@@ -1,4 +1,4 @@
-"""A mistake is told in one sentence that is true."""
+"""Every mistake is reported in one true sentence."""
 
 import contextlib
 
@@ -63,7 +63,7 @@ def test_in_an_argument(make, says):
 @pytest.mark.parametrize("yes", [True, 1])
 def test_is_chief_may_be_a_number(yes):
     with tf.Graph().as_default():
-        assert wrapped().make_session_run_hook(yes)._is_chief is True
+        assert wrapped().make_session_run_hook(yes).is_chief is True
 
 
 def test_eager_execution():
@@ -121,7 +121,7 @@ def test_what_a_supervisor_asks_for(name):
         assert not hasattr(wrapped(), name)
 
 
-def test_an_attribute_that_nobody_has():
+def test_an_attribute_that_does_not_exist():
     with tf.Graph().as_default(), pytest.raises(AttributeError, match="no attribute 'nothing'"):
         wrapped().nothing  # noqa: B018
 
@@ -168,10 +168,10 @@ def test_the_fit_of_keras():
         (lambda s: tf.cast(tf.not_equal(s, 3.0), tf.float32), "staleness 3 with 0 and one of .* 4"),
         (lambda s: 2.0 + 0.0 * s, "with 2.0: a weight is a number from 0 to 1"),
         (lambda s: s / 0.0, "with nan"),
-        (lambda s: tf.constant(1.0), "one weight for each"),
+        (lambda s: tf.constant(1.0), "one weight per staleness"),
     ],
 )
-def test_a_staleness_policy_that_is_none(policy, says):
+def test_a_function_that_is_no_staleness_policy(policy, says):
     with one_sentence(says), Job(staleness=policy).session():
         pass
 

@@ -22,13 +22,13 @@ def test_the_last_partial_global_batch_is_the_mean_of_its_own():
     job = Job(batches_per_step=4, paced=True)
     weights = []
 
-    class Look(tf.train.SessionRunHook):
+    class ReadAtEnd(tf.train.SessionRunHook):
         def end(self, session):
             weights.append(session.run(job.weight))
 
     with job.graph.as_default():
         hook = job.optimizer.make_session_run_hook(True)
-        with tf.train.MonitoredTrainingSession(hooks=[hook, Look()]) as session:
+        with tf.train.MonitoredTrainingSession(hooks=[hook, ReadAtEnd()]) as session:
             job.train(session, 1, 2, 3, 6, 10)
     assert weights == [-3.0 - 10.0]
 
@@ -59,7 +59,7 @@ def test_a_failure_of_the_chiefs_thread_ends_the_job(tmp_path):
 def test_the_chief_ends_without_a_member_that_fell_silent():
     job = Job()
     with job.graph.as_default():
-        ghost = job.optimizer.handles.desk.tell(
+        ghost = mailbox.Mailbox("GlobalBatch", "/device:CPU:0").send(
             "ghost", tf.constant([mailbox.JOINED, 0, 0, 0], tf.int64)
         )
     with job.session(patience=1.0) as session:
@@ -126,7 +126,7 @@ def test_two_optimizers_in_one_graph_keep_apart():
     assert [hook.ledger.fates["admitted"] for hook in hooks] == [4, 4]
 
 
-def test_first_tickets_are_drawn_in_the_order_of_building_whatever_that_of_the_hooks():
+def test_first_tickets_are_drawn_in_the_order_of_building_not_of_the_hooks():
     """Else of two workers each may hold the ticket that the other waits for."""
     drawn = []
     with tf.Graph().as_default():
@@ -168,7 +168,7 @@ def test_a_missing_chief_is_named():
     job = Job()
     with job.graph.as_default():
         hook = job.optimizer.make_session_run_hook(False, patience=0.1)
-        hook.LOOK_EVERY = 0.2
+        hook.LOG_EVERY = 0.2
         with pytest.raises(
             SemisyncError, match=r"is_chief=True\), is not running"
         ), tf.train.MonitoredTrainingSession(hooks=[hook]) as session:

@@ -84,7 +84,7 @@ class Workers:
             self.sessions.append(session)
 
     def run(self, *tasks):
-        """Runs a batch of each worker, all at once; waits for them, but not for ever."""
+        """Runs a batch of each worker, all at once; waits for them, with a deadline."""
         threads = [
             threading.Thread(
                 target=self.sessions[t].run, args=(self._ops[t]["train"],), daemon=True

@@ -1,4 +1,4 @@
-"""`semisync.wrap`: one line for each way to train."""
+"""`semisync.wrap`: one line per mode of training."""
 
 import contextlib
 
@@ -35,11 +35,11 @@ class Preset:
             self.hook = None
 
     @contextlib.contextmanager
-    def session(self, look=None):
+    def session(self, observer=None):
         with self.graph.as_default():
             self.hook = self.optimizer.make_session_run_hook(True, patience=PATIENCE)
-            if look:
-                self.hook.observe([], lambda step, _: look(self.hook.ledger))
+            if observer:
+                self.hook.observe([], lambda step, _: observer(self.hook.ledger))
             with tf.train.MonitoredTrainingSession(hooks=[self.hook]) as session:
                 yield session
 
@@ -124,7 +124,7 @@ def test_further_arguments_replace_the_modes_own():
         session.run(preset.set_token, {preset.token: 0})
         preset.train(session, 15.0, 0.0, 0.0)
         assert preset.values(session) == (-1.0, -1.0)
-    assert preset.optimizer.on_stale == "drop"
+    assert preset.optimizer.options.on_stale == "drop"
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from semisync.common.compat import raw_ops, tf
 from tests.tf1.one_process import Job
 
 
-def late_job(batches_per_step, policy, on_stale="keep", carry=None):
-    return Job(batches_per_step, staleness=policy, on_stale=on_stale, paced=True, carry=carry)
+def late_job(batches_per_step, staleness, on_stale="keep"):
+    return Job(batches_per_step, staleness=staleness, on_stale=on_stale, paced=True)
 
 
 def events(path, kind):
@@ -17,7 +17,7 @@ def events(path, kind):
 
 
 def payloads(job):
-    """How many lie on the shelf, a tensor."""
+    """How many are staged, a tensor."""
     put = next(op for op in job.graph.get_operations() if op.type == "OrderedMapStage")
     name = put.get_attr("shared_name").decode()
     with job.graph.as_default():
@@ -27,11 +27,11 @@ def payloads(job):
 @pytest.mark.parametrize("on_stale", ["keep", "drop"])
 def test_a_batch_that_is_too_late_sends_nothing(on_stale, tmp_path):
     job = late_job(2, semisync.Threshold(1), on_stale)
-    lying = payloads(job)
+    staged = payloads(job)
     with job.session(audit=str(tmp_path / "audit")) as session:
         job.train(session, 1, 1, 1, 1)
         job.train_late(session, 100, token=0)
-        assert session.run(lying) == 0
+        assert session.run(staged) == 0
         job.train(session, 3)
         job.train(session, 5)
     withheld = [
@@ -44,14 +44,14 @@ def test_a_batch_that_is_too_late_sends_nothing(on_stale, tmp_path):
     assert audit.check(str(tmp_path / "audit"))["stale"] == 1
 
 
-def test_a_fresh_batch_lies_on_the_shelf_until_its_global_batch_is_whole():
+def test_a_fresh_batch_stays_staged_until_its_global_batch_is_whole():
     job = late_job(2, semisync.Threshold(1))
-    lying = payloads(job)
+    staged = payloads(job)
     with job.session() as session:
         job.train(session, 1)
-        assert session.run(lying) == 1
+        assert session.run(staged) == 1
         job.train(session, 1)
-        assert session.run(lying) == 0
+        assert session.run(staged) == 0
 
 
 def test_a_kept_stale_batch_fills_its_slot():

@@ -1,4 +1,4 @@
-"""Each policy is its formula, for any staleness, and what it is applied to is divided by M."""
+"""Each staleness policy is its formula, and the weighed sum is divided by M."""
 
 import math
 
@@ -21,7 +21,7 @@ POLICIES = [
 ]
 
 
-@pytest.mark.parametrize("policy, formula", POLICIES, ids=repr)
+@pytest.mark.parametrize("policy, formula", POLICIES, ids=[repr(policy) for policy, _ in POLICIES])
 def test_the_weight_is_the_formula(policy, formula):
     steps = np.arange(200)
     with tf.Graph().as_default(), tf.Session() as session:
@@ -47,7 +47,7 @@ def test_a_number_without_meaning_is_refused(make):
         make()
 
 
-@pytest.mark.parametrize("policy, formula", POLICIES, ids=repr)
+@pytest.mark.parametrize("policy, formula", POLICIES, ids=[repr(policy) for policy, _ in POLICIES])
 def test_a_late_batch_counts_by_its_weight(policy, formula):
     """Two batches of one step, of staleness 0 and 5: the mean is divided by 2 all the same."""
     with tf.Graph().as_default():
@@ -61,12 +61,12 @@ def test_a_late_batch_counts_by_its_weight(policy, formula):
         old_token = late(optimizer, 1)
         found = {}
 
-        class Look(tf.train.SessionRunHook):
+        class ReadAtEnd(tf.train.SessionRunHook):
             def end(self, session):
                 found["w"] = session.run(weight)
 
         hook = optimizer.make_session_run_hook(True)
-        with tf.train.MonitoredTrainingSession(hooks=[hook, Look()]) as session:
+        with tf.train.MonitoredTrainingSession(hooks=[hook, ReadAtEnd()]) as session:
             for _ in range(12):
                 session.run(train, {x: 0.0})
             session.run(train, {x: 2.0})

@@ -1,4 +1,4 @@
-"""Invariant 8: one checkpoint goes through every mode, and none leaves a trace of its own.
+"""Invariant 8: one checkpoint goes through every mode, and no mode leaves a trace.
 
 Each leg is a new cluster of new processes (1 PS, 2 workers) that goes on from the last checkpoint.
 """
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from semisync.common.compat import tf
-from tests.tf1.forked_cluster import ForkedCluster
+from tests.support.forked_cluster import ForkedCluster
 from tests.tf1.switching_job import M
 
 MODES = ["sync", "semi-sync", "async", "plain", "hybrid", "sync"]

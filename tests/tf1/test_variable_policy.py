@@ -75,7 +75,7 @@ def test_with_everything_async_the_global_step_still_counts_global_batches():
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.parametrize("everything", [False, True])
-def test_adams_beta_powers_advance_once_a_global_step(everything, resource):
+def test_adams_beta_powers_advance_once_per_global_step(everything, resource):
     policy = [("" if everything else "table|bias", "async")]
     before, after, _, by_union = trained(lambda: tf.train.AdamOptimizer(0.1), policy, resource)
     synchronous = [name for name in after if name.startswith(("beta", "global_step"))]

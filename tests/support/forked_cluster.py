@@ -1,8 +1,8 @@
 """A LocalCluster whose processes need not import TensorFlow.
 
-To start a process takes 4 s of CPU with TensorFlow 2, nearly all of it to import TensorFlow. So
-the processes are forked from one that has imported it and done nothing else; each is a process of
-its own all the same, with its own server, threads and sockets, and dies alone.
+Starting a process takes 4 s of CPU with TensorFlow 2, nearly all of it to import TensorFlow. So the
+processes are forked from one that has imported it and done nothing else. Each is still a separate
+process, with its own server, threads and sockets, and dies alone.
 """
 
 import json
@@ -24,7 +24,7 @@ class Forked:
         self._process = context.Process(target=run, args=(module, spec, log), daemon=True)
         self._process.start()
         self.pid = self._process.pid
-        # Until it leads a group of its own LocalCluster cannot end it.
+        # LocalCluster can kill it only once it leads its own process group.
         while self.poll() is None and os.getpgid(self.pid) != self.pid:
             time.sleep(0.005)
 
@@ -39,8 +39,8 @@ class ForkedCluster(LocalCluster):
     """Starts, watches and stops the processes; use it as a context manager.
 
     Args:
-      module: what each process runs, as for `python -m`.
-      ps, workers: how many of each.
+      module: the module that each process runs, as for `python -m`.
+      ps, workers: their numbers.
       logs: a directory; each process writes JOB-TASK.log there.
     """
 

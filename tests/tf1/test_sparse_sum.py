@@ -1,4 +1,4 @@
-"""Rows are summed by id as numpy sums them, whichever of the two ways `sum_by_id` goes."""
+"""`sum_by_id` sums rows by id as numpy does, by either of its two methods."""
 
 import functools
 

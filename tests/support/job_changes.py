@@ -8,7 +8,7 @@ a block; a line that begins with "#" is a remark. For example
     -     opt = tf.train.AdagradOptimizer(0.1)
     +     opt = semisync.GlobalBatchOptimizer(tf.train.AdagradOptimizer(0.1), batches_per_step=2)
 
-`python -m tests.jobs.change` prints how many lines each job gives up and gets.
+`python -m tests.support.job_changes` prints how many lines each job gives up and gets.
 """
 
 import collections
@@ -16,7 +16,7 @@ import difflib
 import pathlib
 import shlex
 
-SCRIPTS = pathlib.Path(__file__).parent / "scripts"
+SCRIPTS = pathlib.Path(__file__).parents[1] / "jobs" / "scripts"
 
 Block = collections.namedtuple("Block", "old new")  # lists of lines
 

@@ -1,14 +1,14 @@
-"""What a worker does that finds its chief gone, in MonitoredTrainingSession's own hands."""
+"""What a worker does that finds its chief gone, under MonitoredTrainingSession."""
 
 from semisync.common.compat import tf
 from semisync.transport.job_state import ENDED
-from semisync.worker.watchdog import Watch, pings
+from semisync.worker.watchdog import Watchdog, pings
 
 PATIENCE = 4.0
 
 
-class Watching(tf.train.SessionRunHook):
-    """Watches over a chief that has ended; a second session finds no other."""
+class WatchOnce(tf.train.SessionRunHook):
+    """Watches a chief that has ended; a second session finds no other."""
 
     def __init__(self):
         self._pings = pings([""])
@@ -17,18 +17,18 @@ class Watching(tf.train.SessionRunHook):
     def after_create_session(self, session, coord):
         self.sessions += 1
         if self.sessions == 1:
-            Watch(lambda: ENDED, self._pings, session, coord, PATIENCE)
+            Watchdog(lambda: ENDED, self._pings, session, coord, PATIENCE)
 
     def before_run(self, run_context):
         if self.sessions == 2:
             raise tf.errors.OutOfRangeError(None, None, "the training is over")
 
 
-def test_a_worker_that_slept_through_its_chiefs_end_looks_for_another_and_ends_in_peace():
+def test_a_worker_that_slept_through_its_chiefs_end_waits_for_another_and_ends_normally():
     with tf.Graph().as_default():
         tf.train.get_or_create_global_step()
         ticket = tf.FIFOQueue(1, [tf.int64], [[]]).dequeue()  # never comes
-        hook = Watching()
+        hook = WatchOnce()
         with tf.train.MonitoredTrainingSession(hooks=[hook]) as session:
             session.run(ticket)
     assert hook.sessions == 2

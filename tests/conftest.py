@@ -1,0 +1,35 @@
+"""What all tests share: interpreters that start in a moment, and the order of the files."""
+
+import signal
+
+import pytest
+
+from tests.support import fork_server
+
+# A shell has what it starts in the background ignore Ctrl-C, and so would every process of a test.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Files that wait or compute for minutes come first, so that at the end no process is left alone
+# with one of them while the others have nothing to do.
+LONGEST = (
+    "tests/tf1/test_faults.py",
+    "tests/jobs/test_jobs.py",
+    "tests/docs/test_docs.py",
+    "tests/demo/test_demo.py",
+    "tests/benchmarks/test_batch_norm_auc.py",
+    "tests/benchmarks/test_semi_sync.py",
+    "tests/parity/scoring/test_graphs.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
+
+
+@pytest.fixture(scope="session")
+def interpreters():
+    """A folder with `python` and `semisync`, forked from one that has imported the frameworks."""
+    with fork_server.interpreters() as folder:
+        yield folder

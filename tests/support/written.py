@@ -1,0 +1,83 @@
+"""Files that a real TensorFlow writes for the tests, once per version of the writer.
+
+A writer is a script that runs as `python WRITER FOLDER OPTIONS` and writes into FOLDER; it imports
+TensorFlow, NumPy and files beside it. Its output is cached under .pytest_cache by the content of
+all inputs: the writer and the files beside it, its options, the files given to it, the versions of
+TensorFlow and NumPy. All test processes share the folder: copy a file before a test changes it.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from tests.support.require import ROOT, environment
+
+KEPT = ROOT / ".pytest_cache" / "written"
+PACKAGES = ("tensorflow-", "numpy-")
+
+
+def written(python, writer, *options, beside=(), given=None):
+    """The folder that a writer has written.
+
+    Args:
+      python: the interpreter that has TensorFlow.
+      writer: path of the script.
+      options: of its command line, after the folder.
+      beside: names of the files beside it that it imports.
+      given: {name: bytes} of files to put into the folder first.
+    """
+    given = given or {}
+    writer = pathlib.Path(writer)
+    # Files named `checkpoint` hold the whole path.
+    digest = hashlib.sha256(repr((str(KEPT), _versions(python), options)).encode())
+    for path in [writer, *(writer.with_name(name) for name in beside)]:
+        digest.update(path.read_bytes())
+    for name, content in sorted(given.items()):
+        digest.update(name.encode() + content)
+    folder = KEPT / "{}-{}".format(writer.stem, digest.hexdigest()[:16])
+    with _locked(folder) as done:
+        if not done.exists():
+            _write(folder, [python, "-W", "ignore", str(writer)], options, given)
+            done.touch()
+    return folder
+
+
+@contextlib.contextmanager
+def _locked(folder):
+    """Lets one test process write while the others wait; yields the path of the completion mark."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with open(str(folder) + ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder.with_name(folder.name + ".done")
+
+
+def _write(folder, command, options, given):
+    shutil.rmtree(str(folder), ignore_errors=True)  # of an interrupted writer
+    folder.mkdir()
+    for name, content in given.items():
+        (folder / name).write_bytes(content)
+    done = subprocess.run(
+        [*command, str(folder), *options],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        env=environment(TF_CPP_MIN_LOG_LEVEL="2"),
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+def _versions(python):
+    """The distributions, with versions, on which a writer's output depends."""
+    home = pathlib.Path(python).parent
+    if not list(home.parent.glob("lib/python*/site-packages")):  # a stand-in of this interpreter
+        home = pathlib.Path(sys.executable).parent
+    return sorted(
+        path.name
+        for path in home.parent.glob("lib/python*/site-packages/*.dist-info")
+        if path.name.startswith(PACKAGES)
+    )
