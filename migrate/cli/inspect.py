@@ -136,10 +136,5 @@ def _row(entry: Dict[str, Any]) -> List[str]:
 
 def _aligned(rows: List[List[str]]) -> List[str]:
     """Columns of equal width, the last one to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row[:-1], widths))
-        + "  "
-        + row[-1].rjust(widths[-1])
-        for row in rows
-    ]
+    width = max(len(row[-1]) for row in rows)
+    return inspect_graph.aligned([[*row[:-1], row[-1].rjust(width)] for row in rows])

@@ -51,12 +51,12 @@ def as_text(path: str, interface: Interface) -> str:
             kind = "sparse feature" if feature.sparse else "feature"
             shape = "any number" if feature.sparse else _sizes(feature.shape)
             rows.append([f"  {feature.name}", feature.dtype, shape, kind, ""])
-    lines = _aligned(rows) if len(rows) > 1 else ["Nothing can be fed into this graph."]
+    lines = aligned(rows) if len(rows) > 1 else ["Nothing can be fed into this graph."]
     rows = [list(_OUTPUTS)]
     for out in interface.outputs:
         rows.append([out.tensor, out.dtype or "?", _sizes(out.shape), out.what, out.why])
     none = ["No tensor looks like a score; give score's --output the name of one."]
-    lines += ["", *(_aligned(rows) if len(rows) > 1 else none)]
+    lines += ["", *(aligned(rows) if len(rows) > 1 else none)]
     if os.path.basename(path) == "saved_model.pb":
         call = f"semisync score DATA --saved-model {os.path.dirname(path)} --out scores.parquet"
         lines += ["", "To score by its signature, whose inputs take the columns of their names:"]
@@ -109,7 +109,8 @@ def _sizes(shape: Shape) -> str:
     return "x".join("?" if size is None else str(size) for size in shape) or "scalar"
 
 
-def _aligned(rows: List[List[str]]) -> List[str]:
+def aligned(rows: List[List[str]]) -> List[str]:
+    """Rows of a table, in columns of equal width."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows
