@@ -12,8 +12,12 @@ Exported = collections.namedtuple("Exported", "meta train feeds")
 
 
 def export(kind, resource=False, scope="", device=None):
-    """The `Exported` job of a class of `Model`, as its worker has it."""
+    """The `Exported` job of a class of `Model`, as its worker has it.
+
+    Its initial values are the same in each run: some rare ones leave a variable untrained.
+    """
     with tf.Graph().as_default(), tf.device(device):
+        tf.set_random_seed(1)
         with tf.variable_scope(scope, use_resource=resource):
             model = kind()
             step = tf.train.get_or_create_global_step()
