@@ -80,11 +80,12 @@ def build(request):
             ready = _ready(transport.areas, plan.at_once)
             member = worker.Member(transport.mailbox, transport.job_state, worker.own_device(ready))
             transport.job_state.summaries()
+            mailbox = transport.mailbox.chief_ops()
             handles = Handles(
                 settings=_settings(request, plan.modes),
                 chief=chief.ChiefOps(
-                    mailbox=transport.mailbox.chief_ops(),
-                    job_state=transport.job_state.chief_ops(),
+                    mailbox=mailbox,
+                    job_state=transport.job_state.chief_ops(mailbox.take),
                     payload=chief.build_payload_ops(transport.areas, device),
                     step=chief.build_step_ops(
                         applied=[step.op, per_batch.keep],
@@ -218,18 +219,21 @@ def _train_op(request, member, ready, send, draws_between_runs):
         staleness_policy=staleness_policy if may_reject(staleness_policy) else None,
         send=send,
         draw=not draws_between_runs,
+        rationed=request.options.in_flight is not None,
     )
 
 
 def _sender(areas, optimizer, at_once):
     """The function by which a worker sends a batch, see `build_train_op`."""
 
-    def send(ticket, gate):
-        staged = [
-            area.put(ticket, [[gate(tensor) for tensor in item.tensors] for item in area.items])
-            for area in areas
-        ]
-        with tf.control_dependencies([ticket]):
+    def send(batch, gate):
+        staged = []
+        for area in areas:
+            with tf.device(area.device):  # or the ticket would be another message
+                ticket = batch[1]
+            gated = [[gate(tensor) for tensor in item.tensors] for item in area.items]
+            staged.append(area.put(ticket, gated))
+        with tf.control_dependencies([batch]):
             pairs = [(_gated(gate, gradient), variable) for gradient, variable in at_once]
             return staged + optimizer.apply_batch(pairs)
 

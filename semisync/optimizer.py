@@ -8,13 +8,14 @@ Every worker, in one run of its train op:
    understates the staleness.
 2. It computes its gradients. If the batch is too stale by now it sends nothing, and tells the chief
    so. Otherwise it stages them on each PS, under the ticket.
-3. Once every PS has its part it tells the chief: ticket and token. This makes the batch count. A
-   worker that dies before leaves nothing that anyone waits for.
-4. It draws the next ticket, announces that it holds it, and reads the next token.
+3. Once every PS has its part it draws the next ticket, and reads the next token.
+4. One message tells the chief both: ticket and token of this batch, which makes it count, and the
+   ticket that the worker holds now. A worker that dies before leaves nothing that anyone waits for.
+   (With in_flight it tells the chief before it draws; paced, it draws before its next run.)
 
 The chief, in a thread beside its own training:
-5. It takes the messages that have come. Of every M batches it makes a global batch: the same M on
-   every PS, in whatever order their parts arrived.
+5. It waits until as many messages have come as it lacks batches. Of every M batches it makes a
+   global batch: the same M on every PS, in whatever order their parts arrived.
 6. It computes the staleness of each batch exactly, as clock - token; the staleness policy turns it
    into a weight. It multiplies batches by their weight where that is not 1, and replaces those of
    weight 0 by nothing (or, with on_stale="drop", by other batches).

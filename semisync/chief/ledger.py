@@ -133,22 +133,27 @@ class Ledger:
         return self.paced or self.in_flight is not None
 
     @property
-    def full(self):
-        """True when a global batch is complete."""
-        return len(self.pending) >= self.batches_per_step
+    def lacking(self):
+        """How many messages to wait for; 0 when a global batch is complete.
+
+        As many as it lacks batches: the tickets for these are out. With `in_flight` one, since each
+        batch that comes back makes way for another.
+        """
+        lacking = max(0, self.batches_per_step - len(self.pending))
+        return lacking if self.in_flight is None else min(lacking, 1)
 
     # Messages
 
     def receive(self, message):
         """Books one `mailbox.Message`; one about a ticket that is settled changes nothing."""
-        member, kind, ticket = message.member, message.kind, message.ticket
+        member, kind = message.member, message.kind
         self.members[member] = self._now()
         if kind == mailbox.JOINED:
             self._replace_predecessor(member)
-        elif kind == mailbox.DRAWN:
-            self._hold(member, ticket)
-        else:
+        elif kind in (mailbox.STAGED, mailbox.WITHHELD, mailbox.LEFT):
             self._come_back(message)
+        if message.drawn != mailbox.NEVER_DRAWN:
+            self._hold(member, message.drawn)
         if kind == mailbox.LEFT:
             self._forget(member)
 
@@ -254,7 +259,7 @@ class Ledger:
           clock: the global step at which they are to be applied.
           weigh: list of stalenesses -> list of weights.
         """
-        if not self.full:
+        if len(self.pending) < self.batches_per_step:
             return None
         count = self.batches_per_step if self.keep_stale else len(self.pending)
         weighed = self._weighed([self.pending[i] for i in range(count)], clock, weigh)

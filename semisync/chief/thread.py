@@ -1,8 +1,10 @@
 """The chief's thread: takes messages, forms global batches, applies them, issues tickets.
 
-It never blocks on a queue. It takes the messages that are there, works through them, and sleeps for
-the time that the next global batch still needs at the present rate, between MIN_NAP and MAX_NAP
-seconds; where the workers wait for it, no longer than PACED_NAP.
+It waits on the parameter server until there are as many messages as the next global batch lacks
+batches. So a global step costs it two runs: one issues tickets and takes messages, one applies.
+Tickets for that many batches are always out. A second thread wakes it every WAKE_EVERY seconds, to
+look for what no message tells: that it should stop, that a worker is silent, that the heartbeat is
+due.
 """
 
 import threading
@@ -15,9 +17,7 @@ from semisync.common.errors import SemisyncError
 from semisync.transport import mailbox
 from semisync.transport.job_state import ENDED, GAUGES
 
-MIN_NAP = 0.001
-MAX_NAP = 0.05
-PACED_NAP = 0.003
+WAKE_EVERY = 1.0  # seconds
 PUBLISH_EVERY = 1.0  # seconds between two writes of the job state
 STALLED = 30.0  # seconds without a global step after which the chief says who is missing
 
@@ -44,8 +44,7 @@ class Chief(threading.Thread):
         self._audit = AuditLog(audit)
         self._observers = observers
         self._finishing = threading.Event()
-        self._rate = 1 / MIN_NAP  # batches per second, smoothed over the last rounds
-        self._taken_at = self._published_at = self._progress_at = time.monotonic()
+        self._published_at = self._progress_at = time.monotonic()
         self.heartbeat = 0
         self._pace = 0  # us per global step
         self._waited = 0.0  # us, the mean over the last global batch
@@ -70,9 +69,11 @@ class Chief(threading.Thread):
         # First of all, so that a chief that still runs ends before staging is cleared: it would
         # wait for what it is about to take, and with it every thread of the PS.
         self._session.run(state.claim, {state.new_epoch: self.ledger.first})
+        self._wake()
         self._withdraw()
         self._session.run(self._ops.clear)
-        taken = self._session.run(self._ops.mailbox.take, {self._ops.mailbox.new_tickets: []})
+        box = self._ops.mailbox
+        taken = self._session.run(box.take, {box.new_tickets: [], box.at_least: 0})
         for message in mailbox.messages(taken):
             if message.kind == mailbox.JOINED:
                 self.ledger.receive(message)
@@ -83,13 +84,34 @@ class Chief(threading.Thread):
     def finish(self):
         """Waits until every worker has left or is given up, and applies the rest; at the end."""
         self._finishing.set()
+        self._wake()
         self.join()
         self._coordinator.raise_requested_exception()
 
+    def _wake(self):
+        """Ends a wait for messages, this chief's or an earlier one's."""
+        box = self._ops.mailbox
+        self._session.run(box.wake, {box.at_least: self.ledger.batches_per_step})
+
+    def _keep_awake(self):
+        while self.is_alive():
+            stopped = self._coordinator.wait_for_stop(WAKE_EVERY)
+            try:
+                self._wake()
+            except Exception as error:
+                self._fail(error)
+            if stopped:
+                self.join(WAKE_EVERY)
+
     def run(self):
+        threading.Thread(target=self._keep_awake, name="semisync-waker", daemon=True).start()
         try:
             self._serve()
         except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error):
+        if self.is_alive():  # else the session has ended, and was closed
             self._coordinator.request_stop(error)
             # The main thread may be waiting for a ticket: this wakes it, and it raises the error.
             self._session.close()
@@ -99,25 +121,26 @@ class Chief(threading.Thread):
             self._exchange()
             self._lose_the_silent()
             self._publish()
-            applied = self._apply(self.ledger.next_global_batch(self._clock, self._weigh))
-            if applied and (self.ledger.rations or self.ledger.full):
-                continue  # workers wait for tickets, or the next global batch is there
+            self._apply(self.ledger.next_global_batch(self._clock, self._weigh))
             if self._finishing.is_set() and not self.ledger.members:
                 self._leave()
                 return
             for ticket in self.ledger.to_sweep():
                 self._on_ticket(self._ops.payload.sweep, ticket)
             self._complain()
-            time.sleep(self._nap())
 
     def _exchange(self):
-        """Issues the tickets that are due and books every message that has come."""
-        ops = self._ops
+        """Issues the tickets that are due, and books every message once enough have come."""
+        ops, box = self._ops, self._ops.mailbox
         tickets = self.ledger.issue(self.ledger.tickets_due(self._undrawn))
         self._audit.write(self.ledger.drain("events"))
+        lacking = self.ledger.lacking
         taken, undrawn, epoch = self._session.run(
-            [ops.mailbox.take, ops.mailbox.undrawn, ops.job_state.read_epoch],
-            {ops.mailbox.new_tickets: tickets},
+            [box.take, box.undrawn, ops.job_state.read_epoch],
+            {
+                box.new_tickets: tickets,
+                box.at_least: min(lacking, 1) if self._finishing.is_set() else lacking,
+            },
         )
         if epoch != self.ledger.first:
             raise SemisyncError(
@@ -125,15 +148,10 @@ class Chief(threading.Thread):
                 "one process only"
             )
         self._undrawn = int(undrawn)
-        messages = mailbox.messages(taken)
-        for message in messages:
+        for message in mailbox.messages(taken):
             if message.kind == mailbox.DISAGREED:
                 raise SemisyncError(message.member)
             self.ledger.receive(message)
-        now = time.monotonic()
-        staged = sum(message.kind == mailbox.STAGED for message in messages)
-        self._rate += 0.4 * (staged / max(now - self._taken_at, MIN_NAP) - self._rate)
-        self._taken_at = now
 
     def _lose_the_silent(self):
         for member in self.ledger.lose_the_silent(self._undrawn):
@@ -191,10 +209,10 @@ class Chief(threading.Thread):
         return [self._weights[s] for s in staleness]
 
     def _apply(self, weighed):
-        """Applies one global batch, whole or partial; returns False when there is none."""
+        """Applies one global batch, whole or partial, where there is one."""
         if not weighed:
             self._record_fates()  # of batches that were dropped
-            return False
+            return
         tickets = self._prepare(weighed)
         self.ledger.book(self._clock, weighed)
         feed = {
@@ -210,7 +228,6 @@ class Chief(threading.Thread):
             observer(self._clock - 1, values)
         self._waited = sum(entry.commit.waited for entry in weighed) / len(weighed)
         self._progress_at = time.monotonic()
-        return True
 
     def _prepare(self, weighed):
         """Weighs, blanks and fills payloads; returns the M tickets of the global batch."""
@@ -277,8 +294,3 @@ class Chief(threading.Thread):
             state.new_gauges: [gauges.get(name, 0) for name in GAUGES],
         }
         self._session.run(state.publish, feed)
-
-    def _nap(self):
-        needed = self.ledger.batches_per_step - len(self.ledger.pending)
-        longest = PACED_NAP if self.ledger.paced else MAX_NAP
-        return min(max(needed / (self._rate + 1e-9), MIN_NAP), longest)

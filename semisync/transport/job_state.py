@@ -32,7 +32,7 @@ class JobStateOps(NamedTuple):
       claim: the op that makes the process of `new_epoch` the chief.
       open: the op that initialises the rest, with `new_clock` and `new_settings`.
       publish: the op that writes `new_pace`, `new_heartbeat` and `new_gauges`.
-      read_epoch: the epoch.
+      read_epoch: the epoch, after messages are taken.
     """
 
     new_clock: Any
@@ -66,9 +66,15 @@ class JobState:
             self._fates = _variable(name + "/fates", [[0, 0, -1]] * RING, tf.int64)
             self._gauges = _variable(name + "/gauges", [0.0] * len(GAUGES), tf.float32)
 
-    def chief_ops(self):
-        """Returns the `JobStateOps`."""
+    def chief_ops(self, taken):
+        """Returns the `JobStateOps`.
+
+        Args:
+          taken: `MailboxOps.take`.
+        """
         with tf.device(self.device):
+            with tf.control_dependencies(taken):
+                read_epoch = self._epoch.read_value()
             new_clock = tf.placeholder(tf.int64, [], name="new_clock")
             new_epoch = tf.placeholder(tf.int64, [], name="new_epoch")
             new_pace = tf.placeholder(tf.int64, [], name="new_pace")
@@ -96,7 +102,7 @@ class JobState:
                     self._heartbeat.assign(new_heartbeat, read_value=False),
                     self._gauges.assign(new_gauges, read_value=False),
                 ),
-                read_epoch=self._epoch.read_value(),
+                read_epoch=read_epoch,
             )
 
     def tick(self):

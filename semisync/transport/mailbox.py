@@ -1,25 +1,31 @@
 """The mailbox: two queues on the global step's PS through which tickets and messages pass.
 
     tickets   int64 []               chief -> workers, each number once
-    messages  string [], int64 [4]   workers -> chief: member, (kind, ticket, token, waited)
+    messages  string [], int64 [5]   workers -> chief: member, (kind, ticket, token, waited, drawn)
 
     kind        meaning
     JOINED      a worker's session begins; only the kind counts
-    DRAWN       the worker holds the ticket; it has given up any other ticket
+    DRAWN       the worker holds the ticket `drawn`; it has given up any other ticket
     STAGED      every PS holds its part of the batch; `waited` is how long the ticket took, in us
     WITHHELD    the batch was too stale when its gradient was ready, and was not sent
     LEFT        the worker's session ends; the ticket was not used
     DISAGREED   the worker's settings differ from the chief's; `member` says how
+    WAKE        from the chief, to itself: stop waiting
 
-The chief alone takes messages, and takes those that are there. A worker waits in one place only:
-for a ticket.
+`drawn` is NEVER_DRAWN or, with STAGED and WITHHELD too, the ticket that the worker holds next: a
+batch costs one message.
+
+The chief alone takes messages. It waits on the parameter server until as many are there as it wants
+to hear of. A worker waits in one place only: for a ticket.
 """
 
 from typing import Any, NamedTuple
 
 from semisync.common.compat import tf
 
-JOINED, DRAWN, STAGED, WITHHELD, LEFT, DISAGREED = range(6)
+JOINED, DRAWN, STAGED, WITHHELD, LEFT, DISAGREED, WAKE = range(7)
+NEVER_DRAWN = -1
+NUMBERS = 5  # of a message
 
 
 class Message(NamedTuple):
@@ -30,12 +36,14 @@ class Message(NamedTuple):
     ticket: int
     token: int
     waited: int
+    drawn: int = NEVER_DRAWN
 
 
 def messages(taken):
-    """The list of `Message` in the value of `MailboxOps.take`."""
-    members, numbers = taken
-    return [Message(member.decode(), *map(int, row)) for member, row in zip(members, numbers)]
+    """The list of `Message` of workers in the value of `MailboxOps.take`."""
+    rows = zip(taken[0], taken[1].tolist())
+    told = [Message(member.decode(), *numbers) for member, numbers in rows]
+    return [message for message in told if message.kind != WAKE]
 
 
 class MailboxOps(NamedTuple):
@@ -44,16 +52,21 @@ class MailboxOps(NamedTuple):
     Attributes:
       new_tickets: placeholder, int64 [n].
       issue: the op that hands out `new_tickets`.
-      undrawn: how many tickets are in the queue, after `issue`.
-      take: every message that is there, after `issue`.
+      at_least: placeholder, int32 []: how many messages `take` waits for.
+      take: every message that is there, after `issue` and once there are `at_least`. Not with a
+        deadline: messages would be lost.
+      undrawn: how many tickets are in the queue, after `take`.
+      wake: the op that sends `at_least` WAKEs.
       withdraw: every ticket that is in the queue. May wait for a ticket that a worker has drawn
         meanwhile: run it with a deadline.
     """
 
     new_tickets: Any
     issue: Any
-    undrawn: Any
+    at_least: Any
     take: Any
+    undrawn: Any
+    wake: Any
     withdraw: Any
 
 
@@ -70,22 +83,31 @@ class Mailbox:
         with tf.device(device):
             self._tickets = tf.FIFOQueue(-1, [tf.int64], [[]], shared_name=name + "/tickets")
             self._messages = tf.FIFOQueue(
-                -1, [tf.string, tf.int64], [[], [4]], shared_name=name + "/messages"
+                -1, [tf.string, tf.int64], [[], [NUMBERS]], shared_name=name + "/messages"
             )
 
     def chief_ops(self):
         """Returns the `MailboxOps`."""
         with tf.device(self.device):
             new_tickets = tf.placeholder(tf.int64, [None], name="new_tickets")
+            at_least = tf.placeholder(tf.int32, [], name="at_least")
             issue = self._tickets.enqueue_many([new_tickets], name="issue")
-            # One run issues, counts and takes.
+            # One run issues, waits, takes and counts.
             with tf.control_dependencies([issue]):
+                awaited = self._messages.dequeue_many(at_least, name="await")
+            with tf.control_dependencies(awaited):
+                more = self._messages.dequeue_many(self._messages.size(), name="take")
                 undrawn = self._tickets.size(name="undrawn")
-                take = self._messages.dequeue_many(self._messages.size(), name="take")
-            withdraw = self._tickets.dequeue_many(self._tickets.size(), name="withdraw")
-        return MailboxOps(
-            new_tickets=new_tickets, issue=issue, undrawn=undrawn, take=take, withdraw=withdraw
-        )
+            wakes = tf.fill([at_least, NUMBERS], tf.constant(WAKE, tf.int64))
+            return MailboxOps(
+                new_tickets=new_tickets,
+                issue=issue,
+                at_least=at_least,
+                take=[tf.concat(pair, 0) for pair in zip(awaited, more)],
+                undrawn=undrawn,
+                wake=self._messages.enqueue_many([tf.fill([at_least], ""), wakes], name="wake"),
+                withdraw=self._tickets.dequeue_many(self._tickets.size(), name="withdraw"),
+            )
 
     def draw(self):
         """Waits for a ticket; returns it and how long that took in us, int64 scalars."""
@@ -101,7 +123,7 @@ class Mailbox:
 
         Args:
           member: the sender, a string.
-          numbers: kind, ticket, token, waited: an int64 tensor [4].
+          numbers: kind, ticket, token, waited, drawn: an int64 tensor [5].
         """
         with tf.device(self.device):
             return self._messages.enqueue([member, numbers], name="send")

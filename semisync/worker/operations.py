@@ -7,7 +7,15 @@ from typing import Any, Dict, NamedTuple
 
 from semisync.common.compat import tf
 from semisync.transport.graph_ops import on_cpu
-from semisync.transport.mailbox import DISAGREED, DRAWN, JOINED, LEFT, STAGED, WITHHELD
+from semisync.transport.mailbox import (
+    DISAGREED,
+    DRAWN,
+    JOINED,
+    LEFT,
+    NEVER_DRAWN,
+    STAGED,
+    WITHHELD,
+)
 from semisync.worker.state import WorkerState, numbers
 from semisync.worker.withholding import send_unless, too_stale
 
@@ -80,23 +88,31 @@ class Member:
         self.name = member_name(device, identity)
         self.state = WorkerState(STATE + identity, device)
 
-    def send(self, message):
-        """Returns the op that sends kind, ticket, token and waited, int64 [4], to the chief."""
-        return self.mailbox.send(self.name, message)
+    def send(self, kind, ticket):
+        """Returns the op that sends a message without a batch to the chief."""
+        return self.mailbox.send(self.name, numbers(kind, ticket, 0, 0, NEVER_DRAWN))
 
-    def draw(self, last):
-        """Returns the op that draws a ticket, tells the chief, and then reads the ticket's token.
+    def tell(self, batch, sent):
+        """Returns the op that tells the chief of a batch; see `draw`."""
+        with tf.device(self.mailbox.device), tf.control_dependencies(sent):
+            return self.mailbox.send(self.name, tf.concat([batch, numbers(NEVER_DRAWN)], 0))
+
+    def draw(self, batch, last, sent=()):
+        """Returns the op that draws a ticket, tells the chief, and then stores it with its token.
 
         Args:
+          batch: what the message says besides: kind, ticket, token, waited: int64 [4].
           last: the ticket of the last batch.
+          sent: what comes before.
         """
         with tf.device(self.mailbox.device):
-            ticket, waited = self.mailbox.draw()
-            with tf.control_dependencies([self.send(numbers(DRAWN, ticket, 0, waited))]):
-                ticket, waited = tf.identity(ticket), tf.identity(waited)
+            with tf.control_dependencies(sent):
+                ticket, waited = self.mailbox.draw()
             with tf.control_dependencies([ticket]):
                 token, pace = self.job_state.read_clock(), self.job_state.read_pace()
-            drawn = numbers(ticket, token, waited, pace)
+            message = tf.concat([batch, tf.expand_dims(ticket, 0)], 0)
+            with tf.control_dependencies([self.mailbox.send(self.name, message)]):
+                drawn = numbers(ticket, token, waited, pace)
         return self.state.hold(drawn, last)
 
 
@@ -111,11 +127,11 @@ def build_worker_ops(member, weights, pings):
             ticket=state.ticket,
             token=state.token,
             empty=state.empty,
-            join=member.send(numbers(JOINED, 0, 0, 0)),
-            leave=member.send(numbers(LEFT, state.ticket, 0, 0)),
-            first_draw=member.draw(state.last),
+            join=member.send(JOINED, 0),
+            leave=member.send(LEFT, state.ticket),
+            first_draw=member.draw(numbers(DRAWN, 0, 0, 0), state.last),
             objection=objection,
-            disagree=member.mailbox.send(objection, numbers(DISAGREED, 0, 0, 0)),
+            disagree=member.mailbox.send(objection, numbers(DISAGREED, 0, 0, 0, NEVER_DRAWN)),
             fate=member.job_state.fate_of(state.last),
             heartbeat=member.job_state.read_heartbeat(),
             chief_settings=member.job_state.read_settings(),
@@ -124,31 +140,36 @@ def build_worker_ops(member, weights, pings):
         )
 
 
-def build_train_op(member, ready, early, staleness_policy, send, draw):
-    """Returns the op of one batch: spend the ticket, send, tell the chief, draw the next ticket.
+def build_train_op(member, ready, early, staleness_policy, send, draw, rationed):
+    """Returns the op of one batch: spend the ticket, send, draw the next ticket, tell the chief.
 
     Args:
       member: the `Member`.
       ready: tensors that are there once the batch's gradients are.
       early: a tensor that is there when most of the batch's work is done, at the latest with them.
       staleness_policy: withholds a batch that is too stale; None sends every batch.
-      send: (ticket, gate) -> list of the ops that stage the payload under the ticket and do
-        everything else that a batch does on the PS. `gate` is a function that every tensor passes
-        through before it is sent; it stops those of a batch that is withheld.
+      send: (batch, gate) -> list of the ops that stage the payload under the ticket in `batch`, a
+        vector of kind, ticket, token and waited, and do everything else that a batch does on the
+        PS. `gate` is a function that every tensor passes through before it is sent; it stops those
+        of a batch that is withheld.
       draw: False leaves the worker without a ticket; `first_draw` draws one then.
+      rationed: True where the next ticket may be issued only once the chief knows of this batch.
     """
     state = member.state
     with tf.device(state.device):
         ticket, token, waited = state.spend(ready)
         if staleness_policy is None:
-            message = numbers(STAGED, ticket, token, waited)
-            sent = send(ticket, lambda tensor: tensor)
+            batch = numbers(STAGED, ticket, token, waited)
+            sent = send(batch, lambda tensor: tensor)
         else:
             stale = too_stale(staleness_policy, state, member.job_state, early)
             kind = tf.where(stale, tf.constant(WITHHELD), tf.constant(STAGED))
-            message = numbers(kind, ticket, token, waited)
-            sent = [send_unless(stale, send, message, state, member.mailbox)]
-        with tf.control_dependencies(sent):
-            told = member.send(message)
+            batch = numbers(kind, ticket, token, waited)
+            sent = [send_unless(stale, send, batch, member.mailbox)]
+        if draw and not rationed:
+            return member.draw(batch, ticket, sent)
+        told = member.tell(batch, sent)
+        if draw:
+            return member.draw(numbers(DRAWN, 0, 0, 0), ticket, [told])
         with tf.control_dependencies([told]):
-            return member.draw(ticket) if draw else state.clear(ticket)
+            return state.clear(ticket)

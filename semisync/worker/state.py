@@ -15,9 +15,9 @@ places it.
 """
 
 from semisync.common.compat import tf
+from semisync.transport.mailbox import NEVER_DRAWN
 
 TICKET, TOKEN, WAITED, PACE, HELD, SPENT, LAST = range(7)
-NEVER_DRAWN = -1
 
 
 class WorkerState:
@@ -91,10 +91,14 @@ class WorkerState:
           drawn: ticket, token, waited and pace, int64 [4].
           last: the ticket of the last batch.
         """
-        with tf.device(self.device), tf.control_dependencies([drawn]):
-            values = tf.concat([drawn, numbers(now(), 0, last)], 0)
         with tf.device(self.device):
-            return self.variable.assign(values, read_value=False, name="hold")
+            values = tf.concat([drawn, numbers(0, 0, last)], 0)
+            stored = self.variable.assign(values, read_value=False, name="hold")
+            # The time waits for an op that is here: to wait for `drawn` itself would be another
+            # message between the processes.
+            with tf.control_dependencies([stored]):
+                held = numbers(0, 0, 0, 0, now(), 0, 0)
+                return self.variable.assign_add(held, read_value=False)
 
     def clear(self, last):
         """Returns the op that stores no ticket, and `last`, the ticket of the last batch."""

@@ -27,11 +27,17 @@ def too_stale(staleness_policy, state, job_state, early):
     # Never a Switch of its own condition, nor a constant into a Merge: TensorFlow 2's constant
     # folding may loop on these without end.
     sure, ask = raw_ops.Switch(data=time, pred=doubtful)
-    with tf.control_dependencies([ask]):
+    with tf.control_dependencies([_branch(ask)]):
         clock = job_state.read_clock()
-    with tf.control_dependencies([clock]):  # a staleness policy may ignore its argument
-        stale = tf.identity(_rejects(staleness_policy, clock - state.token))
+    # A staleness policy may ignore its argument; the comparison has the answer wait for the clock,
+    # whose value is the one message that returns.
+    stale = _rejects(staleness_policy, clock - state.token) & tf.greater_equal(clock, 0)
     return raw_ops.Merge(inputs=[tf.less(sure, 0), stale])[0]
+
+
+def _branch(output):
+    """What an op waits for to run only in this branch: a Switch itself runs in both."""
+    return tf.identity(output)
 
 
 def _rejects(staleness_policy, staleness):
@@ -39,30 +45,24 @@ def _rejects(staleness_policy, staleness):
     return tf.less_equal(weights_of(staleness_policy, staleness)[0], 0)
 
 
-def send_unless(stale, send, message, state, mailbox):
+def send_unless(stale, send, batch, mailbox):
     """Returns a tensor that is there once the batch is sent, or is found too stale to be sent.
 
     Switch and Merge rather than tf.cond: a branch of tf.cond may be a function of its own, and what
     the optimizer does to reference variables cannot be put into one. The Merge is on the device of
-    the mailbox, where the next ticket is drawn, so that nothing need return to the worker.
+    the mailbox, where the next ticket is drawn, so that nothing need return to the worker. So is a
+    Switch of a value that is made there; TensorFlow places a Switch where its data is.
 
     Args:
       stale: bool tensor.
-      send: (ticket, gate) -> list of ops, see `semisync.worker.operations.build_train_op`.
-      message: kind, ticket, token, waited: int64 [4].
-      state: the `WorkerState`.
+      send: (batch, gate) -> list of ops, see `semisync.worker.operations.build_train_op`.
+      batch: kind, ticket, token, waited: int64 [4].
       mailbox: the `Mailbox`.
     """
-    ticket = raw_ops.Switch(data=message[1], pred=stale)[0]
-    go = raw_ops.Switch(data=state.token, pred=stale)[0]
-
-    def gate(tensor):  # sent as soon as it is computed: only the ticket makes it count
-        with tf.control_dependencies([go]), tf.device(state.device):
-            return tf.identity(tensor)
-
-    sent = send(ticket, gate)
+    # Every tensor that is sent passes a Switch: to wait for a Switch is to wait for both branches.
+    sent = send(batch, lambda tensor: raw_ops.Switch(data=tensor, pred=stale)[0])
     with tf.device(mailbox.device):
-        to_send, to_withhold = raw_ops.Switch(data=message, pred=tf.equal(message[0], WITHHELD))
+        withheld = raw_ops.Switch(data=batch[1], pred=tf.equal(batch[0], WITHHELD))[1]
         with tf.control_dependencies(sent):
-            staged = tf.identity(to_send)
-        return raw_ops.Merge(inputs=[staged, to_withhold])[0]
+            staged = tf.identity(batch[1])
+        return raw_ops.Merge(inputs=[staged, withheld])[0]

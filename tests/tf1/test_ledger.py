@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semisync.chief.ledger import Ledger
-from semisync.transport.mailbox import DRAWN, JOINED, LEFT, STAGED, WITHHELD, Message
+from semisync.transport.mailbox import DRAWN, JOINED, LEFT, NEVER_DRAWN, STAGED, WITHHELD, Message
 
 
 class Clock:
@@ -20,7 +20,8 @@ class Clock:
 
 
 def tell(ledger, member, kind, ticket=0, token=0):
-    ledger.receive(Message(member, kind, ticket, token, 0))
+    drawn = ticket if kind == DRAWN else NEVER_DRAWN
+    ledger.receive(Message(member, kind, ticket, token, waited=0, drawn=drawn))
 
 
 def draw_and_stage(ledger, tickets, member="worker", token=0):
