@@ -80,16 +80,18 @@ def build(request):
             ready = _ready(transport.areas, plan.at_once)
             member = worker.Member(transport.mailbox, transport.job_state, worker.own_device(ready))
             transport.job_state.summaries()
-            mailbox = transport.mailbox.chief_ops()
             handles = Handles(
                 settings=_settings(request, plan.modes),
                 chief=chief.ChiefOps(
-                    mailbox=mailbox,
-                    job_state=transport.job_state.chief_ops(mailbox.take),
+                    mailbox=transport.mailbox.chief_ops(
+                        options.batches_per_step, transport.job_state
+                    ),
+                    job_state=transport.job_state.chief_ops(),
                     payload=chief.build_payload_ops(transport.areas, device),
                     step=chief.build_step_ops(
                         applied=[step.op, per_batch.keep],
-                        tickets=aggregation.tickets,
+                        aggregation=aggregation,
+                        mailbox=transport.mailbox,
                         job_state=transport.job_state,
                         staleness_policy=options.staleness,
                         own_device=member.state.device,

@@ -23,7 +23,7 @@ from semisync.worker.hook import GlobalBatchHook
 from semisync.worker.operations import STATE, member_name
 
 COLLECTION = "semisync"
-FORMAT = 3  # raise it when a field of `Handles`, or of what it holds, is added, renamed or removed
+FORMAT = 4  # raise it when a field of `Handles`, or of what it holds, is added, renamed or removed
 
 _ELEMENT = "graph element"  # the key under which a tensor's or op's name is stored
 
@@ -133,7 +133,7 @@ def _restore(graph, description, worker_device):
     if description["worker_job"]:
         own = worker_device or _imported_device(worker.ticket.op) or _own_device()
         _add_task(graph, description["worker_job"], own)
-    _check_the_queues(handles.chief.mailbox.new_tickets.op, handles.global_step)
+    _check_the_queues(handles.chief.mailbox.request.op, handles.global_step)
     member = _identify(graph, worker.state, description["identity"])
     return handles._replace(worker=worker._replace(member=member))
 

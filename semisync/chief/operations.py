@@ -44,23 +44,33 @@ class StepOps(NamedTuple):
     """What the chief runs for a global step.
 
     Attributes:
-      tickets: placeholder, int64 [M].
+      request: placeholder, int64 [...]: see `step_request`.
+      apply: applies a global batch, issues tickets and records fates; returns the clock after it.
       new_fates: placeholder, int64 [n, 3]: see `semisync.transport.job_state`.
-      apply: the op of a global step.
-      clock: the clock after it.
       record_fates: the op that records `new_fates` alone.
       staleness, weights: placeholder float32 [n], and the staleness policy's weights of it.
       lasting: True when a staleness has the same weight at every step.
     """
 
-    tickets: Any
-    new_fates: Any
+    request: Any
     apply: Any
-    clock: Any
+    new_fates: Any
     record_fates: Any
     staleness: Any
     weights: Any
     lasting: bool
+
+
+def step_request(tickets, new_tickets, new_fates):
+    """The request of a global step, one list of ints, since every tensor that is fed has a cost.
+
+    Args:
+      tickets: of the global batch, a list of M.
+      new_tickets: to be issued, a list.
+      new_fates: list of (ticket, fate, staleness).
+    """
+    flat = [number for fate in new_fates for number in fate]
+    return tickets + [len(new_tickets)] + new_tickets + flat
 
 
 class ChiefOps(NamedTuple):
@@ -85,16 +95,23 @@ class Aggregation:
 
     Args:
       size: M.
+
+    Attributes:
+      request: the placeholder of a global step, see `step_request`.
+      new_tickets, new_fates: what it holds besides the tickets of the global batch.
     """
 
     def __init__(self, size):
-        self.tickets = tf.placeholder(tf.int64, [size], name="tickets")
-        self._numbers = tf.unstack(self.tickets)
+        self.request = tf.placeholder(tf.int64, [None], name="step")
+        issued = size + 1 + self.request[size]
+        self.new_tickets = self.request[size + 1 : issued]
+        self.new_fates = tf.reshape(self.request[issued:], [-1, 3])
+        self._tickets = tf.unstack(self.request[:size], size)
 
     def combine(self, staging):
         """Takes M payloads from a `Staging`; returns {item: what M batches make of it}."""
         with tf.device(staging.device):
-            batches = [staging.take(ticket) for ticket in self._numbers]
+            batches = [staging.take(ticket) for ticket in self._tickets]
             return {
                 item: item.combined(column) for item, column in zip(staging.items, zip(*batches))
             }
@@ -149,31 +166,31 @@ def _nothing(staging):
     ]
 
 
-def build_step_ops(applied, tickets, job_state, staleness_policy, own_device):
+def build_step_ops(applied, aggregation, mailbox, job_state, staleness_policy, own_device):
     """Returns the `StepOps`: once a global batch is applied, the clock and the fates follow.
 
     Args:
       applied: the ops that apply the global batch.
-      tickets: the placeholder of its tickets.
-      job_state: the `JobState`.
+      aggregation: the `Aggregation`.
+      mailbox, job_state: the `Mailbox` and the `JobState`.
       staleness_policy: see `semisync.staleness`.
       own_device: of this process, where the staleness policy is computed.
     """
     with tf.device(job_state.device):
         new_fates = tf.placeholder(tf.int64, [None, 3], name="new_fates")
+        record_fates = job_state.record_fates(new_fates)
+        issued = mailbox.issue(aggregation.new_tickets)
         with tf.control_dependencies(applied):
-            done = [job_state.tick(), job_state.record_fates(new_fates)]
+            done = [issued, job_state.tick(), job_state.record_fates(aggregation.new_fates)]
         with tf.control_dependencies(done):
             clock = job_state.read_clock()
-        apply, record_fates = tf.group(*done), job_state.record_fates(new_fates)
     with tf.device(own_device):
         staleness = tf.placeholder(tf.float32, [None], name="staleness")
         weights = weights_of(staleness_policy, staleness)
     return StepOps(
-        tickets=tickets,
+        request=aggregation.request,
+        apply=clock,
         new_fates=new_fates,
-        apply=apply,
-        clock=clock,
         record_fates=record_fates,
         staleness=staleness,
         weights=weights,

@@ -12,6 +12,7 @@ import time
 
 from semisync.audit import AuditLog
 from semisync.chief.ledger import Ledger
+from semisync.chief.operations import step_request
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
 from semisync.transport import mailbox
@@ -72,9 +73,7 @@ class Chief(threading.Thread):
         self._wake()
         self._withdraw()
         self._session.run(self._ops.clear)
-        box = self._ops.mailbox
-        taken = self._session.run(box.take, {box.new_tickets: [], box.at_least: 0})
-        for message in mailbox.messages(taken):
+        for message in self._take([0]).messages:
             if message.kind == mailbox.JOINED:
                 self.ledger.receive(message)
         self._clock = self._published_clock = int(self._session.run(self._ops.first_clock))
@@ -90,8 +89,13 @@ class Chief(threading.Thread):
 
     def _wake(self):
         """Ends a wait for messages, this chief's or an earlier one's."""
+        self._session.run(self._ops.mailbox.wake)
+
+    def _take(self, request):
+        """Returns what was `Taken`."""
         box = self._ops.mailbox
-        self._session.run(box.wake, {box.at_least: self.ledger.batches_per_step})
+        plain = request == [self.ledger.batches_per_step]  # what is not fed costs nothing
+        return mailbox.taken(self._session.run(box.take, None if plain else {box.request: request}))
 
     def _keep_awake(self):
         while self.is_alive():
@@ -131,24 +135,18 @@ class Chief(threading.Thread):
 
     def _exchange(self):
         """Issues the tickets that are due, and books every message once enough have come."""
-        ops, box = self._ops, self._ops.mailbox
         tickets = self.ledger.issue(self.ledger.tickets_due(self._undrawn))
         self._audit.write(self.ledger.drain("events"))
         lacking = self.ledger.lacking
-        taken, undrawn, epoch = self._session.run(
-            [box.take, box.undrawn, ops.job_state.read_epoch],
-            {
-                box.new_tickets: tickets,
-                box.at_least: min(lacking, 1) if self._finishing.is_set() else lacking,
-            },
-        )
-        if epoch != self.ledger.first:
+        at_least = min(lacking, 1) if self._finishing.is_set() else lacking
+        taken = self._take([at_least] + tickets)
+        if taken.epoch != self.ledger.first:
             raise SemisyncError(
                 "another process has become chief: pass is_chief=True to make_session_run_hook in "
                 "one process only"
             )
-        self._undrawn = int(undrawn)
-        for message in mailbox.messages(taken):
+        self._undrawn = taken.undrawn
+        for message in taken.messages:
             if message.kind == mailbox.DISAGREED:
                 raise SemisyncError(message.member)
             self.ledger.receive(message)
@@ -215,15 +213,11 @@ class Chief(threading.Thread):
             return
         tickets = self._prepare(weighed)
         self.ledger.book(self._clock, weighed)
-        feed = {
-            self._ops.step.tickets: tickets,
-            self._ops.step.new_fates: self.ledger.drain("settled"),
-        }
         # Where tickets are rationed they come after the step, with the next exchange.
         due = 0 if self.ledger.rations else self.ledger.tickets_due(self._undrawn)
-        feed[self._ops.mailbox.new_tickets] = self.ledger.issue(due)
         self._undrawn += due
-        observed = self._run_step(feed)
+        new_tickets, new_fates = self.ledger.issue(due), self.ledger.drain("settled")
+        observed = self._run_step(step_request(tickets, new_tickets, new_fates))
         for (_, observer), values in zip(self._observers, observed):
             observer(self._clock - 1, values)
         self._waited = sum(entry.commit.waited for entry in weighed) / len(weighed)
@@ -246,14 +240,14 @@ class Chief(threading.Thread):
             self._on_ticket(payload.fill, ticket)
         return [entry.commit.ticket for entry in weighed] + empty
 
-    def _run_step(self, feed):
+    def _run_step(self, request):
         """Runs one global step between two checkpoints; returns what the observers fetch."""
         step = self._ops.step
-        fetches = [step.apply, self._ops.mailbox.issue, [fetch for fetch, _ in self._observers]]
+        fetches = [step.apply] + [fetch for fetch, _ in self._observers]
         while not self._step_lock.acquire(timeout=PUBLISH_EVERY):
             self._publish()  # a checkpoint may take long
         try:
-            clock, (_, _, observed) = self._session.run([step.clock, fetches], feed)
+            clock, *observed = self._session.run(fetches, {step.request: request})
             self._clock = int(clock)
             # Before any checkpoint can hold the step: the log may know more than it, never less.
             self._audit.write(self.ledger.drain("events"))

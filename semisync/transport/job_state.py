@@ -32,7 +32,6 @@ class JobStateOps(NamedTuple):
       claim: the op that makes the process of `new_epoch` the chief.
       open: the op that initialises the rest, with `new_clock` and `new_settings`.
       publish: the op that writes `new_pace`, `new_heartbeat` and `new_gauges`.
-      read_epoch: the epoch, after messages are taken.
     """
 
     new_clock: Any
@@ -44,7 +43,6 @@ class JobStateOps(NamedTuple):
     claim: Any
     open: Any
     publish: Any
-    read_epoch: Any
 
 
 class JobState:
@@ -66,15 +64,9 @@ class JobState:
             self._fates = _variable(name + "/fates", [[0, 0, -1]] * RING, tf.int64)
             self._gauges = _variable(name + "/gauges", [0.0] * len(GAUGES), tf.float32)
 
-    def chief_ops(self, taken):
-        """Returns the `JobStateOps`.
-
-        Args:
-          taken: `MailboxOps.take`.
-        """
+    def chief_ops(self):
+        """Returns the `JobStateOps`."""
         with tf.device(self.device):
-            with tf.control_dependencies(taken):
-                read_epoch = self._epoch.read_value()
             new_clock = tf.placeholder(tf.int64, [], name="new_clock")
             new_epoch = tf.placeholder(tf.int64, [], name="new_epoch")
             new_pace = tf.placeholder(tf.int64, [], name="new_pace")
@@ -102,7 +94,6 @@ class JobState:
                     self._heartbeat.assign(new_heartbeat, read_value=False),
                     self._gauges.assign(new_gauges, read_value=False),
                 ),
-                read_epoch=read_epoch,
             )
 
     def tick(self):
@@ -113,6 +104,11 @@ class JobState:
         """Returns the clock, after the control dependencies in force."""
         with tf.device(self.device):
             return self._clock.read_value()
+
+    def read_epoch(self):
+        """Returns the epoch, after the control dependencies in force."""
+        with tf.device(self.device):
+            return self._epoch.read_value()
 
     def read_pace(self):
         """Returns the pace, after the control dependencies in force."""

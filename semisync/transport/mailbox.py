@@ -19,7 +19,7 @@ The chief alone takes messages. It waits on the parameter server until as many a
 to hear of. A worker waits in one place only: for a ticket.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, List, NamedTuple
 
 from semisync.common.compat import tf
 
@@ -39,33 +39,42 @@ class Message(NamedTuple):
     drawn: int = NEVER_DRAWN
 
 
-def messages(taken):
-    """The list of `Message` of workers in the value of `MailboxOps.take`."""
-    rows = zip(taken[0], taken[1].tolist())
-    told = [Message(member.decode(), *numbers) for member, numbers in rows]
-    return [message for message in told if message.kind != WAKE]
+class Taken(NamedTuple):
+    """What a run of `MailboxOps.take` took.
+
+    Attributes:
+      messages: list of `Message`, of workers only.
+      undrawn: how many tickets are in the queue.
+      epoch: of the job state.
+    """
+
+    messages: List[Message]
+    undrawn: int
+    epoch: int
+
+
+def taken(value):
+    """The value of `MailboxOps.take` as a `Taken`."""
+    members, numbers, (undrawn, epoch) = value
+    told = [Message(who.decode(), *row) for who, row in zip(members, numbers.tolist())]
+    return Taken([each for each in told if each.kind != WAKE], int(undrawn), int(epoch))
 
 
 class MailboxOps(NamedTuple):
     """What the chief runs on the mailbox.
 
     Attributes:
-      new_tickets: placeholder, int64 [n].
-      issue: the op that hands out `new_tickets`.
-      at_least: placeholder, int32 []: how many messages `take` waits for.
-      take: every message that is there, after `issue` and once there are `at_least`. Not with a
-        deadline: messages would be lost.
-      undrawn: how many tickets are in the queue, after `take`.
+      request: placeholder, int64 [1 + n]: `at_least`, and new tickets; by default M and none. One
+        vector, since every tensor that is fed has a cost.
+      take: issues the new tickets, waits for `at_least` messages and takes every one that is there;
+        its value is for `taken`. Never with a deadline: messages would be lost.
       wake: the op that sends `at_least` WAKEs.
       withdraw: every ticket that is in the queue. May wait for a ticket that a worker has drawn
         meanwhile: run it with a deadline.
     """
 
-    new_tickets: Any
-    issue: Any
-    at_least: Any
+    request: Any
     take: Any
-    undrawn: Any
     wake: Any
     withdraw: Any
 
@@ -86,25 +95,31 @@ class Mailbox:
                 -1, [tf.string, tf.int64], [[], [NUMBERS]], shared_name=name + "/messages"
             )
 
-    def chief_ops(self):
-        """Returns the `MailboxOps`."""
+    def issue(self, tickets):
+        """Returns the op that hands out tickets, int64 [n]."""
         with tf.device(self.device):
-            new_tickets = tf.placeholder(tf.int64, [None], name="new_tickets")
-            at_least = tf.placeholder(tf.int32, [], name="at_least")
-            issue = self._tickets.enqueue_many([new_tickets], name="issue")
-            # One run issues, waits, takes and counts.
-            with tf.control_dependencies([issue]):
+            return self._tickets.enqueue_many([tickets], name="issue")
+
+    def chief_ops(self, size, job_state):
+        """Returns the `MailboxOps`.
+
+        Args:
+          size: M.
+          job_state: the `JobState`.
+        """
+        with tf.device(self.device):
+            request = tf.placeholder_with_default(tf.constant([size], tf.int64), [None], "request")
+            at_least = tf.cast(request[0], tf.int32)
+            with tf.control_dependencies([self.issue(request[1:])]):
                 awaited = self._messages.dequeue_many(at_least, name="await")
             with tf.control_dependencies(awaited):
                 more = self._messages.dequeue_many(self._messages.size(), name="take")
-                undrawn = self._tickets.size(name="undrawn")
+                undrawn = tf.cast(self._tickets.size(name="undrawn"), tf.int64)
+                counts = tf.stack([undrawn, job_state.read_epoch()])
             wakes = tf.fill([at_least, NUMBERS], tf.constant(WAKE, tf.int64))
             return MailboxOps(
-                new_tickets=new_tickets,
-                issue=issue,
-                at_least=at_least,
-                take=[tf.concat(pair, 0) for pair in zip(awaited, more)],
-                undrawn=undrawn,
+                request=request,
+                take=[tf.concat(pair, 0) for pair in zip(awaited, more)] + [counts],
                 wake=self._messages.enqueue_many([tf.fill([at_least], ""), wakes], name="wake"),
                 withdraw=self._tickets.dequeue_many(self._tickets.size(), name="withdraw"),
             )
