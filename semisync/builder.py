@@ -10,6 +10,7 @@ Nothing but the last waits for what the caller has put before the train op, such
 which need a batch: the chief has none, nor have a worker's first and last messages.
 """
 
+import functools
 from typing import Any, Dict, List, NamedTuple
 
 from semisync.chief import operations as chief
@@ -83,6 +84,14 @@ def build(request):
             handles = Handles(
                 settings=_settings(request, plan.modes),
                 chief=chief.ChiefOps(
+                    open=chief.build_open_ops(
+                        mailbox=transport.mailbox,
+                        job_state=transport.job_state,
+                        areas=transport.areas,
+                        first_clock=functools.partial(_first_clock, device, plan.counted),
+                        forget=per_batch.begin,
+                        size=options.batches_per_step,
+                    ),
                     mailbox=transport.mailbox.chief_ops(
                         options.batches_per_step, transport.job_state
                     ),
@@ -96,8 +105,6 @@ def build(request):
                         staleness_policy=options.staleness,
                         own_device=member.state.device,
                     ),
-                    clear=_clear(device, transport.areas, per_batch.begin),
-                    first_clock=_first_clock(device, plan.counted),
                 ),
                 worker=_worker_ops(request, plan, member),
                 # Paced, a worker leaves the tickets that it has no batch for to the others.
@@ -190,12 +197,6 @@ def _settings(request, modes):
         hyperparameters=request.optimizer.own_numbers(),
         payload=variables + [options.sparse_mean, options.batch_norm] + request.extras.replaced,
     )
-
-
-def _clear(device, areas, begin):
-    """The op that throws every payload on the PS away, and forgets the hyperparameters."""
-    with tf.device(device):
-        return tf.group(begin, *[staging.clear() for staging in areas])
 
 
 def _first_clock(device, global_step):

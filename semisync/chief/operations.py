@@ -73,21 +73,31 @@ def step_request(tickets, new_tickets, new_fates):
     return tickets + [len(new_tickets)] + new_tickets + flat
 
 
+class OpenOps(NamedTuple):
+    """What the chief runs first, in one run: see `build_open_ops`.
+
+    Attributes:
+      epoch, settings: placeholders: see `semisync.transport.job_state`.
+      open: the messages that were there, and the clock.
+    """
+
+    epoch: Any
+    settings: Any
+    open: Any
+
+
 class ChiefOps(NamedTuple):
     """What the chief runs.
 
     Attributes:
-      mailbox, job_state, payload, step: see their types.
-      clear: the op that throws every payload on the PS away.
-      first_clock: the global step, an int64 tensor.
+      open, mailbox, job_state, payload, step: see their types.
     """
 
+    open: OpenOps
     mailbox: MailboxOps
     job_state: JobStateOps
     payload: PayloadOps
     step: StepOps
-    clear: Any
-    first_clock: Any
 
 
 class Aggregation:
@@ -115,6 +125,36 @@ class Aggregation:
             return {
                 item: item.combined(column) for item, column in zip(staging.items, zip(*batches))
             }
+
+
+def build_open_ops(mailbox, job_state, areas, first_clock, forget, size):
+    """Returns the `OpenOps`, which throw away what an earlier run left on the PS.
+
+    The claim comes first, and wakes an earlier chief that still runs, so that it ends before
+    staging is cleared: it would wait for what it is about to take, and with it every thread of the
+    PS. To open is to wait for a ticket, as to withdraw: run it with a deadline.
+
+    Args:
+      mailbox, job_state: the `Mailbox` and the `JobState`.
+      areas: list of `Staging`.
+      first_clock: function that returns the global step, int64.
+      forget: the op that forgets the hyperparameters of an earlier run.
+      size: M.
+    """
+    with tf.device(job_state.device):
+        epoch = tf.placeholder(tf.int64, [], name="new_epoch")
+        settings = tf.placeholder(tf.string, [], name="new_settings")
+        with tf.control_dependencies([job_state.claim(epoch)]):
+            woken = mailbox.wake(size)
+        with tf.control_dependencies([woken]):
+            withdrawn = mailbox.withdraw()
+        with tf.control_dependencies([withdrawn]):
+            cleared = [staging.clear() for staging in areas]
+            members, numbers = mailbox.take()
+        with tf.control_dependencies(cleared + [members, numbers]):
+            clock = first_clock()
+        with tf.control_dependencies([job_state.begin(clock, settings), forget]):
+            return OpenOps(epoch, settings, [tf.identity(t) for t in (members, numbers, clock)])
 
 
 def build_payload_ops(areas, device):

@@ -19,6 +19,7 @@ from semisync.transport import mailbox
 from semisync.transport.job_state import ENDED, GAUGES
 
 WAKE_EVERY = 1.0  # seconds
+WITHDRAW_WITHIN = 5.0  # seconds
 PUBLISH_EVERY = 1.0  # seconds between two writes of the job state
 STALLED = 30.0  # seconds without a global step after which the chief says who is missing
 
@@ -66,18 +67,13 @@ class Chief(threading.Thread):
         Of the messages that are there only those that announce a worker count: it may have joined
         before the chief began.
         """
-        state = self._ops.job_state
-        # First of all, so that a chief that still runs ends before staging is cleared: it would
-        # wait for what it is about to take, and with it every thread of the PS.
-        self._session.run(state.claim, {state.new_epoch: self.ledger.first})
-        self._wake()
-        self._withdraw()
-        self._session.run(self._ops.clear)
-        for message in self._take([0]).messages:
+        ops = self._ops.open
+        feed = {ops.epoch: self.ledger.first, ops.settings: settings}
+        members, numbers, clock = self._before_deadline(ops.open, feed)
+        for message in mailbox.messages(members, numbers):
             if message.kind == mailbox.JOINED:
                 self.ledger.receive(message)
-        self._clock = self._published_clock = int(self._session.run(self._ops.first_clock))
-        self._session.run(state.open, {state.new_clock: self._clock, state.new_settings: settings})
+        self._clock = self._published_clock = int(clock)
         self._audit.write([{"event": "begin", "step": self._clock, "first": self.ledger.first}])
 
     def finish(self):
@@ -176,7 +172,7 @@ class Chief(threading.Thread):
     def _leave(self):
         """Applies what is left as a smaller global batch, and leaves no ticket to draw."""
         self._apply(self.ledger.last_global_batch(self._clock, self._weigh))
-        self.ledger.withdrawn(self._withdraw())
+        self.ledger.withdrawn(self._before_deadline(self._ops.mailbox.withdraw).tolist())
         for ticket in list(self.ledger.outstanding):
             self.ledger.lose(ticket)
         for _, ticket in self.ledger.dead:
@@ -186,14 +182,14 @@ class Chief(threading.Thread):
         self.heartbeat = ENDED
         self._write_job_state()
 
-    def _withdraw(self):
-        """Takes back the tickets that nobody has drawn; returns them."""
-        options = tf.RunOptions(timeout_in_ms=1000)
+    def _before_deadline(self, fetches, feed=None):
+        """Runs what withdraws tickets; again where a worker drew one of them meanwhile."""
+        options = tf.RunOptions(timeout_in_ms=int(1000 * WITHDRAW_WITHIN))
         while True:
             try:
-                return self._session.run(self._ops.mailbox.withdraw, options=options).tolist()
+                return self._session.run(fetches, feed, options)
             except tf.errors.DeadlineExceededError:
-                continue  # a worker drew one of them meanwhile
+                continue
 
     def _weigh(self, staleness):
         """The staleness policy's weights of a list of stalenesses."""

@@ -9,8 +9,8 @@
     gauges     float32 [n]     see GAUGES
 
 The variables lie on the global step's PS, outside every checkpoint and every collection. The chief
-initialises them when it begins, and sets the clock to the global step. Several optimizers of one
-graph may share a global step; each has its own job state, so that its staleness counts its own
+initialises them when it opens the job, and sets the clock to the global step. Several optimizers of
+one graph may share a global step; each has its own job state, so that its staleness counts its own
 steps only.
 """
 
@@ -25,23 +25,16 @@ GAUGES = ("admitted", "decayed", "stale", "lost", "in_flight", "pending", "waiti
 
 
 class JobStateOps(NamedTuple):
-    """What the chief runs on the job state.
+    """What the chief runs on the job state once a second.
 
     Attributes:
-      new_clock, new_epoch, new_pace, new_heartbeat, new_settings, new_gauges: placeholders.
-      claim: the op that makes the process of `new_epoch` the chief.
-      open: the op that initialises the rest, with `new_clock` and `new_settings`.
-      publish: the op that writes `new_pace`, `new_heartbeat` and `new_gauges`.
+      new_pace, new_heartbeat, new_gauges: placeholders.
+      publish: the op that writes them.
     """
 
-    new_clock: Any
-    new_epoch: Any
     new_pace: Any
     new_heartbeat: Any
-    new_settings: Any
     new_gauges: Any
-    claim: Any
-    open: Any
     publish: Any
 
 
@@ -64,31 +57,29 @@ class JobState:
             self._fates = _variable(name + "/fates", [[0, 0, -1]] * RING, tf.int64)
             self._gauges = _variable(name + "/gauges", [0.0] * len(GAUGES), tf.float32)
 
+    def claim(self, epoch):
+        """Returns the op that makes the process of `epoch` the chief."""
+        return self._epoch.assign(epoch, read_value=False)
+
+    def begin(self, clock, settings):
+        """Returns the op that sets the clock and the settings, and clears the rest."""
+        with tf.device(self.device):
+            return tf.group(
+                self._clock.assign(clock, read_value=False),
+                self._settings.assign(settings, read_value=False),
+                *[_cleared(v) for v in (self._pace, self._heartbeat, self._fates, self._gauges)],
+            )
+
     def chief_ops(self):
         """Returns the `JobStateOps`."""
         with tf.device(self.device):
-            new_clock = tf.placeholder(tf.int64, [], name="new_clock")
-            new_epoch = tf.placeholder(tf.int64, [], name="new_epoch")
             new_pace = tf.placeholder(tf.int64, [], name="new_pace")
             new_heartbeat = tf.placeholder(tf.int64, [], name="new_heartbeat")
-            new_settings = tf.placeholder(tf.string, [], name="new_settings")
             new_gauges = tf.placeholder(tf.float32, [len(GAUGES)], name="new_gauges")
             return JobStateOps(
-                new_clock=new_clock,
-                new_epoch=new_epoch,
                 new_pace=new_pace,
                 new_heartbeat=new_heartbeat,
-                new_settings=new_settings,
                 new_gauges=new_gauges,
-                claim=self._epoch.assign(new_epoch, read_value=False),
-                open=tf.group(
-                    self._clock.assign(new_clock, read_value=False),
-                    self._pace.initializer,
-                    self._heartbeat.initializer,
-                    self._settings.assign(new_settings, read_value=False),
-                    self._fates.initializer,
-                    self._gauges.initializer,
-                ),
                 publish=tf.group(
                     self._pace.assign(new_pace, read_value=False),
                     self._heartbeat.assign(new_heartbeat, read_value=False),
@@ -150,9 +141,8 @@ class JobState:
                 fates[:, 1], int(Fate.LOST)
             )
             tf.summary.histogram("staleness", tf.boolean_mask(fates[:, 2], decided))
-            gauges = self._gauges.read_value()
-            for number, name in enumerate(GAUGES):
-                tf.summary.scalar(name, gauges[number])
+            for name, gauge in zip(GAUGES, tf.unstack(self._gauges.read_value())):
+                tf.summary.scalar(name, gauge)
 
 
 def _variable(name, value, dtype):
@@ -161,3 +151,8 @@ def _variable(name, value, dtype):
         return tf.Variable(
             tf.constant(value, dtype), trainable=False, use_resource=True, name=name, collections=[]
         )
+
+
+def _cleared(variable):
+    """The op that gives a variable its initial value, after the control dependencies in force."""
+    return variable.assign(tf.identity(variable.initial_value), read_value=False)

@@ -56,8 +56,13 @@ class Taken(NamedTuple):
 def taken(value):
     """The value of `MailboxOps.take` as a `Taken`."""
     members, numbers, (undrawn, epoch) = value
+    return Taken(messages(members, numbers), int(undrawn), int(epoch))
+
+
+def messages(members, numbers):
+    """The list of `Message`, of workers only, in the value of `Mailbox.take`."""
     told = [Message(who.decode(), *row) for who, row in zip(members, numbers.tolist())]
-    return Taken([each for each in told if each.kind != WAKE], int(undrawn), int(epoch))
+    return [message for message in told if message.kind != WAKE]
 
 
 class MailboxOps(NamedTuple):
@@ -100,6 +105,22 @@ class Mailbox:
         with tf.device(self.device):
             return self._tickets.enqueue_many([tickets], name="issue")
 
+    def wake(self, count):
+        """Returns the op that sends `count` WAKEs, int32 []."""
+        with tf.device(self.device):
+            wakes = tf.fill([count, NUMBERS], tf.constant(WAKE, tf.int64))
+            return self._messages.enqueue_many([tf.fill([count], ""), wakes], name="wake")
+
+    def withdraw(self):
+        """Returns every ticket that is in the queue, int64 [n]; see `MailboxOps`."""
+        with tf.device(self.device):
+            return self._tickets.dequeue_many(self._tickets.size(), name="withdraw")
+
+    def take(self):
+        """Returns every message that is there: members string [n], numbers int64 [n, NUMBERS]."""
+        with tf.device(self.device):
+            return self._messages.dequeue_many(self._messages.size(), name="take")
+
     def chief_ops(self, size, job_state):
         """Returns the `MailboxOps`.
 
@@ -113,15 +134,14 @@ class Mailbox:
             with tf.control_dependencies([self.issue(request[1:])]):
                 awaited = self._messages.dequeue_many(at_least, name="await")
             with tf.control_dependencies(awaited):
-                more = self._messages.dequeue_many(self._messages.size(), name="take")
+                more = self.take()
                 undrawn = tf.cast(self._tickets.size(name="undrawn"), tf.int64)
                 counts = tf.stack([undrawn, job_state.read_epoch()])
-            wakes = tf.fill([at_least, NUMBERS], tf.constant(WAKE, tf.int64))
             return MailboxOps(
                 request=request,
                 take=[tf.concat(pair, 0) for pair in zip(awaited, more)] + [counts],
-                wake=self._messages.enqueue_many([tf.fill([at_least], ""), wakes], name="wake"),
-                withdraw=self._tickets.dequeue_many(self._tickets.size(), name="withdraw"),
+                wake=self.wake(at_least),
+                withdraw=self.withdraw(),
             )
 
     def draw(self):

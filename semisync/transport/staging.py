@@ -21,7 +21,8 @@ class Staging:
         self.device = device
         self.items = items
         dtypes = [tensor.dtype.base_dtype for item in items for tensor in item.tensors]
-        self._indices = list(range(len(dtypes)))
+        with tf.device(device), tf.control_dependencies(None):
+            self._indices = tf.constant(list(range(len(dtypes))), tf.int32, name="indices")
         self._options = {"dtypes": dtypes, "shared_name": name}
 
     def put(self, ticket, payload):

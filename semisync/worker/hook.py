@@ -56,8 +56,8 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._audit = arguments.writable(audit) if self.is_chief and audit is not None else None
         self._observers = []
         self._handles: Any = None  # `Handles` of the graph, from begin on
-        self._settings: Optional[str] = None  # to be compared with the chief's
-        self._may_be_empty = True  # the worker state, before the next run
+        self._agreed = False  # on the settings, with the chief
+        self._is_new = self._may_be_empty = True  # the worker state, before the next run
         self._has_ticket = False  # for the next run
         self._chief: Optional[Chief] = None
         self._watchdog: Optional[Watchdog] = None
@@ -100,10 +100,8 @@ class GlobalBatchHook(tf.train.SessionRunHook):
                 "this session has two hooks of one GlobalBatchOptimizer: pass one of them only"
             )
         others.append(self)
-        weights = session.run(self._handles.worker.weights)
-        settings.check(weights)
-        own = settings.describe(self._handles.settings, weights)
         if self.is_chief:
+            own = self._described(session.run(self._handles.worker.weights))
             _warn_of_missing_filters(session)
             self._chief = Chief(
                 self._handles,
@@ -118,8 +116,9 @@ class GlobalBatchHook(tf.train.SessionRunHook):
             self._chief.start()
             coord.register_thread(self._chief)
         session.run(self._handles.worker.join)
-        self._settings, self._coordinator = own, coord
-        self._may_be_empty, self._has_ticket, self._left = True, False, False
+        self._coordinator = coord
+        self._agreed = self._has_ticket = self._left = False
+        self._is_new = self._may_be_empty = True
 
     def before_run(self, run_context):
         session = run_context.session
@@ -128,7 +127,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
             for hook in sorted(_hooks[session], key=lambda hook: hook.handles.number):
                 hook._ensure_ticket(session)
         self._has_ticket = False  # for the run after this one
-        if self._settings is not None:
+        if not self._agreed:
             self._agree(session)
             self._watchdog = Watchdog(
                 heartbeat=functools.partial(self._heartbeat, session),
@@ -143,8 +142,10 @@ class GlobalBatchHook(tf.train.SessionRunHook):
 
     def _ensure_ticket(self, session):
         """Draws a ticket for the next run, where there is none."""
-        if self._may_be_empty and session.run(self._handles.worker.empty):
+        # Every run of a session costs its start-up the optimising of another graph.
+        if self._is_new or (self._may_be_empty and session.run(self._handles.worker.empty)):
             self._draw(session)
+        self._is_new = False
         self._has_ticket = self._may_be_empty = True
 
     def _refuse_what_has_no_effect(self, fed):
@@ -202,13 +203,18 @@ class GlobalBatchHook(tf.train.SessionRunHook):
 
     def _agree(self, session):
         """Raises UsageError, and has the chief stop the job, where the settings differ."""
-        worker, own = self._handles.worker, self._settings
-        self._settings = None
-        sentence = settings.difference(own, session.run(worker.chief_settings).decode())
+        worker = self._handles.worker
+        weights, chiefs = session.run([worker.weights, worker.chief_settings])
+        sentence = settings.difference(self._described(weights), chiefs.decode())
+        self._agreed = True
         if sentence:
             sentence = "{}: {}".format(worker.member, sentence)
             session.run(worker.disagree, {worker.objection: sentence})
             raise UsageError(sentence)
+
+    def _described(self, weights):
+        settings.check(weights)
+        return settings.describe(self._handles.settings, weights)
 
     def end(self, session):
         self._coordinator.raise_requested_exception()  # says why a session is closed already

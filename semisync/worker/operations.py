@@ -5,7 +5,7 @@ import socket
 import uuid
 from typing import Any, Dict, NamedTuple
 
-from semisync.common.compat import tf
+from semisync.common.compat import raw_ops, tf
 from semisync.transport.graph_ops import on_cpu
 from semisync.transport.mailbox import (
     DISAGREED,
@@ -159,12 +159,12 @@ def build_train_op(member, ready, early, staleness_policy, send, draw, rationed)
     with tf.device(state.device):
         ticket, token, waited = state.spend(ready)
         if staleness_policy is None:
-            batch = numbers(STAGED, ticket, token, waited)
+            batch = _sealed(numbers(STAGED, ticket, token, waited))
             sent = send(batch, lambda tensor: tensor)
         else:
             stale = too_stale(staleness_policy, state, member.job_state, early)
             kind = tf.where(stale, tf.constant(WITHHELD), tf.constant(STAGED))
-            batch = numbers(kind, ticket, token, waited)
+            batch = _sealed(numbers(kind, ticket, token, waited))
             sent = [send_unless(stale, send, batch, member.mailbox)]
         if draw and not rationed:
             return member.draw(batch, ticket, sent)
@@ -173,3 +173,8 @@ def build_train_op(member, ready, early, staleness_policy, send, draw, rationed)
             return member.draw(numbers(DRAWN, 0, 0, 0), ticket, [told])
         with tf.control_dependencies([told]):
             return state.clear(ticket)
+
+
+def _sealed(vector):
+    """A vector that is sent whole: TensorFlow 2 would send the parts that it sees packed."""
+    return raw_ops.DeepCopy(x=vector)

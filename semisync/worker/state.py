@@ -112,4 +112,8 @@ def now():
 
 def numbers(*values):
     """Numbers and scalars as an int64 vector."""
-    return tf.stack([tf.cast(value, tf.int64) for value in values])
+    if all(isinstance(value, int) for value in values):
+        return tf.constant(values, tf.int64)
+    return tf.stack(
+        [tf.constant(v, tf.int64) if isinstance(v, int) else tf.cast(v, tf.int64) for v in values]
+    )

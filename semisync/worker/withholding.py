@@ -62,7 +62,9 @@ def send_unless(stale, send, batch, mailbox):
     # Every tensor that is sent passes a Switch: to wait for a Switch is to wait for both branches.
     sent = send(batch, lambda tensor: raw_ops.Switch(data=tensor, pred=stale)[0])
     with tf.device(mailbox.device):
-        withheld = raw_ops.Switch(data=batch[1], pred=tf.equal(batch[0], WITHHELD))[1]
+        ticket = batch[1]
+        withheld = raw_ops.Switch(data=ticket, pred=tf.equal(batch[0], WITHHELD))[1]
         with tf.control_dependencies(sent):
-            staged = tf.identity(batch[1])
+            # TensorFlow 2 bypasses a slice or an identity here, and then nothing waits for `sent`.
+            staged = raw_ops.DeepCopy(x=ticket)
         return raw_ops.Merge(inputs=[staged, withheld])[0]

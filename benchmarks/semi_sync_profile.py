@@ -1,0 +1,66 @@
+"""Where a batch spends its time: TensorFlow's own trace of a worker's runs, and the chief's runs.
+
+    python benchmarks/semi_sync_profile.py [--case NAME] [--python PATH]
+
+A parameter server and one worker, which is the chief, too; 50 runs of its train op are traced for
+each mode. Prints Markdown tables: the ops of a batch by process and part, what their kernels took,
+and the messages between the processes; then what the chief's own runs cost per global step.
+
+A kernel's time is not its whole cost: to schedule an op and to pass a message cost more than most
+kernels here. `benchmarks/semi_sync.py` measures the processor time of it all.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+
+from core_speed import core_milliseconds
+from semi_sync_parts.cases import CASES
+
+from semisync.cluster.local import LocalCluster
+
+MODES = ("async", "semi-sync", "sync")
+MODULE = "benchmarks.semi_sync_parts.profiled"
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--case", choices=CASES, default="uniform", metavar="NAME")
+    parser.add_argument("--python", default=sys.executable, metavar="PATH")
+    options = parser.parse_args()
+    print(f"One core sorts 4 million float64 in {core_milliseconds():.0f} ms.\n")
+    profiles = {mode: _profile(options, mode) for mode in MODES}
+    print("| mode | process | part | ops | us per batch |\n|---|---|---|---|---|")
+    for mode, profile in profiles.items():
+        for process, part, ops, micros in profile["parts"]:
+            print(f"| {mode} | {process} | {part} | {ops:.0f} | {micros:.0f} |")
+    print("\n| mode | messages per batch, worker to PS | PS to worker |\n|---|---|---|")
+    for mode, profile in profiles.items():
+        print("| {} | {} | {} |".format(mode, *profile["messages"]))
+    print("\n| mode | the chief's run | per global step | its thread, ms of CPU each |")
+    print("|---|---|---|---|")
+    for mode, profile in profiles.items():
+        for name, count, milliseconds in profile["chief"]:
+            print(f"| {mode} | {name} | {count:.2f} | {milliseconds:.2f} |")
+
+
+def _profile(options, mode):
+    """What the worker of a new cluster wrote."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "profile.json")
+        with LocalCluster(
+            options.python, MODULE, ps=1, workers=1, logs=folder, cwd=ROOT
+        ) as cluster:
+            cluster.start_all(case=options.case, mode=mode, out=out)
+            cluster.wait(timeout=300)
+        with open(out) as file:
+            return json.load(file)
+
+
+if __name__ == "__main__":
+    main()
