@@ -1,9 +1,9 @@
-"""The pace of the demo's three modes, repeated: semi-sync against async and SyncReplicasOptimizer.
+"""The demo's modes, repeated: the pace of semi-sync and the AUC of all against exact sync.
 
     python benchmarks/demo_modes.py [--repeats N] [--data FILE ...] [--json FILE]
 
-Each repeat is one `semisync demo`, so its three modes run one after another on the same machine.
-Prints a Markdown table: median [smallest, largest] over the repeats.
+Each repeat is one `semisync demo`, so its modes run one after another on the same machine.
+Prints the speed of one core (`core_speed`) and a Markdown table: median [smallest, largest].
 """
 
 import argparse
@@ -15,7 +15,10 @@ import subprocess
 import sys
 import tempfile
 
-RATIOS = {"x async": "async", "x native-sync": "native-sync"}
+from core_speed import ROWS, core_milliseconds
+
+RATIOS = {"x async": "async", "x native-sync": "native-sync", "x sync": "sync"}
+OTHERS = ("async", "native-sync", "semi-sync")  # whose AUC is compared with that of sync
 
 
 def run_demo(data, tf_python, folder):
@@ -42,13 +45,16 @@ def row(name, reports):
     ]
     raw = {ratio: [p["semi-sync"] / p[peer] for p in pace] for ratio, peer in RATIOS.items()}
     raw["semi-sync batches/s"] = [p["semi-sync"] for p in pace]
+    for mode in OTHERS:
+        minus = [report["modes"][mode]["minus_sync"]["delta"] for report in reports]
+        raw[f"AUC of {mode} minus sync"] = minus
     raw["|dAUC|"] = [abs(report["parity"]["delta"]) for report in reports]
     raw["seconds"] = [report["seconds"] for report in reports]
     cells = [
         name,
         spread(raw["semi-sync batches/s"], 1),
-        spread(raw["x async"], 2),
-        spread(raw["x native-sync"], 2),
+        *(spread(raw[ratio], 2) for ratio in RATIOS),
+        *(spread(raw[f"AUC of {mode} minus sync"], 4) for mode in OTHERS),
         "{:.1e}".format(max(raw["|dAUC|"])),
         spread(raw["seconds"], 0),
     ]
@@ -62,9 +68,12 @@ def main():
     parser.add_argument("--tf-python", default=sys.executable)
     parser.add_argument("--json", help="where to write the raw figures")
     args = parser.parse_args()
-    print(f"{platform.platform()}, {os.cpu_count()} CPUs; repeats: {args.repeats}\n")
-    print("| data | semi-sync batches/s | x async | x native-sync | largest dAUC | seconds |")
-    print("|---|---|---|---|---|---|")
+    speed = f"one core sorts {ROWS:,} float64 in {core_milliseconds():.0f} ms"
+    print(f"{platform.platform()}, {os.cpu_count()} CPUs; {speed}; repeats: {args.repeats}\n")
+    heads = ["data", "semi-sync batches/s", *RATIOS, *(f"{mode} minus sync" for mode in OTHERS)]
+    heads += ["largest dAUC of the conversion", "seconds"]
+    print("| " + " | ".join(heads) + " |")
+    print("|---" * len(heads) + "|")
     results = {}
     for data in [None, *args.data]:
         with tempfile.TemporaryDirectory() as folder:

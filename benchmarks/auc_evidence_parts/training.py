@@ -25,10 +25,11 @@ import time
 
 import semisync
 from benchmarks.auc_evidence_parts import model, plan
-from benchmarks.auc_evidence_parts.work import END, Ending, WorkList
 from semisync.cluster.barrier import Barrier
-from semisync.common.compat import raw_ops, tf
+from semisync.common.compat import tf
 from semisync.common.files import write_json
+from semisync.demo.tensorflow.pause import delayed, gradient_parts, step_now
+from semisync.demo.tensorflow.work import END, Ending, WorkList
 
 AGGREGATING = ("sync", "semi-sync")  # the modes that use GlobalBatchOptimizer
 
@@ -50,27 +51,6 @@ class Inputs:
             self.bags: answers.bags[rows],
             self.labels: answers.labels[rows],
         }
-
-
-def delayed(pairs, pause, also, wait):
-    """The same (gradient, variable) pairs, after `wait(pause)`, once they and `also` exist."""
-    computed = [part for gradient, _ in pairs for part in gradient_parts(gradient)]
-    with tf.control_dependencies(computed + also):
-        waited = tf.py_func(wait, [pause], tf.float32)
-    with tf.control_dependencies([waited]):
-        return [(_copy(gradient), variable) for gradient, variable in pairs]
-
-
-def gradient_parts(gradient):
-    sparse = isinstance(gradient, tf.IndexedSlices)
-    return [gradient.values, gradient.indices] if sparse else [gradient]
-
-
-def _copy(gradient):
-    if isinstance(gradient, tf.IndexedSlices):
-        values, indices = map(tf.identity, gradient_parts(gradient))
-        return tf.IndexedSlices(values, indices, gradient.dense_shape)
-    return tf.identity(gradient)
 
 
 class Training:
@@ -148,18 +128,13 @@ class Training:
             paced = run["mode"] == "sync"
             self._optimizer = self._wrapped(self._optimizer, settings, paced=paced)
         pairs = self._optimizer.compute_gradients(model.loss(logit, inputs.labels))
-        self._read_at = self._step_now()
+        self._read_at = step_now(self._step)
         pairs = delayed(pairs, self._pause, [self._read_at], self._wait)
         with tf.control_dependencies([part for pair in pairs for part in gradient_parts(pair[0])]):
-            self._applied_at = self._step_now()
+            self._applied_at = step_now(self._step)
             updates = self._updates()
         with tf.control_dependencies(updates):
             self._train = self._optimizer.apply_gradients(pairs, global_step=self._step)
-
-    def _step_now(self):
-        # A copy: a reference variable's value is an alias, and would be fetched as it is later.
-        with tf.device(self._step.device):
-            return raw_ops.DeepCopy(x=self._step)
 
     def run(self, server):
         """Trains until the work list is empty, then writes the measurements."""

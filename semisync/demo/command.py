@@ -1,7 +1,8 @@
 """`semisync demo`: the whole story in one command, on a generated click log or on a file.
 
-1. A DeepFM with BatchNorm is trained on a local TensorFlow cluster with stragglers, three times:
-   asynchronously, with SyncReplicasOptimizer, and semi-synchronously.
+1. A DeepFM with BatchNorm is trained on a local TensorFlow cluster with stragglers, four times on
+   the same batches with the same hyperparameters: asynchronously, with SyncReplicasOptimizer,
+   semi-synchronously, and on exact global batches. A table has the AUC of each minus the last.
 2. The semi-synchronous checkpoint is converted for TorchRec.
 3. Both models score the held-out rows; the parity report says whether they are equivalent.
 

@@ -3,7 +3,7 @@
 import io
 from typing import Any, Callable, Dict, Optional, Sequence
 
-COLOURS = {"async": "#8a8a8a", "native-sync": "#c4671b", "semi-sync": "#1f5fa8"}
+COLOURS = {"async": "#8a8a8a", "native-sync": "#c4671b", "semi-sync": "#1f5fa8", "sync": "#3b8a4e"}
 
 Modes = Dict[str, Dict[str, Any]]
 Panel = Callable[[Any, Modes, Optional[float]], None]
@@ -60,7 +60,7 @@ def draw(panels: Sequence[Panel], modes: Modes, optimum: Optional[float]) -> str
 
     with plt.rc_context({"svg.fonttype": "none", "font.size": 10, "svg.hashsalt": "semisync"}):
         figure, grid = plt.subplots(
-            1, len(panels), figsize=(3.8 * len(panels), 3.2), layout="tight", squeeze=False
+            1, len(panels), figsize=(4.2 * len(panels), 3.2), layout="tight", squeeze=False
         )
         for panel, axes in zip(panels, grid[0]):
             panel(axes, modes, optimum)

@@ -5,6 +5,7 @@ import pathlib
 from typing import Any, Dict, Optional, Sequence, TextIO
 
 from semisync.common import progress
+from semisync.demo.finding import Difference
 
 
 class Progress(progress.Progress):
@@ -32,14 +33,17 @@ class Progress(progress.Progress):
             self._reported[mode] = quarters
 
     def table(self, modes: Dict[str, Dict[str, Any]], bayes_auc: Optional[float]) -> None:
-        """The three modes side by side."""
+        """The modes side by side."""
         base = modes["async"]["batches_per_second"]
-        self.end(f"{'mode':<12} {'batches/s':>9} {'x async':>8} {'staleness':>10} {'AUC':>8}")
+        head = f"{'mode':<12} {'batches/s':>9} {'x async':>8} {'staleness':>10} {'AUC':>8}"
+        self.end(f"{head}   minus sync, 95 % interval")
         for name, mode in modes.items():
             pace = mode["batches_per_second"]
+            minus = mode.get("minus_sync")
             self.end(
                 f"{name:<12} {pace:9.1f} {pace / base if base else 0:8.2f} "
                 f"{mode['staleness']['mean']:10.2f} {mode['auc']:8.4f}"
+                + (f"   {Difference(**minus)}" if minus else "")
             )
         if bayes_auc is not None:
             self.end(f"{'optimum':<12} {'':9} {'':8} {'':10} {bayes_auc:8.4f}")

@@ -9,7 +9,7 @@ from typing import Any, Dict
 
 import parity
 from semisync.common.files import write_text
-from semisync.demo import figures
+from semisync.demo import figures, finding
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -28,10 +28,11 @@ _PAGE = """<!DOCTYPE html>
 <h1 class="title">semisync demo</h1>
 <p>{story}</p>
 {table}
+<p class="finding">{finding}</p>
+<p>{reading}</p>
 <div class="pair modes">
 {figures}
 </div>
-<p>{reading}</p>
 </section>
 {section}
 </body>
@@ -49,6 +50,7 @@ def write(folder: pathlib.Path, record: Dict[str, Any], comparison: "parity.Comp
         story=html.escape(_story(record)),
         table=_table(record),
         figures="\n".join(f"<figure>{svg[svg.index('<svg') :]}</figure>" for svg in svgs),
+        finding=html.escape(finding.sentence(modes)),
         reading=html.escape(_reading(record)),
         section=parity.report_section(
             comparison,
@@ -71,41 +73,49 @@ def _story(record: Dict[str, Any]) -> str:
     return (
         f"A DeepFM with BatchNorm was trained on {data['rows']['train']:,} rows ({data['name']}) "
         f"by {settings['batches_per_step']} workers and {settings['partitions']} parameter "
-        f"servers, {settings['batches']:,} batches of {settings['batch']} in each mode, with the "
-        f"same Adagrad. {settings['slow_share']:.0%} of the batches took "
-        f"{settings['slow_factor']} times as long as the others. Each model was evaluated on "
-        f"{data['rows']['held_out']:,} later rows."
+        f"servers. Each mode trained the same {settings['batches']:,} batches of "
+        f"{settings['batch']} rows, in time order, each batch handed out once, with the "
+        f"same Adam (rate {settings['learning_rate']:g}). {settings['slow_share']:.0%} of the "
+        f"batches took {settings['slow_factor']} times as long as the others. Each model was "
+        f"evaluated on {data['rows']['held_out']:,} later rows."
     )
 
 
 def _reading(record: Dict[str, Any]) -> str:
-    modes = record["modes"]
-    pace = {name: mode["batches_per_second"] for name, mode in modes.items()}
-    ours = pace["semi-sync"]
+    batches = record["settings"]["batches"]
+    lost = {name: batches - mode["counted"] for name, mode in record["modes"].items()}
+    dropped = ", ".join(f"{count} in {name}" for name, count in lost.items() if count > 0)
     return (
-        f"Semi-sync ran at {ours / pace['async']:.2f} times the pace of asynchronous training and "
-        f"{ours / pace['native-sync']:.2f} times that of SyncReplicasOptimizer. A step of the "
-        "asynchronous mode is one local batch, a step of the other two a global batch, with the "
-        "same learning rate: their AUCs answer different questions. SyncReplicasOptimizer also "
-        "divides an id's gradient by the number of batches that met it, which makes larger steps "
-        "on rare ids than the global batch would; semi-sync divides by the global batch."
+        "The learning rate is the one that exact "
+        "global batches of the generated log prefer on its last days of training "
+        "(benchmarks/demo_search.py); no mode has a rate of its own. A step of the asynchronous "
+        "mode is one local batch, of the others a global batch. TensorFlow's Adam updates a table "
+        "by several operations; those of asynchronous workers interleave, which costs AUC beside "
+        "the staleness. "
+        f"Batches that came too late to change the model: {dropped or 'none'}."
     )
 
 
 def _table(record: Dict[str, Any]) -> str:
     base = record["modes"]["async"]["batches_per_second"]
-    rows = "".join(
-        f'<tr><th scope="row">{name}</th><td>{mode["batches_per_second"]:.1f}</td>'
-        f"<td>{mode['batches_per_second'] / base:.2f}</td>"
-        f"<td>{mode['staleness']['mean']:.2f}</td><td>{mode['staleness']['max']}</td>"
-        f"<td>{mode['auc']:.4f}</td></tr>"
-        for name, mode in record["modes"].items()
-    )
-    head = ("mode", "batches/s", "x async", "mean staleness", "largest", "held-out AUC")
+    rows = "".join(_row(name, mode, base) for name, mode in record["modes"].items())
+    head = ["mode", "batches/s", "x async", "mean staleness", "largest", "held-out AUC"]
+    head += ["minus sync", "95 % interval"]
     return (
         f"<table><thead><tr>{''.join(f'<th>{text}</th>' for text in head)}</tr></thead>"
         f"{rows}</table>"
     )
+
+
+def _row(name: str, mode: Dict[str, Any], base: float) -> str:
+    pace, staleness, minus = mode["batches_per_second"], mode["staleness"], mode.get("minus_sync")
+    cells = [f"{pace:.1f}", f"{pace / base if base else 0:.2f}"]
+    cells += [f"{staleness['mean']:.2f}", str(staleness["max"]), f"{mode['auc']:.4f}"]
+    if minus:
+        cells += [f"{minus['delta']:+.4f}", f"{minus['low']:+.4f} to {minus['high']:+.4f}"]
+    else:
+        cells += ["", ""]
+    return f'<tr><th scope="row">{name}</th>{"".join(f"<td>{c}</td>" for c in cells)}</tr>'
 
 
 def _provenance(record: Dict[str, Any]) -> Dict[str, Any]:

@@ -16,15 +16,17 @@ from parity.cli.command import EXIT
 from semisync.cluster.local import LocalCluster
 from semisync.common.errors import UsageError
 from semisync.common.files import write_text
+from semisync.demo import finding
 from semisync.demo.data import click_log
 from semisync.demo.progress import Progress
 
-MODES = ("async", "native-sync", "semi-sync")
+MODES = ("async", "native-sync", "semi-sync", "sync")
 PS = 2
 STALENESS_BOUND = 4  # global steps
-PAUSE = 0.03  # seconds per batch besides computing, for reading input and a larger model
+LEARNING_RATE = 0.006  # of Adam: the best for exact global batches in benchmarks/demo_search.py
+PAUSE = 0.01  # seconds per batch besides computing, for a larger model
 SLOW_SHARE, SLOW_FACTOR = 0.3, 5  # stragglers: their share of the batches, times as slow
-BATCHES = 800  # per mode, of all workers together
+BATCHES = 1200  # per mode, of all workers together
 RECORD = "verified.json"  # of the conversion's verification, as `semisync verify --json` prints it
 TIMEOUT = 600  # seconds, for all training
 
@@ -46,16 +48,15 @@ def tell(data: Optional[str], out: str, workers: int, tf_python: str) -> int:
     progress = Progress(sys.stdout)
     folder = _own_folder(out)
     train, test = _read(data, folder, progress)
-    settings = _settings(train, workers)
+    settings = settings_for(train, workers)
     modes = _train(folder, settings, workers, tf_python, progress)
-    labels = np.asarray(test.labels)
-    for name, mode in modes.items():
-        mode["auc"] = auc(labels, np.load(folder / "training" / name / "scores.npy"))
+    _score(folder, modes, np.asarray(test.labels))
     progress.table(modes, test.bayes_auc)
+    progress.end(finding.sentence(modes))
     converted = _convert(folder, progress)
     comparison = _compare(folder, test, converted["verified"], progress)
     record = {
-        "schema": "semisync/demo/1",
+        "schema": "semisync/demo/2",
         "data": _described(data, train, test),
         "settings": settings,
         "modes": modes,
@@ -106,7 +107,7 @@ def _read(data: Optional[str], folder: pathlib.Path, progress: Progress) -> Any:
     return train, test
 
 
-def _settings(train: click_log.ClickLog, workers: int) -> Dict[str, Any]:
+def settings_for(train: click_log.ClickLog, workers: int) -> Dict[str, Any]:
     """The settings of the cluster's processes; the global batch is one batch per worker."""
     batch = 256
     while batch > 32 and train.rows < 50 * batch * workers:
@@ -117,7 +118,7 @@ def _settings(train: click_log.ClickLog, workers: int) -> Dict[str, Any]:
         "batches": max(1, BATCHES // workers) * workers,
         "batches_per_step": workers,
         "bound": STALENESS_BOUND,
-        "learning_rate": 0.05,
+        "learning_rate": LEARNING_RATE,
         "pause": PAUSE,
         "slow_share": SLOW_SHARE,
         "slow_factor": SLOW_FACTOR,
@@ -151,8 +152,8 @@ def _train(
 
 def _measured(folder: pathlib.Path, mode: str, workers: int) -> Dict[str, Any]:
     result = json.loads((folder / "result.json").read_text())
-    # Semi-sync's chief knows the staleness of every batch; in other modes each worker its own.
-    tasks = [0] if mode == "semi-sync" else range(workers)
+    # Our chief knows the staleness of every batch; in other modes each worker its own.
+    tasks = [0] if mode in ("semi-sync", "sync") else range(workers)
     histogram: Dict[int, int] = {}
     for task in tasks:
         counts = json.loads((folder / f"staleness-{task}.json").read_text())
@@ -162,12 +163,23 @@ def _measured(folder: pathlib.Path, mode: str, workers: int) -> Dict[str, Any]:
     mean = sum(staleness * count for staleness, count in histogram.items()) / max(batches, 1)
     return {
         "batches_per_second": result["batches_per_second"],
+        "counted": result["counted"],
         "staleness": {
             "mean": mean,
             "max": max(histogram, default=0),
             "histogram": {str(key): histogram[key] for key in sorted(histogram)},
         },
     }
+
+
+def _score(folder: pathlib.Path, modes: Dict[str, Dict[str, Any]], labels: np.ndarray) -> None:
+    """Adds each mode's AUC, and its difference from that of exact synchronous training."""
+    scores = {name: np.load(folder / "training" / name / "scores.npy") for name in modes}
+    for name, mode in modes.items():
+        mode["auc"] = auc(labels, scores[name])
+        if name != finding.EXACT:
+            minus = finding.difference(labels, scores[finding.EXACT], scores[name])
+            mode["minus_sync"] = minus._asdict()
 
 
 def _convert(folder: pathlib.Path, progress: Progress) -> Dict[str, Any]:

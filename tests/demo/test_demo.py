@@ -1,5 +1,6 @@
 """The demo end to end, as a user runs it but with fewer batches, on both TensorFlows."""
 
+import html
 import json
 import re
 import sys
@@ -10,7 +11,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from semisync.cli import main
-from semisync.demo import story
+from semisync.demo import finding, story
 from tests.support.forked_cluster import ForkedCluster
 from tests.support.require import shared, tf1_python
 
@@ -64,7 +65,7 @@ def test_the_aucs_are_sklearns(finished, record):
 
 
 def test_each_mode_has_its_figures(record):
-    assert list(record["modes"]) == ["async", "native-sync", "semi-sync"]
+    assert list(record["modes"]) == ["async", "native-sync", "semi-sync", "sync"]
     for mode in record["modes"].values():
         assert mode["batches_per_second"] > 0
         assert 0.5 < mode["auc"] < 1
@@ -72,7 +73,19 @@ def test_each_mode_has_its_figures(record):
         total = sum(histogram.values())
         weighted = sum(int(staleness) * count for staleness, count in histogram.items())
         assert mode["staleness"]["mean"] == pytest.approx(weighted / total)
-        assert total >= record["settings"]["batches"]
+        assert total == pytest.approx(record["settings"]["batches"], abs=3)
+        assert 0.9 < mode["counted"] / record["settings"]["batches"] <= 1
+    assert record["modes"]["sync"]["staleness"]["max"] == 0
+
+
+def test_the_table_shows_the_difference_from_exact_synchronous_training(finished, record):
+    modes = record["modes"]
+    for name in ("async", "native-sync", "semi-sync"):
+        minus = modes[name]["minus_sync"]
+        assert minus["delta"] == pytest.approx(modes[name]["auc"] - modes["sync"]["auc"])
+        assert minus["low"] <= minus["delta"] <= minus["high"]
+    page = (finished / "report.html").read_text()
+    assert html.escape(finding.sentence(modes)) in page
 
 
 def test_the_page_needs_no_network(finished):
@@ -87,7 +100,10 @@ def test_the_verdict_rests_on_the_verification_too(finished, record):
     verified = json.loads((finished / "verified.json").read_text())
     assert verified["verified"] and verified["sample"] is None
     assert record["parity"]["verified"]["rows"] == verified["rows"] > 0
-    assert "the verdict rests on both" in (finished / "report.html").read_text()
+    page = (finished / "report.html").read_text()
+    assert "Verified: " in page
+    few_rows = record["data"]["rows"]["held_out"] < 50_000
+    assert ("the verdict rests on both" in page) == few_rows
 
 
 def test_the_scores_can_be_compared_again(finished, tmp_path):

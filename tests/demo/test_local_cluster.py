@@ -81,10 +81,10 @@ def test_nothing_outlives_a_killed_parent(tmp_path):
 def test_the_stopwatch_leaves_the_warm_up_out():
     now = iter(range(100))
     stopwatch = Stopwatch(last_step=20, per_step=4, clock=lambda: float(next(now)))
-    stopwatch.look(before=0, after=1)
+    stopwatch.look(staleness=0, step=1)
     assert stopwatch.batches_per_second == 0.0
     for step in (2, 4, 8, 20):
-        stopwatch.look(before=step - 2, after=step)
+        stopwatch.look(staleness=1, step=step)
     assert stopwatch.batches_per_second == (20 - 2) * 4 / 3
     assert stopwatch.share == 1.0
     assert stopwatch.staleness == {0: 1, 1: 4}

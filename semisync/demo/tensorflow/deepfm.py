@@ -2,10 +2,52 @@
 
 import os
 
+import numpy as np
+
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # tf.layers under TensorFlow 2.16 and later
 
 from semisync.common.compat import tf
 from semisync.demo.architecture import BATCH_NORM_EPSILON, DIM, HIDDEN, layer_names, tables
+
+
+class Inputs:
+    """The placeholders of one batch.
+
+    Attributes:
+      ids: int64 [batch, fields], hashed.
+      labels: float32 [batch].
+    """
+
+    def __init__(self, log):
+        self._log = log
+        self.ids = tf.placeholder(tf.int64, [None, len(log.fields)])
+        self.labels = tf.placeholder(tf.float32, [None])
+
+    def feed(self, rows):
+        """The feed dict for a slice of the log's rows."""
+        return {self.ids: self._log.ids[rows], self.labels: self._log.labels[rows]}
+
+
+def loss(inputs, log, partitions):
+    """The mean log loss of a batch, in training."""
+    logit = logits(inputs.ids, log.fields, log.numeric, partitions, True)
+    losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=inputs.labels, logits=logit)
+    return tf.reduce_mean(losses)
+
+
+def score(session, log, partitions, checkpoint=None, size=4096):
+    """The click probability of every row of the log, float32 [rows].
+
+    The variables hold values already, unless a checkpoint is given to restore them from.
+    """
+    ids = tf.placeholder(tf.int64, [None, len(log.fields)])
+    probabilities = tf.sigmoid(logits(ids, log.fields, log.numeric, partitions, training=False))
+    if checkpoint:
+        tf.train.Saver().restore(session, checkpoint)
+    starts = range(0, log.rows, size)
+    return np.concatenate(
+        [session.run(probabilities, {ids: log.ids[i : i + size]}) for i in starts]
+    )
 
 
 def logits(ids, fields, numeric, partitions, training):

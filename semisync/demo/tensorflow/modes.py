@@ -3,6 +3,8 @@
 import semisync
 from semisync.common.compat import tf
 
+LEDGER = ("semi-sync", "sync")  # the modes whose chief knows the staleness and fate of every batch
+
 
 def wrap(mode, optimizer, batches_per_step, workers, bound, is_chief):
     """Returns (optimizer to minimize with, function -> hooks to pass to the session).

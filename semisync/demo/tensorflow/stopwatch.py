@@ -24,11 +24,11 @@ class Stopwatch:
         self._latest: Optional[Tuple[float, int]] = None
         self.staleness: Counter[int] = collections.Counter()
 
-    def look(self, before, after):
-        """Records one batch: the global step when it read its parameters, and after its update."""
-        self.staleness[max(0, after - before - 1)] += 1
-        if after >= WARM_UP * self._last_step:
-            self._latest = (self._clock(), after)
+    def look(self, staleness, step):
+        """Records one batch: how stale its gradients were, and the global step after it."""
+        self.staleness[staleness] += 1
+        if step >= WARM_UP * self._last_step:
+            self._latest = (self._clock(), step)
             self._first = self._first or self._latest
 
     @property

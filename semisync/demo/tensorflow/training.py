@@ -1,24 +1,30 @@
 """One mode's training in one worker of the demo's cluster: the graph, the session, the loop.
 
-The workers read the training log in time order, worker k every W-th batch from k on, and start over
-at its end. The chief writes OUT/progress.json while it trains, the checkpoint OUT/model.ckpt-*, and
-at the end OUT/result.json: the pace, and the prefix of the last checkpoint. Each worker writes
-OUT/staleness-K.json: the number of its batches by staleness, in global steps; in semi-sync the
-chief's file covers all batches.
+The batches are numbered, and a worker takes the next number when it is free: every mode trains the
+same rows equally often, in nearly the same order, whichever worker takes them. Which rows belong to
+a number, and whether the batch is slow, `schedule` says. A slow batch pauses before it sends its
+gradients (`pause`).
+
+The chief writes OUT/progress.json while it trains, the checkpoint OUT/model.ckpt, and at the end
+OUT/result.json: the pace, the batches that changed the model, and the checkpoint's prefix. Each
+worker writes OUT/staleness-K.json: the number of its batches by the updates of others between
+reading the variables and sending the gradients. In sync and semi-sync the chief's file covers all
+batches, in global steps, from the optimizer's ledger.
 """
 
 import os
 import time
 
-import numpy as np
-
 import semisync
 from semisync.cluster.barrier import Barrier
 from semisync.common.compat import tf
 from semisync.common.files import write_json
+from semisync.demo.data import schedule
 from semisync.demo.tensorflow import deepfm
-from semisync.demo.tensorflow.modes import wrap
+from semisync.demo.tensorflow.modes import LEDGER, wrap
+from semisync.demo.tensorflow.pause import delayed, gradient_parts, step_now
 from semisync.demo.tensorflow.stopwatch import Stopwatch
+from semisync.demo.tensorflow.work import END, Ending, WorkList
 
 HANG = 5000  # ms; SyncReplicasOptimizer leaves a worker waiting when others end (tensorflow#20342)
 
@@ -35,48 +41,64 @@ class Training:
 
     def __init__(self, mode, spec, log, out):
         self._mode, self._spec, self._log, self._out = mode, spec, log, out
-        self._task, self._workers = spec["task"], len(spec["cluster"]["worker"])
+        self._task, workers = spec["task"], len(spec["cluster"]["worker"])
         self._chief = self._task == 0
-        per_step = 1 if mode == "async" else spec["batches_per_step"]
-        self._last_step = spec["batches"] // per_step
-        self._stopwatch = Stopwatch(self._last_step, per_step)
+        self._per_step = 1 if mode == "async" else spec["batches_per_step"]
+        self._stopwatch = Stopwatch(spec["batches"] // self._per_step, self._per_step)
+        self._pauses = schedule.pauses(spec)
         self._step = tf.train.get_or_create_global_step()
-        self._ids = tf.placeholder(tf.int64, [None, len(log.fields)])
-        self._labels = tf.placeholder(tf.float32, [None])
-        logits = deepfm.logits(self._ids, log.fields, log.numeric, spec["partitions"], True)
-        losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=self._labels, logits=logits)
+        self._inputs = deepfm.Inputs(log)
+        self._pause = tf.placeholder(tf.float32, [])
         optimizer, make_hooks = wrap(
             mode,
-            tf.train.AdagradOptimizer(spec["learning_rate"]),
+            tf.train.AdamOptimizer(spec["learning_rate"]),
             spec["batches_per_step"],
-            self._workers,
+            workers,
             spec["bound"],
             self._chief,
         )
+        self._build(optimizer)
+        # Order of the hooks: fill the list, wait for all workers; wait for their end, save.
+        self._work = WorkList(spec["batches"], workers, self._chief)
+        self._wrapper = make_hooks()
+        ending = Ending(os.path.join(out, "model.ckpt"), self._task, workers, None)
+        barrier = Barrier(mode, self._task, workers)
+        self._hooks = [self._work, barrier] + self._wrapper + [ending]
+
+    def _build(self, optimizer):
+        loss = deepfm.loss(self._inputs, self._log, self._spec["partitions"])
+        pairs = optimizer.compute_gradients(loss)
+        self._read_at = step_now(self._step)
+        pairs = delayed(pairs, self._pause, [self._read_at], _wait)
+        with tf.control_dependencies([part for pair in pairs for part in gradient_parts(pair[0])]):
+            self._sent_at = step_now(self._step)
         # Beside the updates, not after them: SyncReplicasOptimizer's chief would otherwise need a
         # batch to apply the gradients of others.
         train_op = tf.group(
-            optimizer.minimize(tf.reduce_mean(losses), global_step=self._step),
+            optimizer.apply_gradients(pairs, global_step=self._step),
             *tf.get_collection(tf.GraphKeys.UPDATE_OPS),
         )
         with tf.control_dependencies([train_op]):
             self._train = tf.identity(self._step.read_value())  # the step after the batch
-        self._hooks = make_hooks()
 
     def run(self, server):
-        """Trains until the last step, then writes the measurements."""
+        """Trains until no batch is left, then writes the measurements."""
         if not self._chief:
             semisync.wait_until_initialised(server.target, semisync.worker_config(self._task))
         with self._session(server) as session:
             self._loop(session)
-        staleness = self._stopwatch.staleness
-        if self._chief and self._mode == "semi-sync":
-            staleness = self._hooks[0].ledger.staleness
+        if self._chief:
+            self._report_progress(1.0)
+        ledger = self._wrapper[0].ledger if self._chief and self._mode in LEDGER else None
+        staleness = ledger.staleness if ledger else self._stopwatch.staleness
         write_json(os.path.join(self._out, "staleness-%d.json" % self._task), staleness)
         if self._chief:
+            checkpoint = tf.train.latest_checkpoint(self._out)
+            steps = int(tf.train.load_variable(checkpoint, "global_step"))
             result = {
                 "batches_per_second": self._stopwatch.batches_per_second,
-                "checkpoint": tf.train.latest_checkpoint(self._out),
+                "counted": ledger.fates["admitted"] if ledger else steps * self._per_step,
+                "checkpoint": checkpoint,
             }
             write_json(os.path.join(self._out, "result.json"), result)
 
@@ -84,11 +106,10 @@ class Training:
         return tf.train.MonitoredTrainingSession(
             master=server.target,
             is_chief=self._chief,
-            checkpoint_dir=self._out if self._chief else None,
             config=semisync.worker_config(self._task),
-            hooks=[Barrier(self._mode, self._task, self._workers)] + self._hooks,
+            hooks=self._hooks,
             save_checkpoint_secs=None,
-            save_checkpoint_steps=10**9,
+            save_checkpoint_steps=None,
             save_summaries_steps=None,
             save_summaries_secs=None,
             log_step_count_steps=None,
@@ -97,36 +118,27 @@ class Training:
 
     def _loop(self, session):
         limit = tf.RunOptions(timeout_in_ms=HANG) if self._mode == "native-sync" else None
-        at = 0
-        for clicks, labels, pause in self._batches():
-            if at >= self._last_step or session.should_stop():
-                return
-            time.sleep(pause)
-            before = at
-            try:
-                feed = {self._ids: clicks, self._labels: labels}
-                at = int(session.run(self._train, feed, options=limit))
-            except tf.errors.DeadlineExceededError:
-                at = int(session.run(self._step))
-                continue
-            self._stopwatch.look(before, at)
-            if self._chief:
-                self._report_progress()
-
-    def _batches(self):
-        """Endlessly yields this worker's (ids, labels, seconds per batch besides computing)."""
-        log, spec, number = self._log, self._spec, self._task
-        rng = np.random.RandomState(self._task)
-        in_log = max(1, log.rows // spec["batch"])
+        fetches = [self._train, self._read_at, self._sent_at]
         while True:
-            start = (number % in_log) * spec["batch"]
-            stop = start + spec["batch"]
-            slow = rng.rand() < spec["slow_share"]
-            pause = spec["pause"] * (spec["slow_factor"] if slow else 1)
-            yield log.ids[start:stop], log.labels[start:stop], pause
-            number += self._workers
+            number = int(session.run(self._work.next))
+            if number == END:
+                return
+            rows = schedule.rows(number, self._log.rows, self._spec)
+            feed = self._inputs.feed(rows)
+            feed[self._pause] = self._pauses[number]
+            try:
+                step, read_at, sent_at = session.run(fetches, feed, options=limit)
+            except tf.errors.DeadlineExceededError:
+                continue
+            self._stopwatch.look(int(sent_at - read_at), int(step))
+            if self._chief:
+                self._report_progress(min(0.99, self._stopwatch.share))
 
-    def _report_progress(self):
-        watch = self._stopwatch
-        progress = {"share": watch.share, "batches_per_second": watch.batches_per_second}
+    def _report_progress(self, share):
+        progress = {"share": share, "batches_per_second": self._stopwatch.batches_per_second}
         write_json(os.path.join(self._out, "progress.json"), progress)
+
+
+def _wait(seconds):
+    time.sleep(float(seconds))
+    return seconds

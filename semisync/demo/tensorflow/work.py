@@ -55,7 +55,7 @@ class Ending(tf.train.SessionRunHook):
             self._leave = queue.enqueue([task])
             self._gone = queue.size()
         self._path, self._task, self._workers, self._timeout = path, task, workers, timeout
-        self._saver = tf.train.Saver(variables)
+        self._saver = tf.train.Saver(variables, sharded=True)
 
     def end(self, session):
         session.run(self._leave)
@@ -70,4 +70,4 @@ class Ending(tf.train.SessionRunHook):
                     )
                 )
             time.sleep(0.01)
-        self._saver.save(session, self._path, write_meta_graph=False)
+        self._saver.save(session, self._path)
