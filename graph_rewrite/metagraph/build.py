@@ -43,6 +43,7 @@ def build(training, batch_norms, shares, options):
         counts=bool(step.counts),
         per_batch=training.hyperparameters,
         unfed=training.unfed,
+        at_once=[op(name) for trained in training.asynchronous for name in trained.ops],
     )
 
     def add_updates(extras):

@@ -123,7 +123,7 @@ def semi_synchronize(
 
 def _refuse_idle_rules(mode_of, training):
     """Raises UsageError where a regex of the policy finds no trained variable."""
-    trained = [variable.node.name for variable in training.trained] + training.asynchronous
+    trained = [each.node.name for each in training.trained + training.asynchronous]
     idle = arguments.idle_rules(mode_of, trained)
     if idle:
         raise UsageError(

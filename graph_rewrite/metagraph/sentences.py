@@ -94,6 +94,7 @@ def _changes(rewrite):
 def _left(rewrite):
     """Sentences on what was left alone, and why, a list."""
     training = rewrite.training
+    asynchronous = [trained.node.name for trained in training.asynchronous]
     sentences = ["the devices: " + training.exporter.why] if training.exporter.why else []
     kinds = [
         (
@@ -102,7 +103,7 @@ def _left(rewrite):
             "add up, or only read",
         ),
         *_changed_by_batches(rewrite),
-        (training.asynchronous, "variables are trained at once by each worker, as the policy says"),
+        (asynchronous, "variables are trained at once by each worker, as the policy says"),
         (training.unrelated, "variables are trained by another train op: asynchronous as before"),
         (training.untrained, "trainable variables have no gradient"),
     ]

