@@ -130,7 +130,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         if not self._agreed:
             self._agree(session)
             self._watchdog = Watchdog(
-                heartbeat=functools.partial(self._heartbeat, session),
+                heartbeat=self._handles.worker.heartbeat,
                 pings=self._handles.worker.pings,
                 session=session,
                 coordinator=self._coordinator,
@@ -194,8 +194,6 @@ class GlobalBatchHook(tf.train.SessionRunHook):
 
     def _heartbeat(self, session):
         """The chief's heartbeat; None before any chief."""
-        if self._chief:
-            return self._chief.heartbeat
         try:
             return int(session.run(self._handles.worker.heartbeat))
         except tf.errors.FailedPreconditionError:

@@ -61,7 +61,7 @@ class Watchdog(threading.Thread):
     """Watches the chief and the parameter servers until it is told to stop.
 
     Args:
-      heartbeat: function that returns the chief's heartbeat; it may block or raise.
+      heartbeat: the chief's heartbeat, a tensor.
       pings: {device of a PS: tensor computed there}.
       session: a raw tf.Session.
       coordinator: of that session.
@@ -102,8 +102,8 @@ class Watchdog(threading.Thread):
                 return
 
     def _probe(self):
-        self._session.run(self._pings)
-        return self._heartbeat()
+        _, heartbeat = self._session.run([self._pings, self._heartbeat])
+        return int(heartbeat)
 
     def _silent(self):
         """The devices that do not answer, a list of their names."""

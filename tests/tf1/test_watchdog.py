@@ -11,13 +11,13 @@ class WatchOnce(tf.train.SessionRunHook):
     """Watches a chief that has ended; a second session finds no other."""
 
     def __init__(self):
-        self._pings = pings([""])
+        self._pings, self._heartbeat = pings([""]), tf.constant(ENDED)
         self.sessions = 0
 
     def after_create_session(self, session, coord):
         self.sessions += 1
         if self.sessions == 1:
-            Watchdog(lambda: ENDED, self._pings, session, coord, PATIENCE)
+            Watchdog(self._heartbeat, self._pings, session, coord, PATIENCE)
 
     def before_run(self, run_context):
         if self.sessions == 2:
