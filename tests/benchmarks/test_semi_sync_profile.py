@@ -1,0 +1,35 @@
+"""The profile of a batch runs, and what it counts is what the protocol promises."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.require import environment, fastest_tensorflow
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def printed():
+    script = [sys.executable, str(ROOT / "benchmarks" / "semi_sync_profile.py")]
+    options = ["--python", fastest_tensorflow()]
+    done = subprocess.run(
+        script + options, env=environment(PYTHONPATH=str(ROOT)), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_batch_sends_fewer_tensors_than_asynchronous_training(printed):
+    counted = re.findall(r"^\| (\S+) \| (\d+) \| (\d+) \|$", printed, re.MULTILINE)
+    sent = {mode: int(there) + int(back) for mode, there, back in counted}
+    assert sent["sync"] < sent["semi-sync"] < sent["async"]
+
+
+def test_a_global_step_costs_the_chief_two_runs(printed):
+    runs = dict(re.findall(r"^\| semi-sync \| (take|apply) \| ([\d.]+) \|", printed, re.MULTILINE))
+    assert 0.9 < float(runs["apply"]) < 1.1
+    assert 0.9 < float(runs["take"]) < 1.5
