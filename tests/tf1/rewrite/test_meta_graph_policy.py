@@ -9,6 +9,7 @@ import pytest
 
 import graph_rewrite
 import semisync
+from graph_rewrite.graph.index import Nodes
 from semisync import cli
 from semisync.common.compat import tf
 from semisync.common.errors import BadInput, UsageError
@@ -65,6 +66,19 @@ def test_the_ops_of_an_async_variable_keep_their_bytes():
     assert at_once
     assert all(old[name] == new[name] for name in at_once)
     assert old[kernel_op(old)] != new[kernel_op(old)]
+
+
+def test_the_chief_is_told_of_a_batch_after_what_it_trains_at_once():
+    """A step of the chief changes what these ops read, such as Adam's beta powers."""
+    exported = rewrite(export(builder("Adam")), policy=POLICY)
+    nodes = Nodes.of(exported.meta)
+    told = [
+        name for name in nodes.ancestors([exported.train]) if nodes[name].op == "QueueEnqueueV2"
+    ]
+    before = nodes.ancestors(told)
+    assert told
+    for variable in ("table/part_0", "table/part_1", "table/part_2", "bias"):
+        assert any("update_" + variable in name for name in before)
 
 
 def kernel_op(nodes):
