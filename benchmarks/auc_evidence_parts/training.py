@@ -28,10 +28,9 @@ from benchmarks.auc_evidence_parts import model, plan
 from semisync.cluster.barrier import Barrier
 from semisync.common.compat import tf
 from semisync.common.files import write_json
+from semisync.demo.tensorflow.modes import LEDGER
 from semisync.demo.tensorflow.pause import delayed, gradient_parts, step_now
 from semisync.demo.tensorflow.work import END, Ending, WorkList
-
-AGGREGATING = ("sync", "semi-sync")  # the modes that use GlobalBatchOptimizer
 
 
 class Inputs:
@@ -80,9 +79,7 @@ class Training:
         barrier = Barrier("start", task, settings.workers)
         ending = Ending(os.path.join(out, "model"), task, settings.workers, self._kept())
         self._aggregation = (
-            [self._optimizer.make_session_run_hook(self._chief)]
-            if run["mode"] in AGGREGATING
-            else []
+            [self._optimizer.make_session_run_hook(self._chief)] if run["mode"] in LEDGER else []
         )
         self._hooks = [self._work, barrier] + self._aggregation + [ending]
 
@@ -121,7 +118,7 @@ class Training:
     def _build(self, run, settings, answers):
         inputs = self._inputs
         logit = self._logit(inputs, answers, plan.model_seed(run["seed"]))
-        aggregates = run["mode"] in AGGREGATING
+        aggregates = run["mode"] in LEDGER
         steps = len(self._batches) // (settings.batches_per_step if aggregates else 1)
         self._optimizer = self._plain_optimizer(run, steps)
         if aggregates:

@@ -20,11 +20,12 @@ import time
 import numpy as np
 
 from benchmarks.auc_evidence_parts import model
-from benchmarks.auc_evidence_parts.training import AGGREGATING, Training
+from benchmarks.auc_evidence_parts.training import Training
 from benchmarks.batch_norm_auc_parts import norm
 from graph_rewrite import find_batch_norms
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
+from semisync.demo.tensorflow.modes import LEDGER
 
 SKILL = "skill"  # the field by which the rows are cut into parts
 HANG = np.inf  # seconds: the pause of the batch that hangs
@@ -64,7 +65,7 @@ class NormTraining(Training):
                 norm.move(variable, statistic, momentum, "layers")
                 for variable, statistic in zip(layer.moving, layer.moments)
             ]
-        if self._run["mode"] in AGGREGATING:
+        if self._run["mode"] in LEDGER:
             _check(find_batch_norms(tf.get_default_graph()), len(layers))
         for layer in layers:
             statistics = _unseen(layer.moments)

@@ -10,7 +10,7 @@ import time
 
 import semisync
 from semisync.common.compat import raw_ops, tf
-from semisync.demo.tensorflow.modes import wrap
+from semisync.demo.tensorflow.modes import LEDGER, wrap
 
 from . import model, signals
 from .cases import STALENESS_BOUND, pauses
@@ -66,7 +66,7 @@ class Training:
         ) as session:
             batches = self._loop(session, folder)
         result = {"batches": batches}
-        if self._chief and self._mode in ("semi-sync", "sync"):
+        if self._chief and self._mode in LEDGER:
             result["staleness"] = self._hooks[0].ledger.staleness
         return result
 

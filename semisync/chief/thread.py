@@ -47,7 +47,7 @@ class Chief(threading.Thread):
         self._observers = observers
         self._finishing = threading.Event()
         self._published_at = self._progress_at = time.monotonic()
-        self.heartbeat = 0
+        self._heartbeat = 0
         self._pace = 0  # us per global step
         self._waited = 0.0  # us, the mean over the last global batch
         self._clock = self._published_clock = 0
@@ -179,7 +179,7 @@ class Chief(threading.Thread):
             self._on_ticket(self._ops.payload.sweep, ticket)
         self._record_fates()
         self._audit.write(self.ledger.drain("events") + [{"event": "end"}])
-        self.heartbeat = ENDED
+        self._heartbeat = ENDED
         self._write_job_state()
 
     def _before_deadline(self, fetches, feed=None):
@@ -267,7 +267,7 @@ class Chief(threading.Thread):
         steps = self._clock - self._published_clock
         self._pace = int(1e6 * passed / steps) if steps else 0
         self._published_at, self._published_clock = self._published_at + passed, self._clock
-        self.heartbeat += 1
+        self._heartbeat += 1
         self._write_job_state()
 
     def _write_job_state(self):
@@ -279,7 +279,7 @@ class Chief(threading.Thread):
             waiting_seconds=self._waited / 1e6,
         )
         feed = {
-            state.new_heartbeat: self.heartbeat,
+            state.new_heartbeat: self._heartbeat,
             state.new_pace: self._pace,
             state.new_gauges: [gauges.get(name, 0) for name in GAUGES],
         }

@@ -32,12 +32,22 @@ class Barrier(tf.train.SessionRunHook):
 
     def after_create_session(self, session, coord):
         session.run(self._announce)
-        deadline = time.monotonic() + self._timeout
-        while session.run(self._arrived) < self._parties:
-            if time.monotonic() > deadline:
-                raise SemisyncError(
-                    "only {} of {} workers arrived within {:.0f} s".format(
-                        session.run(self._arrived), self._parties, self._timeout
-                    )
-                )
-            time.sleep(0.02)
+        sentence = "only {} of {} workers arrived within {:.0f} s"
+        wait_for_workers(session, self._arrived, self._parties, self._timeout, sentence)
+
+
+def wait_for_workers(session, count, parties, timeout, sentence):
+    """Waits until the tensor `count` reaches `parties`.
+
+    Args:
+      timeout: seconds.
+      sentence: takes the count, `parties` and `timeout`.
+
+    Raises:
+      SemisyncError: the sentence, after `timeout`.
+    """
+    deadline = time.monotonic() + timeout
+    while session.run(count) < parties:
+        if time.monotonic() > deadline:
+            raise SemisyncError(sentence.format(session.run(count), parties, timeout))
+        time.sleep(0.02)

@@ -128,7 +128,9 @@ class GlobalBatchHook(tf.train.SessionRunHook):
                 hook._ensure_ticket(session)
         self._has_ticket = False  # for the run after this one
         if not self._agreed:
-            self._agree(session)
+            if not self.is_chief:
+                self._agree(session)
+            self._agreed = True
             self._watchdog = Watchdog(
                 heartbeat=self._handles.worker.heartbeat,
                 pings=self._handles.worker.pings,
@@ -204,7 +206,6 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         worker = self._handles.worker
         weights, chiefs = session.run([worker.weights, worker.chief_settings])
         sentence = settings.difference(self._described(weights), chiefs.decode())
-        self._agreed = True
         if sentence:
             sentence = "{}: {}".format(worker.member, sentence)
             session.run(worker.disagree, {worker.objection: sentence})

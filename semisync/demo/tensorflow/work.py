@@ -8,10 +8,8 @@
 2. A worker that takes END stops. The chief, last, waits until all have left, and saves.
 """
 
-import time
-
+from semisync.cluster.barrier import wait_for_workers
 from semisync.common.compat import tf
-from semisync.common.errors import SemisyncError
 
 END = -1
 
@@ -61,13 +59,6 @@ class Ending(tf.train.SessionRunHook):
         session.run(self._leave)
         if self._task:
             return
-        deadline = time.monotonic() + self._timeout
-        while session.run(self._gone) < self._workers:
-            if time.monotonic() > deadline:
-                raise SemisyncError(
-                    "only {} of {} workers ended within {:.0f} s of the chief".format(
-                        session.run(self._gone), self._workers, self._timeout
-                    )
-                )
-            time.sleep(0.01)
+        sentence = "only {} of {} workers ended within {:.0f} s of the chief"
+        wait_for_workers(session, self._gone, self._workers, self._timeout, sentence)
         self._saver.save(session, self._path)
