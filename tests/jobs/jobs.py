@@ -109,6 +109,8 @@ JOBS = [
         "keras_layers",
         1,
         _CLUSTER + "--training_data={data} --checkpoint_dir={model} --batch_size={batch_size}",
+        # A run that finds no more data may still decay the means of TensorFlow's sparse Adam.
+        alone=["--train_steps={steps}"],
     ),
     _job(
         "imported_graph",

@@ -12,6 +12,7 @@ flags.DEFINE_integer("task_index", 0, "which one")
 flags.DEFINE_string("training_data", None, "csv")
 flags.DEFINE_string("checkpoint_dir", None, "where the model goes")
 flags.DEFINE_integer("batch_size", 16, "rows per step")
+flags.DEFINE_integer("train_steps", None, "stop at this global step; else when the data ends")
 
 
 def make_dataset(path, batch_size):
@@ -70,6 +71,8 @@ def train(cluster, server):
         train_op = optimizer.minimize(loss, global_step, var_list=model.trainable_weights)
 
     hooks = []
+    if FLAGS.train_steps:
+        hooks.append(tf.train.StopAtStepHook(last_step=FLAGS.train_steps))
     config = tf.ConfigProto(device_filters=["/job:ps", worker_device])
     with tf.train.MonitoredTrainingSession(
         server.target, is_chief, FLAGS.checkpoint_dir, hooks=hooks, config=config
