@@ -8,7 +8,7 @@
 2. `plan` decides what each tensor becomes; what is ambiguous is refused, never guessed.
 3. `convert` streams the tensors into `targets`; the result appears when it is whole.
 4. `migrate.verification.verify` reads both sides again and compares every row.
-5. `migrate.torchrec` builds and fills the modules.
+5. `migrate.torchrec` builds and fills the modules; `load_model` makes the whole model of a graph.
 
 Importing this package imports neither TensorFlow nor torch.
 """
@@ -19,6 +19,7 @@ from migrate.conversion.convert import convert
 from migrate.hash_tables.lookup import Sentinels
 from migrate.hash_tables.model import HashTable
 from migrate.manifest.model import Manifest, read_manifest
+from migrate.model.load import load_model
 from migrate.open import open_checkpoint, open_hash_tables
 from migrate.planning.model import Plan
 from migrate.planning.planner import plan
@@ -31,6 +32,7 @@ __all__ = [
     "Sentinels",
     "TensorInfo",
     "convert",
+    "load_model",
     "open_checkpoint",
     "open_hash_tables",
     "plan",

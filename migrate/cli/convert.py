@@ -1,16 +1,25 @@
-"""`semisync convert PREFIX OUT`: plan, convert, and say what was written."""
+"""`semisync convert PREFIX OUT`: plan, convert, and say what was written.
+
+With --model the source of the model is made first, so that an op that is not known ends the work
+before it begins, and written last.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from typing import Optional
 
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.cli.convert_arguments import configure, planned
-from migrate.cli.convert_text import of_manifest, of_plan
+from migrate.cli.convert_text import of_manifest, of_model, of_plan
 from migrate.conversion import ranks
 from migrate.conversion.convert import convert
+from migrate.model.load import Written, read_meta_graph, write_model, write_source
+from migrate.model.outputs import find_outputs
 from migrate.open import open_checkpoint
 from migrate.targets.work_directory import refuse_existing
+from semisync.common.errors import UsageError
 from semisync.common.files import check_writable
 from semisync.common.progress import ByteProgress
 
@@ -29,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
         check_writable(args.out)
     with open_checkpoint(args.prefix, newer=args.newer) as checkpoint:
         plan = planned(args, checkpoint)
+        model = _source(args, checkpoint)
     if args.dry_run:
         print(plan.to_yaml(), end="")
         return 0
@@ -49,4 +59,16 @@ def run(args: argparse.Namespace) -> int:
         print("\nsemisync convert: interrupted; go on with --resume", file=sys.stderr)
         raise
     print(of_manifest(manifest, plan, args.out, verified=not args.no_verify))
+    if model is not None:
+        print(f"wrote {write_model(model, args.out)}: {of_model(model)}")
     return 0
+
+
+def _source(args: argparse.Namespace, checkpoint: Checkpoint) -> Optional[Written]:
+    """The model's source, where it is asked for."""
+    if not args.model:
+        if args.output:
+            raise UsageError("--output says what the module of --model returns; give both")
+        return None
+    found = read_meta_graph(checkpoint, args.meta)
+    return write_source(found, checkpoint, find_outputs(found.graph, args.output))

@@ -17,6 +17,7 @@ from semisync.common.errors import BadInput, UsageError
 
 _EXAMPLES = """examples:
   semisync convert model.ckpt-1 converted
+  semisync convert model.ckpt-1 converted --model
   semisync convert model.ckpt-1 converted --dry-run > plan.yaml
   semisync convert model.ckpt-1 converted --plan plan.yaml --target safetensors"""
 
@@ -32,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--newer", metavar="PREFIX", help="a DeepRec incremental checkpoint to lay over it"
     )
     _configure_plan(parser)
+    _configure_model(parser)
     _configure_work(parser)
 
 
@@ -85,6 +87,22 @@ def _configure_plan(parser: argparse.ArgumentParser) -> None:
         "--duplicates",
         choices=DUPLICATES,
         help="an id in two partitions of a hash table; default error",
+    )
+
+
+def _configure_model(parser: argparse.ArgumentParser) -> None:
+    """The model around the tables."""
+    parser.add_argument(
+        "--model",
+        action="store_true",
+        help="write model.py too: the graph as a torch module that takes the raw features",
+    )
+    parser.add_argument(
+        "--output",
+        metavar="TENSOR",
+        action="append",
+        help="with --model: what the module returns; may be repeated; default: the signature's "
+        "outputs, or what the loss is given",
     )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from migrate.manifest.model import Manifest
 from migrate.manifest.transforms import named
+from migrate.model.load import Written
 from migrate.planning.model import Plan, Table
 from migrate.planning.static import savings
 
@@ -29,6 +32,16 @@ def _of_table(table: Table) -> str:
     if table.static:
         line += f", static {table.static}"
     return f"  {line}"
+
+
+def of_model(model: Written) -> str:
+    """What the module has."""
+    trained = [parameter for parameter in model.parameters if parameter.trainable]
+    values = sum(math.prod(parameter.shape) for parameter in trained)
+    return (
+        f"{len(trained)} parameters of {values:,} values, "
+        f"{len(model.parameters) - len(trained)} buffers"
+    )
 
 
 def of_manifest(manifest: Manifest, plan: Plan, out: str, verified: bool) -> str:

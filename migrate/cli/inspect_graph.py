@@ -10,7 +10,11 @@ from migrate.graph.attributes import Shape
 from migrate.graph.find import graph_file
 from migrate.graph.interface import Interface, find_interface
 from migrate.graph.interface.feeds import Feed
-from migrate.graph.metagraph import read_graph
+from migrate.graph.metagraph import Graph, read_graph
+from migrate.model.control.lowering import lower
+from migrate.model.coverage import unknown_ops
+from migrate.model.outputs import find_outputs
+from semisync.common.errors import SemisyncError
 
 SCHEMA = "semisync.graph/1"
 _INPUTS = ("input", "dtype", "shape", "kind", "read by")
@@ -21,9 +25,37 @@ _NAMED = 3  # names in a cell
 def run(path: str, meta: Optional[str], as_json: bool) -> int:
     """Prints the inputs and outputs of the graph; returns 0."""
     file = meta or graph_file(path)
-    interface = find_interface(read_graph(file))
-    print(json.dumps(described(file, interface), indent=1) if as_json else as_text(file, interface))
+    graph = read_graph(file)
+    interface = find_interface(graph)
+    model = converts(graph)
+    if as_json:
+        print(json.dumps({**described(file, interface), "model": model}, indent=1))
+    else:
+        print("\n".join([as_text(file, interface), "", _of_model(model)]))
     return 0
+
+
+def converts(graph: Graph) -> Dict[str, Any]:
+    """Whether `convert --model` can write the model: its outputs, and the ops that are not known
+    with the names of their nodes; or the reason why neither can be told."""
+    try:
+        whole = lower(graph)
+        outputs = find_outputs(whole, None)
+        unknown = unknown_ops(whole, list(outputs.values()))
+    except SemisyncError as error:
+        return {"outputs": [], "unknown_ops": {}, "reason": str(error)}
+    names = {op: [node.name for node in nodes] for op, nodes in unknown.items()}
+    return {"outputs": list(outputs), "unknown_ops": names, "reason": None}
+
+
+def _of_model(model: Dict[str, Any]) -> str:
+    if model["reason"] is not None:
+        return f"semisync convert --model: {model['reason']}"
+    outputs = ", ".join(model["outputs"])
+    if not model["unknown_ops"]:
+        return f"semisync convert --model writes the model that gives {outputs}: all ops are known."
+    listed = [f"  {op}: {_names(tuple(nodes))}" for op, nodes in model["unknown_ops"].items()]
+    return "\n".join([f"semisync convert --model lacks ops for {outputs}:", *listed])
 
 
 def described(path: str, interface: Interface) -> Dict[str, Any]:

@@ -1,6 +1,7 @@
 """The attributes of a node, and what they tell of its outputs: data types and shapes.
 
-    AttrValue          {1 list, 3 i, 5 b, 6 type, 7 shape}    list is {2 s, 6 type, 7 shape}
+    AttrValue          {1 list, 2 s, 3 i, 4 f, 5 b, 6 type, 7 shape, 10 func {1 name}}
+                       list is {2 s, 3 i, 4 f, 6 type, 7 shape}
     TensorShapeProto   {2 dim, 3 unknown_rank}                dim is {1 size}, -1 where unknown
 Source: tensorflow/core/framework/attr_value.proto and tensor_shape.proto
 """
@@ -8,6 +9,8 @@ Source: tensorflow/core/framework/attr_value.proto and tensor_shape.proto
 from __future__ import annotations
 
 from typing import Dict, List, Optional, Tuple
+
+import numpy
 
 from migrate.encoding.dtypes import DTYPES
 from migrate.encoding.wire import Value, fields, message, number, numbers, text
@@ -21,6 +24,40 @@ _REFERENCE = 100  # that a reference's type is above the type's own number
 def integer(graph: Graph, node: Node, name: str) -> int:
     """An integer; 0 if the node has none."""
     return number(_attribute(graph, node, name).get(3, 0), graph.path)
+
+
+def integers(graph: Graph, node: Node, name: str) -> List[int]:
+    """A list of integers; none if the node has none."""
+    items = _items(graph, _attribute(graph, node, name))
+    return [one for key, value in items if key == 3 for one in numbers(value, graph.path)]
+
+
+def float32(graph: Graph, node: Node, name: str) -> float:
+    """A float, as the shortest number that is the same float32; 0 if the node has none."""
+    bits = number(_attribute(graph, node, name).get(4, 0), graph.path)
+    return _shortest(numpy.array([bits], "<u4").view("<f4"))[0]
+
+
+def float32s(graph: Graph, node: Node, name: str) -> List[float]:
+    """As `float32`, a list of them; none if the node has none."""
+    items = [value for key, value in _items(graph, _attribute(graph, node, name)) if key == 4]
+    packed = [
+        numpy.array([value], "<u4").tobytes() if isinstance(value, int) else bytes(value)
+        for value in items
+    ]
+    return _shortest(numpy.frombuffer(b"".join(packed), "<f4"))
+
+
+def string(graph: Graph, node: Node, name: str) -> bytes:
+    """A string; empty if the node has none."""
+    return bytes(message(_attribute(graph, node, name).get(2, memoryview(b"")), graph.path))
+
+
+def function(graph: Graph, node: Node, name: str) -> str:
+    """The name of a function of the library; empty if the node has none."""
+    called = _attribute(graph, node, name).get(10, memoryview(b""))
+    named = dict(fields(message(called, graph.path), graph.path))
+    return text(named.get(1, memoryview(b"")), graph.path)
 
 
 def flag(graph: Graph, node: Node, name: str) -> bool:
@@ -37,9 +74,9 @@ def shapes(graph: Graph, node: Node, name: str) -> List[Shape]:
     """One shape or a list of them; none if the node does not say."""
     attribute = _attribute(graph, node, name)
     if 7 in attribute:
-        return [_shape(message(attribute[7], graph.path), graph.path)]
+        return [shape_of(message(attribute[7], graph.path), graph.path)]
     return [
-        _shape(message(value, graph.path), graph.path)
+        shape_of(message(value, graph.path), graph.path)
         for key, value in _items(graph, attribute)
         if key == 7
     ]
@@ -65,6 +102,10 @@ def output_dtype(graph: Graph, node: Node) -> Optional[str]:
     return next((dtype for name in ("T", "dtype") for dtype in dtypes(graph, node, name)), None)
 
 
+def _shortest(values: numpy.ndarray) -> List[float]:
+    return [float(str(value)) for value in values]
+
+
 def _attribute(graph: Graph, node: Node, name: str) -> Dict[int, Value]:
     return dict(fields(memoryview(node.attrs.get(name, b"")), graph.path))
 
@@ -86,7 +127,8 @@ def _dtype(code: int) -> str:
     return DTYPES[code].name if code in DTYPES else f"type {code}"
 
 
-def _shape(data: memoryview, path: str) -> Shape:
+def shape_of(data: memoryview, path: str) -> Shape:
+    """The shape that a TensorShapeProto says."""
     sizes: List[Optional[int]] = []
     for key, value in fields(data, path):
         if key == 3 and value:

@@ -108,7 +108,7 @@ def hidden_uses(graph: Graph, saved: Dict[str, Saved]) -> List[str]:
         {
             where.name
             for node, where in saved.items()
-            if any(user.op in _CALLS for user, _ in _reached(node, consumers))
+            if any(user.op in _CALLS for user, _ in reached(node, consumers))
         }
     )
 
@@ -162,7 +162,7 @@ def consumers_of(graph: Graph) -> Consumers:
     return consumers
 
 
-def _reached(start: str, consumers: Consumers) -> Iterator[Tuple[Node, int]]:
+def reached(start: str, consumers: Consumers) -> Iterator[Tuple[Node, int]]:
     """Nodes that read the value of `start`, directly or through pass-through nodes."""
     pending, seen = [start], {start}
     while pending:
@@ -175,7 +175,7 @@ def _reached(start: str, consumers: Consumers) -> Iterator[Tuple[Node, int]]:
 
 def gathers(graph: Graph, start: str, consumers: Consumers) -> Iterator[Node]:
     """Gathers along the rows of the variable node `start`."""
-    for user, position in _reached(start, consumers):
+    for user, position in reached(start, consumers):
         if position != 0 or len(user.inputs) < 2:
             continue
         if user.op in SEGMENTS:
@@ -187,15 +187,15 @@ def gathers(graph: Graph, start: str, consumers: Consumers) -> Iterator[Node]:
 
 
 def _lookup(graph: Graph, gather: Node, part: int, parts: int) -> Lookup:
-    deal = _dealt(graph, gather)
+    deal = dealt(graph, gather)
     if parts == 1:
         return Lookup(None, deal is not None)
     if deal is None or deal[1] != part:
         return Lookup("unknown", False)
-    return Lookup(_strategy(graph, deal[0], parts), False)
+    return Lookup(partition_strategy(graph, deal[0], parts), False)
 
 
-def _dealt(graph: Graph, gather: Node) -> Optional[Tuple[Node, int]]:
+def dealt(graph: Graph, gather: Node) -> Optional[Tuple[Node, int]]:
     """The DynamicPartition and its output that give `gather` its row numbers, or None."""
     edge = gather.inputs[1]
     for _ in range(_MAX_STEPS):
@@ -210,7 +210,7 @@ def _dealt(graph: Graph, gather: Node) -> Optional[Tuple[Node, int]]:
     return None
 
 
-def _strategy(graph: Graph, deal: Node, parts: int) -> str:
+def partition_strategy(graph: Graph, deal: Node, parts: int) -> str:
     """ "mod" or "div", read from how `deal` assigns ids to its `parts` outputs."""
     assigned = _source(graph, deal.inputs[1], _RESHAPED)
     rows = _source(graph, deal.inputs[0], _RESHAPED)

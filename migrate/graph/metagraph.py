@@ -1,22 +1,27 @@
 """The graph of a MetaGraph (`PREFIX.meta`, `saved_model.pb`), decoded without TensorFlow.
 
     SavedModel    {1 saved_model_schema_version, 2 meta_graphs}
-    MetaGraphDef  {1 meta_info_def {4 tags}, 2 graph_def, 3 saver_def}
-    GraphDef      {1 node}
+    MetaGraphDef  {1 meta_info_def {4 tags}, 2 graph_def, 3 saver_def, 4 collection_def,
+                   5 signature_def}                         both are maps {1 key, 2 value}
+    GraphDef      {1 node, 2 library {1 function}}
     NodeDef       {1 name, 2 op, 3 input, 5 attr}          attr is a map {1 key, 2 AttrValue}
     SaverDef      {2 save_tensor_name}
+    CollectionDef {1 node_list {1 value}, 2 bytes_list {1 value}}; "train_op" has the former,
+                  "trainable_variables" the latter, with
+    VariableDef   {1 variable_name}
+    SignatureDef  {1 inputs, 2 outputs}                     maps of TensorInfo {1 name}
 
-Only what the readers of look-ups and slots need is decoded; attributes on demand, by
-`migrate.graph.attributes` and `migrate.graph.constants`. An input is kept as (node, output number);
-control inputs are left out.
+Only what the readers need is decoded; attributes on demand, by `migrate.graph.attributes`,
+`migrate.graph.constants` and `migrate.graph.tensors`, the library by `migrate.graph.functions`. An
+input is kept as (node, output number).
 Source: tensorflow/core/protobuf/meta_graph.proto and tensorflow/core/framework/*.proto
 """
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from migrate.encoding.wire import fields, message, text
+from migrate.encoding.wire import Value, fields, message, text
 from migrate.storage.files import open_file
 from semisync.common.errors import BadInput
 
@@ -26,20 +31,42 @@ Edge = Tuple[str, int]
 
 
 class Node(NamedTuple):
-    """One operation of the graph; `attrs` are AttrValue messages still to be decoded."""
+    """One operation of the graph; `attrs` are AttrValue messages still to be decoded. controls:
+    names of the nodes that it waits for."""
 
     name: str
     op: str
     inputs: Tuple[Edge, ...]
     attrs: Dict[str, bytes]
+    controls: Tuple[str, ...] = ()
+
+
+class Signature(NamedTuple):
+    """What a SavedModel takes and gives: names of tensors by what its users call them."""
+
+    inputs: Dict[str, str]
+    outputs: Dict[str, str]
 
 
 class Graph(NamedTuple):
-    """path: of the file. nodes: by name. saver_scope: name scope of the main Saver, or None."""
+    """The graph of a file.
+
+    path         of the file
+    nodes        by name
+    saver_scope  name scope of the main Saver, or None
+    trainable    variable nodes in the collection "trainable_variables"; None: there is no such
+    signatures   by their keys
+    functions    FunctionDef messages, still to be decoded
+    train_ops    nodes in the collection "train_op"
+    """
 
     path: str
     nodes: Dict[str, Node]
-    saver_scope: Optional[str]
+    saver_scope: Optional[str] = None
+    trainable: Optional[FrozenSet[str]] = None
+    signatures: Mapping[str, Signature] = {}
+    functions: Tuple[bytes, ...] = ()
+    train_ops: Tuple[str, ...] = ()
 
 
 def read_graph(path: str) -> Graph:
@@ -54,21 +81,34 @@ def read_graph(path: str) -> Graph:
             )
         data = memoryview(file.read(0, file.size, path))
     nodes: Dict[str, Node] = {}
-    scope = None
+    functions: List[bytes] = []
+    scope, trainable = None, None
+    train_ops: Tuple[str, ...] = ()
+    signatures: Dict[str, Signature] = {}
     for field, value in fields(_meta_graph(data, path), path):
         if field == 2:
             for part, inner in fields(message(value, path), path):
                 if part == 1:
-                    node = _node(message(inner, path), path)
+                    node = read_node(message(inner, path), path)
                     nodes[node.name] = node
+                elif part == 2:
+                    functions += _messages(message(inner, path), 1, path)
         elif field == 3:
             scope = _saver_scope(message(value, path), path)
+        elif field in (4, 5):
+            key, entry = _entry(value, path)
+            if field == 5:
+                signatures[key] = _signature(entry, path)
+            elif key == "trainable_variables":
+                trainable = frozenset(_variables(entry, path))
+            elif key == "train_op":
+                train_ops = tuple(_listed_nodes(entry, path))
     if not nodes:
         raise BadInput(
             f"{path} holds no graph; give the .meta file that tf.train.Saver wrote, or the "
             "saved_model.pb of a SavedModel"
         )
-    return Graph(path, nodes, scope)
+    return Graph(path, nodes, scope, trainable, signatures, tuple(functions), train_ops)
 
 
 def _meta_graph(data: memoryview, path: str) -> memoryview:
@@ -93,9 +133,11 @@ def _tags(meta_graph: memoryview, path: str) -> List[str]:
     ]
 
 
-def _node(data: memoryview, path: str) -> Node:
+def read_node(data: memoryview, path: str) -> Node:
+    """A NodeDef; in a function its inputs have a form of their own, see migrate.graph.functions."""
     name, op = "", ""
     inputs: List[Edge] = []
+    controls: List[str] = []
     attrs: Dict[str, bytes] = {}
     for field, value in fields(data, path):
         if field == 1:
@@ -104,20 +146,60 @@ def _node(data: memoryview, path: str) -> Node:
             op = text(value, path)
         elif field == 3:
             edge = text(value, path)
-            if not edge.startswith("^"):
+            if edge.startswith("^"):
+                controls.append(edge[1:])
+            else:
                 inputs.append(_edge(edge, path))
         elif field == 5:
             pair = dict(fields(message(value, path), path))
             if 1 in pair and 2 in pair:
                 attrs[text(pair[1], path)] = bytes(message(pair[2], path))
-    return Node(name, op, tuple(inputs), attrs)
+    return Node(name, op, tuple(inputs), attrs, tuple(controls))
 
 
 def _edge(edge: str, path: str) -> Edge:
-    name, colon, output = edge.partition(":")
-    if colon and not output.isdigit():
+    name, colon, output = edge.rpartition(":")
+    if not colon:
+        return edge, 0
+    if not output.isdigit():
         raise BadInput(f"{path}: {edge!r} is not the input of a node; the graph is damaged")
-    return name, int(output or 0)
+    return name, int(output)
+
+
+def _messages(data: memoryview, number: int, path: str) -> List[bytes]:
+    return [bytes(message(value, path)) for field, value in fields(data, path) if field == number]
+
+
+def _entry(value: Value, path: str) -> Tuple[str, memoryview]:
+    """The key and the value of an entry of a map."""
+    pair = dict(fields(message(value, path), path))
+    return text(pair.get(1, memoryview(b"")), path), message(pair.get(2, memoryview(b"")), path)
+
+
+def _variables(collection: memoryview, path: str) -> Iterator[str]:
+    """Names of the variable nodes of a collection of variables."""
+    for listed in _messages(collection, 2, path):
+        for variable in _messages(memoryview(listed), 1, path):
+            name = dict(fields(memoryview(variable), path)).get(1, memoryview(b""))
+            yield text(name, path).partition(":")[0]
+
+
+def _listed_nodes(collection: memoryview, path: str) -> Iterator[str]:
+    """Names of the nodes of a collection of nodes."""
+    for listed in _messages(collection, 1, path):
+        for name in _messages(memoryview(listed), 1, path):
+            yield text(memoryview(name), path).partition(":")[0]
+
+
+def _signature(data: memoryview, path: str) -> Signature:
+    signature = Signature({}, {})
+    for field, value in fields(data, path):
+        if field in (1, 2):
+            key, tensor = _entry(value, path)
+            name = dict(fields(tensor, path)).get(1)
+            if name is not None:
+                (signature.inputs if field == 1 else signature.outputs)[key] = text(name, path)
+    return signature
 
 
 def _saver_scope(data: memoryview, path: str) -> Optional[str]:

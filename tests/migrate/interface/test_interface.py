@@ -93,13 +93,16 @@ def test_serialized_examples_list_their_features(folder):
 def test_the_command_prints_a_call_of_score(folder, capsys):
     path = folder / "sigmoid.meta"
     assert main(["inspect", str(path), "--graph"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].strip() == (
+    *_, call, _, model = capsys.readouterr().out.splitlines()
+    assert call.strip() == (
         f"semisync score DATA --checkpoint {folder / 'sigmoid'} --input COLUMN=user:0 "
         "--input COLUMN=price:0 --output logits:0 --sigmoid --out scores.parquet"
     )
+    assert model.startswith("semisync convert --model writes the model that gives logits:0")
     assert main(["inspect", str(path), "--graph", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["schema"] == "semisync.graph/1"
+    assert report["model"] == {"outputs": ["logits:0"], "unknown_ops": {}, "reason": None}
     assert report["outputs"][0]["tensor"] == "logits:0"
     assert report["inputs"][2]["labels_of"] == ["loss/Log1p"]
 

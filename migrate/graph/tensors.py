@@ -1,0 +1,110 @@
+"""The values of constants in a graph, as arrays.
+
+    AttrValue     {8 tensor}
+    TensorProto   {1 dtype, 2 shape, 4 tensor_content, 5 float_val, 6 double_val, 7 int_val,
+                   8 string_val, 9 scomplex_val, 10 int64_val, 11 bool_val, 13 half_val,
+                   16 uint32_val, 17 uint64_val}
+
+The values stand in `tensor_content` as they lie in memory, or in the list of their type, whose last
+value stands for all that are missing; an empty list is zeros.
+Source: tensorflow/core/framework/tensor.proto and tensor_util.MakeNdarray
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Dict, List, Optional
+
+import numpy
+
+from migrate.encoding.dtypes import BFLOAT16, DTYPES
+from migrate.encoding.wire import Value, fields, message, number, numbers
+from migrate.graph.attributes import shape_of
+from migrate.graph.metagraph import Graph, Node
+from semisync.common.errors import BadInput
+
+_MAX_BYTES = 1 << 31  # no constant of a graph, which is one message, is larger
+_FIXED = {5: "<f4", 6: "<f8"}  # lists of little-endian numbers, by their field
+_VARINTS = {7, 10, 11, 13, 16, 17}
+_STRINGS = 8
+
+
+def constant_array(graph: Graph, node: Node) -> numpy.ndarray:
+    """The value of a Const node: an array of its type, of objects (bytes) for strings.
+
+    Raises BadInput where it is damaged, or of a type whose values are not numbers or strings.
+    """
+    attribute = dict(fields(memoryview(node.attrs.get("value", b"")), graph.path))
+    if 8 not in attribute:
+        raise BadInput(f"{graph.path}: the constant {node.name!r} has no value; it is damaged")
+    return _array(message(attribute[8], graph.path), node.name, graph.path)
+
+
+def _array(tensor: memoryview, name: str, path: str) -> numpy.ndarray:
+    parts: Dict[int, List[Value]] = {}
+    for field, value in fields(tensor, path):
+        parts.setdefault(field, []).append(value)
+    shape = shape_of(message(parts.get(2, [memoryview(b"")])[0], path), path)
+    dtype = DTYPES.get(number(parts.get(1, [0])[0], path))
+    if dtype is None or shape is None or None in shape:
+        raise BadInput(f"{path}: the constant {name!r} has no known type or shape; it is damaged")
+    sizes = tuple(size for size in shape if size is not None)
+    count = math.prod(sizes)
+    if dtype.name == "string":
+        found = [bytes(message(value, path)) for value in parts.get(_STRINGS, [])]
+        strings = _repeated(numpy.array(found or [b""], object), count, name, path)
+        return strings.reshape(sizes)
+    array = numpy.dtype("<u2") if dtype.array == BFLOAT16 else dtype.array
+    if array is None or array.fields or count * array.itemsize > _MAX_BYTES:
+        raise BadInput(f"{path}: the constant {name!r} is {dtype.name}, which is not read here")
+    flat = _content(parts, array, count, name, path)
+    if dtype.array == BFLOAT16:
+        return (flat.astype("<u4") << 16).view("<f4").reshape(sizes)
+    return flat.reshape(sizes)
+
+
+def _content(
+    parts: Dict[int, List[Value]], array: numpy.dtype, count: int, name: str, path: str
+) -> numpy.ndarray:
+    if 4 in parts:
+        content = bytes(message(parts[4][0], path))
+        if len(content) != count * array.itemsize:
+            raise BadInput(
+                f"{path}: the constant {name!r} has {len(content)} bytes, expected "
+                f"{count * array.itemsize}; it is damaged"
+            )
+        return numpy.frombuffer(content, array)
+    values = _listed(parts, array, path)
+    return _repeated(numpy.zeros(1, array) if values is None else values, count, name, path)
+
+
+def _listed(
+    parts: Dict[int, List[Value]], array: numpy.dtype, path: str
+) -> Optional[numpy.ndarray]:
+    """The values of whichever list there is, of type `array`; None if there is none."""
+    for field, values in parts.items():
+        if field in _FIXED:
+            form = numpy.dtype(_FIXED[field])
+            packed = [
+                value.to_bytes(form.itemsize, "little") if isinstance(value, int) else bytes(value)
+                for value in values
+            ]
+            data = b"".join(packed)
+            return numpy.frombuffer(data[: len(data) // form.itemsize * form.itemsize], form)
+        if field in _VARINTS:
+            whole = [one for value in values for one in numbers(value, path)]
+            bits = numpy.array([one & 0xFFFFFFFFFFFFFFFF for one in whole], "<u8")
+            if array.kind == "f":  # half precision travels as its bits
+                return bits.astype(f"<u{array.itemsize}").view(array)
+            return bits.astype(array)
+    return None
+
+
+def _repeated(values: numpy.ndarray, count: int, name: str, path: str) -> numpy.ndarray:
+    if len(values) > max(count, 1) or not len(values):
+        raise BadInput(
+            f"{path}: the constant {name!r} has {len(values)} values, expected {count}; it is "
+            "damaged"
+        )
+    missing = max(count - len(values), 0)
+    return numpy.concatenate([values, numpy.repeat(values[-1:], missing)])[:count]

@@ -1,0 +1,63 @@
+"""The constants of a model: literals in its source, or files beside it where they are larger."""
+
+from __future__ import annotations
+
+import os
+from typing import Dict
+
+import numpy
+
+from migrate.model.ops.values import STRINGS, TENSOR, Value, literal
+from migrate.model.source.names import Names, local_name
+
+_LITERAL = 16  # values of a constant that is written into the source
+
+
+class Constants:
+    """Those of one model.
+
+    arrays  attribute of the module -> a constant that the source may use
+    large   name in the files -> array, of those that are not literals
+    assets  name in the files -> path of a text file
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self.arrays: Dict[str, numpy.ndarray] = {}
+        self.large: Dict[str, numpy.ndarray] = {}
+        self.assets: Dict[str, str] = {}
+
+    def value(self, array: numpy.ndarray, node: str) -> Value:
+        """A constant as a value: a scalar is a literal, anything else an attribute."""
+        kind, dtype = (STRINGS, "string") if array.dtype == object else (TENSOR, array.dtype.name)
+        if not array.ndim:
+            return Value(literal(array[()]), kind, dtype, (), array)
+        attribute = self._names.fresh(local_name(node))
+        self.arrays[attribute] = array
+        return Value("self." + attribute, kind, dtype, array.shape, array)
+
+    def statement(self, attribute: str) -> str:
+        """What makes an attribute, in the module's constructor."""
+        made = self.expression(self.arrays[attribute], attribute)
+        if self.arrays[attribute].dtype == object:
+            return f"self.{attribute} = {made}"
+        return f"self.register_buffer({attribute!r}, {made}, persistent=False)"
+
+    def expression(self, array: numpy.ndarray, name: str) -> str:
+        """A tensor or Strings, in the module's constructor. name: what a file is called."""
+        if array.size > _LITERAL:
+            self.large[name] = array
+            return f"files.constant({name!r})"
+        if array.dtype == object:
+            return f"runtime.Strings.of({literal(array)})"
+        return f"torch.tensor({literal(array)}, dtype=torch.{array.dtype.name})"
+
+    def asset(self, path: str) -> str:
+        """The path of a text file, in the module's constructor."""
+        name = os.path.basename(path)
+        number = 1
+        while self.assets.get(name, path) != path:
+            name = f"{number}_{os.path.basename(path)}"
+            number += 1
+        self.assets[name] = path
+        return f"files.asset({name!r})"

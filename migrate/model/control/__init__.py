@@ -1,0 +1,1 @@
+"""TensorFlow's dataflow control ops, read back as branches and loops."""

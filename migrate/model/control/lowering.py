@@ -1,0 +1,163 @@
+"""Functions made part of the graph: calls, and the `If` and `While` of control flow 2.
+
+    PartitionedCall(x...)     the function's nodes, named CALL/node
+    If(pred, x...)            Switches of pred, both branches' nodes, and a Merge per output
+    While(x...)               Enter, Merge, Switch, Exit and NextIteration per variable, LoopCond
+
+This is what TensorFlow itself does before it runs them, so that `regions` has one form of control
+flow to know. Source: tensorflow/core/common_runtime/lower_if_op.cc and lower_while_op.cc
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, Sequence, Tuple
+
+from migrate.graph.attributes import function
+from migrate.graph.functions import Function, read_functions
+from migrate.graph.metagraph import Edge, Graph, Node
+from semisync.common.errors import BadInput
+
+_CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
+_IFS = {"If", "StatelessIf"}
+_WHILES = {"StatelessWhile", "While"}
+_MAX_NODES = 1_000_000  # of the whole: functions may call each other without end
+
+
+def lower(graph: Graph) -> Graph:
+    """The graph without calls of functions; itself if it has none.
+
+    Raises BadInput for a function that is not there.
+    """
+    if not any(node.op in _CALLS | _IFS | _WHILES for node in graph.nodes.values()):
+        return graph
+    lowering = _Lowering(graph, read_functions(graph))
+    pending = list(graph.nodes.values())
+    while pending:
+        pending = lowering.take(pending)
+    return graph._replace(nodes=lowering.rewired())
+
+
+class _Lowering:
+    """nodes: so far. results: what stands for the outputs of the calls."""
+
+    def __init__(self, graph: Graph, functions: Mapping[str, Function]) -> None:
+        self._graph, self._functions = graph, functions
+        self._nodes: Dict[str, Node] = {}
+        self._results: Dict[Edge, Edge] = {}
+
+    def take(self, nodes: Sequence[Node]) -> List[Node]:
+        """Keeps ordinary nodes; of the calls gives the nodes that they are made of."""
+        made: List[Node] = []
+        for node in nodes:
+            if node.op in _CALLS:
+                results = self._inline(made, node, "f", "", node.inputs, ())
+                self._returns(node, results)
+            elif node.op in _IFS:
+                self._if(made, node)
+            elif node.op in _WHILES:
+                self._while(made, node)
+            else:
+                self._nodes[node.name] = node
+        if len(self._nodes) + len(made) > _MAX_NODES:
+            raise BadInput(
+                f"{self._graph.path}: its functions call each other to more than {_MAX_NODES} nodes"
+            )
+        return made
+
+    def rewired(self) -> Dict[str, Node]:
+        """All nodes, with inputs that are there."""
+        return {
+            name: node._replace(inputs=tuple(self._real(edge) for edge in node.inputs))
+            for name, node in self._nodes.items()
+        }
+
+    def _real(self, edge: Edge) -> Edge:
+        while edge in self._results:
+            edge = self._results[edge]
+        return edge
+
+    def _returns(self, node: Node, results: Sequence[Edge]) -> None:
+        self._results.update(((node.name, k), edge) for k, edge in enumerate(results))
+
+    def _if(self, made: List[Node], node: Node) -> None:
+        given_predicate, *data = node.inputs
+        predicate = (f"{node.name}/pred_id", 0)
+        pivot = f"{node.name}/Switch"
+        made.append(Node(predicate[0], "Identity", (given_predicate,), {}))
+        made.append(Node(pivot, "Switch", (predicate, predicate), {}))
+        switches = [f"{node.name}/switch_{k}" for k in range(len(data))]
+        for name, edge in zip(switches, data):
+            made.append(Node(name, "Switch", (edge, predicate), {}))
+        sides = []
+        for number, branch in enumerate(("else_branch", "then_branch")):
+            waits = f"{node.name}/{branch}/pivot"
+            made.append(Node(waits, "Identity", ((pivot, number),), {}))
+            given = [(name, number) for name in switches]
+            sides.append(self._inline(made, node, branch, branch, given, (waits,)))
+        merges = []
+        for k, pair in enumerate(zip(*sides)):
+            merges.append(f"{node.name}/merge_{k}")
+            made.append(Node(merges[k], "Merge", pair, {}))
+        self._returns(node, [(name, 0) for name in merges])
+
+    def _while(self, made: List[Node], node: Node) -> None:
+        def each(word: str) -> List[str]:
+            return [f"{node.name}/{word}_{k}" for k in range(len(node.inputs))]
+
+        enters, merges, switches = each("enter"), each("merge"), each("switch")
+        nexts, exits = each("next"), each("exit")
+        condition = f"{node.name}/condition"
+        frame = node.name.encode()
+        named = {"frame_name": b"\x12" + _varint(len(frame)) + frame}
+        (going,) = self._inline(made, node, "cond", "cond", [(name, 0) for name in merges], ())
+        given = [(name, 1) for name in switches]
+        following = self._inline(made, node, "body", "body", given, ())
+        made.append(Node(condition, "LoopCond", (going,), {}))
+        for k, edge in enumerate(node.inputs):
+            made += [
+                Node(enters[k], "Enter", (edge,), named),
+                Node(merges[k], "Merge", ((enters[k], 0), (nexts[k], 0)), {}),
+                Node(switches[k], "Switch", ((merges[k], 0), (condition, 0)), {}),
+                Node(nexts[k], "NextIteration", (following[k],), {}),
+                Node(exits[k], "Exit", ((switches[k], 0),), {}),
+            ]
+        self._returns(node, [(name, 0) for name in exits])
+
+    def _inline(
+        self,
+        made: List[Node],
+        node: Node,
+        attribute: str,
+        scope: str,
+        given: Sequence[Edge],
+        waits: Tuple[str, ...],
+    ) -> List[Edge]:
+        """Adds the nodes of a function; returns the edges of its results."""
+        name = function(self._graph, node, attribute)
+        found = self._functions.get(name)
+        if found is None:
+            raise BadInput(
+                f"{self._graph.path}: node {node.name!r} calls the function {name!r}, which the "
+                "graph does not have"
+            )
+        prefix = f"{node.name}/{scope}/" if scope else f"{node.name}/"
+        arguments = dict(zip(found.arguments, given))
+
+        def outside(edge: Edge) -> Edge:
+            return arguments[edge[0]] if edge[0] in arguments else (prefix + edge[0], edge[1])
+
+        for inner in found.nodes.values():
+            edges = tuple(outside(edge) for edge in inner.inputs)
+            controls = tuple(prefix + name for name in inner.controls if name in found.nodes)
+            controls += waits if not edges else ()
+            whole = inner._replace(name=prefix + inner.name, inputs=edges, controls=controls)
+            made.append(whole)
+        return [outside(edge) for edge in found.results]
+
+
+def _varint(value: int) -> bytes:
+    encoded = b""
+    while value > 127:
+        encoded += bytes([value & 127 | 128])
+        value >>= 7
+    return encoded + bytes([value])

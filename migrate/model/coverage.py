@@ -1,0 +1,54 @@
+"""Whether a graph's model can be written: which of its ops are not known.
+
+An op is known to the emitter if it is in the registry, hands on its input, or is a part of control
+flow, a variable, an input or a lookup table.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, Sequence
+
+from migrate.graph.lookups import VARIABLES
+from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.model.control.regions import ENTERS, EXITS, MERGES, NEXTS, SWITCHES, Regions
+from migrate.model.inputs import cut_at_inputs, is_input
+from migrate.model.layers.layer import SAME
+from migrate.model.ops.registry import OPS
+from migrate.model.tables import TABLES
+from semisync.common.errors import BadInput
+
+_HANDLED = {"Const", *ENTERS, *EXITS, *MERGES, *NEXTS, *SAME, *SWITCHES, *TABLES, *VARIABLES}
+_NAMED = 3  # nodes, and readers of a node, in an error
+
+
+def unknown_ops(graph: Graph, outputs: Sequence[Edge]) -> Dict[str, List[Node]]:
+    """The nodes that the outputs need and whose ops are not known, by op. graph: lowered."""
+    unknown: Dict[str, List[Node]] = {}
+    for node in Regions(cut_at_inputs(graph), outputs).needed:
+        if node.op not in OPS and node.op not in _HANDLED and not is_input(node):
+            unknown.setdefault(node.op, []).append(node)
+    return unknown
+
+
+def refuse_unknown(graph: Graph, outputs: Sequence[Edge]) -> None:
+    """BadInput that names every op that is not known, a node of each, and what reads it."""
+    unknown = unknown_ops(graph, outputs)
+    if unknown:
+        named = "; ".join(_described(graph, op, nodes) for op, nodes in unknown.items())
+        raise BadInput(
+            f"{graph.path}: the model cannot be converted, for it has ops that are not known: "
+            f"{named}. docs/ops.md lists those that are; --output may name a tensor before them"
+        )
+
+
+def _described(graph: Graph, op: str, nodes: Sequence[Node]) -> str:
+    first = nodes[0]
+    readers = [
+        node.name
+        for node in graph.nodes.values()
+        if any(name == first.name for name, _ in node.inputs)
+    ]
+    read = f", read by {', '.join(map(repr, readers[:_NAMED]))}" if readers else ""
+    more = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
+    inputs = ", ".join(f"{name!r} ({graph.nodes[name].op})" for name, _ in first.inputs[:_NAMED])
+    return f"{op} of node {first.name!r}{more} (of {inputs or 'nothing'}{read})"

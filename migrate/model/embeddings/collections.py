@@ -1,0 +1,241 @@
+"""Look-ups put together into TorchRec's collections.
+
+    embedding_bags            EmbeddingBagCollection: bags
+    weighted_embedding_bags   the same with a weight per id
+    embeddings_<dim>          EmbeddingCollection: rows, of tables with one dim
+
+One collection looks up for all of the model at once, as soon as all of its ids are there; look-ups
+whose ids depend on other look-ups are in a collection of the next level. A table is in one
+collection: where its look-ups are of both kinds, its bags are pooled after the rows, as in the
+graph. A mean, where it is not what all of a table's bags are, and sqrtn, which TorchRec does not
+have, are sums divided by the size of the bag or its root.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Set, Tuple
+
+from migrate.graph.metagraph import Edge, Node
+from migrate.model.control.regions import MERGES, NOWHERE, Regions, sort
+from migrate.model.embeddings.lookups import Lookup, find_bags, find_rows
+from migrate.model.inputs import is_input
+from migrate.model.layers.layer import Modules, Subject
+from migrate.model.ops.values import Value
+from migrate.model.parameters import Parameters
+from migrate.model.source.names import Names, local_name
+
+Table = Tuple[str, ...]  # the variable nodes of its parts
+
+
+class Group(NamedTuple):
+    """The look-ups of one collection, by feature. wish: what to call it."""
+
+    wish: str
+    lookups: Dict[str, Lookup]
+
+    @property
+    def inputs(self) -> Tuple[Edge, ...]:
+        """What they read."""
+        return tuple(edge for lookup in self.lookups.values() for edge in lookup.inputs)
+
+
+def find_groups(subject: Subject, regions: Regions, parameters: Parameters) -> List[Group]:
+    """The collections of a model."""
+    lookups = _chosen(subject, regions, parameters)
+    levels = _levels(regions, lookups)
+    names = Names()
+    groups: Dict[Tuple[int, str], Group] = {}
+    for node in regions.order:
+        lookup = lookups.get(node.name)
+        if lookup is None:
+            continue
+        wish = _collection(lookup, lookups, parameters)
+        group = groups.setdefault((levels[node.name], wish), Group(wish, {}))
+        feature = names.fresh(_feature(subject, lookup.ids))
+        group.lookups[feature] = lookup
+    return [groups[key] for key in sorted(groups)]
+
+
+def _feature(subject: Subject, ids: Edge) -> str:
+    """What to call the ids: as the input that they are made from, where that is one."""
+    graph = subject.graph
+    before = sort(graph, [ids[0]], lambda node: [] if is_input(node) else _sources(node))
+    inputs = [node.name for node in before if is_input(node)]
+    return local_name(inputs[0] if len(inputs) == 1 else subject.beyond(ids)[0])
+
+
+def _sources(node: Node) -> List[str]:
+    return [name for name, _ in node.inputs] if node.op not in MERGES else []
+
+
+def _table(lookup: Lookup) -> Table:
+    return tuple(part.name for part in lookup.parts)
+
+
+def _chosen(subject: Subject, regions: Regions, parameters: Parameters) -> Dict[str, Lookup]:
+    """The look-ups that collections do, by the node that each ends at."""
+    rows = {node.name: find_rows(subject, node) for node in regions.order}
+    known = {name: found for name, found in rows.items() if found is not None}
+    bags: Dict[str, Lookup] = {}
+    for node in regions.order:
+        bag = find_bags(subject, node, known)
+        if bag is not None:
+            bags[node.name] = bag
+    of_tables = {
+        name: bag
+        for name, bag in bags.items()
+        if subject.variable(subject.graph.nodes[name].inputs[0]) is not None
+    }
+    fit = _only_looked_up(subject, regions, {**known, **of_tables}, parameters)
+    chosen = {name: bag for name, bag in bags.items() if _table(bag) in fit}
+    plain = _read_without_bags(regions, known, chosen)
+    mixed = {_table(known[name]) for name in plain}
+    chosen = {name: bag for name, bag in chosen.items() if _table(bag) not in mixed}
+    for name in _read_without_bags(regions, known, chosen):
+        if _table(known[name]) in fit:
+            chosen[name] = known[name]
+    return chosen
+
+
+def _only_looked_up(
+    subject: Subject, regions: Regions, rows: Mapping[str, Lookup], parameters: Parameters
+) -> FrozenSet[Table]:
+    """The tables of which nothing but look-ups at the top level is needed."""
+    gathers = {_table(lookup) for lookup in rows.values()}
+    readers: Dict[str, Set[str]] = {}
+    for node in regions.order:
+        for edge in regions.read_by(node):
+            variable = subject.variable(edge)
+            if variable is not None:
+                readers.setdefault(variable.name, set()).add(node.name)
+    fit = set()
+    for table in gathers:
+        nodes = [subject.graph.nodes[name] for name in table]
+        uses = {reader for name in table for reader in readers.get(name, ())}
+        uses = {user for user in uses if subject.graph.nodes[user].op not in _PASSING}
+        shape = parameters.shape(nodes[0])
+        lookups = [lookup for lookup in rows.values() if _table(lookup) == table]
+        ends = {name for lookup in lookups for name in (lookup.node, *_gathers(subject, lookup))}
+        top = all(regions.of[lookup.node] == NOWHERE for lookup in lookups)
+        is_table = shape is not None and len(shape) == 2
+        if top and is_table and uses <= ends and parameters.whole(nodes):
+            fit.add(table)
+    return frozenset(fit)
+
+
+_PASSING = {"Identity", "ReadVariableOp"}
+
+
+def _gathers(subject: Subject, lookup: Lookup) -> List[str]:
+    """The Gathers of a look-up in parts."""
+    stitch = subject.graph.nodes[lookup.node]
+    if len(lookup.parts) == 1:
+        return []
+    names = []
+    for edge in stitch.inputs[len(stitch.inputs) // 2 :]:
+        node = subject.graph.nodes[edge[0]]
+        while node.op in ("Identity", "Reshape"):
+            node = subject.graph.nodes[node.inputs[0][0]]
+        names.append(node.name)
+    return names
+
+
+def _read_without_bags(
+    regions: Regions, rows: Mapping[str, Lookup], bags: Mapping[str, Lookup]
+) -> List[str]:
+    """The look-ups of rows that are needed even where `bags` are done at once."""
+    replaced = {name: bag.inputs for name, bag in bags.items()}
+    return [node.name for node in regions.without(replaced) if node.name in rows]
+
+
+def _levels(regions: Regions, lookups: Mapping[str, Lookup]) -> Dict[str, int]:
+    """How many look-ups stand before each node."""
+    levels: Dict[str, int] = {}
+    for node in regions.order:
+        edges = regions.read_by(node)
+        before = max((levels.get(name, 0) for name, _ in edges), default=0)
+        levels[node.name] = before + (node.name in lookups)
+    return levels
+
+
+def _collection(lookup: Lookup, lookups: Mapping[str, Lookup], parameters: Parameters) -> str:
+    same = [other for other in lookups.values() if _table(other) == _table(lookup)]
+    if lookup.combiner is None:
+        shape = parameters.shape(lookup.parts[0])
+        assert shape is not None, lookup
+        return f"embeddings_{shape[1]}"
+    weighted = any(other.weights is not None for other in same)
+    return "weighted_embedding_bags" if weighted else "embedding_bags"
+
+
+class Collection:
+    """One group, as it is written.
+
+    attribute: of the module. results: the expression of each look-up, by its node.
+    """
+
+    def __init__(self, group: Group, parameters: Parameters, modules: Modules) -> None:
+        self.attribute = parameters.layer(group.wish)
+        self.group = group
+        self._bags = not group.wish.startswith("embeddings_")
+        self._weighted = group.wish.startswith("weighted")
+        features: Dict[Table, List[str]] = {}
+        for feature, lookup in group.lookups.items():
+            features.setdefault(_table(lookup), []).append(feature)
+        self._mean = {
+            table
+            for table, own in features.items()
+            if not self._weighted and {group.lookups[f].combiner for f in own} == {"mean"}
+        }
+        tables = [self._config(parameters, own) for own in features.values()]
+        kind = "EmbeddingBagCollection" if self._bags else "EmbeddingCollection"
+        more = ", is_weighted=True" if self._weighted else ""
+        listed = "".join(f"\n                {table}," for table in tables)
+        modules[self.attribute] = (
+            f"torchrec.{kind}(\n            tables=[{listed}\n            ]{more}\n        )"
+        )
+
+    def _config(self, parameters: Parameters, features: Sequence[str]) -> str:
+        lookup = self.group.lookups[features[0]]
+        name = parameters.saved_name(lookup.parts[0])
+        held = "embedding_bags" if self._bags else "embeddings"
+        attribute = f"{self.attribute}.{held}.{name}.weight"
+        parameter = parameters.table(lookup.parts, attribute, lookup.dealt)
+        rows, dim = parameter.shape
+        kind = "EmbeddingBagConfig" if self._bags else "EmbeddingConfig"
+        mean = ", pooling=torchrec.PoolingType.MEAN" if _table(lookup) in self._mean else ""
+        return (
+            f"torchrec.{kind}(name={name!r}, num_embeddings={rows}, embedding_dim={dim}, "
+            f"feature_names={list(features)}{mean})"
+        )
+
+    def call(self, value: Mapping[Edge, Value]) -> str:
+        """The expression of all look-ups, a mapping by feature. value: of what they read."""
+        entries = []
+        for feature, lookup in self.group.lookups.items():
+            given = [value[edge].tensor for edge in lookup.inputs]
+            if self._weighted and lookup.weights is None:
+                given.append("None")
+            text = given[0] if len(given) == 1 else f"({', '.join(given)})"
+            entries.append(f"{feature!r}: {text}")
+        function = "look_up_bags" if self._bags else "look_up"
+        return f"runtime.{function}(self.{self.attribute}, {{{', '.join(entries)}}})"
+
+    def result(self, feature: str, found: str, value: Mapping[Edge, Value]) -> str:
+        """The expression of one look-up, of what `call` found."""
+        lookup = self.group.lookups[feature]
+        text = f"{found}[{feature!r}]"
+        if lookup.combiner in ("mean", "sqrtn") and _table(lookup) not in self._mean:
+            assert lookup.segments is not None, lookup
+            root = ".sqrt()" if lookup.combiner == "sqrtn" else ""
+            text += f" / runtime.bag_sizes({value[lookup.segments].tensor}){root}"
+        return text
+
+
+def ends(groups: Sequence[Group]) -> Dict[str, Tuple[Group, str]]:
+    """The group and the feature of each look-up, by its node."""
+    return {
+        lookup.node: (group, feature)
+        for group in groups
+        for feature, lookup in group.lookups.items()
+    }

@@ -1,0 +1,166 @@
+"""The look-ups of a graph that a TorchRec collection can do.
+
+    rows   Gather(table, ids); of a table in parts, the DynamicStitch of a Gather from each part
+    bags   SparseSegmentSum, -Mean or -SqrtN of a table, as of 2.x, or of rows that were looked up
+           once each, (rows of Unique(ids), index, segments); the same with weights:
+           SegmentSum(rows[index] * weights)
+
+A table goes into a collection if look-ups are all that the model does with it, none of them in a
+branch or a loop, and it is a table of floats with two axes. Other look-ups stay as they are in the
+graph. Source: tensorflow/python/ops/embedding_ops.py
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from migrate.graph.constants import constant_integer
+from migrate.graph.lookups import GATHERS, dealt, partition_strategy
+from migrate.graph.metagraph import Edge, Node
+from migrate.model.layers.layer import Subject
+
+_STITCHES = {"DynamicStitch", "ParallelDynamicStitch"}
+_COMBINERS = {
+    "SparseSegmentMean": "mean",
+    "SparseSegmentSqrtN": "sqrtn",
+    "SparseSegmentSum": "sum",
+}
+
+
+class Lookup(NamedTuple):
+    """One look-up.
+
+    node      whose output it is
+    parts     the variable nodes of the table
+    dealt     in how many parts, id % dealt; 1 where the rows stand in the order of the ids
+    ids       the ids
+    combiner  of bags; None: rows
+    segments  of bags: the bag of each id, ascending
+    weights   of bags: a weight per id
+    """
+
+    node: str
+    parts: Tuple[Node, ...]
+    dealt: int
+    ids: Edge
+    combiner: Optional[str] = None
+    segments: Optional[Edge] = None
+    weights: Optional[Edge] = None
+
+    @property
+    def inputs(self) -> Tuple[Edge, ...]:
+        """What it reads."""
+        return tuple(edge for edge in (self.ids, self.segments, self.weights) if edge is not None)
+
+
+def find_rows(subject: Subject, node: Node) -> Optional[Lookup]:
+    """The look-up of rows that `node` is."""
+    if node.op in GATHERS:
+        table = subject.variable(node.inputs[0])
+        if table is None or not _along_rows(subject, node):
+            return None
+        return Lookup(node.name, (table,), 1, node.inputs[1])
+    return _stitched(subject, node) if node.op in _STITCHES else None
+
+
+def find_bags(subject: Subject, node: Node, rows: Dict[str, Lookup]) -> Optional[Lookup]:
+    """The look-up of bags that `node` is. rows: the look-ups of rows, by node."""
+    if node.op in _COMBINERS:
+        data, index, segments = node.inputs[:3]
+        combiner = _COMBINERS[node.op]
+        table = subject.variable(data)
+        if table is not None:
+            return Lookup(node.name, (table,), 1, index, combiner, segments)
+        found = _of_unique(subject, data, index, rows)
+        return found and found._replace(node=node.name, combiner=combiner, segments=segments)
+    if node.op != "SegmentSum":
+        return None
+    product = subject.node(node.inputs[0])
+    if product.op != "Mul" or not subject.sole(product):
+        return None
+    for data, weights in (product.inputs, product.inputs[::-1]):
+        gathered = subject.node(data)
+        view = subject.node(weights)
+        if gathered.op not in GATHERS or view.op not in ("ExpandDims", "Reshape"):
+            continue
+        found = _of_unique(subject, gathered.inputs[0], gathered.inputs[1], rows)
+        if found is not None and subject.sole(gathered):
+            return found._replace(
+                node=node.name,
+                combiner="sum",
+                segments=node.inputs[1],
+                weights=view.inputs[0],
+            )
+    return None
+
+
+def _of_unique(
+    subject: Subject, data: Edge, index: Edge, rows: Dict[str, Lookup]
+) -> Optional[Lookup]:
+    """The look-up of all ids whose distinct ones were looked up as `data`, `index` tells which."""
+    node = subject.node(data)
+    while node.op == "Reshape" and node.name not in rows:
+        node = subject.node(node.inputs[0])
+    found = rows.get(node.name)
+    if found is None:
+        return None
+    unique = _flat(subject, found.ids)
+    which = subject.beyond(index)
+    if subject.graph.nodes[unique[0]].op != "Unique" or unique[1] != 0 or which != (unique[0], 1):
+        return None
+    return found._replace(ids=subject.graph.nodes[unique[0]].inputs[0])
+
+
+def _flat(subject: Subject, edge: Edge) -> Edge:
+    edge = subject.beyond(edge)
+    while subject.graph.nodes[edge[0]].op == "Reshape":
+        edge = subject.beyond(subject.graph.nodes[edge[0]].inputs[0])
+    return edge
+
+
+def _along_rows(subject: Subject, gather: Node) -> bool:
+    axis = gather.inputs[2][0] if len(gather.inputs) > 2 else None
+    return axis is None or constant_integer(subject.graph, axis) == 0
+
+
+def _stitched(subject: Subject, stitch: Node) -> Optional[Lookup]:
+    """The look-up in a table of several parts, to each of which a DynamicPartition deals ids."""
+    data = [subject.graph.nodes[edge[0]] for edge in stitch.inputs[len(stitch.inputs) // 2 :]]
+    gathers = [_gather(subject, node) for node in data]
+    parts: List[Node] = []
+    deals: List[Node] = []
+    for number, gather in enumerate(gathers):
+        table = None if gather is None else subject.variable(gather.inputs[0])
+        found = None if gather is None else dealt(subject.graph, gather)
+        if table is None or found is None or found[1] != number:
+            return None
+        parts.append(table)
+        deals.append(found[0])
+    if len({deal.name for deal in deals}) != 1:
+        return None
+    strategy = partition_strategy(subject.graph, deals[0], len(parts))
+    ids = _ids(subject, deals[0])
+    if strategy not in ("mod", "div") or ids is None:
+        return None
+    return Lookup(stitch.name, tuple(parts), len(parts) if strategy == "mod" else 1, ids)
+
+
+def _gather(subject: Subject, node: Node) -> Optional[Node]:
+    while node.op in ("Identity", "Reshape") and node.inputs:
+        node = subject.graph.nodes[node.inputs[0][0]]
+    return node if node.op in GATHERS and _along_rows(subject, node) else None
+
+
+def _ids(subject: Subject, deal: Node) -> Optional[Edge]:
+    """The ids that a DynamicPartition deals: what it divides to find their parts."""
+    node = _arithmetic(subject, deal.inputs[1])
+    if node.op == "Maximum":
+        node = _arithmetic(subject, node.inputs[0])
+    return node.inputs[0] if node.op in ("FloorDiv", "FloorMod") else None
+
+
+def _arithmetic(subject: Subject, edge: Edge) -> Node:
+    node = subject.node(edge)
+    while node.op == "Cast":
+        node = subject.node(node.inputs[0])
+    return node

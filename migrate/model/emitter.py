@@ -1,0 +1,274 @@
+"""A graph as statements: each needed node once, in the block of its branch or loop.
+
+1. `Regions` sorts the needed nodes and says under which branches and loops each one runs.
+2. A layer that torch has a module for is recognised at its last node, see `layers`; what only it
+   needed falls away.
+3. A node becomes a Value. Nodes that hand on their input are that input's value; constants, and
+   what depends on constants alone, are computed here; variables are attributes of the module.
+4. Any other node is an expression, `ops.registry.write`, assigned to a name in its block. The first
+   Merge of a tf.cond brings the `if` that holds its branches, the first Exit of a loop the loop.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, Sequence, Set, Tuple
+
+from migrate.graph.attributes import output_shape
+from migrate.graph.lookups import VARIABLES
+from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.graph.tensors import constant_array
+from migrate.model.constants import Constants
+from migrate.model.control.regions import EXITS, MERGES, NOWHERE, SWITCHES, Guard, Region, Regions
+from migrate.model.embeddings.collections import Collection, ends, find_groups
+from migrate.model.folding import RANDOM, fold
+from migrate.model.inputs import Input, cut_at_inputs, input_of, is_training_flag
+from migrate.model.layers.finders import find_layers
+from migrate.model.layers.layer import SAME, Modules, Subject
+from migrate.model.ops.registry import Expression, write
+from migrate.model.ops.types import kind_of, output_dtype
+from migrate.model.ops.values import HOST, OBJECT, STRINGS, TENSOR, Call, Host, Many, Value
+from migrate.model.parameters import Parameters
+from migrate.model.source.names import Names, local_name
+from migrate.model.source.statements import Assign, Block, If, Statement, Until, While
+from migrate.model.tables import TABLES, Tables
+from semisync.common.errors import BadInput
+
+
+class Emitter:
+    """Emits one method.
+
+    block: its statements. inputs: the features that it reads, by the edge. modules: the layers'.
+    outputs: the values that were asked for.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        outputs: Sequence[Edge],
+        parameters: Parameters,
+        constants: Constants,
+        tables: Tables,
+    ) -> None:
+        self._graph, self._parameters, self._constants = graph, parameters, constants
+        self._tables = tables
+        self._regions = Regions(cut_at_inputs(graph), outputs)
+        predicates = self._regions.predicates
+        chosen = {merge: predicates[cond] for merge, cond in self._regions.cond_of.items()}
+        subject = Subject(graph, _uses(self._regions.needed), chosen)
+        self._layers = find_layers(subject, self._regions.order)
+        self._flags = {layer.predicate[0] for layer in self._layers.values() if layer.predicate}
+        replaced = {name: layer.inputs for name, layer in self._layers.items()}
+        self._regions.replace(replaced)
+        groups = find_groups(subject, self._regions, parameters)
+        self._lookups = ends(groups)
+        self._regions.replace({**replaced, **{n: g.inputs for n, (g, _) in self._lookups.items()}})
+        self._found: Dict[str, Tuple[Collection, str]] = {}
+        self._edges = _edges(self._regions, outputs)
+        self._names = Names()
+        self._values: Dict[Edge, Value] = {}
+        self._opened: Set[str] = set()
+        self._blocks: Dict[Region, Block] = {NOWHERE: Block()}
+        self.inputs: Dict[Edge, Input] = {}
+        self.modules: Modules = {}
+        for node in self._regions.order:
+            self._emit(node)
+        self.outputs = [self.value(edge) for edge in outputs]
+        self.block = self._blocks[NOWHERE]
+
+    def value(self, edge: Edge) -> Value:
+        """What `edge` carries; what computes it has been emitted."""
+        while edge not in self._values:
+            node = self._graph.nodes[edge[0]]
+            if node.op in VARIABLES:
+                parameter = self._parameters.add(node)
+                name = "self." + parameter.attribute
+                self._values[edge] = Value(name, TENSOR, parameter.dtype, parameter.shape)
+            elif node.op == "Const":
+                array = constant_array(self._graph, node)
+                self._values[edge] = self._constants.value(array, node.name)
+            elif node.op in SAME and node.inputs:
+                edge = node.inputs[0]
+            else:
+                raise BadInput(
+                    f"{self._graph.path}: output {edge[1]} of node {node.name!r} ({node.op}) is "
+                    "used, but the op does not have it as it is known here"
+                )
+        return self._values[edge]
+
+    def _emit(self, node: Node) -> None:
+        name = node.name
+        if name in self._layers:
+            layer = self._layers[name]
+            values = [self.value(edge) for edge in layer.inputs]
+            self._assign(node, layer.write(self._parameters, self.modules, values))
+        elif name in self._lookups:
+            self._look_up(node)
+        elif name in self._flags or is_training_flag(self._graph, node):
+            self._values[name, 0] = Value("self.training", HOST, "bool", ())
+        elif input_of(self._graph, (name, 0)) is not None:
+            self._input(node)
+        elif node.op in TABLES:
+            self._values[name, 0] = Value(self._tables.attribute(node), OBJECT)
+        elif name in self._regions.cond_of:
+            self._branches(node)
+        elif name in self._regions.frame_of:
+            self._loop(node)
+        elif node.op == "LoopCond":
+            self._block(node).append(Until(str(self.value(node.inputs[0]))))
+        elif node.op not in SAME and node.op not in VARIABLES and node.op != "Const":
+            self._compute(node)
+
+    def _block(self, node: Node) -> List[Statement]:
+        return self._blocks.setdefault(self._regions.of[node.name], Block()).statements
+
+    def _assign(self, node: Node, written: Expression) -> None:
+        """Gives the outputs of `node` names."""
+        target = self._names.fresh(local_name(node.name))
+        inline = node.op not in RANDOM
+        if isinstance(written, Many):
+            numbers = range(written.outputs)
+            targets = [target] + [self._names.fresh(target) for _ in numbers[1:]]
+            for number, one in zip(numbers, targets):
+                value = self._told(node, number, one, written.hosts)
+                value = value._replace(shape=written.shape) if written.hosts else value
+                self._values[node.name, number] = value
+            self._block(node).append(Assign(targets, written.text))
+            return
+        if isinstance(written, Host):
+            value = self._told(node, 0, target, True)._replace(shape=written.shape)
+        else:
+            value = self._told(node, 0, target)
+        text = written.text if isinstance(written, Host) else written
+        self._values[node.name, 0] = value
+        self._block(node).append(Assign([target], text, inline))
+
+    def _told(self, node: Node, number: int, name: str, host: bool = False) -> Value:
+        """A value with what the graph tells of it."""
+        dtype = output_dtype(self._graph, node, number)
+        kind = HOST if host else kind_of(dtype)
+        return Value(name, kind, dtype, output_shape(self._graph, node, number))
+
+    def _compute(self, node: Node) -> None:
+        values = tuple(self.value(edge) for edge in node.inputs)
+        call = Call(self._graph, node, values)
+        folded = fold(call) if node.op not in RANDOM else None
+        if folded is not None:
+            for number, array in enumerate(folded):
+                value = self._constants.value(array, node.name)
+                self._values[node.name, number] = value
+            return
+        self._assign(node, write(call))
+
+    def _look_up(self, node: Node) -> None:
+        """A look-up of a collection, which the first of its look-ups calls."""
+        group, feature = self._lookups[node.name]
+        values = {edge: self.value(edge) for edge in group.inputs}
+        if group.wish not in self._found or self._found[group.wish][0].group is not group:
+            collection = Collection(group, self._parameters, self.modules)
+            found = self._names.fresh(collection.attribute + "_found")
+            self._block(node).append(Assign([found], collection.call(values), inline=False))
+            self._found[group.wish] = collection, found
+        collection, found = self._found[group.wish]
+        self._assign(node, collection.result(feature, found, values))
+
+    def _input(self, node: Node) -> None:
+        for edge in self._edges[node.name]:
+            feature = input_of(self._graph, edge)
+            assert feature is not None, edge
+            self.inputs[edge] = feature
+            text = f"inputs[{feature.name!r}]"
+            if feature.optional:
+                default = self.value(node.inputs[0])
+                text = f"inputs.get({feature.name!r}, {default.tensor})"
+            if feature.part is not None:
+                text += f"[{feature.part}]"
+            kind = STRINGS if feature.dtype == "string" else TENSOR
+            if kind == STRINGS:
+                text = f"runtime.Strings.of({text})"
+            name = self._names.fresh(local_name(feature.name))
+            self._values[edge] = Value(name, kind, feature.dtype, feature.shape)
+            self._block(node).append(Assign([name], text))
+
+    def _branches(self, merge: Node) -> None:
+        """A Merge of a tf.cond: one name, which either branch assigns."""
+        cond = self._regions.cond_of[merge.name]
+        outer = self._regions.of[merge.name]
+        sides = [self.value(edge) for edge in self._regions.branch_inputs(merge)]
+        if sides[0] == sides[1]:
+            self._values[merge.name, 0] = sides[0]
+            return
+        name = self._names.fresh(local_name(merge.name))
+        kind = sides[0].kind if sides[0].kind == sides[1].kind else TENSOR
+        for branch, side in enumerate(sides):
+            block = self._blocks.setdefault(outer | {(cond, str(branch))}, Block())
+            text = side.tensor if kind == TENSOR else str(side)
+            block.statements.append(Assign([name], text, inline=False))
+        shape = output_shape(self._graph, merge, 0)
+        self._values[merge.name, 0] = Value(name, kind, sides[0].dtype, shape)
+        if cond not in self._opened:
+            self._opened.add(cond)
+            orelse, then = (self._blocks[outer | {(cond, branch)}] for branch in "01")
+            condition = str(self.value(self._regions.predicates[cond]))
+            self._block(merge).append(If(condition, then, orelse))
+
+    def _loop(self, node: Node) -> None:
+        """A Merge of a loop is a name that goes round; an Exit what it holds at the end."""
+        frame = self._regions.frame_of[node.name]
+        loop = self._regions.loops[frame]
+        guard: Guard = ("loop " + frame, "")
+        if node.op in MERGES:
+            entered = self.value(loop.merges[node.name][0])
+            if self._stays(node, loop.merges[node.name][1]):
+                self._values[node.name, 0] = entered
+                return
+            name = self._names.fresh(local_name(node.name))
+            outside = self._regions.of[node.name] - {guard}
+            text = entered.tensor if entered.kind in (TENSOR, HOST) else str(entered)
+            kind = TENSOR if entered.kind == HOST else entered.kind
+            block = self._blocks.setdefault(outside, Block())
+            block.statements.append(Assign([name], text, inline=False))
+            self._values[node.name, 0] = Value(name, kind, entered.dtype)
+            return
+        assert node.op in EXITS, node
+        switch = self._graph.nodes[node.inputs[0][0]]
+        assert switch.op in SWITCHES, switch
+        self._values[node.name, 0] = self.value(switch.inputs[0])
+        if frame not in self._opened:
+            self._opened.add(frame)
+            region = self._regions.of[node.name]
+            body = self._blocks[region | {guard}]
+            going = {
+                name: edge
+                for name, (_, edge) in loop.merges.items()
+                if not self._stays(self._graph.nodes[name], edge)
+            }
+            following = [self.value(edge) for edge in going.values()]
+            targets = [str(self._values[name, 0]) for name in going]
+            texts = [v.tensor if v.kind in (TENSOR, HOST) else str(v) for v in following]
+            body.statements.append(Assign(targets, ", ".join(texts), inline=False))
+            self._blocks[region].statements.append(While(body))
+
+    def _stays(self, merge: Node, following: Edge) -> bool:
+        """Whether a loop hands a variable on as it is."""
+        node = self._graph.nodes[following[0]]
+        while node.op in SAME and node.inputs:
+            node = self._graph.nodes[node.inputs[0][0]]
+        return node.name == merge.name
+
+
+def _edges(regions: Regions, outputs: Sequence[Edge]) -> Dict[str, List[Edge]]:
+    """The outputs that are used, by node."""
+    used = {edge for node in regions.order for edge in regions.read_by(node)} | set(outputs)
+    used |= set(regions.predicates.values())
+    edges: Dict[str, List[Edge]] = {}
+    for edge in sorted(used):
+        edges.setdefault(edge[0], []).append(edge)
+    return edges
+
+
+def _uses(order: Sequence[Node]) -> Dict[str, int]:
+    uses: Dict[str, int] = {}
+    for node in order:
+        for name, _ in node.inputs:
+            uses[name] = uses.get(name, 0) + 1
+    return uses

@@ -1,0 +1,105 @@
+"""Computing, while a model is converted, what depends on constants alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, Dict, List, Optional, Sequence
+
+import numpy
+
+from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.graph.tensors import constant_array
+from migrate.model.control.regions import sort
+from migrate.model.ops import random
+from migrate.model.ops.registry import OPS, write
+from migrate.model.ops.values import STRINGS, TENSOR, Call, Many, Value, literal
+
+RANDOM = frozenset(random.OPS)  # their values are drawn anew in every call
+_MAX_VALUES = 1 << 20  # of a result: a larger one is computed where it is used
+_RESULTS = (STRINGS, TENSOR)
+
+
+def fold(call: Call) -> Optional[List[numpy.ndarray]]:
+    """The outputs of an op whose arguments are all constants; None where one is not.
+
+    They are computed by the expression that would be emitted, so that both are one.
+    """
+    if not call.args or any(arg.constant is None or arg.kind not in _RESULTS for arg in call.args):
+        return None
+    names = [f"x{number}" for number in range(len(call.args))]
+    args = tuple(
+        arg._replace(text=name) if arg.constant is not None and arg.constant.ndim else arg
+        for arg, name in zip(call.args, names)
+    )
+    written = write(dataclasses.replace(call, args=args))
+    found = _evaluate(str(getattr(written, "text", written)), args)
+    results = list(found) if isinstance(written, Many) else [found]
+    arrays = [_array(result) for result in results]
+    if any(array is None or array.size > _MAX_VALUES for array in arrays):
+        return None
+    return [array for array in arrays if array is not None]
+
+
+class Known:
+    """The values of a graph that depend on constants alone; each is computed once."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._found: Dict[str, Optional[List[numpy.ndarray]]] = {}
+
+    def value(self, edge: Edge) -> Optional[numpy.ndarray]:
+        """The value of `edge`; None where it depends on more than constants."""
+        if edge[0] not in self._found:
+            for node in sort(self._graph, [edge[0]], _needed, self._found):
+                self._found[node.name] = self._outputs(node)
+        found = self._found[edge[0]]
+        return None if found is None or edge[1] >= len(found) else found[edge[1]]
+
+    def _outputs(self, node: Node) -> Optional[List[numpy.ndarray]]:
+        if node.op == "Const":
+            return [constant_array(self._graph, node)]
+        if not _needed(node):
+            return None
+        arrays = [self.value(edge) for edge in node.inputs]
+        values = [_value(array) for array in arrays if array is not None]
+        if len(values) < len(arrays):
+            return None
+        if node.op == "Identity":
+            return [array for array in arrays if array is not None]
+        return fold(Call(self._graph, node, tuple(values)))
+
+
+def _needed(node: Node) -> List[str]:
+    """The nodes that must be known for `node` to be."""
+    known = (node.op in OPS and node.op not in RANDOM) or node.op == "Identity"
+    return [name for name, _ in node.inputs] if known else []
+
+
+def _value(array: numpy.ndarray) -> Value:
+    kind, dtype = (STRINGS, "string") if array.dtype == object else (TENSOR, array.dtype.name)
+    return Value("" if array.ndim else literal(array), kind, dtype, array.shape, array)
+
+
+def _evaluate(text: str, args: Sequence[Value]) -> Any:
+    import torch
+    from torch.nn import functional
+
+    from migrate import runtime
+
+    scope: Dict[str, Any] = {"F": functional, "math": math, "runtime": runtime, "torch": torch}
+    for number, arg in enumerate(args):
+        if arg.constant is not None and arg.constant.ndim:
+            strings = arg.kind == STRINGS
+            value = runtime.Strings.of(arg.constant) if strings else torch.tensor(arg.constant)
+            scope[f"x{number}"] = value
+    return eval(text, scope)
+
+
+def _array(result: Any) -> Optional[numpy.ndarray]:
+    if isinstance(result, (bool, int)):
+        return numpy.array(result, numpy.bool_ if isinstance(result, bool) else numpy.int32)
+    if isinstance(result, tuple):
+        return numpy.array(result, numpy.int32)
+    numbers = getattr(result, "numpy", None)
+    return None if numbers is None else numbers()

@@ -1,0 +1,228 @@
+"""runtime.BatchNorm: TensorFlow's BatchNorm in all its forms, which then follows the module's own
+`training`.
+
+    fused       FusedBatchNorm*; with `training` fed, the Merge of a training and an inference one
+    unfused     x * inv + (beta - mean * inv), inv = rsqrt(variance + epsilon) * gamma
+                (tf.nn.batch_normalization); mean and variance are those of the batch, the moving
+                ones, or a Merge of both
+
+In a graph that trains unconditionally the moving statistics are not among what the output depends
+on: they are what the batch's statistics are averaged into,
+AssignSub(moving, (moving - batch) * (1 - decay)), which tells the decay too. Where no such update
+is in the graph, as in one for evaluation, the decay is tf.layers' default, .99, and the source says
+that it is a guess.
+"""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Optional, Tuple
+
+from migrate.graph.attributes import flag, float32, string
+from migrate.graph.lookups import VARIABLES
+from migrate.graph.metagraph import Edge, Node
+from migrate.model.layers.layer import Layer, Modules, Subject
+from migrate.model.ops.values import Value, literal
+from migrate.model.parameters import Parameters
+from migrate.model.source.names import layer_scope
+
+_FUSED = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}
+_ADDS = {"Add", "AddV2"}
+_VIEWS = {"ExpandDims", "Reshape", "Squeeze"}
+_USUAL_DECAY = 0.99
+
+
+class _Norm(NamedTuple):
+    """One BatchNorm: what it reads and which variables it has."""
+
+    x: Edge
+    gamma: Optional[Node]
+    beta: Optional[Node]
+    mean: Node
+    variance: Node
+    epsilon: float
+    axis: int
+    unbiased: bool
+    predicate: Optional[Edge] = None
+
+
+def find_batch_norm(subject: Subject, node: Node) -> Optional[Layer]:
+    """The layer that ends at `node`."""
+    found = None
+    if node.op in _FUSED:
+        found = _fused(subject, node)
+    elif node.op == "Merge":
+        found = _either_fused(subject, node)
+    elif node.op in _ADDS and len(node.inputs) == 2:
+        found = _unfused(subject, node)
+    return None if found is None else _layer(subject, found)
+
+
+def _layer(subject: Subject, norm: _Norm) -> Layer:
+    def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
+        known = parameters.by_node.get(norm.mean.name)
+        if known is not None:
+            return f"self.{known.attribute.rpartition('.')[0]}({values[0]})"
+        attribute = parameters.layer(layer_scope(norm.mean.name))
+        mean = parameters.add(norm.mean, attribute + ".running_mean")
+        parameters.add(norm.variance, attribute + ".running_var")
+        if norm.gamma is not None:
+            parameters.add(norm.gamma, attribute + ".weight")
+        if norm.beta is not None:
+            parameters.add(norm.beta, attribute + ".bias")
+        modules[attribute] = _constructor(norm, mean.shape[0], _decay(subject, norm.mean))
+        return f"self.{attribute}({values[0]})"
+
+    return Layer((norm.x,), write, norm.predicate)
+
+
+def _constructor(norm: _Norm, channels: int, momentum: Optional[float]) -> str:
+    told = 1 - _USUAL_DECAY if momentum is None else momentum
+    more = [
+        "" if norm.axis == -1 else f"axis={norm.axis}",
+        "" if norm.gamma is not None else "scale=False",
+        "" if norm.beta is not None else "center=False",
+        "unbiased=True" if norm.unbiased else "",
+    ]
+    arguments = [str(channels), f"eps={literal(norm.epsilon)}", f"momentum={round(told, 7)}"]
+    text = f"runtime.BatchNorm({', '.join(arguments + [word for word in more if word])})"
+    return text if momentum is not None else text + "  # the graph does not say its momentum"
+
+
+def _fused(subject: Subject, node: Node) -> Optional[_Norm]:
+    graph = subject.graph
+    x, gamma, beta, mean, variance = node.inputs[:5]
+    scale, offset = subject.variable(gamma), subject.variable(beta)
+    ones = subject.constant(gamma)
+    if offset is None or (scale is None and (ones is None or not (ones == 1).all())):
+        return None
+    if flag(graph, node, "is_training"):
+        moving = [subject.averaged((node.name, output)) for output in (1, 2)]
+    else:
+        moving = [subject.variable(mean), subject.variable(variance)]
+    if moving[0] is None or moving[1] is None:
+        return None
+    axis = 1 if string(graph, node, "data_format") == b"NCHW" else -1
+    epsilon = float32(graph, node, "epsilon")
+    return _Norm(x, scale, offset, moving[0], moving[1], epsilon, axis, True)
+
+
+def _either_fused(subject: Subject, merge: Node) -> Optional[_Norm]:
+    """A Merge of the fused kernel's two modes."""
+    sides = [subject.node(edge) for edge in merge.inputs]
+    if len(sides) != 2 or not all(side.op in _FUSED for side in sides):
+        return None
+    modes = {flag(subject.graph, side, "is_training"): side for side in sides}
+    if set(modes) != {False, True}:
+        return None
+    norm = _fused(subject, modes[False])
+    sources = [subject.beyond(side.inputs[0]) for side in sides]
+    if norm is None or sources[0] != sources[1]:
+        return None
+    return norm._replace(x=sources[0], predicate=subject.predicate(merge))
+
+
+def _unfused(subject: Subject, add: Node) -> Optional[_Norm]:
+    """What tf.nn.batch_normalization writes, at its last Add."""
+    product = subject.graph.nodes[add.inputs[0][0]]
+    shift = subject.graph.nodes[add.inputs[1][0]]
+    if product.op != "Mul" or shift.op not in ("Mul", "Sub"):
+        return None
+    x, inverse = product.inputs
+    beta = None
+    if shift.op == "Sub":
+        beta = _viewed_variable(subject, shift.inputs[0])
+        shift = subject.graph.nodes[shift.inputs[1][0]]
+        if beta is None or shift.op != "Mul":
+            return None
+    if shift.inputs[1] != inverse:
+        return None
+    mean = shift.inputs[0]
+    if beta is None:
+        negated = subject.graph.nodes[mean[0]]
+        if negated.op != "Neg":
+            return None
+        mean = negated.inputs[0]
+    scaled = _inverse(subject, inverse)
+    if scaled is None:
+        return None
+    gamma, variance, epsilon = scaled
+    moving, spread = (_moving(subject, edge) for edge in (mean, variance))
+    if moving is None or spread is None:
+        return None
+    return _Norm(x, gamma, beta, moving[0], spread[0], epsilon, -1, False, moving[1])
+
+
+def _inverse(subject: Subject, edge: Edge) -> Optional[Tuple[Optional[Node], Edge, float]]:
+    """(gamma, variance, epsilon) of rsqrt(variance + epsilon) * gamma."""
+    node = subject.graph.nodes[edge[0]]
+    gamma = None
+    if node.op == "Mul":
+        gamma = _viewed_variable(subject, node.inputs[1])
+        node = subject.graph.nodes[node.inputs[0][0]]
+        if gamma is None:
+            return None
+    if node.op != "Rsqrt":
+        return None
+    total = subject.graph.nodes[node.inputs[0][0]]
+    if total.op not in _ADDS:
+        return None
+    epsilon = subject.constant(total.inputs[1])
+    if epsilon is None or epsilon.ndim:
+        return None
+    return gamma, total.inputs[0], float(str(epsilon[()]))
+
+
+def _moving(subject: Subject, edge: Edge) -> Optional[Tuple[Node, Optional[Edge]]]:
+    """The moving statistic that `edge` is, or that it is averaged into, and what chooses."""
+    edge = _viewed(subject, edge)
+    node = subject.graph.nodes[edge[0]]
+    if node.op in VARIABLES:
+        return node, None
+    if node.op == "Merge":
+        variables = [_viewed_variable(subject, side) for side in node.inputs]
+        if len(variables) == 2 and (variables[0] is None) != (variables[1] is None):
+            known = variables[0] if variables[0] is not None else variables[1]
+            return None if known is None else (known, subject.predicate(node))
+        return None
+    if node.op == "Mean":
+        found = subject.averaged(edge)
+        return None if found is None else (found, None)
+    return None
+
+
+def _viewed(subject: Subject, edge: Edge) -> Edge:
+    """`edge` beyond reshapes."""
+    edge = subject.beyond(edge)
+    while subject.graph.nodes[edge[0]].op in _VIEWS:
+        edge = subject.beyond(subject.graph.nodes[edge[0]].inputs[0])
+    return edge
+
+
+def _viewed_variable(subject: Subject, edge: Edge) -> Optional[Node]:
+    node = subject.graph.nodes[_viewed(subject, edge)[0]]
+    return node if node.op in VARIABLES else None
+
+
+def _decay(subject: Subject, moving: Node) -> Optional[float]:
+    """1 - decay of a moving statistic; None if the graph does not average it by a constant."""
+    for user in subject.moves().get(moving.name, ()):
+        step = subject.node(user.inputs[1])
+        if step.op == "Mul":
+            for edge in step.inputs:
+                value = _scalar(subject, edge)
+                if value is not None:
+                    return value
+                # contrib's with a fed mode: 1 - cond(training, decay, 1)
+                rest = subject.node(edge)
+                kept = subject.node(rest.inputs[1]) if rest.op == "Sub" else rest
+                if kept.op == "Merge" and len(kept.inputs) == 2:
+                    decays = {_scalar(subject, side) for side in kept.inputs} - {1.0}
+                    decay = decays.pop() if len(decays) == 1 else None
+                    if decay is not None and _scalar(subject, rest.inputs[0]) == 1.0:
+                        return 1 - decay
+    return None
+
+
+def _scalar(subject: Subject, edge: Edge) -> Optional[float]:
+    value = subject.constant(edge)
+    return None if value is None or value.ndim else float(str(value[()]))

@@ -1,0 +1,82 @@
+"""F.dropout: what tf.nn.dropout computes, which depends on the module's own `training`.
+
+    2.x      where(uniform >= rate, x * (1 / (1 - rate)), 0)
+    1.15     x * (1 / (1 - rate)) * cast(uniform >= rate)
+    before   x / keep_prob * floor(keep_prob + uniform)
+
+A graph that was built for training has it without a condition; the module drops while it trains
+alone. Where the rate is fed or computed, the graph says itself when it drops, and nothing is
+recognised.
+Source: tensorflow/python/ops/nn_ops.py
+"""
+
+from __future__ import annotations
+
+from typing import List, Optional
+
+from migrate.graph.metagraph import Edge, Node
+from migrate.model.layers.layer import Layer, Modules, Subject
+from migrate.model.ops.values import Value, literal
+from migrate.model.parameters import Parameters
+
+_RANDOM = {"RandomUniform", "StatelessRandomUniform", "StatelessRandomUniformV2"}
+_SCALES = {"Mul", "RealDiv"}
+
+
+def find_dropout(subject: Subject, node: Node) -> Optional[Layer]:
+    """The dropout that ends at `node`."""
+    if node.op == "Mul":
+        pairs = [node.inputs, node.inputs[::-1]]
+    elif node.op == "SelectV2" and _is_zero(subject, node.inputs[2]):
+        pairs = [node.inputs[:2]]
+    else:
+        return None
+    for kept, scaled in pairs:
+        rate = _rate(subject, kept)
+        scale = subject.node(scaled)
+        if rate is None or scale.op not in _SCALES:
+            continue
+        for position in (0, 1):
+            factor = subject.constant(scale.inputs[1 - position])
+            if factor is not None and not factor.ndim:
+                return _layer(scale.inputs[position], rate)
+    return None
+
+
+def _is_zero(subject: Subject, edge: Edge) -> bool:
+    value = subject.constant(edge)
+    return value is not None and not value.any()
+
+
+def _layer(source: Edge, rate: float) -> Layer:
+    def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
+        return f"F.dropout({values[0]}, {literal(rate)}, self.training)"
+
+    return Layer((source,), write)
+
+
+def _rate(subject: Subject, edge: Edge) -> Optional[float]:
+    """The rate at which the mask `edge` drops; None if it is no mask of a constant rate."""
+    node = subject.node(edge)
+    if node.op == "Cast":
+        node = subject.node(node.inputs[0])
+    if node.op == "GreaterEqual":
+        return _uniform_and_constant(subject, node.inputs[0], node.inputs[1])
+    if node.op == "Floor":
+        total = subject.node(node.inputs[0])
+        if total.op in ("Add", "AddV2"):
+            for uniform, constant in (total.inputs, total.inputs[::-1]):
+                keep = _uniform_and_constant(subject, uniform, constant)
+                if keep is not None:
+                    return round(1 - keep, 7)
+    return None
+
+
+def _uniform_and_constant(subject: Subject, uniform: Edge, constant: Edge) -> Optional[float]:
+    node = subject.node(uniform)
+    while node.op in ("Add", "AddV2", "Mul") and len(node.inputs) == 2:  # minval and maxval
+        node = subject.node(node.inputs[0])
+    value = subject.constant(constant)
+    if node.op not in _RANDOM or value is None or value.ndim:
+        return None
+    return float(str(value[()]))

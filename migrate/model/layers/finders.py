@@ -1,0 +1,29 @@
+"""Every layer that is recognised."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, Optional
+
+from migrate.graph.metagraph import Node
+from migrate.model.layers.batch_norm import find_batch_norm
+from migrate.model.layers.dropout import find_dropout
+from migrate.model.layers.layer import Layer, Subject
+from migrate.model.layers.linear import find_linear
+
+FINDERS: List[Callable[[Subject, Node], Optional[Layer]]] = [
+    find_batch_norm,
+    find_linear,
+    find_dropout,
+]
+
+
+def find_layers(subject: Subject, order: List[Node]) -> Dict[str, Layer]:
+    """The layers of the needed nodes, by the node that each ends at."""
+    layers: Dict[str, Layer] = {}
+    for node in order:
+        for find in FINDERS:
+            layer = find(subject, node)
+            if layer is not None:
+                layers[node.name] = layer
+                break
+    return layers

@@ -1,0 +1,120 @@
+"""What a recognised layer is, and what its finder may ask."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy
+
+from migrate.graph.lookups import VARIABLES
+from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.model.folding import Known
+from migrate.model.ops.values import Value
+from migrate.model.parameters import Parameters
+
+SAME = {  # hand on their first input, in a model that is used from outside
+    "CheckNumerics",
+    "DisableCopyOnRead",
+    "EnsureShape",
+    "Enter",
+    "Identity",
+    "LoopCond",
+    "NextIteration",
+    "PlaceholderWithDefault",
+    "PreventGradient",
+    "Print",
+    "ReadVariableOp",
+    "RefEnter",
+    "RefIdentity",
+    "RefNextIteration",
+    "RefSwitch",
+    "Snapshot",
+    "Switch",
+}
+_MOVES = {"AssignSub", "AssignSubVariableOp"}
+_VIEWS = {"ExpandDims", "Reshape", "Squeeze", *SAME}
+
+Modules = Dict[str, str]  # attribute -> the expression that makes it
+
+
+class Layer(NamedTuple):
+    """inputs: what the layer computes with, beside its variables. write: its expression, from their
+    values; it adds the layer's parameters and modules. predicate: what in the graph chooses between
+    training and evaluation."""
+
+    inputs: Tuple[Edge, ...]
+    write: Callable[[Parameters, Modules, List[Value]], str]
+    predicate: Optional[Edge] = None
+
+
+class Subject:
+    """A graph as the finders see it.
+
+    uses: by node, how many inputs of needed nodes it is. predicates: by the Merge of a tf.cond.
+    """
+
+    def __init__(self, graph: Graph, uses: Dict[str, int], predicates: Dict[str, Edge]) -> None:
+        self.graph, self._uses, self._predicates = graph, uses, predicates
+        self._known = Known(graph)
+        self._moves: Optional[Dict[str, List[Node]]] = None
+
+    def beyond(self, edge: Edge) -> Edge:
+        """`edge`, or what it comes from through nodes that only hand it on."""
+        node = self.graph.nodes[edge[0]]
+        while node.op in SAME and node.inputs:
+            edge = node.inputs[0]
+            node = self.graph.nodes[edge[0]]
+        return edge
+
+    def node(self, edge: Edge) -> Node:
+        """The node that computes `edge`, beyond nodes that only hand it on."""
+        return self.graph.nodes[self.beyond(edge)[0]]
+
+    def variable(self, edge: Edge) -> Optional[Node]:
+        """The variable node whose whole value `edge` is; None if it is something else."""
+        node = self.node(edge)
+        return node if node.op in VARIABLES else None
+
+    def constant(self, edge: Edge) -> Optional[numpy.ndarray]:
+        """The constant that `edge` is, or is computed from; None if it is something else."""
+        return self._known.value(self.beyond(edge))
+
+    def sole(self, node: Node) -> bool:
+        """Whether one needed node uses this one, and uses it once."""
+        return self._uses.get(node.name) == 1
+
+    def predicate(self, merge: Node) -> Optional[Edge]:
+        """What the tf.cond of a Merge depends on."""
+        edge = self._predicates.get(merge.name)
+        return None if edge is None else self.beyond(edge)
+
+    def moves(self) -> Dict[str, List[Node]]:
+        """The nodes that subtract from a variable, by the variable node."""
+        if self._moves is None:
+            self._moves = {}
+            for node in self.graph.nodes.values():
+                if node.op in _MOVES and len(node.inputs) > 1:
+                    self._moves.setdefault(self.node(node.inputs[0]).name, []).append(node)
+        return self._moves
+
+    def averaged(self, edge: Edge) -> Optional[Node]:
+        """The variable that `edge` is averaged into, moving -= (moving - edge) * rate."""
+        for name, nodes in self.moves().items():
+            for node in nodes:
+                step = self.node(node.inputs[1])
+                for difference in step.inputs if step.op == "Mul" else ():
+                    minus = self.node(difference)
+                    if minus.op == "Sub" and self._views(minus.inputs[1], edge):
+                        return self.graph.nodes[name]
+        return None
+
+    def _views(self, edge: Edge, source: Edge) -> bool:
+        """Whether `edge` is `source`, possibly reshaped, or chosen by a cond that has it."""
+        while edge != source:
+            node = self.graph.nodes[edge[0]]
+            if node.op == "Merge":
+                return any(self._views(side, source) for side in node.inputs)
+            if node.op not in _VIEWS or not node.inputs:
+                return False
+            edge = node.inputs[0]
+        return True

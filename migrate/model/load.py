@@ -1,0 +1,133 @@
+"""From a checkpoint and its graph to a torch module that scores raw features."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
+
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.graph.find import MetaGraph, find_meta_graph
+from migrate.model.constants import Constants
+from migrate.model.control.lowering import lower
+from migrate.model.coverage import refuse_unknown
+from migrate.model.emitter import Emitter
+from migrate.model.inputs import Input
+from migrate.model.model_file import model_source
+from migrate.model.ops.values import Value
+from migrate.model.outputs import Outputs, find_outputs
+from migrate.model.parameters import Parameter, Parameters
+from migrate.model.source.names import Names
+from migrate.model.tables import Tables
+from migrate.open import open_checkpoint
+from semisync.common.errors import BadInput
+from semisync.common.files import write_text
+
+SOURCE = "model.py"  # beside a conversion's data
+
+
+def load_model(
+    checkpoint: Union[Checkpoint, str, os.PathLike],
+    meta: Optional[str] = None,
+    output: Union[str, Sequence[str], None] = None,
+) -> Any:
+    """The model of a checkpoint as a torch.nn.Module that takes the raw features.
+
+    checkpoint: an open one, or its prefix. meta: the MetaGraph, which by default stands beside it.
+    output: the name of the tensor, or of several, that the module returns; by default what the
+    graph says of itself, see `migrate.model.outputs`.
+
+    The module's `forward` takes a mapping of the graph's own inputs, placeholders or features that
+    a parser or an iterator delivers; its docstring lists them. Trained variables are parameters,
+    others buffers: `module.tensorflow_variables` has the TensorFlow name of each. `module.source`
+    is its Python source.
+
+    Raises BadInput where the graph has an op that is not known, the outputs cannot be told, or the
+    checkpoint is another model's.
+
+        model = migrate.load_model("model.ckpt-40000")
+        logits = model({"user": users, "item": items})
+    """
+    if not isinstance(checkpoint, Checkpoint):
+        checkpoint = open_checkpoint(checkpoint)
+    found = read_meta_graph(checkpoint, meta)
+    written = write_source(found, checkpoint, find_outputs(found.graph, output))
+    return build_module(written, checkpoint).eval()
+
+
+def read_meta_graph(checkpoint: Checkpoint, meta: Optional[str]) -> MetaGraph:
+    """The graph of a checkpoint, without calls of functions; BadInput if there is none."""
+    found = find_meta_graph(checkpoint, meta)
+    if found is None:
+        raise BadInput(f"there is no graph beside {checkpoint.prefix}; name one with --meta")
+    return found._replace(graph=lower(found.graph))
+
+
+class Written(NamedTuple):
+    """A model as source: its text, its parameters by variable node, its constants by attribute, the
+    features that it reads and the values of its outputs."""
+
+    text: str
+    by_node: Dict[str, Parameter]
+    constants: Constants
+    inputs: List[Input]
+    outputs: List[Value]
+
+    @property
+    def parameters(self) -> List[Parameter]:
+        """Each once: a table has as many nodes as partitions."""
+        return list(dict.fromkeys(self.by_node.values()))
+
+
+def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> Written:
+    """The source of the model; BadInput as `load_model`."""
+    graph, names = found.graph, Names()
+    refuse_unknown(graph, list(outputs.values()))
+    parameters = Parameters(graph, found.saved, checkpoint, names)
+    constants = Constants(names)
+    tables = Tables(graph, names, constants)
+    emitter = Emitter(graph, list(outputs.values()), parameters, constants, tables)
+    kept = list(dict.fromkeys(parameters.by_node.values()))
+    origin = os.path.basename(graph.path)
+    text = model_source(emitter, list(outputs), kept, constants, tables.sources, origin)
+    inputs = list(emitter.inputs.values())
+    return Written(text, parameters.by_node, constants, inputs, emitter.outputs)
+
+
+def build_module(written: Written, checkpoint: Checkpoint) -> Any:
+    """The module of a source, with its values."""
+    from migrate.runtime.files import InMemory
+
+    files = InMemory(written.constants.large, written.constants.assets)
+    module = _module(written.text, files)
+    module.source = written.text
+    module.tensorflow_variables = {p.attribute: p.variable for p in written.parameters}
+    module.tensorflow_nodes = written.by_node
+    fill(module, written, checkpoint)
+    return module
+
+
+def write_model(written: Written, directory: str) -> str:
+    """Writes model.py and its files into a directory of a conversion; returns its path."""
+    from migrate.runtime.files import write_files
+
+    write_files(directory, written.constants.large, written.constants.assets)
+    path = os.path.join(directory, SOURCE)
+    write_text(path, written.text)
+    return path
+
+
+def fill(module: Any, written: Written, checkpoint: Checkpoint) -> None:
+    """Gives every parameter and every buffer of a variable its value."""
+    import torch
+
+    state: Dict[str, Any] = {
+        parameter.attribute: torch.from_numpy(parameter.read(checkpoint).copy())
+        for parameter in written.parameters
+    }
+    module.load_state_dict(state)
+
+
+def _module(text: str, files: Any) -> Any:
+    scope: Dict[str, Any] = {"__name__": "model", "__file__": "model.py"}
+    exec(compile(text, "model.py", "exec"), scope)
+    return scope["Model"](files)

@@ -1,0 +1,66 @@
+"""How arguments are written: axes, sizes, data types, in the forms that torch takes."""
+
+from __future__ import annotations
+
+import ast
+from typing import List, Optional, Sequence
+
+from migrate.model.ops.values import HOST, OBJECT, Call, Value, listed
+
+
+def number(value: Value) -> str:
+    """A Python number: a constant, a number of the host, or what a tensor of one number holds."""
+    if value.constant is not None:
+        return str(value.constant.reshape(-1)[0].item())
+    return value.text if value.kind in (HOST, OBJECT) else f"int({value})"
+
+
+def sizes(value: Value) -> str:
+    """A tuple of integers: constant, of the host, or what a tensor holds."""
+    if value.constant is not None:
+        return listed([int(one) for one in value.constant.reshape(-1)])
+    return value.text if value.kind == HOST else f"{value}.tolist()"
+
+
+def spread(value: Value) -> str:
+    """As `sizes`; of a constant, one number after the other, as methods of tensors take them."""
+    known = None if value.constant is None else value.constant.reshape(-1).tolist()
+    return ", ".join(map(str, known)) if known else sizes(value)
+
+
+def elements(value: Value) -> Optional[List[str]]:
+    """The expressions of the integers of a tuple; None if their number is not known."""
+    if value.constant is not None:
+        return [str(int(one)) for one in value.constant.reshape(-1)]
+    if value.kind == HOST:
+        written = ast.parse(value.text, mode="eval").body
+        if isinstance(written, ast.Tuple):
+            return [ast.unparse(one) for one in written.elts]
+    length = value.shape[0] if value.shape else None
+    return None if length is None else [f"{value}[{k}]" for k in range(length)]
+
+
+def plain(value: Value) -> str:
+    """A tensor, or a Python number or tuple where it is one: for functions that take either."""
+    return value.text if value.kind == HOST or value.is_literal else value.tensor
+
+
+def stacked(values: Sequence[Value]) -> str:
+    """Tensors as a list."""
+    return "[" + ", ".join(value.tensor for value in values) + "]"
+
+
+def normal(axis: int, rank: Optional[int]) -> int:
+    """An axis counted from the front, where the rank is known."""
+    return axis + rank if axis < 0 and rank is not None else axis
+
+
+def keywords(**values: object) -> str:
+    """Arguments by name, those that differ from None and False; each after a comma."""
+    given = {key: value for key, value in values.items() if value not in (None, False)}
+    return "".join(f", {key}={value}" for key, value in given.items())
+
+
+def index_type(call: Call, name: str, default: str) -> str:
+    """Brings an int64 result to the type that attribute `name` says."""
+    return "" if call.dtype(name, default) == "int64" else ".int()"

@@ -1,0 +1,236 @@
+"""Making tensors, and changing the shape or the order of what they hold.
+
+A reshape or a transposition is torch's own. TensorFlow checks what torch lets pass: an axis that is
+squeezed has the size 1, a tensor that is split has parts of one size.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, Optional, Union
+
+from migrate.model.ops.arguments import normal, number, sizes, spread, stacked
+from migrate.model.ops.values import STRINGS, TENSOR, Call, Host, Many, Value, listed
+
+
+def reshape(call: Call) -> str:
+    """`x.reshape(-1, 8)`"""
+    if call[0].kind == STRINGS:
+        return f"{call[0].tensor}.reshape({sizes(call[1])})"
+    return f"{call[0].tensor}.reshape({spread(call[1])})"
+
+
+def expand_dims(call: Call) -> str:
+    """`x.unsqueeze(1)`"""
+    method = "expand_dims" if call[0].kind == STRINGS else "unsqueeze"
+    return f"{call[0].tensor}.{method}({number(call[1])})"
+
+
+def squeeze(call: Call) -> str:
+    """`x.squeeze(1)`"""
+    axes = call.integer_list("squeeze_dims") or call.integer_list("axis")
+    listed_axes = [normal(axis, call[0].rank) for axis in axes]
+    if call[0].kind == STRINGS:
+        return f"{call[0].tensor}.squeeze({listed_axes})"
+    if not axes:
+        return f"{call[0].tensor}.squeeze()"
+    shape = call[0].shape
+    if shape is not None and all(shape[axis] == 1 for axis in listed_axes):
+        text = str(listed_axes[0]) if len(axes) == 1 else listed(listed_axes)
+        return f"{call[0].tensor}.squeeze({text})"
+    return f"runtime.squeeze({call[0].tensor}, {listed_axes})"
+
+
+def transpose(call: Call) -> str:
+    """`x.permute(1, 0)`"""
+    if call[0].kind == STRINGS:
+        return f"{call[0].tensor}.permute({sizes(call[1])})"
+    return f"{call[0].tensor}.permute({spread(call[1])})"
+
+
+def concat(call: Call) -> str:
+    """`torch.cat([x, y], 1)`"""
+    return _joined(call, call.args[:-1], call[len(call) - 1])
+
+
+def concat_v1(call: Call) -> str:
+    """`torch.cat([x, y], 1)`"""
+    return _joined(call, call.args[1:], call[0])
+
+
+def pack(call: Call) -> str:
+    """`torch.stack([x, y], 1)`"""
+    function = "runtime.Strings.stack" if call[0].kind == STRINGS else "torch.stack"
+    return f"{function}({stacked(call.args)}, {call.integer('axis')})"
+
+
+def unpack(call: Call) -> Many:
+    """`x.unbind(1)`"""
+    axis, count = call.integer("axis"), call.integer("num")
+    if call[0].kind == STRINGS:
+        return Many(f"runtime.unbind({call[0].tensor}, {axis})", count)
+    return Many(f"{call[0].tensor}.unbind({axis})", count)
+
+
+def split(call: Call) -> Many:
+    """`x.split(4, 1)`"""
+    count = call.integer("num_split")
+    axis, size = _axis(call[0], call[1])
+    if axis is not None and size is not None and not size % count and call[1].kind == TENSOR:
+        return Many(f"{call[1].tensor}.split({size // count}, {axis})", count)
+    return Many(f"runtime.split({call[1].tensor}, {count}, {number(call[0])})", count)
+
+
+def split_v(call: Call) -> Many:
+    """`x.split((4, 12), 1)`"""
+    count = call.integer("num_split")
+    known = None if call[1].constant is None else call.integers(1)
+    if known is not None and -1 in known:
+        size = _axis(call[2], call[0])[1]
+        rest = None if size is None else size - sum(known) - 1
+        known = None if rest is None or rest < 0 else [rest if n < 0 else n for n in known]
+    if known is not None and call[0].kind == TENSOR:
+        return Many(f"{call[0].tensor}.split({known}, {number(call[2])})", count)
+    return Many(f"runtime.split({call[0].tensor}, {sizes(call[1])}, {number(call[2])})", count)
+
+
+def tile(call: Call) -> str:
+    """`x.tile(1, 4)`"""
+    if call[0].kind == STRINGS:
+        return f"{call[0].tensor}.tile({sizes(call[1])})"
+    return f"{call[0].tensor}.tile({spread(call[1])})"
+
+
+def broadcast_to(call: Call) -> str:
+    """`x.broadcast_to((4, 8))`"""
+    return f"{call[0].tensor}.broadcast_to({sizes(call[1])})"
+
+
+def fill(call: Call) -> str:
+    """`torch.full((4, 8), 0.0, dtype=torch.float32)`"""
+    if call[1].kind == STRINGS or not call[1].is_literal:
+        return f"{call[1].tensor}.broadcast_to({sizes(call[0])})"
+    return f"torch.full({sizes(call[0])}, {call[1]}, dtype=torch.{call.dtype('T')})"
+
+
+def arange(call: Call) -> str:
+    """`torch.arange(0, n, 1, dtype=torch.int32)`"""
+    dtype = call.dtype("Tidx", "int32")
+    if dtype in ("float32", "float64", "float16", "bfloat16"):
+        texts = ", ".join(value.tensor for value in call.args)
+        return f"runtime.arange({texts})"
+    start, limit, step = (number(value) for value in call.args)
+    bounds = [limit] if (start, step) == ("0", "1") else [start, limit]
+    bounds += [] if step == "1" else [step]
+    return f"torch.arange({', '.join(bounds)}, dtype=torch.{dtype})"
+
+
+def linspace(call: Call) -> str:
+    """`torch.linspace(0.0, 1.0, 5)`"""
+    dtype = call.dtype("T")
+    return f"torch.linspace({call[0]}, {call[1]}, {number(call[2])}, dtype=torch.{dtype})"
+
+
+def one_hot(call: Call) -> str:
+    """`runtime.one_hot(x, 10)`: all off for an index that is none"""
+    axis = call.integer("axis", -1)
+    more = "" if axis == -1 else f", axis={axis}"
+    values, dtype = f", {call[2]}, {call[3]}", call.dtype("T")
+    if not (call[2].is_literal and call[3].is_literal):
+        values = f", {call[2].tensor}, {call[3].tensor}"
+    elif values == ", 1.0, 0.0" and dtype == "float32":
+        values = ""
+    else:
+        values += f", dtype=torch.{dtype}"
+    return f"runtime.one_hot({call[0].tensor}, {number(call[1])}{values}{more})"
+
+
+def pad(call: Call) -> str:
+    """`F.pad(x, (0, 0, 1, 1))`, which lists the last axis first"""
+    known = call[1].constant
+    value = call[2] if len(call) > 2 else None
+    if known is None or (value is not None and not value.is_literal):
+        more = "" if value is None else f", {value.tensor}"
+        return f"runtime.pad({call[0].tensor}, {call[1].tensor}{more})"
+    if (known < 0).any():
+        raise call.refusal("it pads by a negative number")
+    if not known.size:
+        return call[0].tensor
+    widths = known[::-1].reshape(-1).tolist()
+    while len(widths) > 2 and not any(widths[-2:]):
+        widths = widths[:-2]
+    filled = "" if value is None else f", value={value}"
+    return f"F.pad({call[0].tensor}, {listed(widths)}{filled})"
+
+
+def mirror_pad(call: Call) -> str:
+    """`runtime.mirror_pad(x, paddings, "reflect")`"""
+    mode = call.string("mode").decode().lower()
+    paddings = call[1].text if call[1].constant is None else call[1].constant.tolist()
+    return f"runtime.mirror_pad({call[0].tensor}, {paddings}, {mode!r})"
+
+
+def reverse(call: Call) -> str:
+    """`x.flip(1)`"""
+    return f"{call[0].tensor}.flip({spread(call[1])})"
+
+
+def reverse_v1(call: Call) -> str:
+    """`x.flip(1)`; the axes as a vector of bools"""
+    axes = [axis for axis, turned in enumerate(call.constant(1).tolist()) if turned]
+    return f"{call[0].tensor}.flip({listed(axes)})"
+
+
+def reverse_sequence(call: Call) -> str:
+    """`runtime.reverse_sequence(x, lengths, 1)`"""
+    axis, batch = call.integer("seq_dim"), call.integer("batch_dim")
+    return f"runtime.reverse_sequence({call[0].tensor}, {call[1].tensor}, {axis}, {batch})"
+
+
+def roll(call: Call) -> str:
+    """`x.roll((1,), (0,))`"""
+    return f"{call[0].tensor}.roll({sizes(call[1])}, {sizes(call[2])})"
+
+
+def _axis(axis: Value, tensor: Value) -> List[Optional[int]]:
+    """An axis that is known, counted from the front, and its size; None for what is not known."""
+    if axis.constant is None or tensor.shape is None:
+        return [None, None]
+    place = normal(int(axis.constant), len(tensor.shape))
+    return [place, tensor.shape[place]]
+
+
+def _joined(call: Call, parts: tuple, axis: Value) -> str:
+    if len(parts) == 1:
+        return parts[0].tensor
+    function = "runtime.Strings.concat" if parts[0].kind == STRINGS else "torch.cat"
+    return f"{function}({stacked(parts)}, {number(axis)})"
+
+
+OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+    "BroadcastTo": broadcast_to,
+    "Concat": concat_v1,
+    "ConcatV2": concat,
+    "ExpandDims": expand_dims,
+    "Fill": fill,
+    "LinSpace": linspace,
+    "MirrorPad": mirror_pad,
+    "OneHot": one_hot,
+    "OnesLike": "torch.ones_like({0:t})",
+    "Pack": pack,
+    "Pad": pad,
+    "PadV2": pad,
+    "Range": arange,
+    "Reshape": reshape,
+    "Reverse": reverse_v1,
+    "ReverseSequence": reverse_sequence,
+    "ReverseV2": reverse,
+    "Roll": roll,
+    "Split": split,
+    "SplitV": split_v,
+    "Squeeze": squeeze,
+    "StopGradient": "{0:t}.detach()",
+    "Tile": tile,
+    "Transpose": transpose,
+    "Unpack": unpack,
+    "ZerosLike": "torch.zeros_like({0:t})",
+}

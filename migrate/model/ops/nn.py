@@ -1,0 +1,87 @@
+"""Neural networks: activations, normalisation, losses.
+
+A layer that is recognised as a whole becomes a module of torch.nn before it comes to its ops.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Union
+
+from migrate.model.ops.values import Call, Host, Many
+
+_OUTPUTS = {"FusedBatchNorm": 5, "FusedBatchNormV2": 5, "FusedBatchNormV3": 6}
+
+
+def bias_add(call: Call) -> str:
+    """`x + bias`; of channels in front `x + bias[:, None, None]`"""
+    if call.string("data_format", b"NHWC") != b"NCHW":
+        return f"{call[0].tensor} + {call[1].tensor}"
+    if call[0].rank is None:
+        return f"runtime.bias_add_channels_first({call[0].tensor}, {call[1].tensor})"
+    more = ", None" * (call[0].rank - 2)
+    return f"{call[0].tensor} + {call[1].tensor}[:{more}]"
+
+
+def softplus(call: Call) -> str:
+    """`F.softplus(x)`"""
+    # torch goes over to x itself at 20, where a float64 is not exact yet
+    threshold = ", threshold=40" if call.dtype("T") == "float64" else ""
+    return f"F.softplus({call[0].tensor}{threshold})"
+
+
+def leaky_relu(call: Call) -> str:
+    """`F.leaky_relu(x, 0.2)`"""
+    return f"F.leaky_relu({call[0].tensor}, {call.number('alpha', 0.2)})"
+
+
+def local_response_norm(call: Call) -> str:
+    """`runtime.local_response_norm(x, 5, 1.0, 1.0, 0.5)`"""
+    radius = call.integer("depth_radius", 5)
+    numbers = [call.number("bias", 1.0), call.number("alpha", 1.0), call.number("beta", 0.5)]
+    given = ", ".join(map(str, [radius, *numbers]))
+    return f"runtime.local_response_norm({call[0].tensor}, {given})"
+
+
+def fused_batch_norm(call: Call) -> Many:
+    """`runtime.fused_batch_norm(x, scale, offset, mean, variance, 0.001)`: the outputs and the
+    statistics; `training=True` takes the batch's own"""
+    if call.number("exponential_avg_factor", 1.0) != 1.0:
+        raise call.refusal("it averages its statistics itself")
+    given = ", ".join(value.tensor for value in call.args[:5])
+    more = ", training=True" if call.flag("is_training", True) else ""
+    if call.string("data_format", b"NHWC").startswith(b"NC"):
+        more += ", channels=1"
+    epsilon, count = call.number("epsilon", 1e-4), _OUTPUTS[call.node.op]
+    more += f", outputs={count}" if count != 5 else ""
+    return Many(f"runtime.fused_batch_norm({given}, {epsilon}{more})", count)
+
+
+def cross_entropy(call: Call) -> Many:
+    """`runtime.softmax_cross_entropy(logits, labels)`: losses, and their gradient of the logits"""
+    return Many(f"runtime.softmax_cross_entropy({call[0].tensor}, {call[1].tensor})", 2)
+
+
+def sparse_cross_entropy(call: Call) -> Many:
+    """`runtime.sparse_softmax_cross_entropy(logits, labels)`, as above"""
+    return Many(f"runtime.sparse_softmax_cross_entropy({call[0].tensor}, {call[1].tensor})", 2)
+
+
+OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+    "BiasAdd": bias_add,
+    "BiasAddV1": "{0:t} + {1}",
+    "Elu": "F.elu({0:t})",
+    "FusedBatchNorm": fused_batch_norm,
+    "FusedBatchNormV2": fused_batch_norm,
+    "FusedBatchNormV3": fused_batch_norm,
+    "LRN": local_response_norm,
+    "LeakyRelu": leaky_relu,
+    "LogSoftmax": "torch.log_softmax({0:t}, -1)",
+    "Relu": "torch.relu({0:t})",
+    "Relu6": "F.relu6({0:t})",
+    "Selu": "runtime.selu({0:t})",
+    "Softmax": "torch.softmax({0:t}, -1)",
+    "SoftmaxCrossEntropyWithLogits": cross_entropy,
+    "Softplus": softplus,
+    "Softsign": "F.softsign({0:t})",
+    "SparseSoftmaxCrossEntropyWithLogits": sparse_cross_entropy,
+}

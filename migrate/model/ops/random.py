@@ -1,0 +1,53 @@
+"""Random values: of the same distributions as TensorFlow's, by torch's generator; never the same
+values."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Union
+
+from migrate.model.ops.arguments import number, sizes
+from migrate.model.ops.values import Call, Host, Many
+
+
+def uniform(call: Call) -> str:
+    """`torch.rand((4, 8))`"""
+    return f"torch.rand({sizes(call[0])}{_dtype(call)})"
+
+
+def normal(call: Call) -> str:
+    """`torch.randn((4, 8))`"""
+    return f"torch.randn({sizes(call[0])}{_dtype(call)})"
+
+
+def truncated_normal(call: Call) -> str:
+    """`runtime.truncated_normal((4, 8))`"""
+    return f"runtime.truncated_normal({sizes(call[0])}{_dtype(call)})"
+
+
+def integers(call: Call) -> str:
+    """`torch.randint(0, 10, (4, 8), dtype=torch.int32)`"""
+    dtype = call.dtype("Tout")
+    bounds = f"{number(call[1])}, {number(call[2])}"
+    return f"torch.randint({bounds}, {sizes(call[0])}, dtype=torch.{dtype})"
+
+
+def multinomial(call: Call) -> str:
+    """`torch.multinomial(torch.softmax(logits, -1), 4, replacement=True)`"""
+    drawn = f"torch.softmax({call[0].tensor}, -1), {number(call[1])}, replacement=True"
+    brought = "" if call.dtype("output_dtype", "int64") == "int64" else ".int()"
+    return f"torch.multinomial({drawn}){brought}"
+
+
+def _dtype(call: Call) -> str:
+    dtype = call.dtype("dtype")
+    return "" if dtype == "float32" else f", dtype=torch.{dtype}"
+
+
+OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+    "Multinomial": multinomial,
+    "RandomShuffle": "runtime.shuffle({0:t})",
+    "RandomStandardNormal": normal,
+    "RandomUniform": uniform,
+    "RandomUniformInt": integers,
+    "TruncatedNormal": truncated_normal,
+}

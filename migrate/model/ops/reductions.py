@@ -1,0 +1,221 @@
+"""Reductions along axes and of segments, running sums, the largest values.
+
+torch sums small integers as int64; TensorFlow keeps their type, which may wrap. An empty list of
+axes reduces nothing in TensorFlow, and everything in torch. A segment is the rows that share a
+number; one without rows is 0, and of Unsorted ops what its reduction gives of nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, Optional, Union
+
+from migrate.model.ops.arguments import index_type, normal, number
+from migrate.model.ops.values import Call, Host, Many
+
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+
+def total(call: Call) -> str:
+    """`x.sum(1)`"""
+    kept = "" if call.dtype("T") in _FLOATS else f"dtype=torch.{call.dtype('T')}"
+    return _reduced(call, "sum", kept)
+
+
+def mean(call: Call) -> str:
+    """`x.mean(1)`; of integers the quotient without its fraction"""
+    if call.dtype("T") not in _FLOATS:
+        return _general(call, "mean_of_integers")
+    return _reduced(call, "mean")
+
+
+def largest(call: Call) -> str:
+    """`x.amax(1)`; of nothing, the lowest value of the type"""
+    return _extreme(call, "amax")
+
+
+def smallest(call: Call) -> str:
+    """`x.amin(1)`; of nothing, the highest value of the type"""
+    return _extreme(call, "amin")
+
+
+def product(call: Call) -> str:
+    """`x.prod(1)`"""
+    axes = _axes(call)
+    kept = "" if call.dtype("T") in _FLOATS else f"dtype=torch.{call.dtype('T')}"
+    if axes is None or len(axes) > 1:
+        whole = axes is not None and call[0].rank == len(axes)
+        return _reduced(call, "prod", kept) if whole and not _keep(call) else _general(call, "prod")
+    return _reduced(call, "prod", kept)
+
+
+def all_of(call: Call) -> str:
+    """`x.all(1)`"""
+    return _reduced(call, "all")
+
+
+def any_of(call: Call) -> str:
+    """`x.any(1)`"""
+    return _reduced(call, "any")
+
+
+def norm(call: Call) -> str:
+    """`torch.linalg.vector_norm(x, dim=1)`"""
+    return _general(call, "euclidean_norm")
+
+
+def position_of_largest(call: Call) -> str:
+    """`x.argmax(1)`; the first one of equal values"""
+    return _position(call, "argmax")
+
+
+def position_of_smallest(call: Call) -> str:
+    """`x.argmin(1)`; the first one of equal values"""
+    return _position(call, "argmin")
+
+
+def running_sum(call: Call) -> str:
+    """`x.cumsum(1)`; also exclusive, and from the end"""
+    return _running(call, "cumsum")
+
+
+def running_product(call: Call) -> str:
+    """`x.cumprod(1)`; also exclusive, and from the end"""
+    return _running(call, "cumprod")
+
+
+def top_k(call: Call) -> Many:
+    """`runtime.top_k(x, k)`: values and indices; of equal values the first come first"""
+    count = number(call[1]) if len(call) > 1 else str(call.integer("k"))
+    indices = ', dtype="int64"' if call.dtype("index_type", "int32") == "int64" else ""
+    return Many(f"runtime.top_k({call[0].tensor}, {count}{indices})", 2)
+
+
+def in_top_k(call: Call) -> str:
+    """`runtime.in_top_k(predictions, targets, k)`"""
+    count = number(call[2]) if len(call) > 2 else str(call.integer("k"))
+    return f"runtime.in_top_k({call[0].tensor}, {call[1].tensor}, {count})"
+
+
+def bincount(call: Call) -> str:
+    """`runtime.bincount(x, size, weights)`"""
+    return f"runtime.bincount({call[0].tensor}, {number(call[1])}, {call[2].tensor})"
+
+
+def sparse_segment(reduction: str) -> Callable[[Call], str]:
+    """A reduction of the rows that indices pick."""
+
+    def write(call: Call) -> str:
+        count = f", {number(call[3])}" if len(call) > 3 else ""
+        picked = ", ".join(value.tensor for value in call.args[:3])
+        return f"runtime.sparse_segment_{reduction}({picked}{count})"
+
+    write.__doc__ = f"`runtime.sparse_segment_{reduction}(x, indices, segments)`"
+    return write
+
+
+def unsorted(reduction: str) -> Callable[[Call], str]:
+    """A reduction of rows in any order, into a number of segments that is given."""
+
+    def write(call: Call) -> str:
+        given = f"{call[0].tensor}, {call[1].tensor}, {number(call[2])}"
+        return f"runtime.unsorted_segment_{reduction}({given})"
+
+    write.__doc__ = f"`runtime.unsorted_segment_{reduction}(x, segments, count)`"
+    return write
+
+
+def _axes(call: Call) -> Optional[List[int]]:
+    """The axes, each once; None if they are computed."""
+    if call[1].constant is None:
+        return None
+    rank = call[0].rank
+    return list(dict.fromkeys(normal(axis, rank) for axis in call.integers(1)))
+
+
+def _keep(call: Call) -> bool:
+    return call.flag("keep_dims")
+
+
+def _reduced(call: Call, method: str, more: str = "") -> str:
+    """A method of the tensor, whose arguments are the axes."""
+    axes = _axes(call)
+    if axes is None:
+        return _general(call, method)
+    if not axes and call[0].rank != 0:
+        return call[0].tensor
+    arguments = [] if len(axes) == call[0].rank and not _keep(call) else [_listed(axes)]
+    arguments += ["keepdim=True"] if _keep(call) else []
+    return f"{call[0].tensor}.{method}({', '.join([*arguments, *filter(None, [more])])})"
+
+
+def _extreme(call: Call, method: str) -> str:
+    axes, shape = _axes(call), call[0].shape
+    if axes is None or shape is None:
+        return _general(call, method)
+    if any(shape[axis] in (None, 0) for axis in axes):
+        return _general(call, method)
+    return _reduced(call, method)
+
+
+def _general(call: Call, name: str) -> str:
+    """Axes that are computed, or what torch has no method for."""
+    axes = _axes(call)
+    listed = call[1].text if axes is None else "[" + ", ".join(map(str, axes)) + "]"
+    keep = ", keepdim=True" if _keep(call) else ""
+    function = name if name in ("mean_of_integers", "euclidean_norm") else "reduce_" + name
+    return f"runtime.{function}({call[0].tensor}, {listed}{keep})"
+
+
+def _listed(axes: List[int]) -> str:
+    return str(axes[0]) if len(axes) == 1 else "(" + ", ".join(map(str, axes)) + ")"
+
+
+def _position(call: Call, method: str) -> str:
+    axis = number(call[1]) if len(call) > 1 else "0"
+    return f"{call[0].tensor}.{method}({axis})" + index_type(call, "output_type", "int64")
+
+
+def _running(call: Call, method: str) -> str:
+    exclusive, reverse = call.flag("exclusive"), call.flag("reverse")
+    axis = number(call[1])
+    if exclusive or reverse:
+        more = (", exclusive=True" if exclusive else "") + (", reverse=True" if reverse else "")
+        return f"runtime.{method}({call[0].tensor}, {axis}{more})"
+    kept = "" if call.dtype("T") in _FLOATS else f", dtype=torch.{call.dtype('T')}"
+    return f"{call[0].tensor}.{method}({axis}{kept})"
+
+
+OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+    "All": all_of,
+    "Any": any_of,
+    "ArgMax": position_of_largest,
+    "ArgMin": position_of_smallest,
+    "Bincount": bincount,
+    "Cumprod": running_product,
+    "Cumsum": running_sum,
+    "EuclideanNorm": norm,
+    "InTopK": in_top_k,
+    "InTopKV2": in_top_k,
+    "L2Loss": "{0:t}.square().sum() / 2",
+    "Max": largest,
+    "Mean": mean,
+    "Min": smallest,
+    "Prod": product,
+    "SegmentMax": "runtime.segment_max({0:t}, {1:t})",
+    "SegmentMean": "runtime.segment_mean({0:t}, {1:t})",
+    "SegmentMin": "runtime.segment_min({0:t}, {1:t})",
+    "SegmentProd": "runtime.segment_prod({0:t}, {1:t})",
+    "SegmentSum": "runtime.segment_sum({0:t}, {1:t})",
+    "SparseSegmentMean": sparse_segment("mean"),
+    "SparseSegmentMeanWithNumSegments": sparse_segment("mean"),
+    "SparseSegmentSqrtN": sparse_segment("sqrt_n"),
+    "SparseSegmentSqrtNWithNumSegments": sparse_segment("sqrt_n"),
+    "SparseSegmentSum": sparse_segment("sum"),
+    "SparseSegmentSumWithNumSegments": sparse_segment("sum"),
+    "Sum": total,
+    "TopKV2": top_k,
+    "UnsortedSegmentMax": unsorted("max"),
+    "UnsortedSegmentMin": unsorted("min"),
+    "UnsortedSegmentProd": unsorted("prod"),
+    "UnsortedSegmentSum": unsorted("sum"),
+}

@@ -1,0 +1,88 @@
+"""Every op that a model may have. A new op is one function, or one expression, and one line.
+
+    "Relu": "torch.relu({0})"         an expression with its arguments
+    "Reshape": reshape                a function from a Call to an expression; to a Many where the
+                                      op has several outputs, to a Host where it gives Python's
+                                      numbers
+
+`{0:t}` is the argument as a tensor even where it is a scalar constant or a Python number. Which ops
+there are, the modules here say, by kind; docs/ops.md is generated from them.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Mapping, Union
+
+from migrate.model.ops import (
+    arithmetic,
+    arrays,
+    comparisons,
+    convolution,
+    gathering,
+    matrices,
+    nn,
+    random,
+    reductions,
+    shapes,
+    slicing,
+    sparse,
+    strings,
+    tables,
+    tensor_arrays,
+)
+from migrate.model.ops.values import Call, Host, Many, Value
+
+Expression = Union[str, Host, Many]
+Handler = Callable[[Call], Expression]
+
+KINDS: Mapping[str, Mapping[str, Union[str, Handler]]] = {
+    "arithmetic": arithmetic.OPS,
+    "comparisons and choices": comparisons.OPS,
+    "reductions and segments": reductions.OPS,
+    "shapes": shapes.OPS,
+    "arrays": arrays.OPS,
+    "slices": slicing.OPS,
+    "gathering and scattering": gathering.OPS,
+    "matrices": matrices.OPS,
+    "neural networks": nn.OPS,
+    "convolutions and pools": convolution.OPS,
+    "random values": random.OPS,
+    "sparse tensors": sparse.OPS,
+    "strings": strings.OPS,
+    "lookup tables": tables.OPS,
+    "tensor arrays and lists": tensor_arrays.OPS,
+}
+
+OPS: Dict[str, Union[str, Handler]] = {
+    name: handler for ops in KINDS.values() for name, handler in ops.items()
+}
+
+
+def write(call: Call) -> Expression:
+    """The expression of a call; BadInput for an op that is not known or a form of it that is not.
+
+    An op whose arguments are Python numbers, and constants, is computed in Python where `shapes`
+    knows how.
+    """
+    if shapes.on_host(call):
+        written = shapes.HOST[call.node.op](call)
+        if written is not None:
+            return written
+    handler = OPS.get(call.node.op)
+    if handler is None:
+        raise call.refusal("it is not among the ops that are known here")
+    if isinstance(handler, str):
+        alone = all(value.is_literal for value in call.args)
+        return handler.format(*(_Argument(value, alone) for value in call.args))
+    return handler(call)
+
+
+class _Argument:
+    """{0} is the operand, {0:t} that of a tensor; alone: beside literals only, which torch's
+    operators take for Python's own numbers."""
+
+    def __init__(self, value: Value, alone: bool) -> None:
+        self._value, self._alone = value, alone
+
+    def __format__(self, form: str) -> str:
+        return self._value.tensor if form == "t" or self._alone else self._value.operand

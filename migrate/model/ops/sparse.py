@@ -1,0 +1,89 @@
+"""Sparse tensors, each of them three values: indices [n, rank], values [n], dense_shape [rank]."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Union
+
+from migrate.model.ops.arguments import plain, stacked
+from migrate.model.ops.values import Call, Host, Many
+
+
+def to_dense(call: Call) -> str:
+    """`runtime.sparse_to_dense(indices, shape, values, default)`"""
+    given = ", ".join(plain(value) for value in call.args)
+    more = "" if call.flag("validate_indices", True) else ", validate=False"
+    return f"runtime.sparse_to_dense({given}{more})"
+
+
+def matmul(call: Call) -> str:
+    """`runtime.sparse_matmul(indices, values, shape, y)`"""
+    given = ", ".join(plain(value) for value in call.args)
+    names = ("adjoint_a", "adjoint_b")
+    more = "".join(f", {name}=True" for name in names if call.flag(name))
+    return f"runtime.sparse_matmul({given}{more})"
+
+
+def concat(call: Call) -> Many:
+    """`runtime.sparse_concat([i, j], [x, y], [shape, shape], 1)`"""
+    count = call.integer("N")
+    lists = [call.args[first : first + count] for first in (0, count, 2 * count)]
+    given = ", ".join(stacked(values) for values in lists)
+    return Many(f"runtime.sparse_concat({given}, {call.integer('concat_dim')})", 3)
+
+
+def split(call: Call) -> Many:
+    """`runtime.sparse_split(axis, indices, values, shape, 2)`"""
+    count = call.integer("num_split")
+    given = ", ".join(plain(value) for value in call.args)
+    return Many(f"runtime.sparse_split({given}, {count})", 3 * count)
+
+
+def parts(call: Call) -> Many:
+    """`x`: the three parts, which a feature that a data set delivers already has"""
+    if call.dtype("dtype") == "string":
+        text = call[0].text
+        return Many(f"({text}[0], runtime.Strings.of({text}[1]), {text}[2])", 3)
+    return Many(call[0].text, 3)
+
+
+def reduction(name: str) -> Callable[[Call], str]:
+    """A reduction to a dense tensor."""
+
+    def write(call: Call) -> str:
+        given = ", ".join(plain(value) for value in call.args)
+        more = ", keepdim=True" if call.flag("keep_dims") else ""
+        return f"runtime.{name}({given}{more})"
+
+    write.__doc__ = f"`runtime.{name}(indices, values, shape, axes)`"
+    return write
+
+
+def several(name: str, count: int, parts: str) -> Callable[[Call], Many]:
+    """A function that gives several values of the same arguments."""
+
+    def write(call: Call) -> Many:
+        return Many(f"runtime.{name}({', '.join(plain(value) for value in call.args)})", count)
+
+    write.__doc__ = f"`runtime.{name}({parts})`"
+    return write
+
+
+OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+    "DeserializeSparse": parts,
+    "SparseAdd": several("sparse_add", 3, "indices, values, shape, indices, values, shape, least"),
+    "SparseConcat": concat,
+    "SparseDenseCwiseAdd": "{1:t} + runtime.dense_at({0:t}, {2:t}, {3:t})",
+    "SparseDenseCwiseDiv": "{1:t} / runtime.dense_at({0:t}, {2:t}, {3:t})",
+    "SparseDenseCwiseMul": "{1:t} * runtime.dense_at({0:t}, {2:t}, {3:t})",
+    "SparseFillEmptyRows": several("sparse_fill_empty_rows", 4, "indices, values, shape, default"),
+    "SparseReduceMax": reduction("sparse_reduce_max"),
+    "SparseReduceSum": reduction("sparse_reduce_sum"),
+    "SparseReorder": several("sparse_reorder", 2, "indices, values, shape"),
+    "SparseReshape": several("sparse_reshape", 2, "indices, shape, new_shape"),
+    "SparseSlice": several("sparse_slice", 3, "indices, values, shape, start, size"),
+    "SparseSoftmax": "runtime.sparse_softmax({0:t}, {1:t}, {2:t})",
+    "SparseSplit": split,
+    "SparseTensorDenseAdd": "runtime.tensor_scatter_add({3:t}, {0:t}, {1:t})",
+    "SparseTensorDenseMatMul": matmul,
+    "SparseToDense": to_dense,
+}

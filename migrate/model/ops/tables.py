@@ -1,0 +1,14 @@
+"""Lookup tables: vocabularies, and what is left over outside of them."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Union
+
+from migrate.model.ops.values import Call, Host, Many
+
+OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+    "LookupTableFind": "{0}.find({1:t}, {2})",
+    "LookupTableFindV2": "{0}.find({1:t}, {2})",
+    "LookupTableSize": "torch.tensor(len({0}))",
+    "LookupTableSizeV2": "torch.tensor(len({0}))",
+}

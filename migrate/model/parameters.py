@@ -1,0 +1,171 @@
+"""The variables that a model keeps: which parameter or buffer each becomes, and how it is filled.
+
+A variable is a parameter if the graph trains it, and else a buffer, such as BatchNorm's moving
+statistics. `nn.Linear` keeps its weight [out, in], TensorFlow its kernel [in, out]: `axes` says how
+a tensor of the checkpoint is turned.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
+
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.graph import attributes
+from migrate.graph.lookups import VARIABLES, Saved
+from migrate.graph.metagraph import Graph, Node
+from migrate.model.source.names import Names, scope_name
+from semisync.common.errors import BadInput
+
+_NEVER_TRAINED = ("moving_mean", "moving_variance")
+
+
+class Parameter(NamedTuple):
+    """One variable node.
+
+    attribute  where the module keeps it, dotted: "dense.weight"
+    variable   TensorFlow's name in the checkpoint
+    rows       those of the checkpoint's tensor that it is, for a part of a partitioned variable
+    shape      in TensorFlow
+    axes       in the order of the module; None: as in TensorFlow
+    trainable  whether it is a parameter rather than a buffer
+    dealt      the number of partitions whose rows ids take in turn, id % dealt; 1 where the rows
+               stand in the order of the ids
+    """
+
+    attribute: str
+    variable: str
+    rows: Optional[Tuple[int, int]]
+    shape: Tuple[int, ...]
+    dtype: str
+    trainable: bool
+    axes: Optional[Tuple[int, ...]] = None
+    dealt: int = 1
+
+    @property
+    def size(self) -> Tuple[int, ...]:
+        """The shape in the module."""
+        return self.shape if self.axes is None else tuple(self.shape[axis] for axis in self.axes)
+
+    def read(self, checkpoint: Checkpoint, slot: Optional[str] = None) -> numpy.ndarray:
+        """Its value, of shape `size`; or that of a slot, which is kept as the variable is. slot:
+        the slot's name in the checkpoint."""
+        rows = None if self.rows is None else slice(*self.rows)
+        value = checkpoint.read(slot or self.variable, rows=rows).reshape(self.shape)
+        if self.dealt > 1:
+            value = _in_turn(value, self.dealt)
+        return value if self.axes is None else numpy.ascontiguousarray(value.transpose(self.axes))
+
+
+def _in_turn(stored: numpy.ndarray, parts: int) -> numpy.ndarray:
+    """Rows by id, of rows that stand partition by partition."""
+    ids = numpy.arange(len(stored))
+    value = numpy.empty_like(stored)
+    value[numpy.argsort(ids % parts, kind="stable")] = stored
+    return value
+
+
+class Parameters:
+    """Those of one model, by variable node."""
+
+    def __init__(
+        self, graph: Graph, saved: Dict[str, Saved], checkpoint: Checkpoint, names: Names
+    ) -> None:
+        self._graph, self._saved, self._checkpoint = graph, saved, checkpoint
+        self._names = names
+        self._trained = _trained(graph)
+        self.by_node: Dict[str, Parameter] = {}
+
+    def add(
+        self,
+        node: Node,
+        attribute: Optional[str] = None,
+        axes: Optional[Tuple[int, ...]] = None,
+    ) -> Parameter:
+        """The parameter of a variable node: the one that there is, or a new one.
+
+        attribute, axes: for a new one, where a layer keeps it and how.
+        Raises BadInput if the checkpoint does not have it.
+        """
+        found = self.by_node.get(node.name)
+        if found is not None:
+            return found
+        saved = self._saved.get(node.name)
+        if saved is None:
+            raise BadInput(
+                f"{self._checkpoint.prefix} has no variable {node.name!r}, which the outputs of "
+                f"{self._graph.path} depend on; give the checkpoint that belongs to the graph"
+            )
+        info = self._checkpoint[saved.name]
+        shape = _shape(self._graph, node, info.shape)
+        rows = None if shape == tuple(info.shape) else (saved.row, saved.row + shape[0])
+        trainable = self._trains(node) and info.dtype in ("float32", "float64", "float16")
+        if attribute is None:
+            attribute = self._names.fresh(scope_name(node.name))
+        found = Parameter(attribute, saved.name, rows, shape, info.dtype, trainable, axes)
+        self.by_node[node.name] = found
+        return found
+
+    def table(self, nodes: Sequence[Node], attribute: str, dealt: int) -> Parameter:
+        """The parameter of a table, whose parts `nodes` are, in their order."""
+        if len(nodes) == 1:
+            return self.add(nodes[0], attribute)
+        saved = self._saved[nodes[0].name]
+        info = self._checkpoint[saved.name]
+        trainable = all(self._trains(node) for node in nodes)
+        shape = tuple(info.shape)
+        found = Parameter(attribute, saved.name, None, shape, info.dtype, trainable, None, dealt)
+        self.by_node.update((node.name, found) for node in nodes)
+        return found
+
+    def whole(self, nodes: Sequence[Node]) -> bool:
+        """Whether `nodes` are all the parts of one variable, in their order."""
+        given = [self._saved[node.name] for node in nodes if node.name in self._saved]
+        if len(given) < len(nodes):
+            return False
+        name = given[0].name
+        return given == sorted({part for part in self._saved.values() if part.name == name})
+
+    def saved_name(self, node: Node) -> Optional[str]:
+        """The name in the checkpoint; None if it does not have the variable."""
+        saved = self._saved.get(node.name)
+        return None if saved is None else saved.name
+
+    def shape(self, node: Node) -> Optional[Tuple[int, ...]]:
+        """That of a variable node; None if the checkpoint does not have it."""
+        saved = self._saved.get(node.name)
+        if saved is None:
+            return None
+        return _shape(self._graph, node, self._checkpoint[saved.name].shape)
+
+    def layer(self, name: str) -> str:
+        """A new attribute for a layer."""
+        return self._names.fresh(scope_name(name))
+
+    def _trains(self, node: Node) -> bool:
+        if self._graph.trainable is not None:
+            return node.name in self._graph.trainable
+        if self._trained:
+            return node.name in self._trained
+        return not node.name.endswith(_NEVER_TRAINED)
+
+
+def _trained(graph: Graph) -> frozenset:
+    """Variable nodes that a training op changes."""
+    applies = [node for node in graph.nodes.values() if "Apply" in node.op and node.inputs]
+    return frozenset(node.inputs[0][0] for node in applies)
+
+
+def _shape(graph: Graph, node: Node, stored: Tuple[int, ...]) -> Tuple[int, ...]:
+    """That of the variable node: its own attribute, for it may be a part of what is stored."""
+    told = attributes.shapes(graph, node, "shape")
+    if not told or told[0] is None or None in told[0] or node.op not in VARIABLES:
+        return tuple(stored)
+    shape = tuple(size for size in told[0] if size is not None)
+    if len(shape) != len(stored) or shape[1:] != tuple(stored)[1:]:
+        raise BadInput(
+            f"{graph.path}: variable {node.name!r} is {list(shape)}, and the checkpoint's "
+            f"{list(stored)}; they are of different models"
+        )
+    return shape

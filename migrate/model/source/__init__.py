@@ -1,0 +1,1 @@
+"""The Python source of a model: statements, names, the file."""

@@ -1,0 +1,110 @@
+"""How source is laid out: strings in double quotes, no line longer than 100 characters where a
+bracket can be opened, one element a line then, as formatters of Python do."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from typing import Iterator, List, Optional, Tuple
+
+_WIDTH = 100
+_OPEN, _CLOSE = "([{", ")]}"
+
+
+def laid_out(text: str) -> str:
+    """`text`, a whole file, laid out."""
+    lines = [line for whole in double_quoted(text).splitlines() for line in wrapped(whole)]
+    return "\n".join(lines) + "\n"
+
+
+def double_quoted(text: str) -> str:
+    """`text` with its strings in double quotes, where that needs no escape."""
+    lines = text.splitlines(keepends=True)
+    for token in reversed(list(tokenize.generate_tokens(io.StringIO(text).readline))):
+        one = token.string
+        plain = token.type == tokenize.STRING and '"' not in one and "\\" not in one
+        if plain and token.start[0] == token.end[0] and one.endswith("'"):
+            row, (start, end) = token.start[0] - 1, (token.start[1], token.end[1])
+            lines[row] = lines[row][:start] + one.replace("'", '"') + lines[row][end:]
+    return "".join(lines)
+
+
+def wrapped(line: str) -> Iterator[str]:
+    """The lines that a line of code becomes."""
+    code, comment = _split_comment(line)
+    place = _bracket(code) if len(code) > _WIDTH else None
+    if place is None:
+        yield line
+        return
+    start, end = place
+    margin = line[: len(line) - len(line.lstrip())] + "    "
+    content = code[start + 1 : end]
+    yield code[: start + 1] + comment
+    if _takes_comma(code, start, end):
+        for element in _elements(content):
+            yield from wrapped(f"{margin}{element},")
+    else:
+        yield from wrapped(margin + content.strip())
+    yield from wrapped(margin[4:] + code[end:])
+
+
+def _split_comment(line: str) -> Tuple[str, str]:
+    if line.lstrip().startswith("#"):
+        return "", line
+    code, mark, comment = line.partition("  # ")
+    return (code, mark + comment) if code.count('"') % 2 == 0 else (line, "")
+
+
+def _brackets(code: str) -> List[Tuple[int, int]]:
+    """The outermost brackets, outside of strings, in their order."""
+    found: List[Tuple[int, int]] = []
+    opened: List[int] = []
+    quote = ""
+    for place, character in enumerate(code):
+        if quote:
+            quote = "" if character == quote and code[place - 1] != "\\" else quote
+        elif character in "'\"":
+            quote = character
+        elif character in _OPEN:
+            opened.append(place)
+        elif character in _CLOSE and opened:
+            start = opened.pop()
+            if not opened:
+                found.append((start, place))
+    return found
+
+
+def _bracket(code: str) -> Optional[Tuple[int, int]]:
+    """The bracket that is opened: the last before which and after which the line is short enough;
+    else the longest; None if there is none."""
+    found = [(start, end) for start, end in _brackets(code) if code[start + 1 : end].strip()]
+    for start, end in reversed(found):
+        if start < _WIDTH and len(code) - end < _WIDTH:
+            return start, end
+    return max(found, key=lambda place: place[1] - place[0], default=None)
+
+
+def _takes_comma(code: str, start: int, end: int) -> bool:
+    """Whether a comma after the last element changes nothing: in calls, lists and mappings, and in
+    tuples of several; not in subscripts and around one expression."""
+    before = code[start - 1 : start]
+    follows_name = before.isalnum() or before in ("_", ")", "]")
+    elements = _elements(code[start + 1 : end])
+    if code[start] == "(":
+        return bool(elements) if follows_name else len(elements) > 1
+    return bool(elements) and not follows_name
+
+
+def _elements(content: str) -> List[str]:
+    """What commas part at the top level."""
+    inner = _brackets(content)
+    parts, begin, quote = [], 0, ""
+    for place, character in enumerate(content):
+        if quote:
+            quote = "" if character == quote and content[place - 1] != "\\" else quote
+        elif character in "'\"":
+            quote = character
+        elif character == "," and not any(start < place < end for start, end in inner):
+            parts.append(content[begin:place].strip())
+            begin = place + 1
+    return [part for part in [*parts, content[begin:].strip()] if part]

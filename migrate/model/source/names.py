@@ -1,0 +1,53 @@
+"""Python names for the nodes of a graph: the last parts of its scopes, each name once."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from typing import AbstractSet, Dict
+
+_TAKEN = {"F", "inputs", "math", "nn", "runtime", "self", "torch", *keyword.kwlist, *dir(builtins)}
+
+
+class Names:
+    """Gives each wish a name of its own."""
+
+    def __init__(self, taken: AbstractSet[str] = frozenset()) -> None:
+        self._next: Dict[str, int] = dict.fromkeys({*_TAKEN, *taken}, 1)
+
+    def fresh(self, wish: str) -> str:
+        """`wish` as a Python name; with a number where it is taken."""
+        name = _identifier(wish)
+        while name in self._next:
+            count = self._next[name]
+            self._next[name] = count + 1
+            numbered = f"{name}_{count}"
+            if numbered not in self._next:
+                name = numbered
+        self._next[name] = 1
+        return name
+
+
+def local_name(node: str) -> str:
+    """What the value of a node is called in a method: its last two scopes."""
+    parts = [part for part in node.split("/") if part]
+    return "_".join(parts[-2:])
+
+
+def scope_name(variable: str) -> str:
+    """What a variable or a layer is called as an attribute: all of its scopes."""
+    return variable.replace("/", "_")
+
+
+def layer_scope(variable: str) -> str:
+    """The scope of the layer that a variable belongs to; of a part, that of the whole variable."""
+    whole = re.sub(r"/part_\d+$", "", variable)
+    return whole.rpartition("/")[0] or whole
+
+
+def _identifier(wish: str) -> str:
+    name = re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", wish)).strip("_").lower()
+    if not name or name[0].isdigit() or not name.isidentifier():
+        name = "x_" + re.sub(r"[^0-9a-z_]", "", name)
+    return name

@@ -1,0 +1,188 @@
+"""Statements of an emitted method, and their text.
+
+An expression that is used once, in the same block, stands where it is used, unless the line gets
+long: what a person would write. Parentheses are put around it then, and `ast.unparse` takes away
+those that are not needed.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from typing import Dict, Iterator, List, Sequence, Set, Union
+
+WIDTH = 88  # of a line into which another expression is put
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+
+
+@dataclass
+class Assign:
+    """targets = text; with several targets, text is of a tuple. inline: False where the order of
+    evaluation counts."""
+
+    targets: List[str]
+    text: str
+    inline: bool = True
+
+
+@dataclass
+class Block:
+    """Statements in their order."""
+
+    statements: List["Statement"] = field(default_factory=list)
+
+
+@dataclass
+class If:
+    """if condition: then; else: orelse."""
+
+    condition: str
+    then: Block
+    orelse: Block
+
+
+@dataclass
+class While:
+    """while True: body, which has an Until."""
+
+    body: Block
+
+
+@dataclass
+class Until:
+    """Leaves the loop unless `condition`."""
+
+    condition: str
+
+
+Statement = Union[Assign, If, While, Until]
+
+
+def render(block: Block, results: Sequence[str], indent: int) -> List[str]:
+    """Lines of source. results: the names that are used after the block."""
+    uses = _count(block, results)
+    _inline(block, uses)
+    return list(_lines(block, "    " * indent))
+
+
+def names_in(text: str) -> List[str]:
+    """The names that an expression reads; attributes of `self` as "self.name"."""
+    return re.findall(r"(?<![\w.])(?:self\.)?[A-Za-z_]\w*", text)
+
+
+def _texts(statement: Statement) -> List[str]:
+    if isinstance(statement, Assign):
+        return [statement.text]
+    return [statement.condition] if isinstance(statement, (If, Until)) else []
+
+
+def _blocks(statement: Statement) -> List[Block]:
+    if isinstance(statement, If):
+        return [statement.then, statement.orelse]
+    return [statement.body] if isinstance(statement, While) else []
+
+
+def _count(block: Block, results: Sequence[str]) -> Dict[str, int]:
+    """How often each name is read."""
+    uses: Dict[str, int] = dict.fromkeys(results, 1)
+    pending = [block]
+    while pending:
+        for statement in pending.pop().statements:
+            for text in _texts(statement):
+                for name in _NAME.findall(text):
+                    uses[name] = uses.get(name, 0) + 1
+            pending += _blocks(statement)
+    return uses
+
+
+def _inline(block: Block, uses: Dict[str, int]) -> None:
+    """Puts expressions that are used once where they are used; drops those that are not used."""
+    kept: List[Statement] = []
+    waiting: Dict[str, Assign] = {}
+    assigned = _assigned_twice(block)
+    for statement in block.statements:
+        if isinstance(statement, Assign):
+            statement.text = _filled(statement.text, waiting)
+            name = statement.targets[0]
+            if len(statement.targets) == 1 and statement.inline and name not in assigned:
+                if not uses.get(name):
+                    continue
+                if uses[name] == 1:
+                    waiting[name] = statement
+        elif isinstance(statement, (If, Until)):
+            statement.condition = _filled(statement.condition, waiting)
+        for inner in _blocks(statement):
+            _inline(inner, uses)
+        kept.append(statement)
+    used = {id(statement) for statement in waiting.values() if statement.text == ""}
+    block.statements = [statement for statement in kept if id(statement) not in used]
+
+
+def _assigned_twice(block: Block) -> Set[str]:
+    seen: Set[str] = set()
+    twice: Set[str] = set()
+    for statement in block.statements:
+        for target in statement.targets if isinstance(statement, Assign) else ():
+            (twice if target in seen else seen).add(target)
+    return twice
+
+
+def _filled(text: str, waiting: Dict[str, Assign]) -> str:
+    """`text` with the waiting expressions that it reads, as far as they fit; what was put in has
+    the text "" from then on."""
+    for name in dict.fromkeys(_NAME.findall(text)):
+        other = waiting.get(name)
+        if other is None or not other.text:
+            continue
+        pieces = re.split(rf"(?<![\w.]){name}\b", text)
+        whole = f"({other.text})".join(pieces)
+        whole = ast.unparse(ast.parse(whole, mode="eval"))
+        if len(whole) <= WIDTH:
+            text, other.text = whole, ""
+    return text
+
+
+def _lines(block: Block, margin: str) -> Iterator[str]:
+    if not block.statements:
+        yield margin + "pass"
+    for statement in block.statements:
+        if isinstance(statement, Assign):
+            text = statement.text
+            if len(statement.targets) > 1 and text[0] == "(" and text[-1] == ")":
+                text = ", ".join(map(ast.unparse, _elements(text))) or text
+            line = f"{margin}{', '.join(statement.targets)} = {text}"
+            long = len(line) > WIDTH and len(statement.targets) > 1 and _elements(f"({text})")
+            yield f"{margin}{', '.join(statement.targets)} = ({text})" if long else line
+        elif isinstance(statement, Until):
+            yield f"{margin}if not ({statement.condition}):"
+            yield f"{margin}    break"
+        elif isinstance(statement, If):
+            yield from _branches(statement, margin)
+        else:
+            first, *rest = statement.body.statements
+            if isinstance(first, Until):
+                yield f"{margin}while {first.condition}:"
+                yield from _lines(Block(rest), margin + "    ")
+            else:
+                yield f"{margin}while True:"
+                yield from _lines(statement.body, margin + "    ")
+
+
+def _elements(text: str) -> List[ast.expr]:
+    """Those of a tuple; none of another expression."""
+    tree = ast.parse(text, mode="eval").body
+    return tree.elts if isinstance(tree, ast.Tuple) else []
+
+
+def _branches(statement: If, margin: str) -> Iterator[str]:
+    then, orelse, condition = statement.then, statement.orelse, statement.condition
+    if not then.statements:
+        then, orelse, condition = orelse, then, f"not {condition}"
+    if not then.statements:
+        return
+    yield f"{margin}if {condition}:"
+    yield from _lines(then, margin + "    ")
+    if orelse.statements:
+        yield f"{margin}else:"
+        yield from _lines(orelse, margin + "    ")

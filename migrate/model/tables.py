@@ -1,0 +1,123 @@
+"""The lookup tables of a model: vocabularies, with the keys and values that initialise them.
+
+    HashTable(V2)  <-  InitializeTable(V2), LookupTableImport(V2)      keys and values, constants
+                   <-  InitializeTableFromTextFile(V2)                 a file: constant, or an asset
+
+The op that initialises a table is none of the outputs' ancestors: it is found among those that use
+the table.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Dict, List, Optional
+
+from migrate.graph.attributes import dtypes, integer, string
+from migrate.graph.lookups import Consumers, consumers_of
+from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.graph.tensors import constant_array
+from migrate.model.constants import Constants
+from migrate.model.folding import Known
+from migrate.model.ops.values import literal
+from migrate.model.source.names import Names, local_name
+from semisync.common.errors import BadInput
+
+TABLES = {"HashTable", "HashTableV2"}
+_IMPORTS = {"InitializeTable", "InitializeTableV2", "LookupTableImport", "LookupTableImportV2"}
+_FINDS = {"LookupTableFind", "LookupTableFindV2"}
+_FILES = {"InitializeTableFromTextFile", "InitializeTableFromTextFileV2"}
+
+
+class Tables:
+    """Those of one model. sources: the expression that makes each, by its attribute."""
+
+    def __init__(self, graph: Graph, names: Names, constants: Constants) -> None:
+        self._graph, self._names, self._constants = graph, names, constants
+        self._known = Known(graph)
+        self._consumers: Optional[Consumers] = None
+        self._by_node: Dict[str, str] = {}
+        self.sources: Dict[str, str] = {}
+
+    def attribute(self, node: Node) -> str:
+        """The attribute that holds the table of `node`."""
+        if node.name not in self._by_node:
+            name = self._names.fresh(local_name(node.name))
+            self._by_node[node.name] = "self." + name
+            self.sources[name] = self._source(node, name)
+        return self._by_node[node.name]
+
+    def _source(self, table: Node, attribute: str) -> str:
+        for user in self._users(table):
+            if user.op in _IMPORTS:
+                keys = self._constant(table, user.inputs[1], attribute + "_keys")
+                values = self._constant(table, user.inputs[2], attribute + "_values")
+                return f"runtime.LookupTable({keys}, {values}, {self._default(table)})"
+            if user.op in _FILES:
+                return self._from_file(table, user)
+        raise BadInput(
+            f"{self._graph.path}: nothing initialises the lookup table {table.name!r}; its values "
+            "are not in the graph"
+        )
+
+    def _users(self, table: Node) -> List[Node]:
+        if self._consumers is None:
+            self._consumers = consumers_of(self._graph)
+        return [user for user, position in self._consumers.get(table.name, []) if position == 0]
+
+    def _constant(self, table: Node, edge: Edge, name: str) -> str:
+        array = self._known.value(edge)
+        if array is None:
+            raise BadInput(
+                f"{self._graph.path}: the keys or values of the lookup table {table.name!r} are "
+                f"computed by {edge[0]!r} of more than constants"
+            )
+        return self._constants.expression(array, name)
+
+    def _from_file(self, table: Node, initialiser: Node) -> str:
+        graph = self._graph
+        name = graph.nodes[initialiser.inputs[1][0]]
+        while name.op in ("Identity", "PlaceholderWithDefault"):
+            name = graph.nodes[name.inputs[0][0]]
+        if name.op != "Const":
+            raise BadInput(
+                f"{graph.path}: the file of {initialiser.name!r} is computed, expected a constant"
+            )
+        delimiter = string(graph, initialiser, "delimiter") or b"\t"
+        arguments = {
+            "key_index": integer(graph, initialiser, "key_index"),
+            "value_index": integer(graph, initialiser, "value_index"),
+            "vocab_size": integer(graph, initialiser, "vocab_size"),
+            "delimiter": repr(delimiter.decode("utf-8", "surrogateescape")),
+            "default": self._default(table),
+            "key_dtype": _type(graph, table, "key_dtype"),
+            "value_dtype": _type(graph, table, "value_dtype"),
+        }
+        more = ", ".join(f"{key}={value}" for key, value in arguments.items())
+        path = self._file(os.fsdecode(bytes(constant_array(graph, name)[()])))
+        return f"runtime.LookupTable.from_text_file({self._constants.asset(path)}, {more})"
+
+    def _file(self, path: str) -> str:
+        """Where the file is now: where the graph says, in the assets, or beside the graph."""
+        home, name = os.path.dirname(self._graph.path), os.path.basename(path)
+        places = [path, os.path.join(home, "assets", name), os.path.join(home, name)]
+        found = next((place for place in places if os.path.exists(place)), None)
+        if found is None:
+            raise BadInput(
+                f"{self._graph.path}: a lookup table is filled from {path}, which is not there; "
+                f"put it beside the graph, as {places[-1]}"
+            )
+        return found
+
+    def _default(self, table: Node) -> str:
+        """What the look-ups give for a key that the table does not have."""
+        for user in self._users(table):
+            if user.op in _FINDS:
+                default = self._known.value(user.inputs[2])
+                if default is not None:
+                    return literal(default)
+        return "None"
+
+
+def _type(graph: Graph, table: Node, name: str) -> str:
+    dtype = dtypes(graph, table, name)[0]
+    return "runtime.Strings" if dtype == "string" else f"torch.{dtype}"

@@ -1,0 +1,59 @@
+"""What an emitted model.py imports: TensorFlow's semantics where torch has no one-liner.
+
+Needs torch, numpy, pyarrow and, for strings, numba. Each name is imported when it is first used.
+"""
+
+import importlib
+from typing import Any, List
+
+from migrate.runtime import numeric
+
+_HOME = {
+    **numeric.HOME,
+    "Files": "migrate.runtime.files",
+    "Variable": "migrate.runtime.loading",
+    "load": "migrate.runtime.loading",
+    "BatchNorm": "migrate.runtime.batch_norm",
+    "LookupTable": "migrate.runtime.tables",
+    "ParsedExamples": "migrate.runtime.examples",
+    "Strings": "migrate.runtime.strings",
+    "as_string": "migrate.runtime.printing",
+    "bag_sizes": "migrate.runtime.embeddings",
+    "bucketize": "migrate.runtime.buckets",
+    "decode_csv": "migrate.runtime.decode",
+    "decode_raw": "migrate.runtime.decode",
+    "fingerprint64": "migrate.runtime.hashing",
+    "fingerprint_cat64": "migrate.runtime.hashing",
+    "integers_to_hash_bucket": "migrate.runtime.hashing",
+    "look_up": "migrate.runtime.embeddings",
+    "look_up_bags": "migrate.runtime.embeddings",
+    "parse_example": "migrate.runtime.examples",
+    "regex_full_match": "migrate.runtime.text",
+    "regex_replace": "migrate.runtime.text",
+    "rows": "migrate.runtime.table_rows",
+    "sparse_cross": "migrate.runtime.crosses",
+    "string_join": "migrate.runtime.text",
+    "string_length": "migrate.runtime.text",
+    "string_lower": "migrate.runtime.text",
+    "string_split": "migrate.runtime.splitting",
+    "string_split_v2": "migrate.runtime.splitting",
+    "string_strip": "migrate.runtime.text",
+    "string_to_hash_bucket": "migrate.runtime.hashing",
+    "string_to_hash_bucket_fast": "migrate.runtime.hashing",
+    "string_to_hash_bucket_strong": "migrate.runtime.hashing",
+    "string_to_number": "migrate.runtime.reading",
+    "string_upper": "migrate.runtime.text",
+    "substr": "migrate.runtime.text",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'migrate.runtime' has no attribute {name!r}")
+
+
+def __dir__() -> List[str]:
+    return __all__

@@ -1,0 +1,43 @@
+"""TensorFlow's Bucketize: how many boundaries are not above a value.
+
+Boundaries are float32. An int32 or int64 is rounded to float32 before it is compared, a float64 is
+not; NaN is above every boundary. TensorFlow's threads take subnormal numbers for 0.
+Source: std::upper_bound in tensorflow/core/kernels/bucketize_op.cc; ScopedFlushDenormal
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Sequence, Tuple
+
+import numpy
+import torch
+
+from semisync.common.errors import UsageError
+
+
+def bucketize(values: torch.Tensor, boundaries: Sequence[float]) -> torch.Tensor:
+    """The bucket of each value, int32; boundaries: ascending."""
+    if values.dtype in (torch.int32, torch.int64):
+        values = values.to(torch.float32)
+    if values.dtype not in (torch.float32, torch.float64):
+        raise UsageError(f"{values.dtype} has no buckets; int32, int64, float32 or float64 has")
+    edges = _edges(tuple(boundaries), values.dtype)
+    return torch.bucketize(values, edges, out_int32=True, right=True)
+
+
+@functools.lru_cache(maxsize=1024)
+def _edges(boundaries: Tuple[float, ...], dtype: torch.dtype) -> torch.Tensor:
+    """The boundaries in the type of the values.
+
+    A boundary of 0 must have every subnormal number above it: it becomes the greatest number below
+    all of them.
+    """
+    edges = numpy.array(boundaries, numpy.float32)
+    if (edges[1:] < edges[:-1]).any():
+        raise UsageError("the boundaries of buckets must ascend")
+    zero = abs(edges) < numpy.finfo(numpy.float32).tiny
+    kind = numpy.float64 if dtype == torch.float64 else numpy.float32
+    edges = edges.astype(kind)
+    edges[zero] = numpy.nextafter(-numpy.finfo(kind).tiny, kind(0))
+    return torch.from_numpy(edges)

@@ -1,0 +1,89 @@
+"""Compiling a function once per machine.
+
+1. The first call compiles; the result is kept beside the source, or in the user's cache, and where
+   neither can be written each process compiles anew.
+2. numba notices that a kept function is out of date by its own file alone. These functions call
+   one another across files, so the name under which each is kept has a digest of all of them.
+3. Arithmetic on uint64 must not meet a signed integer, which would make it float64: `u` wraps a
+   literal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pathlib
+from typing import Any, Callable
+
+import numpy
+
+from semisync.common.errors import MissingExtra
+
+try:
+    import numba
+    from llvmlite import ir
+    from numba.core import types
+    from numba.extending import intrinsic
+except ImportError as error:
+    raise MissingExtra(
+        f"strings need numba ({error}): pip install 'semisync[torch]', or pip install numba"
+    ) from error
+
+u = numpy.uint64
+
+
+def _digest() -> str:
+    sources = sorted(pathlib.Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+
+
+_DIGEST = _digest()
+
+
+def compiled(function: Callable) -> Any:
+    """`function`, compiled at its first call."""
+    function.__qualname__ += "_" + _DIGEST
+    try:
+        return numba.njit(function, cache=True, nogil=True)
+    except RuntimeError:  # no folder for the cache can be written
+        return numba.njit(function, nogil=True)
+
+
+def inlined(function: Callable) -> Any:
+    """`function`, compiled into its callers."""
+    return numba.njit(function, inline="always")
+
+
+def _address(typing_context, array):
+    """Where the first element of an array lies, int64.
+
+    Functions that take an address rather than an array are called without counting references,
+    which would cost more than hashing a short string. The caller keeps the array.
+    """
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.ptrtoint(data, ir.IntType(64))
+
+    return types.int64(array), generate
+
+
+address: Any = intrinsic(_address)
+
+
+def _load(bits: int) -> Any:
+    """A load of `bits` at an address, wherever it is aligned, as a uint64."""
+
+    def load(typing_context, place):
+        def generate(context, builder, signature, arguments):
+            pointer = builder.inttoptr(arguments[0], ir.IntType(bits).as_pointer())
+            loaded = builder.load(pointer, align=1)
+            return loaded if bits == 64 else builder.zext(loaded, ir.IntType(64))
+
+        return types.uint64(types.int64), generate
+
+    return intrinsic(load)
+
+
+load8 = _load(8)
+load32 = _load(32)
+load64 = _load(64)

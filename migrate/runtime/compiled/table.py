@@ -1,0 +1,107 @@
+"""A hash table from keys to the numbers of their rows: open addressing, at most half full.
+
+What a search compares stands in the slots themselves, so that a key is found with one access to
+memory, or two for a string: one for the slot, one for its bytes. A slot of an integer is the key
+and the row; of a string its hash, the row, the offset of its bytes and their number. A free slot
+has the row -1.
+Source of the slots of integers: Fibonacci hashing, Knuth, The Art of Computer Programming 3, 6.4.
+"""
+
+from __future__ import annotations
+
+import numpy
+
+from migrate.runtime.compiled.farmhash import fingerprint
+from migrate.runtime.compiled.jit import address, compiled, inlined, u
+from migrate.runtime.compiled.spans import same
+
+_KEY, _ROW, _OFFSET, _LENGTH = 0, 1, 2, 3
+
+
+@inlined
+def _free(count, words):
+    """Slots for `count` keys, a power of two of them: int64 [slots, words]."""
+    size = 2
+    while size < 2 * count:
+        size *= 2
+    return numpy.full((size, words), -1, numpy.int64)
+
+
+@inlined
+def _find_integer(slots, key):
+    """The slot of an integer, or the free one where it would stand."""
+    mask = u(len(slots) - 1)
+    product = u(key) * u(0x9E3779B97F4A7C15)
+    at = (product ^ (product >> u(32))) & mask
+    while slots[at, _ROW] >= 0 and slots[at, _KEY] != key:
+        at = (at + u(1)) & mask
+    return at
+
+
+@compiled
+def build_integers(keys):
+    """The slots of int64 [n] keys, and the row in which each key stands first."""
+    slots, first = _free(len(keys), 2), numpy.empty(len(keys), numpy.int64)
+    for row in range(len(keys)):
+        at = _find_integer(slots, keys[row])
+        if slots[at, _ROW] < 0:
+            slots[at, _KEY] = keys[row]
+            slots[at, _ROW] = row
+        first[row] = slots[at, _ROW]
+    return slots, first
+
+
+@compiled
+def find_integers(slots, missing, wanted):
+    """The row of each wanted key, `missing` where there is none; int64 [n]."""
+    out = numpy.empty(len(wanted), numpy.int64)
+    for i in range(len(wanted)):
+        row = slots[_find_integer(slots, wanted[i]), _ROW]
+        out[i] = row if row >= 0 else missing
+    return out
+
+
+@inlined
+def _find_string(slots, known, text, length, hashed):
+    """The slot of the string at the address `text`, or the free one where it would stand.
+
+    known: the address of the bytes of all keys
+    """
+    mask, key = u(len(slots) - 1), numpy.int64(hashed)
+    at = hashed & mask
+    while slots[at, _ROW] >= 0:
+        alike = slots[at, _KEY] == key and slots[at, _LENGTH] == length
+        if alike and same(known + slots[at, _OFFSET], text, length):
+            break
+        at = (at + u(1)) & mask
+    return at
+
+
+@compiled
+def build_strings(data, offsets):
+    """As `build_integers`, of strings."""
+    count, known = len(offsets) - 1, address(data)
+    slots, first = _free(count, 4), numpy.empty(count, numpy.int64)
+    for row in range(count):
+        text, length = known + offsets[row], offsets[row + 1] - offsets[row]
+        hashed = fingerprint(text, length)
+        at = _find_string(slots, known, text, length, hashed)
+        if slots[at, _ROW] < 0:
+            slots[at, _KEY] = hashed
+            slots[at, _ROW] = row
+            slots[at, _OFFSET] = offsets[row]
+            slots[at, _LENGTH] = length
+        first[row] = slots[at, _ROW]
+    return slots, first
+
+
+@compiled
+def find_strings(slots, data, missing, text, bounds):
+    """The row of each string of `text`, `missing` where there is none; data: the keys' bytes."""
+    out = numpy.empty(len(bounds) - 1, numpy.int64)
+    known, asked = address(data), address(text)
+    for i in range(len(out)):
+        start, length = asked + bounds[i], bounds[i + 1] - bounds[i]
+        at = _find_string(slots, known, start, length, fingerprint(start, length))
+        out[i] = slots[at, _ROW] if slots[at, _ROW] >= 0 else missing
+    return out

@@ -1,0 +1,84 @@
+"""What a model keeps beside its source: large constants and vocabularies.
+
+    constants.npz    arrays by name; strings as NAME.data (bytes), NAME.offsets and NAME.shape
+    assets/          text files
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any, Dict, Mapping
+
+import numpy
+import torch
+
+from migrate.runtime.strings import Strings
+from semisync.common.errors import BadInput
+
+CONSTANTS, ASSETS = "constants.npz", "assets"
+
+
+class Files:
+    """Those of one model, in the directory of its source."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._arrays: Dict[str, numpy.ndarray] = {}
+        path = os.path.join(directory, CONSTANTS)
+        if os.path.exists(path):
+            with numpy.load(path, allow_pickle=False) as arrays:
+                self._arrays = dict(arrays)
+
+    def constant(self, name: str) -> Any:
+        """A torch tensor, or Strings; BadInput where the file does not have it."""
+        if name in self._arrays:
+            return torch.from_numpy(self._arrays[name])
+        parts = [self._arrays.get(f"{name}.{part}") for part in ("data", "offsets", "shape")]
+        data, offsets, shape = parts
+        if data is None or offsets is None or shape is None:
+            raise BadInput(
+                f"{os.path.join(self._directory, CONSTANTS)} has no constant {name!r}; convert the "
+                "model again"
+            )
+        return Strings(data, offsets, tuple(int(size) for size in shape))
+
+    def asset(self, name: str) -> str:
+        """The path of a text file."""
+        return os.path.join(self._directory, ASSETS, name)
+
+
+class InMemory(Files):
+    """Those of a model that is not written: its constants as they are, files where they stand."""
+
+    def __init__(self, constants: Mapping[str, numpy.ndarray], assets: Mapping[str, str]) -> None:
+        self._constants, self._assets = constants, assets
+
+    def constant(self, name: str) -> Any:
+        """A torch tensor, or Strings."""
+        array = self._constants[name]
+        return Strings.of(array) if array.dtype == object else torch.tensor(array)
+
+    def asset(self, name: str) -> str:
+        """The path of a text file."""
+        return self._assets[name]
+
+
+def write_files(
+    directory: str, constants: Mapping[str, numpy.ndarray], assets: Mapping[str, str]
+) -> None:
+    """Writes what `Files` reads."""
+    arrays: Dict[str, numpy.ndarray] = {}
+    for name, array in constants.items():
+        if array.dtype == object:
+            strings = Strings.of(array)
+            arrays[f"{name}.data"] = strings.data
+            arrays[f"{name}.offsets"] = strings.offsets
+            arrays[f"{name}.shape"] = numpy.array(array.shape, numpy.int64)
+        else:
+            arrays[name] = array
+    if arrays:
+        numpy.savez_compressed(os.path.join(directory, CONSTANTS), **arrays)  # type: ignore[arg-type]
+    for name, path in assets.items():
+        os.makedirs(os.path.join(directory, ASSETS), exist_ok=True)
+        shutil.copyfile(path, os.path.join(directory, ASSETS, name))

@@ -1,0 +1,61 @@
+"""Filling a model from the directory that `semisync convert --model` wrote."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
+
+import torch
+
+from migrate.manifest.model import Written, read_manifest
+from migrate.manifest.transforms import INT8
+from migrate.torchrec.loading import read
+from semisync.common.errors import BadInput
+
+
+class Variable(NamedTuple):
+    """A TensorFlow variable. axes: their order in the module, where it is another. rows: those of
+    a part of a partitioned variable, first and after the last."""
+
+    name: str
+    axes: Optional[Tuple[int, ...]] = None
+    rows: Optional[Tuple[int, int]] = None
+
+
+def load(module: torch.nn.Module, directory: str, variables: Mapping[str, Variable]) -> Any:
+    """`module` with its weights, ready to score.
+
+    variables: what each parameter and buffer is in TensorFlow. Raises BadInput where the directory
+    does not have one of them, or of another shape.
+    """
+    written = {entry.source: entry for entry in read_manifest(directory).tensors if _whole(entry)}
+    state = module.state_dict()
+    wanted: Dict[str, torch.Tensor] = {}
+    for variable in variables.values():
+        entry = written.get(variable.name)
+        if entry is None or entry.transform == INT8:
+            form = "does not have" if entry is None else "has in eight bits"
+            raise BadInput(f"{directory} {form} the variable {variable.name!r} of the model")
+        if variable.rows is not None and entry.partition_strategy == "mod":
+            raise BadInput(
+                f"{directory}: {variable.name!r} is used by parts, whose rows were dealt out by id"
+            )
+        wanted[entry.fqn] = torch.empty(entry.shape, dtype=getattr(torch, entry.dtype))
+    if wanted:
+        read(directory, wanted)
+    for name, variable in variables.items():
+        value = wanted[written[variable.name].fqn]
+        if variable.rows is not None:
+            value = value[slice(*variable.rows)]
+        if variable.axes is not None:
+            value = value.permute(variable.axes)
+        if value.shape != state[name].shape:
+            raise BadInput(
+                f"{directory}: {variable.name!r} has shape {list(value.shape)}, and the model's "
+                f"{name} {list(state[name].shape)}"
+            )
+        state[name].copy_(value)
+    return module.eval()
+
+
+def _whole(entry: Written) -> bool:
+    return entry.role in ("dense", "scalar", "table")

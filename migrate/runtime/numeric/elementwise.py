@@ -1,0 +1,70 @@
+"""Functions of single values whose gradient, or whose value at an edge, is not torch's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from migrate.runtime.strings import Strings
+
+
+def maximum(x: Tensor, y: Tensor) -> Tensor:
+    """The larger one of x and y. Where they are equal, x gets the whole gradient; torch.maximum
+    gives each half of it."""
+    return torch.where((x >= y) | x.isnan(), x, y)
+
+
+def minimum(x: Tensor, y: Tensor) -> Tensor:
+    """The smaller one of x and y. Where they are equal, x gets the whole gradient."""
+    return torch.where((x <= y) | x.isnan(), x, y)
+
+
+def div_no_nan(x: Tensor, y: Tensor) -> Tensor:
+    """x / y; 0 where y is 0, whatever x is."""
+    zero = y == 0
+    return torch.where(zero, 0, x / torch.where(zero, 1, y))
+
+
+def mul_no_nan(x: Tensor, y: Tensor) -> Tensor:
+    """x * y; 0 where y is 0, even if x is infinite or NaN."""
+    return torch.where((y == 0) & ~x.isfinite(), 0, x) * y
+
+
+def xdivy(x: Tensor, y: Tensor) -> Tensor:
+    """x / y; 0 where x is 0."""
+    zero = x == 0
+    return torch.where(zero, 0, x / torch.where(zero, 1, y))
+
+
+def xlogy(x: Tensor, y: Tensor) -> Tensor:
+    """x * log(y); 0 where x is 0."""
+    zero = x == 0
+    return torch.where(zero, 0, x * torch.log(torch.where(zero, 1, y)))
+
+
+def xlog1py(x: Tensor, y: Tensor) -> Tensor:
+    """x * log(1 + y); 0 where x is 0."""
+    zero = x == 0
+    return torch.where(zero, 0, x * torch.log1p(torch.where(zero, 1, y)))
+
+
+def selu(x: Tensor) -> Tensor:
+    """F.selu(x), with the gradient of the positive side at 0."""
+    scale, alpha = 1.0507009873554805, 1.6732632423543772
+    return scale * torch.where(x < 0, alpha * torch.expm1(x.clamp(max=0)), x)
+
+
+def where(condition: Tensor, x: Any, y: Any) -> Any:
+    """x where the condition holds, else y; broadcast together. Tensors or Strings."""
+    return (
+        Strings.where(condition, x, y) if isinstance(x, Strings) else torch.where(condition, x, y)
+    )
+
+
+def select(condition: Tensor, x: Any, y: Any) -> Any:
+    """As `where`, of x and y of one shape; a condition of one axis chooses among their rows."""
+    if condition.ndim == 1 and len(x.shape) > 1:
+        condition = condition.reshape(-1, *[1] * (len(x.shape) - 1))
+    return where(condition, x, y)

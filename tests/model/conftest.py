@@ -1,0 +1,33 @@
+"""The zoo: models trained by TensorFlow 1.15 and 2.x, written once a version of their code."""
+
+import hashlib
+import pathlib
+import sys
+
+import pytest
+
+from tests.support.require import tf1_python
+from tests.support.written import written
+
+_ZOO = pathlib.Path(__file__).parent / "zoo"
+
+
+def _write(python):
+    writer = _ZOO / "write_all.py"
+    others = {path.name for path in _ZOO.glob("*.py")} - {writer.name, "read.py", "test_zoo.py"}
+    models = b"".join(path.read_bytes() for path in sorted(_ZOO.glob("models/*.py")))
+    # With the models' digest as one of the inputs, a changed model is trained again.
+    digest = hashlib.sha256(models).hexdigest().encode()
+    return written(python, writer, beside=sorted(others), given={"models.sha256": digest})
+
+
+@pytest.fixture(scope="session")
+def zoo():
+    """Folder with a folder for each model of `zoo.registry`, by TensorFlow 1.15: see `zoo.read`."""
+    return _write(tf1_python())
+
+
+@pytest.fixture(scope="session")
+def zoo_tf2():
+    """The same by TensorFlow 2.x, which has neither Estimators nor contrib."""
+    return _write(sys.executable)

@@ -1,0 +1,1 @@
+"""What each op is tested with, by the kinds of `migrate.model.ops.registry`."""

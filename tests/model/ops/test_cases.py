@@ -1,0 +1,36 @@
+"""Each op on cases of its own: values, types, shapes and gradients; shapes known and unknown."""
+
+import pytest
+
+from migrate.model.ops.registry import OPS
+from tests.model.ops.cases import (
+    arithmetic,
+    arrays,
+    gathering,
+    lists,
+    matrices,
+    nn,
+    reductions,
+    shapes,
+    sparse,
+    strings,
+)
+from tests.model.ops.one_op import Program
+from tests.model.ops.test_others import BY_HAND
+
+MODULES = [arithmetic, arrays, gathering, lists, matrices, nn, reductions, shapes, sparse, strings]
+CASES = [(case, shapes) for module in MODULES for case in module.CASES for shapes in case.shapes]
+
+
+@pytest.mark.parametrize(("case", "shapes"), CASES, ids=lambda one: str(one))
+def test_the_op_gives_what_tensorflow_gives(case, shapes):
+    program = Program(case.build, case.inputs, shapes)
+    assert case.op in program.ops
+    gradient = case.gradient and shapes == case.shapes[0]
+    program.check(*case.inputs, gradient=gradient, rtol=case.rtol)
+
+
+def test_every_op_has_a_case():
+    elsewhere = {*arithmetic.UNARY, *arithmetic.BINARY, *arithmetic.BITS, *BY_HAND, "Cast"}
+    elsewhere |= set(arithmetic.BINARY_INTEGERS)
+    assert sorted(set(OPS) - elsewhere - {case.op for case, _ in CASES}) == []

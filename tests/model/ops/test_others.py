@@ -1,0 +1,186 @@
+"""Ops that need more than inputs: variables, tables, chance; and what is refused."""
+
+import numpy
+import pytest
+import tensorflow
+import torch
+
+from migrate import runtime
+from semisync.common.errors import BadInput
+from tests.model.ops.cases.case import floats, raw, strings, vector
+from tests.model.ops.one_op import INITIALIZERS, Program
+
+tf = tensorflow.compat.v1
+
+BY_HAND = {
+    "DeserializeSparse",
+    "LookupTableFind",
+    "LookupTableFindV2",
+    "LookupTableSize",
+    "LookupTableSizeV2",
+    "Multinomial",
+    "RandomShuffle",
+    "RandomStandardNormal",
+    "RandomUniform",
+    "RandomUniformInt",
+    "ResourceGather",
+    "ResourceGatherNd",
+    "TruncatedNormal",
+}
+RANDOM = {
+    "RandomUniform": lambda s: raw.RandomUniform(shape=s, dtype="float32"),
+    "RandomStandardNormal": lambda s: raw.RandomStandardNormal(shape=s, dtype="float32"),
+    "TruncatedNormal": lambda s: raw.TruncatedNormal(shape=s, dtype="float64"),
+    "RandomUniformInt": lambda s: raw.RandomUniformInt(shape=s, minval=-2, maxval=5),
+    "Multinomial": lambda s: raw.Multinomial(logits=[[0.0, 1.0, -1.0]], num_samples=s[0]),
+    "RandomShuffle": lambda s: raw.RandomShuffle(value=tf.range(s[0])),
+}
+
+
+@pytest.mark.parametrize("op", sorted(RANDOM))
+@pytest.mark.parametrize("known", [True, False])
+def test_random_values_are_of_tensorflows_type_shape_and_distribution(op, known):
+    shape = numpy.array([5000, 2], "int32")
+    torch.manual_seed(5)
+    tf.set_random_seed(5)
+    if known:
+        program = Program(lambda: RANDOM[op](shape), [])
+        expected, found = program.tensorflow()[0], program.torch()[0]
+    else:
+        program = Program(RANDOM[op], [shape], "none")
+        expected, found = program.tensorflow(shape)[0], program.torch(torch.tensor(shape))[0]
+    assert op in program.ops
+    assert (str(found.dtype), tuple(found.shape)) == (f"torch.{expected.dtype}", expected.shape)
+    found = found.double().numpy()
+    scale = expected.std()
+    assert abs(found.mean() - expected.mean()) < 0.1 * scale
+    assert abs(found.std() - scale) < 0.1 * scale
+    assert abs(found.min() - expected.min()) < scale
+    assert abs(found.max() - expected.max()) < scale
+    if op == "RandomShuffle":
+        assert sorted(found) == sorted(expected)
+        assert found.tolist() != expected.tolist()
+
+
+TABLES = [
+    (strings("a", "b"), vector(3, 4, dtype="int64"), numpy.int64(-1), strings("b", "x", "a")),
+    (
+        vector(7, -9, dtype="int64"),
+        floats(2),
+        numpy.float32(0.5),
+        vector([7, 1], [-9, 7], dtype="int64"),
+    ),
+    (vector(1, 2, dtype="int64"), strings("x", "y"), b"?", vector(2, 5, dtype="int64")),
+]
+
+
+@pytest.mark.parametrize(("keys", "values", "default", "asked"), TABLES)
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("version", ["", "V2"])
+def test_a_table_finds_what_tensorflows_finds(keys, values, default, asked, known, version):
+    table = runtime.LookupTable(_tensor(keys), _tensor(values), default)
+    inputs = [asked] if known else [asked, numpy.array(default, values.dtype)]
+
+    def build(x, missing=default):
+        kinds = {
+            "key_dtype": tf.as_dtype(keys.dtype if keys.dtype != object else "string"),
+            "value_dtype": tf.as_dtype(values.dtype if values.dtype != object else "string"),
+        }
+        op = {name: getattr(raw, name + version) for name in names}
+        handle = op["HashTable"](**kinds)
+        filled = op["LookupTableImport"](table_handle=handle, keys=keys, values=values)
+        tf.add_to_collection(INITIALIZERS, filled)
+        found = op["LookupTableFind"](table_handle=handle, keys=x, default_value=missing)
+        return [found, op["LookupTableSize"](table_handle=handle)]
+
+    names = ("HashTable", "LookupTableImport", "LookupTableFind", "LookupTableSize")
+    Program(build, inputs, "none", {"HashTable" + version: table}).check(*inputs, gradient=False)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "string"])
+def test_a_sparse_feature_that_a_data_set_delivers_has_its_three_parts(dtype):
+    values = floats(1) if dtype == "float32" else strings("a")
+    parts = (torch.tensor([[0, 1]]), _tensor(values), torch.tensor([2, 3]))
+
+    def build():
+        serialized = raw.SerializeSparse(
+            sparse_indices=[[0, 1]], sparse_values=values, sparse_shape=[2, 3], out_type="variant"
+        )
+        return list(raw.DeserializeSparse(serialized_sparse=serialized, dtype=dtype))
+
+    Program(build, [], objects={"SerializeSparse": parts}).check()
+
+
+def _tensor(array):
+    return runtime.Strings.of(array) if array.dtype == object else torch.tensor(array)
+
+
+@pytest.mark.parametrize("indices", [vector(3, 0), vector([1], [2], dtype="int64")])
+@pytest.mark.parametrize("op", ["ResourceGather", "ResourceGatherNd"])
+def test_rows_of_a_variable_are_tensorflows(op, indices):
+    table = floats(4, 3)
+    indices = indices.reshape(-1, 1) if op.endswith("Nd") else indices
+
+    def build(i):
+        handle = raw.VarHandleOp(dtype="float32", shape=[4, 3])
+        tf.add_to_collection(INITIALIZERS, raw.AssignVariableOp(resource=handle, value=table))
+        return getattr(raw, op)(resource=handle, indices=i, dtype="float32")
+
+    objects = {"VarHandleOp": torch.tensor(table)}
+    Program(build, [indices], "none", objects).check(indices)
+
+
+@pytest.mark.parametrize(
+    ("build", "inputs"),
+    [
+        (lambda x, i: raw.GatherV2(params=x, indices=i, axis=0), [floats(4, 3), vector(1, -1)]),
+        (lambda x, i: raw.GatherV2(params=x, indices=i, axis=0), [floats(4, 3), vector([4, 1])]),
+        (lambda x, i: raw.GatherV2(params=x, indices=i, axis=1), [floats(4, 3), vector(3)]),
+        (lambda x, i: raw.GatherV2(params=x, indices=i, axis=0), [strings("a", "b"), vector(-1)]),
+        (
+            lambda x, i: raw.GatherV2(params=x, indices=i, axis=1, batch_dims=1),
+            [floats(2, 3), vector([0, 1], [-1, 0])],
+        ),
+        (lambda x, i: raw.GatherNd(params=x, indices=i), [floats(4, 3), vector([1, -1])]),
+        (lambda x, i: raw.GatherNd(params=x, indices=i), [floats(4, 3), vector([1, 3])]),
+        (
+            lambda x, i: raw.ScatterNd(indices=i, updates=x, shape=[3]),
+            [floats(2), vector([0], [3])],
+        ),
+        (
+            lambda x, i: raw.UnsortedSegmentSum(data=x, segment_ids=i, num_segments=2),
+            [floats(2), vector(0, 2)],
+        ),
+        (
+            lambda x, i: raw.DynamicPartition(data=x, partitions=i, num_partitions=2),
+            [floats(2), vector(0, 2)],
+        ),
+        (lambda x, i: raw.Slice(input=x, begin=i, size=[2, 2]), [floats(4, 3), vector(3, 0)]),
+        (
+            lambda x, s: raw.SparseToDense(
+                sparse_indices=[[0, 1], [0, 0]], output_shape=s, sparse_values=x, default_value=0.0
+            ),
+            [floats(2), vector(2, 2)],
+        ),
+        (lambda x, s: raw.Reshape(tensor=x, shape=s), [floats(4, 3), vector(5, -1)]),
+        (
+            lambda x, n: raw.ReverseSequence(input=x, seq_lengths=n, seq_dim=1),
+            [floats(2, 3), vector(1, 4)],
+        ),
+        (lambda x, k: raw.TopKV2(input=x, k=k), [floats(2, 3), numpy.int32(4)]),
+        (
+            lambda x, y: raw.SparseSoftmaxCrossEntropyWithLogits(features=x, labels=y)[0],
+            [floats(2, 3), vector(-1, 1)],
+        ),
+    ],
+)
+def test_what_tensorflow_refuses_at_run_time_is_refused(build, inputs):
+    program = Program(build, inputs, "none")
+    with pytest.raises(Exception, match="."):
+        program.tensorflow(*inputs)
+    with pytest.raises((BadInput, IndexError, RuntimeError, ValueError)):
+        program.torch(*map(_tensor_of, inputs))
+
+
+def _tensor_of(array):
+    return _tensor(numpy.asarray(array))

@@ -1,0 +1,98 @@
+"""`semisync convert --model`: the model's source beside its weights."""
+
+import importlib.util
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import migrate
+from semisync import cli
+from tests.model.features import features, outputs_of
+from tests.model.zoo.read import models
+
+
+@pytest.fixture(scope="module")
+def wide_and_deep(zoo):
+    (model,) = [m for m in models(zoo) if m.said["name"] == "canned_wide_and_deep"]
+    return model
+
+
+@pytest.fixture(scope="module")
+def converted(wide_and_deep, tmp_path_factory):
+    out = tmp_path_factory.mktemp("converted") / "out"
+    assert cli.main(["convert", wide_and_deep.prefix, str(out), "--model"]) == 0
+    return out
+
+
+def loaded(directory):
+    spec = importlib.util.spec_from_file_location("model", directory / "model.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.load()
+
+
+def test_the_source_loads_its_weights_and_gives_tensorflows_scores(wide_and_deep, converted):
+    logits = wide_and_deep.outputs()["logits"]
+    found = outputs_of(loaded(converted), features(wide_and_deep))[0]
+    assert np.abs(found - logits).max() <= 2e-6
+
+
+def test_it_is_the_module_that_load_model_gives(wide_and_deep, converted):
+    ours, theirs = loaded(converted), migrate.load_model(wide_and_deep.prefix)
+    assert theirs.source == (converted / "model.py").read_text()
+    for name, value in theirs.state_dict().items():
+        assert torch.equal(ours.state_dict()[name], value)
+
+
+def test_it_can_be_moved_with_its_directory(wide_and_deep, converted, tmp_path):
+    moved = converted.rename(tmp_path / "moved")
+    try:
+        assert (moved / "assets").is_dir()  # a vocabulary
+        assert outputs_of(loaded(moved), features(wide_and_deep))[0].shape == (48, 1)
+    finally:
+        moved.rename(converted)
+
+
+def test_its_layers_are_named_as_the_graphs_scopes(converted):
+    assert "self.dnn_hiddenlayer_0 = nn.Linear(" in (converted / "model.py").read_text()
+
+
+@pytest.mark.parametrize("name", ["deepfm", "din", "dcn", "gru", "mmoe"])
+def test_lines_are_short(zoo, name):
+    (model,) = [model for model in models(zoo) if model.said["name"] == name]
+    source = migrate.load_model(model.prefix, output=list(model.said["outputs"].values())).source
+    assert [line for line in source.splitlines() if len(line) > 100] == []
+
+
+def test_an_op_that_is_not_known_ends_it_before_anything_is_written(tmp_path, capsys):
+    tf = pytest.importorskip("tensorflow").compat.v1
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 3], name="x")
+        weight = tf.get_variable("w", [3, 3])
+        tf.linalg.cholesky(tf.matmul(x, weight), name="scores")
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver().save(session, str(tmp_path / "model"))
+    arguments = ["convert", str(tmp_path / "model"), str(tmp_path / "out"), "--no-tables"]
+    assert cli.main([*arguments, "--model", "--output", "scores"]) == 3
+    error = capsys.readouterr().err
+    assert "Cholesky of node 'scores' (of 'MatMul' (MatMul))" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_output_without_model_is_refused(wide_and_deep, tmp_path, capsys):
+    arguments = ["convert", wide_and_deep.prefix, str(tmp_path / "out"), "--output", "logits"]
+    assert cli.main(arguments) == 3
+    assert "--model" in capsys.readouterr().err
+
+
+def test_a_variable_that_the_conversion_dropped_is_named_when_the_model_is_loaded(
+    wide_and_deep, tmp_path
+):
+    out = tmp_path / "out"
+    arguments = ["convert", wide_and_deep.prefix, str(out), "--model"]
+    assert cli.main([*arguments, "--drop", "dnn/logits/bias"]) == 0
+    assert "dnn/logits/bias" in json.loads((out / "manifest.json").read_text())["dropped"]
+    with pytest.raises(migrate.model.load.BadInput, match="does not have the variable 'dnn/logits"):
+        loaded(out)

@@ -1,0 +1,68 @@
+"""Which tensors a module returns, and what is said where that cannot be told."""
+
+import pathlib
+
+import pytest
+
+from migrate.graph.metagraph import read_graph
+from migrate.model.control.lowering import lower
+from migrate.model.load import load_model
+from migrate.model.outputs import find_outputs
+from semisync.common.errors import BadInput, UsageError
+from tests.model.zoo.read import models
+
+SHARED = pathlib.Path(__file__).parents[3] / "shared" / "models"
+
+
+def test_of_a_model_with_one_loss_it_is_what_the_loss_is_given(zoo):
+    for model in models(zoo):
+        graph = lower(read_graph(model.meta))
+        logits = model.said["outputs"].get("logits")
+        try:
+            chosen = list(find_outputs(graph, None))
+        except BadInput as error:
+            assert "name them with --output, such as" in str(error)
+            assert model.said["name"] in ("esmm", "mmoe", "youtube_dnn")
+        else:
+            assert chosen == [logits], model.said["name"]
+
+
+def test_of_a_saved_model_they_are_its_signatures(zoo):
+    saved = zoo / "wide_and_deep" / "exports" / "simple"
+    graph = read_graph(str(next(saved.rglob("saved_model.pb"))))
+    named = graph.signatures["serving_default"].outputs
+    assert set(find_outputs(graph, None)) == set(named)
+
+
+def test_a_name_that_is_not_there_is_refused_with_one_that_is(zoo):
+    (model,) = [model for model in models(zoo) if model.said["name"] == "dcn"]
+    with pytest.raises(UsageError, match="has no tensor 'nonsense'"):
+        load_model(model.prefix, output="nonsense")
+    with pytest.raises(UsageError, match="did you mean 'dcn/strided_slice'"):
+        load_model(model.prefix, output="strided_slice")
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="third-party checkpoints are not here")
+@pytest.mark.parametrize(
+    "prefix, output",
+    [
+        ("criteo_tf_tile/model.ckpt-40000", None),
+        ("criteo_tf_tile/tile/model.ckpt-0", None),
+        ("criteo_tf_tile/tile/model.ckpt-40000", None),
+        ("haiy_dist_ps/model.ckpt-504", None),
+        ("haiy_dist_ps/model.ckpt-6", None),
+        ("joonyoung_dist_2shards/model.ckpt-0", None),
+        ("princewen_ffm/FFM-0", None),
+        ("tf_session_bundle_v1_v2/half_plus_two_ckpt_v2/00000123/export", "y"),
+        ("xdl_blaze_model/model.ckpt", None),
+    ],
+)
+def test_every_public_graph_with_its_values_converts_unedited(prefix, output):
+    module = load_model(SHARED / prefix, output=output)
+    assert list(module.parameters())
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="third-party checkpoints are not here")
+def test_a_graph_without_a_model_is_refused():
+    with pytest.raises(BadInput, match="no loss and no end that is a score"):
+        load_model(SHARED / "tf_feature_column_embedding/testdata/embedding.ckpt")

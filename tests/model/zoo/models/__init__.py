@@ -1,0 +1,1 @@
+"""The models, a family a module; `registry` names them."""
