@@ -25,6 +25,7 @@ from semisync.transport.mailbox import Mailbox
 from semisync.transport.payload import StackedTensors, items_by_device
 from semisync.transport.staging import Staging
 from semisync.worker import operations as worker
+from semisync.worker.state import TICKET
 from semisync.worker.watchdog import pings
 from semisync.wrapped import hyperparameters, siblings
 from semisync.wrapped.global_step import SoleCounter, count, step_to_count
@@ -68,10 +69,11 @@ def build(request):
         with tf.name_scope(request.name, options.name) as scope:
             transport = _transport(request, plan, place.shared_name, device)
             with tf.device(device):
-                aggregation = chief.Aggregation(options.batches_per_step)
+                aggregation = chief.Aggregation(options.batches_per_step, transport.job_state)
                 combined = _combined(aggregation, transport.areas)
         # Outside the name scope: the wrapped optimizer's variables keep their names.
-        step = _chief_step(request, plan, combined)
+        with tf.device(_beside_the_step(device)):
+            step = _chief_step(request, plan, combined)
         with tf.name_scope(scope):
             with tf.device(device):
                 per_batch = hyperparameters.aggregate(
@@ -96,7 +98,7 @@ def build(request):
                         options.batches_per_step, transport.job_state
                     ),
                     job_state=transport.job_state.chief_ops(),
-                    payload=chief.build_payload_ops(transport.areas, device),
+                    payload=chief.build_payload_ops(transport.areas, transport.job_state, device),
                     step=chief.build_step_ops(
                         applied=[step.op, per_batch.keep],
                         aggregation=aggregation,
@@ -177,6 +179,11 @@ def _chief_step(request, plan, combined):
     return _ChiefStep(op, found, gradients, sole_counter)
 
 
+def _beside_the_step(device):
+    """A device function: constants and groups of ops are no messages between worker and PS."""
+    return lambda op: device if op.type in ("Const", "NoOp") else op.device
+
+
 def _ready(areas, at_once):
     """The tensors that are there once the batch's gradients are."""
     payload = [tensor for area in areas for item in area.items for tensor in item.tensors]
@@ -233,7 +240,7 @@ def _sender(areas, optimizer, at_once):
         staged = []
         for area in areas:
             with tf.device(area.device):  # or the ticket would be another message
-                ticket = batch[1]
+                ticket = tf.unstack(batch)[TICKET]
             gated = [[gate(tensor) for tensor in item.tensors] for item in area.items]
             staged.append(area.put(ticket, gated))
         with tf.control_dependencies([batch]):

@@ -23,7 +23,7 @@ from semisync.worker.hook import GlobalBatchHook
 from semisync.worker.operations import STATE, member_name
 
 COLLECTION = "semisync"
-FORMAT = 4  # raise it when a field of `Handles`, or of what it holds, is added, renamed or removed
+FORMAT = 5  # raise it when a field of `Handles`, or of what it holds, is added, renamed or removed
 
 _ELEMENT = "graph element"  # the key under which a tensor's or op's name is stored
 

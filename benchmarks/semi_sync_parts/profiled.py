@@ -123,8 +123,11 @@ def _task(device):
     return device.partition("/job:")[2].partition("/")[0]
 
 
-def _length(fetches):
-    return len(fetches) if isinstance(fetches, list) else 0
+def _run(fetches):
+    """What the chief runs: it applies a global batch, takes messages, or does something rarer."""
+    if isinstance(fetches, list):
+        return "apply"
+    return "take" if getattr(fetches, "dtype", None) == tf.string else "others"
 
 
 class _ChiefRuns:
@@ -140,7 +143,7 @@ class _ChiefRuns:
                 return run(session, fetches, *args, **kwargs)
             finally:
                 if self._on and threading.current_thread().name == "semisync-chief":
-                    name = {1: "apply", 3: "take"}.get(_length(fetches), "others")
+                    name = _run(fetches)
                     self._counts[name] += 1
                     self._seconds[name] += time.thread_time() - before
 

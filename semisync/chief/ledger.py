@@ -137,10 +137,15 @@ class Ledger:
         """How many messages to wait for; 0 when a global batch is complete.
 
         As many as it lacks batches: the tickets for these are out. With `in_flight` one, since each
-        batch that comes back makes way for another.
+        batch that comes back makes way for another. Paced, no ticket is out that the global batch
+        does not need, and a worker that draws one says so before it sends its batch.
         """
         lacking = max(0, self.batches_per_step - len(self.pending))
-        return lacking if self.in_flight is None else min(lacking, 1)
+        if self.in_flight is not None:
+            return min(lacking, 1)
+        if self.paced and lacking:
+            lacking += sum(holder is None for holder in self.outstanding.values())
+        return lacking
 
     # Messages
 

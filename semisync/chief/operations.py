@@ -18,19 +18,20 @@ from typing import Any, NamedTuple
 from semisync.common.compat import tf
 from semisync.staleness import is_formula, weights_of
 from semisync.transport.job_state import JobStateOps
-from semisync.transport.mailbox import MailboxOps
+from semisync.transport.mailbox import MailboxOps, packed
 
 
 class PayloadOps(NamedTuple):
     """What the chief runs on the payload of one ticket.
 
     Attributes:
-      ticket, weight: placeholders.
+      epoch, ticket, weight: placeholders; epoch: the chief's own, see `JobState.own`.
       scale: placeholder: M / the number of batches, for the items that are means. 1 but for the
         last global batch.
       weigh, blank, fill, sweep: see the module.
     """
 
+    epoch: Any
     ticket: Any
     weight: Any
     scale: Any
@@ -45,7 +46,7 @@ class StepOps(NamedTuple):
 
     Attributes:
       request: placeholder, int64 [...]: see `step_request`.
-      apply: applies a global batch, issues tickets and records fates; returns the clock after it.
+      apply: the op that applies a global batch, issues tickets, ticks and records fates.
       new_fates: placeholder, int64 [n, 3]: see `semisync.transport.job_state`.
       record_fates: the op that records `new_fates` alone.
       staleness, weights: placeholder float32 [n], and the staleness policy's weights of it.
@@ -61,16 +62,17 @@ class StepOps(NamedTuple):
     lasting: bool
 
 
-def step_request(tickets, new_tickets, new_fates):
+def step_request(epoch, tickets, new_tickets, new_fates):
     """The request of a global step, one list of ints, since every tensor that is fed has a cost.
 
     Args:
+      epoch: the chief's own.
       tickets: of the global batch, a list of M.
       new_tickets: to be issued, a list.
       new_fates: list of (ticket, fate, staleness).
     """
     flat = [number for fate in new_fates for number in fate]
-    return tickets + [len(new_tickets)] + new_tickets + flat
+    return [epoch] + tickets + [len(new_tickets)] + new_tickets + flat
 
 
 class OpenOps(NamedTuple):
@@ -78,7 +80,7 @@ class OpenOps(NamedTuple):
 
     Attributes:
       epoch, settings: placeholders: see `semisync.transport.job_state`.
-      open: the messages that were there, and the clock.
+      open: the messages that were there, and the clock: `packed`.
     """
 
     epoch: Any
@@ -105,23 +107,25 @@ class Aggregation:
 
     Args:
       size: M.
+      job_state: the `JobState`.
 
     Attributes:
       request: the placeholder of a global step, see `step_request`.
       new_tickets, new_fates: what it holds besides the tickets of the global batch.
     """
 
-    def __init__(self, size):
+    def __init__(self, size, job_state):
         self.request = tf.placeholder(tf.int64, [None], name="step")
-        issued = size + 1 + self.request[size]
-        self.new_tickets = self.request[size + 1 : issued]
-        self.new_fates = tf.reshape(self.request[issued:], [-1, 3])
-        self._tickets = tf.unstack(self.request[:size], size)
+        own = job_state.own(self.request[0], self.request)
+        issued = size + 2 + own[size + 1]
+        self.new_tickets = own[size + 2 : issued]
+        self.new_fates = tf.reshape(own[issued:], [-1, 3])
+        self._size, self._tickets = size, own[1 : size + 1]
 
     def combine(self, staging):
         """Takes M payloads from a `Staging`; returns {item: what M batches make of it}."""
-        with tf.device(staging.device):
-            batches = [staging.take(ticket) for ticket in self._tickets]
+        with tf.device(staging.device):  # or each ticket would be a message
+            batches = [staging.take(ticket) for ticket in tf.unstack(self._tickets, self._size)]
             return {
                 item: item.combined(column) for item, column in zip(staging.items, zip(*batches))
             }
@@ -150,23 +154,26 @@ def build_open_ops(mailbox, job_state, areas, first_clock, forget, size):
             withdrawn = mailbox.withdraw()
         with tf.control_dependencies([withdrawn]):
             cleared = [staging.clear() for staging in areas]
-            members, numbers = mailbox.take()
-        with tf.control_dependencies(cleared + [members, numbers]):
+            messages = mailbox.take()
+        with tf.control_dependencies(cleared + messages):
             clock = first_clock()
         with tf.control_dependencies([job_state.begin(clock, settings), forget]):
-            return OpenOps(epoch, settings, [tf.identity(t) for t in (members, numbers, clock)])
+            return OpenOps(epoch, settings, packed([messages], [clock]))
 
 
-def build_payload_ops(areas, device):
+def build_payload_ops(areas, job_state, device):
     """Returns the `PayloadOps`.
 
     Args:
       areas: list of `Staging`.
+      job_state: the `JobState`.
       device: of the global step, a CPU; the ops on a staging area are on the CPU of its PS.
     """
     weigh, blank, fill, sweep = [], [], [], []
     with tf.device(device):
-        ticket = tf.placeholder(tf.int64, [], name="ticket")
+        epoch = tf.placeholder(tf.int64, [], name="epoch")
+        fed = tf.placeholder(tf.int64, [], name="ticket")
+        ticket = job_state.own(epoch, fed)
         weight = tf.placeholder(tf.float32, [], name="weight")
         scale = tf.placeholder(tf.float32, [], name="scale")
         for staging in areas:
@@ -180,7 +187,8 @@ def build_payload_ops(areas, device):
                 with tf.control_dependencies([staging.put(ticket, nothing)]):
                     sweep.append(staging.drop(ticket))
         return PayloadOps(
-            ticket=ticket,
+            epoch=epoch,
+            ticket=fed,
             weight=weight,
             scale=scale,
             weigh=tf.group(*weigh),
@@ -221,15 +229,14 @@ def build_step_ops(applied, aggregation, mailbox, job_state, staleness_policy, o
         record_fates = job_state.record_fates(new_fates)
         issued = mailbox.issue(aggregation.new_tickets)
         with tf.control_dependencies(applied):
-            done = [issued, job_state.tick(), job_state.record_fates(aggregation.new_fates)]
-        with tf.control_dependencies(done):
-            clock = job_state.read_clock()
+            recorded = job_state.record_fates(aggregation.new_fates)
+            apply = tf.group(issued, job_state.tick(), recorded)
     with tf.device(own_device):
         staleness = tf.placeholder(tf.float32, [None], name="staleness")
         weights = weights_of(staleness_policy, staleness)
     return StepOps(
         request=aggregation.request,
-        apply=clock,
+        apply=apply,
         new_fates=new_fates,
         record_fates=record_fates,
         staleness=staleness,

@@ -15,8 +15,9 @@ from semisync.chief.ledger import Ledger
 from semisync.chief.operations import step_request
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
+from semisync.settings import PROBES
 from semisync.transport import mailbox
-from semisync.transport.job_state import ENDED, GAUGES
+from semisync.transport.job_state import ENDED, GAUGES, SUPERSEDED
 
 WAKE_EVERY = 1.0  # seconds
 WITHDRAW_WITHIN = 5.0  # seconds
@@ -48,7 +49,8 @@ class Chief(threading.Thread):
         self._finishing = threading.Event()
         self._published_at = self._progress_at = time.monotonic()
         self._heartbeat = 0
-        self._pace = 0  # us per global step
+        self._fresh_for = 0  # us, see the job state
+        self._safe_steps = 0.0
         self._waited = 0.0  # us, the mean over the last global batch
         self._clock = self._published_clock = 0
         self._undrawn = 0
@@ -61,19 +63,25 @@ class Chief(threading.Thread):
             patience=patience,
         )
 
-    def open(self, settings):
+    def open(self, settings, weights):
         """Throws away what an earlier run left on the PS.
 
         Of the messages that are there only those that announce a worker count: it may have joined
         before the chief began.
+
+        Args:
+          settings: as every process describes them.
+          weights: the staleness policy's at PROBES.
         """
+        self._safe_steps = safe_steps(weights)
+        self._weights = dict(zip(PROBES, weights.tolist()))
         ops = self._ops.open
         feed = {ops.epoch: self.ledger.first, ops.settings: settings}
-        members, numbers, clock = self._before_deadline(ops.open, feed)
-        for message in mailbox.messages(members, numbers):
+        messages, (clock,) = mailbox.unpacked(self._before_deadline(ops.open, feed), 1)
+        for message in messages:
             if message.kind == mailbox.JOINED:
                 self.ledger.receive(message)
-        self._clock = self._published_clock = int(clock)
+        self._clock = self._published_clock = clock
         self._audit.write([{"event": "begin", "step": self._clock, "first": self.ledger.first}])
 
     def finish(self):
@@ -107,6 +115,8 @@ class Chief(threading.Thread):
         threading.Thread(target=self._keep_awake, name="semisync-waker", daemon=True).start()
         try:
             self._serve()
+        except tf.errors.InvalidArgumentError as error:
+            self._fail(SemisyncError(SUPERSEDED) if SUPERSEDED in error.message else error)
         except Exception as error:
             self._fail(error)
 
@@ -137,10 +147,7 @@ class Chief(threading.Thread):
         at_least = min(lacking, 1) if self._finishing.is_set() else lacking
         taken = self._take([at_least] + tickets)
         if taken.epoch != self.ledger.first:
-            raise SemisyncError(
-                "another process has become chief: pass is_chief=True to make_session_run_hook in "
-                "one process only"
-            )
+            raise SemisyncError(SUPERSEDED)
         self._undrawn = taken.undrawn
         for message in taken.messages:
             if message.kind == mailbox.DISAGREED:
@@ -213,7 +220,8 @@ class Chief(threading.Thread):
         due = 0 if self.ledger.rations else self.ledger.tickets_due(self._undrawn)
         self._undrawn += due
         new_tickets, new_fates = self.ledger.issue(due), self.ledger.drain("settled")
-        observed = self._run_step(step_request(tickets, new_tickets, new_fates))
+        request = step_request(self.ledger.first, tickets, new_tickets, new_fates)
+        observed = self._run_step(request)
         for (_, observer), values in zip(self._observers, observed):
             observer(self._clock - 1, values)
         self._waited = sum(entry.commit.waited for entry in weighed) / len(weighed)
@@ -243,16 +251,18 @@ class Chief(threading.Thread):
         while not self._step_lock.acquire(timeout=PUBLISH_EVERY):
             self._publish()  # a checkpoint may take long
         try:
-            clock, *observed = self._session.run(fetches, {step.request: request})
-            self._clock = int(clock)
+            _, *observed = self._session.run(fetches, {step.request: request})
+            self._clock += 1
             # Before any checkpoint can hold the step: the log may know more than it, never less.
             self._audit.write(self.ledger.drain("events"))
         finally:
             self._step_lock.release()
         return observed
 
-    def _on_ticket(self, op, ticket, more=()):
-        self._session.run(op, {self._ops.payload.ticket: ticket, **dict(more)})
+    def _on_ticket(self, op, ticket, more=None):
+        payload = self._ops.payload
+        own = {payload.epoch: self.ledger.first, payload.ticket: ticket}
+        self._session.run(op, {**own, **(more or {})})
 
     def _record_fates(self):
         settled = self.ledger.drain("settled")
@@ -260,12 +270,12 @@ class Chief(threading.Thread):
             self._session.run(self._ops.step.record_fates, {self._ops.step.new_fates: settled})
 
     def _publish(self):
-        """Writes a new heartbeat, the pace and the gauges, when it is time."""
+        """Writes a new heartbeat, `fresh_for` and the gauges, when it is time."""
         passed = time.monotonic() - self._published_at
         if passed < PUBLISH_EVERY:
             return
         steps = self._clock - self._published_clock
-        self._pace = int(1e6 * passed / steps) if steps else 0
+        self._fresh_for = int(1e6 * passed / steps * self._safe_steps) if steps else 0
         self._published_at, self._published_clock = self._published_at + passed, self._clock
         self._heartbeat += 1
         self._write_job_state()
@@ -280,7 +290,17 @@ class Chief(threading.Thread):
         )
         feed = {
             state.new_heartbeat: self._heartbeat,
-            state.new_pace: self._pace,
+            state.new_fresh_for: self._fresh_for,
             state.new_gauges: [gauges.get(name, 0) for name in GAUGES],
         }
         self._session.run(state.publish, feed)
+
+
+def safe_steps(weights):
+    """How many usual global steps make no batch too stale, not even twice as many and one more.
+
+    Args:
+      weights: the staleness policy's at PROBES.
+    """
+    counted = [staleness for staleness, weight in zip(PROBES, weights) if weight > 0]
+    return max(0.0, (max(counted, default=0) - 1) / 2)

@@ -42,7 +42,7 @@ def shaped(tensors, shapes):
 
 
 class TracedFunction:
-    """A function of tensors that uses no variables, traced once and called wherever it is needed.
+    """A function of tensors alone, traced once and called wherever it is needed.
 
     Args:
       function: of tensors; returns a tuple of tensors. The graph's library holds it by its name.
@@ -59,13 +59,19 @@ class TracedFunction:
 
     def __call__(self, *tensors):
         """Returns the list of tensors that the function returns."""
+        return raw_ops.PartitionedCall(args=tensors, **self._options())
+
+    def call_on(self, device, *tensors):
+        """The same, run as a whole on a device of another process, or of this one."""
+        return raw_ops.RemoteCall(target=device, args=tensors, **self._options())
+
+    def _options(self):
         graph = tf.get_default_graph()
         if graph not in self._known_to:
             self._known_to.add(graph)
             self._traced.add_to_graph(graph)
-        return raw_ops.PartitionedCall(
-            args=tensors,
-            Tout=self._traced.output_dtypes,
-            f=tf.compat.as_str(self._traced.name),
-            name=self._name,
-        )
+        return {
+            "Tout": self._traced.output_dtypes,
+            "f": tf.compat.as_str(self._traced.name),
+            "name": self._name,
+        }

@@ -2,7 +2,7 @@
 
     clock      int64 []        global batches applied; a batch's token is a reading of it
     epoch      int64 []        the chief's first ticket, which identifies the chief
-    pace       int64 []        how long a global step takes now, in us; 0 while that is not known
+    fresh_for  int64 []        for how long a batch is surely not too stale, in us; 0: not known
     heartbeat  int64 []        grows about once a second while the chief lives; ENDED at its end
     settings   string []       see `semisync.settings`
     fates      int64 [RING,3]  ticket, fate, staleness of the newest tickets, at ticket % RING
@@ -16,11 +16,18 @@ steps only.
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from semisync.common.compat import raw_ops, tf
 from semisync.fate import Fate
+from semisync.transport.graph_ops import TracedFunction
 
 RING = 4096
 ENDED = -1
+SUPERSEDED = (
+    "another process has become chief: pass is_chief=True to make_session_run_hook in one process "
+    "only"
+)
 GAUGES = ("admitted", "decayed", "stale", "lost", "in_flight", "pending", "waiting_seconds")
 
 
@@ -28,11 +35,11 @@ class JobStateOps(NamedTuple):
     """What the chief runs on the job state once a second.
 
     Attributes:
-      new_pace, new_heartbeat, new_gauges: placeholders.
+      new_fresh_for, new_heartbeat, new_gauges: placeholders.
       publish: the op that writes them.
     """
 
-    new_pace: Any
+    new_fresh_for: Any
     new_heartbeat: Any
     new_gauges: Any
     publish: Any
@@ -51,10 +58,10 @@ class JobState:
         with tf.device(device):
             self._clock = _variable(name + "/clock", 0, tf.int64)
             self._epoch = _variable(name + "/epoch", 0, tf.int64)
-            self._pace = _variable(name + "/pace", 0, tf.int64)
+            self._fresh_for = _variable(name + "/fresh_for", 0, tf.int64)
             self._heartbeat = _variable(name + "/heartbeat", 0, tf.int64)
             self._settings = _variable(name + "/settings", "", tf.string)
-            self._fates = _variable(name + "/fates", [[0, 0, -1]] * RING, tf.int64)
+            self._fates = _variable(name + "/fates", np.tile([0, 0, -1], (RING, 1)), tf.int64)
             self._gauges = _variable(name + "/gauges", [0.0] * len(GAUGES), tf.float32)
 
     def claim(self, epoch):
@@ -67,21 +74,24 @@ class JobState:
             return tf.group(
                 self._clock.assign(clock, read_value=False),
                 self._settings.assign(settings, read_value=False),
-                *[_cleared(v) for v in (self._pace, self._heartbeat, self._fates, self._gauges)],
+                _cleared(self._fresh_for),
+                _cleared(self._heartbeat),
+                _cleared(self._fates),
+                _cleared(self._gauges),
             )
 
     def chief_ops(self):
         """Returns the `JobStateOps`."""
         with tf.device(self.device):
-            new_pace = tf.placeholder(tf.int64, [], name="new_pace")
+            new_fresh_for = tf.placeholder(tf.int64, [], name="new_fresh_for")
             new_heartbeat = tf.placeholder(tf.int64, [], name="new_heartbeat")
             new_gauges = tf.placeholder(tf.float32, [len(GAUGES)], name="new_gauges")
             return JobStateOps(
-                new_pace=new_pace,
+                new_fresh_for=new_fresh_for,
                 new_heartbeat=new_heartbeat,
                 new_gauges=new_gauges,
                 publish=tf.group(
-                    self._pace.assign(new_pace, read_value=False),
+                    self._fresh_for.assign(new_fresh_for, read_value=False),
                     self._heartbeat.assign(new_heartbeat, read_value=False),
                     self._gauges.assign(new_gauges, read_value=False),
                 ),
@@ -96,15 +106,47 @@ class JobState:
         with tf.device(self.device):
             return self._clock.read_value()
 
+    def ask_clock(self, question):
+        """Returns the clock once `question`, a tensor of this process, is there.
+
+        A call of its own: in a branch that is not taken it costs no message, as a read would.
+        """
+        clock = self._clock.handle.op
+
+        def semisync_ask_clock(asked):
+            with tf.control_dependencies([asked]):
+                handle = raw_ops.VarHandleOp(
+                    dtype=tf.int64,
+                    shape=[],
+                    container=clock.get_attr("container"),
+                    shared_name=clock.get_attr("shared_name"),
+                )
+                return (raw_ops.ReadVariableOp(resource=handle, dtype=tf.int64),)
+
+        traced = TracedFunction(semisync_ask_clock, [(question.dtype, question.shape)])
+        (answer,) = traced.call_on(self.device, question)
+        return tf.reshape(answer, [])
+
+    def own(self, epoch, value):
+        """Returns `value` in the run of the chief of `epoch`; fails in that of an earlier one.
+
+        The next chief clears staging: an earlier one that took from it would wait for ever, and
+        with it every thread of the PS.
+        """
+        with tf.device(self.device):
+            mine = tf.equal(epoch, self._epoch.read_value())
+            with tf.control_dependencies([tf.Assert(mine, [tf.constant(SUPERSEDED)])]):
+                return raw_ops.DeepCopy(x=value)
+
     def read_epoch(self):
         """Returns the epoch, after the control dependencies in force."""
         with tf.device(self.device):
             return self._epoch.read_value()
 
-    def read_pace(self):
-        """Returns the pace, after the control dependencies in force."""
+    def read_fresh_for(self):
+        """Returns `fresh_for`, after the control dependencies in force."""
         with tf.device(self.device):
-            return self._pace.read_value()
+            return self._fresh_for.read_value()
 
     def read_heartbeat(self):
         """Returns the heartbeat."""
@@ -131,7 +173,7 @@ class JobState:
             row = tf.gather(self._fates.read_value(), tf.math.floormod(ticket, RING))
             known = tf.equal(row[0], ticket)
             pending = tf.constant([Fate.PENDING, -1], tf.int64)
-            return tf.where(tf.stack([known, known]), row[1:], pending)
+            return tf.where(known, row[1:], pending)
 
     def summaries(self):
         """Adds what TensorBoard shows to the graph's summaries."""
@@ -140,7 +182,7 @@ class JobState:
             decided = tf.greater(fates[:, 1], int(Fate.PENDING)) & tf.less(
                 fates[:, 1], int(Fate.LOST)
             )
-            tf.summary.histogram("staleness", tf.boolean_mask(fates[:, 2], decided))
+            tf.summary.histogram("staleness", tf.gather_nd(fates[:, 2], tf.where(decided)))
             for name, gauge in zip(GAUGES, tf.unstack(self._gauges.read_value())):
                 tf.summary.scalar(name, gauge)
 

@@ -1,14 +1,16 @@
 """The mailbox: two queues on the global step's PS through which tickets and messages pass.
 
-    tickets   int64 []               chief -> workers, each number once
-    messages  string [], int64 [5]   workers -> chief: member, (kind, ticket, token, waited, drawn)
+    tickets   int64 []       chief -> workers, each number once
+    messages  string [],     workers -> chief: member,
+              int64 [4],     kind, ticket, token, waited,
+              int64 []       drawn
 
     kind        meaning
     JOINED      a worker's session begins; only the kind counts
     DRAWN       the worker holds the ticket `drawn`; it has given up any other ticket
     STAGED      every PS holds its part of the batch; `waited` is how long the ticket took, in us
     WITHHELD    the batch was too stale when its gradient was ready, and was not sent
-    LEFT        the worker's session ends; the ticket was not used
+    LEFT        the worker's session ends; the ticket was not used, unless it was told of before
     DISAGREED   the worker's settings differ from the chief's; `member` says how
     WAKE        from the chief, to itself: stop waiting
 
@@ -25,7 +27,7 @@ from semisync.common.compat import tf
 
 JOINED, DRAWN, STAGED, WITHHELD, LEFT, DISAGREED, WAKE = range(7)
 NEVER_DRAWN = -1
-NUMBERS = 5  # of a message
+BATCH = 4  # the numbers of a message that are about a batch
 
 
 class Message(NamedTuple):
@@ -55,14 +57,30 @@ class Taken(NamedTuple):
 
 def taken(value):
     """The value of `MailboxOps.take` as a `Taken`."""
-    members, numbers, (undrawn, epoch) = value
-    return Taken(messages(members, numbers), int(undrawn), int(epoch))
+    messages, (undrawn, epoch) = unpacked(value, 2)
+    return Taken(messages, undrawn, epoch)
 
 
-def messages(members, numbers):
-    """The list of `Message`, of workers only, in the value of `Mailbox.take`."""
-    told = [Message(who.decode(), *row) for who, row in zip(members, numbers.tolist())]
-    return [message for message in told if message.kind != WAKE]
+def packed(messages, numbers):
+    """Messages and numbers as strings, one tensor, since every tensor that is fetched has a cost.
+
+    Args:
+      messages: list of (members string [n], batches int64 [n, BATCH], drawn int64 [n]).
+      numbers: list of int64 scalars.
+    """
+    members, batches, drawn = zip(*messages)
+    flat = [tf.reshape(batch, [-1]) for batch in batches] + list(drawn) + [tf.stack(numbers)]
+    return tf.concat(list(members) + [tf.as_string(tf.concat(flat, 0))], 0)
+
+
+def unpacked(value, count):
+    """The value of `packed`: the list of `Message`, of workers only, and `count` numbers."""
+    size = (len(value) - count) // (BATCH + 2)
+    numbers = [int(number) for number in value[size:]]
+    drawn = numbers[BATCH * size :]
+    rows = [numbers[BATCH * i : BATCH * (i + 1)] + [drawn[i]] for i in range(size)]
+    told = [Message(who.decode(), *row) for who, row in zip(value, rows)]
+    return [message for message in told if message.kind != WAKE], drawn[size:]
 
 
 class MailboxOps(NamedTuple):
@@ -73,7 +91,7 @@ class MailboxOps(NamedTuple):
         vector, since every tensor that is fed has a cost.
       take: issues the new tickets, waits for `at_least` messages and takes every one that is there;
         its value is for `taken`. Never with a deadline: messages would be lost.
-      wake: the op that sends `at_least` WAKEs.
+      wake: the op that sends as many WAKEs as a chief may wait for messages.
       withdraw: every ticket that is in the queue. May wait for a ticket that a worker has drawn
         meanwhile: run it with a deadline.
     """
@@ -97,7 +115,10 @@ class Mailbox:
         with tf.device(device):
             self._tickets = tf.FIFOQueue(-1, [tf.int64], [[]], shared_name=name + "/tickets")
             self._messages = tf.FIFOQueue(
-                -1, [tf.string, tf.int64], [[], [NUMBERS]], shared_name=name + "/messages"
+                -1,
+                [tf.string, tf.int64, tf.int64],
+                [[], [BATCH], []],
+                shared_name=name + "/messages",
             )
 
     def issue(self, tickets):
@@ -105,11 +126,16 @@ class Mailbox:
         with tf.device(self.device):
             return self._tickets.enqueue_many([tickets], name="issue")
 
-    def wake(self, count):
-        """Returns the op that sends `count` WAKEs, int32 []."""
+    def wake(self, size):
+        """Returns the op that ends any wait for messages, of a chief of global batches of `size`.
+
+        No chief waits for more than two messages per batch, see `Ledger.lacking`.
+        """
         with tf.device(self.device):
-            wakes = tf.fill([count, NUMBERS], tf.constant(WAKE, tf.int64))
-            return self._messages.enqueue_many([tf.fill([count], ""), wakes], name="wake")
+            count = 2 * size
+            drawn = tf.fill([count], tf.constant(NEVER_DRAWN, tf.int64))
+            wakes = tf.fill([count, BATCH], tf.constant(WAKE, tf.int64))
+            return self._messages.enqueue_many([tf.fill([count], ""), wakes, drawn], name="wake")
 
     def withdraw(self):
         """Returns every ticket that is in the queue, int64 [n]; see `MailboxOps`."""
@@ -117,7 +143,7 @@ class Mailbox:
             return self._tickets.dequeue_many(self._tickets.size(), name="withdraw")
 
     def take(self):
-        """Returns every message that is there: members string [n], numbers int64 [n, NUMBERS]."""
+        """Returns every message that is there, for `packed`."""
         with tf.device(self.device):
             return self._messages.dequeue_many(self._messages.size(), name="take")
 
@@ -136,11 +162,11 @@ class Mailbox:
             with tf.control_dependencies(awaited):
                 more = self.take()
                 undrawn = tf.cast(self._tickets.size(name="undrawn"), tf.int64)
-                counts = tf.stack([undrawn, job_state.read_epoch()])
+                epoch = job_state.read_epoch()
             return MailboxOps(
                 request=request,
-                take=[tf.concat(pair, 0) for pair in zip(awaited, more)] + [counts],
-                wake=self.wake(at_least),
+                take=packed([awaited, more], [undrawn, epoch]),
+                wake=self.wake(size),
                 withdraw=self.withdraw(),
             )
 
@@ -153,12 +179,13 @@ class Mailbox:
             with tf.control_dependencies([ticket]):
                 return ticket, tf.cast((tf.timestamp() - before) * 1e6, tf.int64)
 
-    def send(self, member, numbers):
+    def send(self, member, batch, drawn=NEVER_DRAWN):
         """Returns the op that sends one message to the chief.
 
         Args:
           member: the sender, a string.
-          numbers: kind, ticket, token, waited, drawn: an int64 tensor [5].
+          batch: kind, ticket, token, waited: an int64 tensor [BATCH].
+          drawn: int64.
         """
         with tf.device(self.device):
-            return self._messages.enqueue([member, numbers], name="send")
+            return self._messages.enqueue([member, batch, drawn], name="send")

@@ -101,7 +101,8 @@ class GlobalBatchHook(tf.train.SessionRunHook):
             )
         others.append(self)
         if self.is_chief:
-            own = self._described(session.run(self._handles.worker.weights))
+            weights = session.run(self._handles.worker.weights)
+            own = self._described(weights)
             _warn_of_missing_filters(session)
             self._chief = Chief(
                 self._handles,
@@ -112,7 +113,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
                 audit=self._audit,
                 observers=self._observers,
             )
-            self._chief.open(own)
+            self._chief.open(own, weights)
             self._chief.start()
             coord.register_thread(self._chief)
         session.run(self._handles.worker.join)

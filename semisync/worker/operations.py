@@ -5,19 +5,18 @@ import socket
 import uuid
 from typing import Any, Dict, NamedTuple
 
-from semisync.common.compat import raw_ops, tf
+from semisync.common.compat import tf
 from semisync.transport.graph_ops import on_cpu
 from semisync.transport.mailbox import (
     DISAGREED,
     DRAWN,
     JOINED,
     LEFT,
-    NEVER_DRAWN,
     STAGED,
     WITHHELD,
 )
-from semisync.worker.state import WorkerState, numbers
-from semisync.worker.withholding import send_unless, too_stale
+from semisync.worker.state import KIND, TICKET, WorkerState, now, numbers, sealed
+from semisync.worker.withholding import judged, send_unless
 
 STATE = "semisync_worker_state_"  # the variable of the worker state; the identity follows
 
@@ -90,30 +89,32 @@ class Member:
 
     def send(self, kind, ticket):
         """Returns the op that sends a message without a batch to the chief."""
-        return self.mailbox.send(self.name, numbers(kind, ticket, 0, 0, NEVER_DRAWN))
+        with tf.device(self.mailbox.device):
+            return self.mailbox.send(self.name, numbers(kind, ticket, 0, 0))
 
     def tell(self, batch, sent):
         """Returns the op that tells the chief of a batch; see `draw`."""
-        with tf.device(self.mailbox.device), tf.control_dependencies(sent):
-            return self.mailbox.send(self.name, tf.concat([batch, numbers(NEVER_DRAWN)], 0))
+        with tf.control_dependencies(sent):
+            return self.mailbox.send(self.name, batch)
 
-    def draw(self, batch, last, sent=()):
+    def draw(self, batch, since, sent=()):
         """Returns the op that draws a ticket, tells the chief, and then stores it with its token.
 
         Args:
-          batch: what the message says besides: kind, ticket, token, waited: int64 [4].
-          last: the ticket of the last batch.
+          batch: what the message says besides: kind, the ticket of the last batch, token, waited:
+            int64 [4].
+          since: from when on the new ticket ages, see `semisync.worker.state.now`.
           sent: what comes before.
         """
         with tf.device(self.mailbox.device):
             with tf.control_dependencies(sent):
                 ticket, waited = self.mailbox.draw()
             with tf.control_dependencies([ticket]):
-                token, pace = self.job_state.read_clock(), self.job_state.read_pace()
-            message = tf.concat([batch, tf.expand_dims(ticket, 0)], 0)
-            with tf.control_dependencies([self.mailbox.send(self.name, message)]):
-                drawn = numbers(ticket, token, waited, pace)
-        return self.state.hold(drawn, last)
+                token, fresh_for = self.job_state.read_clock(), self.job_state.read_fresh_for()
+            last, due = tf.unstack(batch)[TICKET], waited + fresh_for
+            with tf.control_dependencies([self.mailbox.send(self.name, batch, ticket)]):
+                drawn = numbers(STAGED, ticket, token, waited, due, last)
+        return self.state.hold(drawn, since)
 
 
 def build_worker_ops(member, weights, pings):
@@ -129,10 +130,10 @@ def build_worker_ops(member, weights, pings):
             empty=state.empty,
             join=member.send(JOINED, 0),
             leave=member.send(LEFT, state.ticket),
-            first_draw=member.draw(numbers(DRAWN, 0, 0, 0), state.last),
+            first_draw=member.draw(sealed(numbers(DRAWN, state.last(), 0, 0)), now()),
             objection=objection,
-            disagree=member.mailbox.send(objection, numbers(DISAGREED, 0, 0, 0, NEVER_DRAWN)),
-            fate=member.job_state.fate_of(state.last),
+            disagree=member.mailbox.send(objection, numbers(DISAGREED, 0, 0, 0)),
+            fate=member.job_state.fate_of(state.last()),
             heartbeat=member.job_state.read_heartbeat(),
             chief_settings=member.job_state.read_settings(),
             weights=weights,
@@ -157,24 +158,22 @@ def build_train_op(member, ready, early, staleness_policy, send, draw, rationed)
     """
     state = member.state
     with tf.device(state.device):
-        ticket, token, waited = state.spend(ready)
         if staleness_policy is None:
-            batch = _sealed(numbers(STAGED, ticket, token, waited))
+            time = 0
+            batch = state.spend(state.values, ready)
             sent = send(batch, lambda tensor: tensor)
         else:
-            stale = too_stale(staleness_policy, state, member.job_state, early)
-            kind = tf.where(stale, tf.constant(WITHHELD), tf.constant(STAGED))
-            batch = _sealed(numbers(kind, ticket, token, waited))
+            with tf.control_dependencies([early]):
+                time = now()
+            values = judged(staleness_policy, state, member.job_state, time)
+            batch = state.spend(values, ready)
+            stale = tf.equal(tf.unstack(values)[KIND], WITHHELD)
             sent = [send_unless(stale, send, batch, member.mailbox)]
         if draw and not rationed:
-            return member.draw(batch, ticket, sent)
+            return member.draw(batch, time, sent)
         told = member.tell(batch, sent)
-        if draw:
-            return member.draw(numbers(DRAWN, 0, 0, 0), ticket, [told])
-        with tf.control_dependencies([told]):
-            return state.clear(ticket)
-
-
-def _sealed(vector):
-    """A vector that is sent whole: TensorFlow 2 would send the parts that it sees packed."""
-    return raw_ops.DeepCopy(x=vector)
+        if not draw:
+            return told
+        with tf.device(member.mailbox.device):
+            drawn = numbers(DRAWN, tf.unstack(batch)[TICKET], 0, 0)
+        return member.draw(drawn, time, [told])

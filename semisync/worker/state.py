@@ -2,22 +2,23 @@
 
 One int64 vector in the worker's own process, outside every checkpoint:
 
-    ticket   NEVER_DRAWN, or the ticket for the next batch
-    token    the clock just after that ticket was drawn
+    kind     STAGED while a batch may use the ticket; USED before the first ticket, and once a batch
+             may have staged a part of its payload under this one
+    ticket   NEVER_DRAWN, or the ticket
+    token    the clock just after the ticket was drawn
     waited   how long the draw took, in us
-    pace     how long a global step took then, in us; 0 while that was not known
-    held     when the ticket arrived, in us since 1970
-    spent    1 when a run that failed may have staged a part of its payload under this ticket
-    last     the ticket of the last batch
+    due      until when a batch of this token is surely not too stale, in us since 1970
+    last     the ticket of the batch before
 
-Its name carries the process's identity, so that no two workers share it wherever a device function
-places it.
+Its first four numbers are what a batch tells the chief. Its name carries the process's identity, so
+that no two workers share it wherever a device function places it.
 """
 
-from semisync.common.compat import tf
-from semisync.transport.mailbox import NEVER_DRAWN
+from semisync.common.compat import raw_ops, tf
+from semisync.transport.mailbox import BATCH, NEVER_DRAWN, STAGED
 
-TICKET, TOKEN, WAITED, PACE, HELD, SPENT, LAST = range(7)
+KIND, TICKET, TOKEN, WAITED, DUE, LAST = range(6)
+USED = -1
 
 
 class WorkerState:
@@ -29,7 +30,8 @@ class WorkerState:
 
     Attributes:
       variable: the vector.
-      ticket, token, pace, held, last: its elements, before a run changes them.
+      values: the vector before a run changes it.
+      ticket, token, due: elements of it.
       empty: True when there is no ticket that a batch may use.
     """
 
@@ -38,18 +40,17 @@ class WorkerState:
         with tf.device(device):
             # Not get_variable: the caller's variable scope may partition, reuse or regularise.
             self.variable = tf.Variable(
-                tf.constant([NEVER_DRAWN, 0, 0, 0, 0, 0, NEVER_DRAWN], tf.int64),
+                tf.constant([USED, NEVER_DRAWN, 0, 0, 0, NEVER_DRAWN], tf.int64),
                 trainable=False,
                 use_resource=True,
                 name=name,
                 collections=[tf.GraphKeys.LOCAL_VARIABLES],
             )
             with tf.control_dependencies([self._initialised()]):
-                self._values = self.variable.read_value()
-            self.ticket, self.token = self._values[TICKET], self._values[TOKEN]
-            self.pace, self.held = self._values[PACE], self._values[HELD]
-            self.last = self._values[LAST]
-            self.empty = tf.equal(self.ticket, NEVER_DRAWN) | tf.not_equal(self._values[SPENT], 0)
+                self.values = self.variable.read_value()
+            kind, self.ticket, self.token, _, self.due, self._before = tf.unstack(self.values)
+            self._usable = tf.equal(kind, STAGED)
+            self.empty = tf.logical_not(self._usable)
 
     def _initialised(self):
         """The op that fails in a session that did not run the local initialiser."""
@@ -62,47 +63,46 @@ class WorkerState:
             ],
         )
 
-    def spend(self, ready):
-        """Returns the ticket, token and waiting time of this batch, which uses the ticket.
+    def last(self):
+        """The ticket of the last batch, before a run changes it."""
+        return tf.where(self.empty, self.ticket, self._before)
+
+    def spend(self, values, ready):
+        """Uses the ticket; returns kind, ticket, token and waited, int64 [BATCH].
 
         A run that fails before its gradients are there keeps its ticket. One that fails later has
         spent it, since part of its payload may be staged: the hook draws another one then.
 
         Args:
+          values: the vector, or the same of another kind.
           ready: tensors that are there once the batch's gradients are.
         """
         has_ticket = tf.Assert(
-            tf.logical_not(self.empty),
+            self._usable,
             [
                 "GlobalBatchOptimizer: this worker has no ticket; pass hooks="
                 "[opt.make_session_run_hook(is_chief)] to every worker's MonitoredTrainingSession"
             ],
         )
         with tf.control_dependencies([has_ticket] + ready):
-            held = tf.identity(self._values)
-        spent = tf.concat([held[:SPENT], numbers(1), held[LAST:]], 0)
-        with tf.control_dependencies([self.variable.assign(spent, read_value=False)]):
-            return tf.unstack(tf.identity(held[: WAITED + 1]))
+            spent = raw_ops.ResourceScatterUpdate(
+                resource=self.variable.handle,
+                indices=tf.constant(KIND),
+                updates=tf.constant(USED, tf.int64),
+            )
+        batch = tf.stack(tf.unstack(values)[:BATCH])
+        with tf.control_dependencies([spent]):
+            return sealed(batch)
 
-    def hold(self, drawn, last):
+    def hold(self, drawn, since):
         """Returns the op that stores a ticket.
 
         Args:
-          drawn: ticket, token, waited and pace, int64 [4].
-          last: the ticket of the last batch.
+          drawn: the vector, but for `due`: how long the ticket is surely not too stale, in us.
+          since: from when on, as `now` tells it.
         """
         with tf.device(self.device):
-            values = tf.concat([drawn, numbers(0, 0, last)], 0)
-            stored = self.variable.assign(values, read_value=False, name="hold")
-            # The time waits for an op that is here: to wait for `drawn` itself would be another
-            # message between the processes.
-            with tf.control_dependencies([stored]):
-                held = numbers(0, 0, 0, 0, now(), 0, 0)
-                return self.variable.assign_add(held, read_value=False)
-
-    def clear(self, last):
-        """Returns the op that stores no ticket, and `last`, the ticket of the last batch."""
-        return self.hold(numbers(NEVER_DRAWN, 0, 0, 0), last)
+            return self.variable.assign(drawn + numbers(0, 0, 0, 0, since, 0), read_value=False)
 
 
 def now():
@@ -117,3 +117,11 @@ def numbers(*values):
     return tf.stack(
         [tf.constant(v, tf.int64) if isinstance(v, int) else tf.cast(v, tf.int64) for v in values]
     )
+
+
+def sealed(vector):
+    """A vector that is sent whole and waits for what is before it.
+
+    TensorFlow 2 would send the parts that it sees packed, and bypass a slice or an identity.
+    """
+    return raw_ops.DeepCopy(x=vector)

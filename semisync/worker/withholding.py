@@ -1,48 +1,35 @@
 """Whether a batch is too stale to be sent, and how it is withheld.
 
 Reading the clock takes a round trip, so a batch asks for it only when it took long: when twice as
-many global steps as usual in that time, and one more, would make it too stale. A batch that is too
-stale all the same, or becomes so later, is sent, and the chief finds it.
+many global steps as usual in that time, and one more, may have made it too stale
+(`semisync.chief.thread`). A batch that is too stale all the same, or becomes so later, is sent, and
+the chief finds it.
 """
 
 from semisync.common.compat import raw_ops, tf
 from semisync.staleness import weights_of
-from semisync.transport.mailbox import WITHHELD
-from semisync.worker.state import now
+from semisync.transport.mailbox import STAGED, WITHHELD
 
 
-def too_stale(staleness_policy, state, job_state, early):
-    """True when the staleness policy already gives the batch the weight 0, a bool tensor.
+def judged(staleness_policy, state, job_state, time):
+    """The worker state's vector, of the kind WITHHELD where the batch is too stale to be sent.
 
     Args:
       staleness_policy: see `semisync.staleness`.
       state: the `WorkerState`.
       job_state: the `JobState`.
-      early: a tensor that is there when most of the batch's work is done.
+      time: at which most of the batch's work is done, see `now`.
     """
-    with tf.control_dependencies([early]):
-        time = now()
-    steps = (time - state.held) / tf.maximum(state.pace, 1)
-    doubtful = tf.equal(state.pace, 0) | _rejects(staleness_policy, 2 * steps + 1)
+    late = tf.greater(time, state.due)
     # Never a Switch of its own condition, nor a constant into a Merge: TensorFlow 2's constant
     # folding may loop on these without end.
-    sure, ask = raw_ops.Switch(data=time, pred=doubtful)
-    with tf.control_dependencies([_branch(ask)]):
-        clock = job_state.read_clock()
-    # A staleness policy may ignore its argument; the comparison has the answer wait for the clock,
-    # whose value is the one message that returns.
-    stale = _rejects(staleness_policy, clock - state.token) & tf.greater_equal(clock, 0)
-    return raw_ops.Merge(inputs=[tf.less(sure, 0), stale])[0]
-
-
-def _branch(output):
-    """What an op waits for to run only in this branch: a Switch itself runs in both."""
-    return tf.identity(output)
-
-
-def _rejects(staleness_policy, staleness):
-    staleness = tf.reshape(tf.cast(staleness, tf.float32), [1])
-    return tf.less_equal(weights_of(staleness_policy, staleness)[0], 0)
+    sure, doubtful = raw_ops.Switch(data=state.values, pred=late)
+    _, ticket, token, *others = tf.unstack(doubtful)
+    staleness = tf.cast(job_state.ask_clock(doubtful) - token, tf.float32)
+    stale = tf.less_equal(weights_of(staleness_policy, tf.expand_dims(staleness, 0))[0], 0)
+    kind = tf.where(stale, tf.constant(WITHHELD, tf.int64), tf.constant(STAGED, tf.int64))
+    asked = tf.stack([kind, ticket, token, *others])
+    return raw_ops.Merge(inputs=[sure, asked])[0]
 
 
 def send_unless(stale, send, batch, mailbox):
@@ -62,8 +49,8 @@ def send_unless(stale, send, batch, mailbox):
     # Every tensor that is sent passes a Switch: to wait for a Switch is to wait for both branches.
     sent = send(batch, lambda tensor: raw_ops.Switch(data=tensor, pred=stale)[0])
     with tf.device(mailbox.device):
-        ticket = batch[1]
-        withheld = raw_ops.Switch(data=ticket, pred=tf.equal(batch[0], WITHHELD))[1]
+        kind, ticket, _, _ = tf.unstack(batch)
+        withheld = raw_ops.Switch(data=ticket, pred=tf.equal(kind, WITHHELD))[1]
         with tf.control_dependencies(sent):
             # TensorFlow 2 bypasses a slice or an identity here, and then nothing waits for `sent`.
             staged = raw_ops.DeepCopy(x=ticket)

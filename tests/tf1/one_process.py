@@ -14,7 +14,7 @@ import numpy as np
 
 import semisync
 from semisync.common.compat import tf
-from semisync.worker.state import PACE, TOKEN
+from semisync.worker.state import DUE, TOKEN
 from tests.tf1.job import batch, build_loss
 
 M, STEPS = 3, 4
@@ -60,7 +60,7 @@ class Model:
 
 def late(optimizer, token):
     """The op after which this worker's next batch counts as one that took long, from `token` on."""
-    return tf.scatter_update(optimizer.handles.worker.state, [TOKEN, PACE], [token, 0])
+    return tf.scatter_update(optimizer.handles.worker.state, [TOKEN, DUE], [token, 0])
 
 
 class Remember(tf.train.SessionRunHook):

@@ -126,6 +126,24 @@ def test_paced_tickets_are_m_a_step():
     assert ledger.tickets_due(undrawn=0) == 3
 
 
+def test_a_paced_chief_waits_for_what_announces_a_batch_and_for_the_batch():
+    ledger = Ledger(2, paced=True, first=1000)
+    first, second = ledger.issue(ledger.tickets_due(undrawn=0))
+    waits = [ledger.lacking]
+    for kind, ticket in ((DRAWN, first), (STAGED, first), (DRAWN, second), (STAGED, second)):
+        tell(ledger, "worker", kind, ticket)
+        waits.append(ledger.lacking)
+    assert waits == [4, 3, 2, 1, 0]
+
+
+def test_an_unpaced_chief_waits_for_as_many_messages_as_it_lacks_batches():
+    ledger = Ledger(2, first=1000)
+    tickets = ledger.issue(ledger.tickets_due(undrawn=0))
+    assert ledger.lacking == 2
+    draw_and_stage(ledger, tickets[:1])
+    assert ledger.lacking == 1
+
+
 def test_in_flight_bounds_the_tickets_that_are_out():
     ledger = Ledger(4, in_flight=2, first=1000)
     tickets = ledger.issue(ledger.tickets_due(undrawn=0))

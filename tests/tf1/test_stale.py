@@ -4,7 +4,10 @@ import pytest
 
 import semisync
 from semisync import ADMITTED, DECAYED, PENDING, STALE, audit
+from semisync.chief.thread import safe_steps
 from semisync.common.compat import raw_ops, tf
+from semisync.settings import PROBES
+from semisync.worker.state import DUE, TOKEN
 from tests.tf1.one_process import Job
 
 
@@ -52,6 +55,25 @@ def test_a_fresh_batch_stays_staged_until_its_global_batch_is_whole():
         assert session.run(staged) == 1
         job.train(session, 1)
         assert session.run(staged) == 0
+
+
+@pytest.mark.parametrize("bound, steps", [(0, 0.0), (1, 0.0), (4, 1.5), (64, 31.5)])
+def test_a_batch_asks_for_the_clock_where_twice_its_time_and_a_step_exceed_the_bound(bound, steps):
+    weights = [float(staleness <= bound) for staleness in PROBES]
+    assert safe_steps(weights) == steps
+
+
+def test_a_batch_that_was_quick_is_sent_without_asking_for_the_clock(tmp_path):
+    job = late_job(1, semisync.Threshold(1))
+    with job.graph.as_default():
+        state = job.optimizer.handles.worker.state
+        quick = tf.scatter_update(state, [TOKEN, DUE], [0, 2**62])
+    with job.session(audit=str(tmp_path / "audit")) as session:
+        job.train(session, 1, 1, 1)
+        session.run(quick)
+        job.train(session, 1)
+    batches = [b for event in events(tmp_path / "audit", "step") for b in event["batches"]]
+    assert [(b["withheld"], b["staleness"]) for b in batches] == [(False, 0)] * 3 + [(False, 3)]
 
 
 def test_a_kept_stale_batch_fills_its_slot():
