@@ -76,15 +76,17 @@ def step_request(epoch, tickets, new_tickets, new_fates):
 
 
 class OpenOps(NamedTuple):
-    """What the chief runs first, in one run: see `build_open_ops`.
+    """What the chief runs first: see `build_open_ops`.
 
     Attributes:
       epoch, settings: placeholders: see `semisync.transport.job_state`.
+      claim: the epoch of an earlier chief, 0 if there was none, and an op.
       open: the messages that were there, and the clock: `packed`.
     """
 
     epoch: Any
     settings: Any
+    claim: Any
     open: Any
 
 
@@ -134,9 +136,10 @@ class Aggregation:
 def build_open_ops(mailbox, job_state, areas, first_clock, forget, size):
     """Returns the `OpenOps`, which throw away what an earlier run left on the PS.
 
-    The claim comes first, and wakes an earlier chief that still runs, so that it ends before
-    staging is cleared: it would wait for what it is about to take, and with it every thread of the
-    PS. To open is to wait for a ticket, as to withdraw: run it with a deadline.
+    The claim comes first, and wakes an earlier chief that still runs, so that it ends. What it is
+    taking from staging at that moment must be taken before staging is cleared: it would wait for
+    it, and with it every thread of the PS. So give it the time to; it begins to take no more, see
+    `JobState.own`. To open is to wait for a ticket, as to withdraw: run it with a deadline.
 
     Args:
       mailbox, job_state: the `Mailbox` and the `JobState`.
@@ -148,17 +151,17 @@ def build_open_ops(mailbox, job_state, areas, first_clock, forget, size):
     with tf.device(job_state.device):
         epoch = tf.placeholder(tf.int64, [], name="new_epoch")
         settings = tf.placeholder(tf.string, [], name="new_settings")
-        with tf.control_dependencies([job_state.claim(epoch)]):
-            woken = mailbox.wake(size)
-        with tf.control_dependencies([woken]):
-            withdrawn = mailbox.withdraw()
+        earlier, claimed = job_state.claim(epoch)
+        with tf.control_dependencies([claimed]):
+            claim = [earlier, mailbox.wake(size)]
+        withdrawn = mailbox.withdraw()
         with tf.control_dependencies([withdrawn]):
             cleared = [staging.clear() for staging in areas]
             messages = mailbox.take()
         with tf.control_dependencies(cleared + messages):
             clock = first_clock()
         with tf.control_dependencies([job_state.begin(clock, settings), forget]):
-            return OpenOps(epoch, settings, packed([messages], [clock]))
+            return OpenOps(epoch, settings, claim, packed([messages], [clock]))
 
 
 def build_payload_ops(areas, job_state, device):

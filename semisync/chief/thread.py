@@ -21,6 +21,7 @@ from semisync.transport.job_state import ENDED, GAUGES, SUPERSEDED
 
 WAKE_EVERY = 1.0  # seconds
 WITHDRAW_WITHIN = 5.0  # seconds
+HAND_OVER = 1.0  # seconds that an earlier chief has for the global step that it is taking
 PUBLISH_EVERY = 1.0  # seconds between two writes of the job state
 STALLED = 30.0  # seconds without a global step after which the chief says who is missing
 
@@ -76,8 +77,11 @@ class Chief(threading.Thread):
         self._safe_steps = safe_steps(weights)
         self._weights = dict(zip(PROBES, weights.tolist()))
         ops = self._ops.open
-        feed = {ops.epoch: self.ledger.first, ops.settings: settings}
-        messages, (clock,) = mailbox.unpacked(self._before_deadline(ops.open, feed), 1)
+        earlier, _ = self._session.run(ops.claim, {ops.epoch: self.ledger.first})
+        if earlier:
+            time.sleep(HAND_OVER)
+        opened = self._before_deadline(ops.open, {ops.settings: settings})
+        messages, (clock,) = mailbox.unpacked(opened, 1)
         for message in messages:
             if message.kind == mailbox.JOINED:
                 self.ledger.receive(message)
@@ -114,9 +118,7 @@ class Chief(threading.Thread):
     def run(self):
         threading.Thread(target=self._keep_awake, name="semisync-waker", daemon=True).start()
         try:
-            self._serve()
-        except tf.errors.InvalidArgumentError as error:
-            self._fail(SemisyncError(SUPERSEDED) if SUPERSEDED in error.message else error)
+            self._serve_while_chief()
         except Exception as error:
             self._fail(error)
 
@@ -125,6 +127,14 @@ class Chief(threading.Thread):
             self._coordinator.request_stop(error)
             # The main thread may be waiting for a ticket: this wakes it, and it raises the error.
             self._session.close()
+
+    def _serve_while_chief(self):
+        try:
+            self._serve()
+        except tf.errors.InvalidArgumentError as error:
+            if SUPERSEDED in error.message:  # see `JobState.own`
+                raise SemisyncError(SUPERSEDED) from None
+            raise
 
     def _serve(self):
         while not self._coordinator.should_stop():

@@ -65,8 +65,14 @@ class JobState:
             self._gauges = _variable(name + "/gauges", [0.0] * len(GAUGES), tf.float32)
 
     def claim(self, epoch):
-        """Returns the op that makes the process of `epoch` the chief."""
-        return self._epoch.assign(epoch, read_value=False)
+        """Makes the process of `epoch` the chief.
+
+        Returns: the epoch of an earlier chief, 0 if there was none, and the op that claims.
+        """
+        is_there = self._epoch.is_initialized()
+        earlier = tf.cond(is_there, self._epoch.read_value, lambda: tf.constant(0, tf.int64))
+        with tf.control_dependencies([earlier]):
+            return earlier, self._epoch.assign(epoch, read_value=False)
 
     def begin(self, clock, settings):
         """Returns the op that sets the clock and the settings, and clears the rest."""
