@@ -9,6 +9,7 @@
 3. `convert` streams the tensors into `targets`; the result appears when it is whole.
 4. `migrate.verification.verify` reads both sides again and compares every row.
 5. `migrate.torchrec` builds and fills the modules; `load_model` makes the whole model of a graph.
+   `build_training` goes on with its training, `build_optimizer` with a loss of one's own.
 
 Importing this package imports neither TensorFlow nor torch.
 """
@@ -20,6 +21,7 @@ from migrate.hash_tables.lookup import Sentinels
 from migrate.hash_tables.model import HashTable
 from migrate.manifest.model import Manifest, read_manifest
 from migrate.model.load import load_model
+from migrate.model.training.build import build_optimizer, build_training
 from migrate.open import open_checkpoint, open_hash_tables
 from migrate.planning.model import Plan
 from migrate.planning.planner import plan
@@ -31,6 +33,8 @@ __all__ = [
     "Plan",
     "Sentinels",
     "TensorInfo",
+    "build_optimizer",
+    "build_training",
     "convert",
     "load_model",
     "open_checkpoint",

@@ -36,6 +36,15 @@ def varint(data: memoryview, position: int, where: str) -> Tuple[int, int]:
     raise BadInput(f"{where}: a number is cut short at byte {position}; the file is damaged")
 
 
+def encode_varint(value: int) -> bytes:
+    """The bytes of a number that is not negative."""
+    encoded = b""
+    while value > 127:
+        encoded += bytes([value & 127 | 128])
+        value >>= 7
+    return encoded + bytes([value])
+
+
 def varints(raw: numpy.ndarray, most: int) -> Tuple[numpy.ndarray, int]:
     """The first varints of `raw` (uint8 [n]): uint64 [at most `most`], and the bytes they take.
 

@@ -16,15 +16,16 @@ Which ops and formulas there are, the records of `migrate.optimizers` say.
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from migrate.graph.attributes import flag
 from migrate.graph.constants import constant
 from migrate.graph.formulas import matches
-from migrate.graph.lookups import GATHERS, PASS, Consumers, consumers_of, origin
+from migrate.graph.lookups import GATHERS, PASS, Consumers, consumers_of, origin, reached
 from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.optimizers.gradient_descent import GRADIENT_DESCENT
 from migrate.optimizers.record import Composed, Optimizer
-from migrate.optimizers.registry import OPTIMIZERS, TRAINING_OPS, TrainingOp
+from migrate.optimizers.registry import OPTIMIZERS, SLOTLESS_OPS, TRAINING_OPS, TrainingOp
 
 _APPLIES = re.compile(r"(Resource)?(Sparse)?Apply\w+")
 
@@ -32,53 +33,78 @@ _MOVES = {"AssignSub", "AssignSubVariableOp"}
 _MOVES_ROWS = {"ResourceScatterSub", "ScatterSub"}
 _WRITES = {"Assign", "AssignVariableOp"}
 _WRITES_ROWS = {"ResourceScatterUpdate", "ScatterUpdate"}
+_ADDS_ROWS = {"ResourceScatterAdd", "ScatterAdd"}
 _OF_SLOT = PASS | {"ScatterAdd"}  # the slot as the step has left it
 _OF_ROWS = _OF_SLOT | GATHERS | _WRITES_ROWS
 _DECAYED = ("Mul", "decay", "slot")
 
 
 class VariableUpdate(NamedTuple):
-    """What some nodes of a graph do to a variable by an optimizer with slots.
+    """What some nodes of a graph do to a variable by an optimizer.
 
     variable, slots  variable nodes; the slots in the order that their names count
     hyperparameters  None for one that is no constant
+    node             the one that changes the variable
+    inputs           hyperparameters, and what else the formula reads: by their names in the record,
+                     of an input of the op that is no hyperparameter by the op's, "beta1_power"
+    gradient         what the formula calls g; None where it was not found
+    indices          the rows that it is of; None: of all
     """
 
     optimizer: Optimizer
     variable: str
     slots: Tuple[str, ...]
     hyperparameters: Dict[str, Optional[float]]
+    node: str
+    inputs: Dict[str, Edge]
+    gradient: Optional[Edge]
+    indices: Optional[Edge]
 
 
 class _Step(NamedTuple):
     slots: Tuple[str, ...]
     hyperparameters: Dict[str, Optional[float]]
+    node: str
+    inputs: Dict[str, Edge]
+    gradient: Optional[Edge]
+    indices: Optional[Edge]
 
 
 def find_updates(graph: Graph) -> List[VariableUpdate]:
     """Each update of a variable that has slots; of an op that is not known none."""
-    return [*_by_one_op(graph), *_by_several_ops(graph)]
+    return [*_by_one_op(graph, _slotted), *_by_several_ops(graph)]
+
+
+def find_slotless_updates(graph: Graph) -> List[VariableUpdate]:
+    """Each update by an optimizer without slots."""
+    return [*_by_one_op(graph, _slotless), *_descents_of_rows(graph)]
 
 
 def unknown_updates(graph: Graph) -> Iterator[Tuple[str, str, str]]:
     """(variable, other variable that it reads, op) of each training op that is not known here;
     the others may be its slots."""
     for node in graph.nodes.values():
-        if _APPLIES.fullmatch(node.op) and _known(node) is None:
+        if _APPLIES.fullmatch(node.op) and _slotted(node) is None:
             variable, *others = (origin(graph, edge) for edge in node.inputs)
             for other in others:
                 if variable is not None and other is not None:
                     yield variable, other, node.op
 
 
-def _known(node: Node) -> Optional[TrainingOp]:
+def _slotted(node: Node) -> Optional[TrainingOp]:
     return TRAINING_OPS.get(node.op.replace("Resource", "", 1))
 
 
-def _by_one_op(graph: Graph) -> Iterator[VariableUpdate]:
+def _slotless(node: Node) -> Optional[TrainingOp]:
+    return SLOTLESS_OPS.get(node.op.replace("Resource", "", 1))
+
+
+def _by_one_op(
+    graph: Graph, known: Callable[[Node], Optional[TrainingOp]]
+) -> Iterator[VariableUpdate]:
     for node in graph.nodes.values():
-        op = _known(node)
-        if op is None or len(node.inputs) <= max(op.hyperparameters.values()):
+        op = known(node)
+        if op is None or len(node.inputs) < len(op.inputs):
             continue
         variable = origin(graph, node.inputs[0])
         slots = [origin(graph, node.inputs[number]) for number in op.slots]
@@ -90,7 +116,41 @@ def _by_one_op(graph: Graph) -> Iterator[VariableUpdate]:
             flags = op.optimizer.flags
             values.update({flags[attr]: 1.0 for attr in flags if flag(graph, node, attr)})
             named = tuple(slot for slot in slots if slot is not None)
-            yield VariableUpdate(op.optimizer, variable, named, values)
+            edges = dict(zip(op.inputs, node.inputs))
+            edges.update((name, node.inputs[k]) for name, k in op.hyperparameters.items())
+            yield VariableUpdate(
+                op.optimizer,
+                variable,
+                named,
+                values,
+                node.name,
+                edges,
+                edges["grad"],
+                edges.get("indices"),
+            )
+
+
+def _descents_of_rows(graph: Graph) -> Iterator[VariableUpdate]:
+    """ScatterSub(w, ids, g lr) and ResourceScatterAdd(w, ids, -g lr)."""
+    for node in graph.nodes.values():
+        negated = node.op == "ResourceScatterAdd"
+        if node.op != "ScatterSub" and not negated:
+            continue
+        variable, indices = origin(graph, node.inputs[0]), node.inputs[1]
+        product = graph.nodes.get(node.inputs[2][0])
+        if variable is None or product is None or product.op != "Mul":
+            continue
+        gradient, rate = product.inputs
+        if negated:
+            minus = graph.nodes[gradient[0]]
+            if minus.op != "Neg":
+                continue
+            gradient = minus.inputs[0]
+        values = {"learning_rate": constant(graph, rate[0])}
+        inputs = {"learning_rate": rate}
+        yield VariableUpdate(
+            GRADIENT_DESCENT, variable, (), values, node.name, inputs, gradient, indices
+        )
 
 
 def _by_several_ops(graph: Graph) -> Iterator[VariableUpdate]:
@@ -103,17 +163,17 @@ def _by_several_ops(graph: Graph) -> Iterator[VariableUpdate]:
         for optimizer, composed in composed_by:
             step = None
             if variable is not None and composed.rows == (node.op in _MOVES_ROWS):
-                step = _step(graph, node.inputs[-1], optimizer, composed, consumers)
+                step = _step(graph, node, optimizer, composed, consumers)
             if variable is not None and step is not None:
                 yield VariableUpdate(optimizer, variable, *step)
                 break
 
 
 def _step(
-    graph: Graph, edge: Edge, optimizer: Optimizer, composed: Composed, consumers: Consumers
+    graph: Graph, node: Node, optimizer: Optimizer, composed: Composed, consumers: Consumers
 ) -> Optional[_Step]:
-    """What the step `edge` is made of; None where it has another formula."""
-    for matched in matches(graph, edge, composed.step):
+    """What the step that `node` takes is made of; None where it has another formula."""
+    for matched in matches(graph, node.inputs[-1], composed.step):
         slots = []
         for k in range(len(optimizer.slots)):
             slot = _slot(graph, matched[f"slot {k}"], composed.rows, consumers)
@@ -124,10 +184,27 @@ def _step(
         values.update(
             (decay, _decay(graph, slot, consumers)) for decay, slot in zip(composed.decays, slots)
         )
+        edges = {name: edge for name, edge in matched.items() if not name.startswith("slot")}
+        written = _written_rows(graph, slots[0], composed, consumers)
         return _Step(
-            tuple(slots), {name: values[name] for name in optimizer.hyperparameters.values()}
+            tuple(slots),
+            {name: values[name] for name in optimizer.hyperparameters.values()},
+            node.name,
+            edges,
+            *written,
         )
     return None
+
+
+def _written_rows(
+    graph: Graph, slot: str, composed: Composed, consumers: Consumers
+) -> Tuple[Optional[Edge], Optional[Edge]]:
+    """(gradient, indices) of what is added to rows of the slot, or put in their place."""
+    for user, position in reached(slot, consumers):
+        if user.op in _ADDS_ROWS | _WRITES_ROWS and position == 0 and len(user.inputs) > 2:
+            for matched in matches(graph, user.inputs[2], composed.added):
+                return matched["grad"], user.inputs[1]
+    return None, None
 
 
 def _slot(graph: Graph, edge: Edge, rows: bool, consumers: Consumers) -> Optional[str]:

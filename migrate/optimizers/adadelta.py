@@ -3,7 +3,7 @@ w -= lr u."""
 
 from __future__ import annotations
 
-from migrate.optimizers.record import Op, Optimizer, Slot
+from migrate.optimizers.record import Counterpart, Op, Optimizer, Slot
 
 ADADELTA = Optimizer(
     name="Adadelta",
@@ -13,7 +13,11 @@ ADADELTA = Optimizer(
     ),
     ops=(Op("ApplyAdadelta", "var accum accum_update lr rho epsilon grad"),),
     hyperparameters={"lr": "learning_rate", "rho": "rho", "epsilon": "epsilon"},
+    counterpart=Counterpart(
+        path="migrate.torchrec.optimizers.Adadelta",
+        arguments={"learning_rate": "lr", "rho": "rho", "epsilon": "eps"},
+    ),
     note="Adadelta: on dense variables torch.optim.Adadelta computes the same with rho, epsilon "
     "and learning_rate of TensorFlow (its defaults are others); in tables TensorFlow moves touched "
-    "rows alone, torch decays all: nothing continues that",
+    "rows alone, torch decays all: migrate.torchrec.optimizers.Adadelta does as TensorFlow",
 )

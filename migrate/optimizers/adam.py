@@ -29,9 +29,14 @@ from migrate.optimizers.record import (
     StepCount,
 )
 
-_CORRECTED_RATE = ("RealDiv", ("Mul", "learning_rate", ("Sqrt", "any")), "any")
+_CORRECTED_RATE = (
+    "RealDiv",
+    ("Mul", "learning_rate", ("Sqrt", ("Sub", "any", "beta2_power"))),
+    ("Sub", "any", "beta1_power"),
+)
 _STEP = ("RealDiv", ("Mul", _CORRECTED_RATE, "slot 0"), ("Add", ("Sqrt", "slot 1"), "epsilon"))
 _DECAYS = ("beta1", "beta2")
+_SCALED = ("Mul", "grad", ("Sub", "any", "any"))  # (1 - beta1) g
 
 _ALL_ROWS = Counterpart(
     path="migrate.torchrec.optimizers.Adam",
@@ -63,7 +68,7 @@ ADAM = Optimizer(
         "epsilon": "epsilon",
     },
     flags={"use_nesterov": "nesterov"},
-    composed=Composed(step=_STEP, decays=_DECAYS, rows=False),
+    composed=Composed(step=_STEP, decays=_DECAYS, rows=False, added=_SCALED),
     counterpart=_ALL_ROWS,
     steps=StepCount(decay="beta2", scalar="beta2_power"),
     keras_epsilon=1e-7,
@@ -80,7 +85,7 @@ LAZY_ADAM = dataclasses.replace(
     name="LazyAdam",
     named_as="Adam",
     ops=(),
-    composed=Composed(step=_STEP, decays=_DECAYS, rows=True),
+    composed=Composed(step=_STEP, decays=_DECAYS, rows=True, added=("Add", "any", _SCALED)),
     counterpart=_TOUCHED_ROWS,
     keras_epsilon=None,
     note="LazyAdam: touched rows alone decay and move, with the bias correction of the global "

@@ -37,9 +37,8 @@ FTRL = Optimizer(
             "l1": "l1",
             "l2": "l2",
             "l2_shrinkage": "l2_shrinkage",
+            "learning_rate_power": "lr_power",
         },
-        only={"learning_rate_power": -0.5},
     ),
-    note="Ftrl: torch and FBGEMM have none; migrate.torchrec.optimizers.Ftrl does as TensorFlow "
-    "(learning_rate_power is -0.5)",
+    note="Ftrl: torch and FBGEMM have none; migrate.torchrec.optimizers.Ftrl does as TensorFlow",
 )

@@ -64,11 +64,13 @@ class Composed(NamedTuple):
     step    formula of what is subtracted from the variable
     decays  the hyperparameter by which each slot is multiplied before the gradient is added
     rows    whether only the rows of the batch move
+    added   formula of what is written to rows of slot 0: "grad" in it is the gradient
     """
 
     step: Formula
     decays: Tuple[str, ...]
     rows: bool
+    added: Formula
 
 
 class StepCount(NamedTuple):

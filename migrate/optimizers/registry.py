@@ -1,6 +1,7 @@
 """All optimizers by name, and what follows from their records together.
 
-To add an optimizer, write its record in a module of its own and list it in `_RECORDS`.
+To add an optimizer, write its record in a module of its own and list it in `_RECORDS`. Those
+without slots leave no trace in a checkpoint, and stand in `SLOTLESS_OPS` alone.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from migrate.optimizers.adagrad_da import ADAGRAD_DA
 from migrate.optimizers.adam import ADAM, ADAM_ASYNC, LAZY_ADAM
 from migrate.optimizers.adamax import ADAMAX
 from migrate.optimizers.ftrl import FTRL
+from migrate.optimizers.gradient_descent import GRADIENT_DESCENT, PROXIMAL_GRADIENT_DESCENT
 from migrate.optimizers.momentum import MOMENTUM
 from migrate.optimizers.proximal_adagrad import PROXIMAL_ADAGRAD
 from migrate.optimizers.record import Op, Optimizer, Slot
@@ -43,11 +45,13 @@ class TrainingOp(NamedTuple):
 
     slots            numbers of its inputs that are slots, in the order that their names count
     hyperparameters  TensorFlow's name of each -> number of its input
+    inputs           names of all inputs, as the op defines them, "indices" of a sparse one too
     """
 
     optimizer: Optimizer
     slots: Tuple[int, ...]
     hyperparameters: Dict[str, int]
+    inputs: Tuple[str, ...]
 
 
 def _training_op(optimizer: Optimizer, op: Op, sparse: bool) -> TrainingOp:
@@ -67,16 +71,22 @@ def _training_op(optimizer: Optimizer, op: Op, sparse: bool) -> TrainingOp:
             for given, name in optimizer.hyperparameters.items()
             if given in inputs
         },
+        inputs=tuple(inputs),
     )
 
 
-# By the op without "Resource".
-TRAINING_OPS: Dict[str, TrainingOp] = {
-    "Sparse" * sparse + op.name: _training_op(record, op, sparse)
-    for record in _RECORDS
-    for op in record.ops
-    for sparse in ((False, True) if op.sparse else (False,))
-}
+def _training_ops(records: Tuple[Optimizer, ...]) -> Dict[str, TrainingOp]:
+    """By the op without "Resource"."""
+    return {
+        "Sparse" * sparse + op.name: _training_op(record, op, sparse)
+        for record in records
+        for op in record.ops
+        for sparse in ((False, True) if op.sparse else (False,))
+    }
+
+
+TRAINING_OPS = _training_ops(_RECORDS)
+SLOTLESS_OPS = _training_ops((GRADIENT_DESCENT, PROXIMAL_GRADIENT_DESCENT))
 
 # Names of states that only FBGEMM's fused optimizers have, and torch.optim's names of the same.
 FUSED_STATES: Dict[str, str] = {

@@ -52,11 +52,11 @@ class BatchNorm(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """As large as x, float32."""
         channels = self.axis % x.dim()
-        x = x.view_as(x)  # what goes back through mean and variance cancels here, before it is added
+        x = x.view_as(
+            x
+        )  # what goes back through mean and variance cancels here, before it is added
         mean, variance = (
-            self._statistics(x, channels)
-            if self.training and not self.frozen
-            else self._running()
+            self._statistics(x, channels) if self.training and not self.frozen else self._running()
         )
         scale = torch.rsqrt(variance + self.eps)
         if self.weight is not None:

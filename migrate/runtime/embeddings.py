@@ -71,5 +71,3 @@ def _given(tensor: Optional[torch.Tensor]) -> torch.Tensor:
 
 def _dim(collection: nn.Module) -> int:
     return int(next(collection.parameters()).shape[1])
-
-

@@ -1,7 +1,7 @@
 """What a model keeps beside its source: large constants and vocabularies.
 
-    constants.npz    arrays by name; strings as NAME.data (bytes), NAME.offsets and NAME.shape
-    assets/          text files
+constants.npz    arrays by name; strings as NAME.data (bytes), NAME.offsets and NAME.shape
+assets/          text files
 """
 
 from __future__ import annotations

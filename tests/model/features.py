@@ -10,28 +10,34 @@ _PARTS = ("indices", "values", "shape")
 
 def features(written):
     """Its inputs, and what its flags are when it is evaluated."""
-    found = {}
-    for point, array in _parsed(written.inputs()).items():
-        name, _, part = point.rpartition("/")
-        if part in _PARTS:
-            found.setdefault(name, [None] * 3)[_PARTS.index(part)] = as_input(array)
-        else:
-            found[point] = as_input(array)
+    found = features_of(written.inputs())
     for flag in written.said["flags"]:
         if flag["evaluation"] is not None:
             found[flag["point"]] = torch.tensor(flag["evaluation"])
     return found
 
 
+def features_of(points):
+    """{feature: what a module takes} of {feed point: array}."""
+    found = {}
+    for point, array in _parsed(points).items():
+        name, _, part = point.rpartition("/")
+        if name and part in _PARTS:
+            found.setdefault(name, [None] * 3)[_PARTS.index(part)] = as_input(array)
+        else:
+            found[point] = as_input(array)
+    return found
+
+
 def _parsed(points):
-    """`points`, where they are serialized Examples what TensorFlow parses them into."""
+    """`points`, and for serialized Examples what TensorFlow parses them into."""
     if "serialized" not in points:
         return points
     import tensorflow as tf
 
     from tests.model.zoo.models.declared import PARSED
 
-    found = {}
+    found = {point: array for point, array in points.items() if point != "serialized"}
     for name, value in tf.io.parse_example(points["serialized"].tolist(), PARSED).items():
         if isinstance(value, tf.SparseTensor):
             parts = (value.indices, value.values, value.dense_shape)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, Sequence, Tuple
 
+from migrate.encoding.wire import encode_varint
 from migrate.graph.attributes import function
 from migrate.graph.functions import Function, read_functions
 from migrate.graph.metagraph import Edge, Graph, Node
@@ -108,7 +109,7 @@ class _Lowering:
         nexts, exits = each("next"), each("exit")
         condition = f"{node.name}/condition"
         frame = node.name.encode()
-        named = {"frame_name": b"\x12" + _varint(len(frame)) + frame}
+        named = {"frame_name": b"\x12" + encode_varint(len(frame)) + frame}
         (going,) = self._inline(made, node, "cond", "cond", [(name, 0) for name in merges], ())
         given = [(name, 1) for name in switches]
         following = self._inline(made, node, "body", "body", given, ())
@@ -153,11 +154,3 @@ class _Lowering:
             whole = inner._replace(name=prefix + inner.name, inputs=edges, controls=controls)
             made.append(whole)
         return [outside(edge) for edge in found.results]
-
-
-def _varint(value: int) -> bytes:
-    encoded = b""
-    while value > 127:
-        encoded += bytes([value & 127 | 128])
-        value >>= 7
-    return encoded + bytes([value])

@@ -80,7 +80,14 @@ def search(call: Call) -> str:
     return f"torch.searchsorted({call[0].tensor}, {call[1].tensor}.contiguous(){more})"
 
 
+def accidental_hits(call: Call) -> Many:
+    """`runtime.accidental_hits(classes, sampled)`: (rows, columns, weights) of sampled classes that
+    are the row's own"""
+    return Many(f"runtime.accidental_hits({call[0].tensor}, {call[1].tensor})", 3)
+
+
 OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+    "ComputeAccidentalHits": accidental_hits,
     "DynamicPartition": partition,
     "DynamicStitch": stitch,
     "Gather": gather,

@@ -52,6 +52,7 @@ _BY_TYPES = {
     "T U": "FusedBatchNormV2 FusedBatchNormV3",
     "T index_type=int32": "TopKV2",
     "T out_idx=int32": "ListDiff Unique UniqueV2 UniqueWithCounts UniqueWithCountsV2",
+    "int32 int64 float32": "ComputeAccidentalHits",
     "int64 dtype int64": "DeserializeSparse",
     "dtype int64": "TensorArrayConcatV3",
     "element_dtype int64": "TensorListConcat TensorListConcatV2",

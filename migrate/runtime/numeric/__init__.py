@@ -41,6 +41,7 @@ _NAMES = {
         "xlogy",
     ],
     "gathering": [
+        "accidental_hits",
         "dynamic_partition",
         "dynamic_stitch",
         "gather",

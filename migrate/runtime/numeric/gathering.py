@@ -6,7 +6,7 @@ An index out of range is an error, a negative one too, which torch counts from t
 from __future__ import annotations
 
 import math
-from typing import Any, Sequence
+from typing import Any, Sequence, Tuple
 
 import torch
 from torch import Tensor
@@ -109,3 +109,11 @@ def _last(places: Tensor, size: int) -> Tensor:
     own number where there is none."""
     rows = torch.arange(places.numel(), device=places.device) + size
     return torch.arange(size, device=places.device).scatter_reduce(0, places, rows, "amax")
+
+
+def accidental_hits(classes: Tensor, sampled: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+    """Where a sampled class is one of the row's own, [rows, n]: rows int32, columns int64, and a
+    weight that takes it out of a softmax, the lowest float32."""
+    rows, _, columns = (classes.unsqueeze(2) == sampled).nonzero().unbind(1)
+    lowest = torch.finfo(torch.float32).min
+    return rows.int(), columns, torch.full((len(rows),), lowest)

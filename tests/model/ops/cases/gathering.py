@@ -138,6 +138,12 @@ CASES = [
         )
         for op in ("UniqueV2", "UniqueWithCountsV2")
     ),
+    Case(
+        "ComputeAccidentalHits",
+        lambda x, y: raw.ComputeAccidentalHits(true_classes=x, sampled_candidates=y, num_true=2),
+        [numpy.array([[4, 7], [1, 1], [9, 4]]), vector(7, 4, 2).astype("int64")],
+        gradient=False,
+    ),
     *(
         Case("ListDiff", lambda x, y: raw.ListDiff(x=x, y=y), [x, y], gradient=False)
         for x, y in [(vector(1, 2, 2, 5), vector(5, 1)), (strings("a", "b", "c"), strings("b"))]

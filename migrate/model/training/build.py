@@ -1,0 +1,226 @@
+"""From a checkpoint and its graph to a module that computes the loss, and the optimizer that trains
+it as the graph does."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, List, Mapping, NamedTuple, Optional, Set, Union
+
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.graph.find import MetaGraph
+from migrate.graph.metagraph import Edge
+from migrate.model.load import build_module, read_meta_graph, write_source
+from migrate.model.outputs import find_outputs
+from migrate.model.training.changes import described, is_written
+from migrate.model.training.cutting import Given, cut
+from migrate.model.training.formulas import write_formula
+from migrate.model.training.recipe import Recipe, read_recipe
+from migrate.model.training.rules import one_rule
+from migrate.model.training.slots import read_slots, slot_names
+from migrate.model.training.targets import find_targets, mark_sparse
+from migrate.open import open_checkpoint
+from semisync.common.errors import BadInput
+
+Source = Union[Checkpoint, str, os.PathLike]
+
+
+class Training(NamedTuple):
+    """module: returns the loss. optimizer: a `GraphOptimizer`. loss: the tensor's name."""
+
+    module: Any
+    optimizer: Any
+    loss: str
+
+
+def build_training(
+    checkpoint: Source,
+    meta: Optional[str] = None,
+    train_op: Optional[str] = None,
+    loss: Optional[str] = None,
+    feeds: Optional[Mapping[str, Any]] = None,
+    given: Optional[Mapping[str, str]] = None,
+) -> Training:
+    """What goes on with training where TensorFlow stopped.
+
+    checkpoint, meta: as in `load_model`. train_op: the training op whose steps are meant; by
+    default all that the graph has. loss: by default the tensor whose gradients train the variables.
+    feeds: {placeholder: value} of hyperparameters that the graph is fed, such as a learning rate.
+    given: {tensor: dtype} of tensors that are fed with a batch rather than computed, such as the
+    negative samples of a sampled softmax.
+
+        training = build_training("model.ckpt-40000")
+        for batch in batches:                            # features and labels, by name
+            training.optimizer.zero_grad()
+            training.module(batch).backward()
+            training.optimizer.step()
+
+    The module is in training mode: BatchNorm moves its statistics, dropout drops.
+    Raises BadInput where the graph does not train, or not in a way that can be carried over,
+    UsageError where a fed hyperparameter is not given.
+    """
+    checkpoint = _opened(checkpoint)
+    found = read_meta_graph(checkpoint, meta)
+    recipe = read_recipe(found.graph, train_op)
+    edge = recipe.loss(found.graph) if loss is None else find_outputs(found.graph, loss)[loss]
+    name = "{}:{}".format(*edge)
+    cuts = {_edge(tensor): Given(tensor, dtype) for tensor, dtype in (given or {}).items()}
+    graph = cut(found.graph, cuts)
+    _refuse_custom_gradients(found, edge)
+    written = write_source(found._replace(graph=graph), checkpoint, {name: edge})
+    module = build_module(written, checkpoint).train()
+    return Training(module, _optimizer(module, checkpoint, found, recipe, feeds), name)
+
+
+def build_optimizer(
+    module: Any,
+    checkpoint: Source,
+    meta: Optional[str] = None,
+    train_op: Optional[str] = None,
+    feeds: Optional[Mapping[str, Any]] = None,
+) -> Any:
+    """The optimizer of a module that `load_model` made: a `GraphOptimizer` for all of its
+    parameters, dense and sparse, with the slots of the checkpoint. Arguments and errors as in
+    `build_training`.
+
+    From then on the gradients of the tables that TensorFlow trains by rows are sparse.
+    """
+    checkpoint = _opened(checkpoint)
+    found = read_meta_graph(checkpoint, meta)
+    return _optimizer(module, checkpoint, found, read_recipe(found.graph, train_op), feeds)
+
+
+def _opened(checkpoint: Source) -> Checkpoint:
+    return checkpoint if isinstance(checkpoint, Checkpoint) else open_checkpoint(checkpoint)
+
+
+def _edge(tensor: str) -> Edge:
+    name, _, output = tensor.partition(":")
+    return name, int(output or 0)
+
+
+def _optimizer(
+    module: Any,
+    checkpoint: Checkpoint,
+    found: MetaGraph,
+    recipe: Recipe,
+    feeds: Optional[Mapping[str, Any]],
+) -> Any:
+    from migrate.model.training.graph_optimizer import GraphOptimizer
+    from migrate.model.training.transformation import Transformation
+
+    feeds = dict(feeds or {})
+    moving = {node: described(recipe.changes.written[node]) for node in sorted(recipe.others())}
+    left_out = _left_out(module, found, moving)
+    targets = find_targets(module, found, recipe)
+    if not targets:
+        raise BadInput(f"{found.graph.path}: no parameter of the module is trained by this graph")
+    rules = {
+        target.attribute: one_rule(found.graph, target.name, list(target.updates.values()))
+        for target in targets
+    }
+    trained = dict.fromkeys(recipe.updates, "an optimizer")
+    counters = {k: v for k, v in recipe.changes.counters.items() if k in found.saved}
+    edges = [edge for rule in rules.values() for _, edge in rule.edges]
+    edges += [counter.edge for counter in counters.values()]
+    kinds = {**moving, **trained}
+    rates = write_formula(found, checkpoint, edges, feeds, kinds, "a hyperparameter")
+    transformation = Transformation(found, checkpoint, recipe, targets, feeds, moving, module)
+    modules = [(module, {n: p.attribute for n, p in module.tensorflow_nodes.items()})]
+    for formula in (rates, transformation.formula):
+        if formula.module is not None:
+            modules.append((formula.module, formula.variables))
+    values = {node: _counter(checkpoint, found, node, modules) for node in counters}
+    mark_sparse(module, targets)
+    names = {node: found.saved[node].name for node in counters}
+    slots = {
+        target.attribute: slot_names(
+            found, checkpoint, target.parameter, list(target.updates.values())
+        )
+        for target in targets
+    }
+    optimizer = GraphOptimizer(
+        targets, rules, rates, transformation, counters, values, feeds, left_out, names, slots
+    )
+    _set_batch_norms(module, found, recipe)
+    _fill(optimizer, checkpoint)
+    return optimizer
+
+
+def _fill(optimizer: Any, checkpoint: Checkpoint) -> None:
+    import torch
+
+    for target in optimizer.targets:
+        state = optimizer.state[target.tensor]
+        state["step"] = torch.zeros(())
+        names = optimizer.slots[target.attribute]
+        for slot, array in read_slots(checkpoint, target.parameter, names).items():
+            state[slot] = torch.from_numpy(array.copy())
+
+
+def _set_batch_norms(module: Any, found: MetaGraph, recipe: Recipe) -> None:
+    """BatchNorms whose statistics no step of the graph moves do as the graph does.
+
+    Where nothing in the graph moves them, it trains with the moving statistics themselves. Where a
+    step does not run what moves them, it trains with the batch's.
+    """
+    from migrate.runtime import BatchNorm
+
+    for node, parameter in module.tensorflow_nodes.items():
+        owner, _, name = parameter.attribute.rpartition(".")
+        norm = module.get_submodule(owner)
+        still = node not in recipe.changes.written
+        if still and isinstance(norm, BatchNorm) and name == "running_mean":
+            norm.momentum = 0.0
+            norm.frozen = not is_written(found.graph, node)
+
+
+def _counter(checkpoint: Checkpoint, found: MetaGraph, node: str, modules: List[Any]) -> Any:
+    """The value of a counter, one tensor for all modules that read it."""
+    import torch
+
+    value = torch.from_numpy(checkpoint.read(found.saved[node].name).copy())
+    for module, attributes in modules:
+        if node in attributes:
+            owner, _, name = attributes[node].rpartition(".")
+            value = value.reshape(module.get_submodule(owner)._buffers[name].shape)
+            module.get_submodule(owner)._buffers[name] = value
+    return value
+
+
+def _left_out(module: Any, found: MetaGraph, moving: Mapping[str, str]) -> List[str]:
+    """The variables that a step of the graph changes and the module does not.
+
+    Raises BadInput where the module reads such a variable: its value would stay as it is.
+    """
+    from migrate.runtime import BatchNorm
+
+    moved: Set[str] = set()
+    for node, parameter in module.tensorflow_nodes.items():
+        if node not in moving:
+            continue
+        owner, _, name = parameter.attribute.rpartition(".")
+        if isinstance(module.get_submodule(owner), BatchNorm) and name.startswith("running_"):
+            moved.add(node)
+            continue
+        raise BadInput(
+            f"{found.graph.path}: the model reads {parameter.variable!r}, which each step changes "
+            f"by {moving[node]}; it is no statistic of a BatchNorm that is known here, and cannot "
+            "be carried over"
+        )
+    return sorted(set(moving) - moved)
+
+
+def _refuse_custom_gradients(found: MetaGraph, loss: Edge) -> None:
+    pending, seen = [loss[0]], {loss[0]}
+    while pending:
+        node = found.graph.nodes[pending.pop()]
+        if "_gradient_op_type" in node.attrs and node.op == "IdentityN":
+            raise BadInput(
+                f"{found.graph.path}: the loss depends on {node.name!r}, whose gradient is defined "
+                "in Python (tf.custom_gradient); a graph does not hold it, and it cannot be "
+                "carried over"
+            )
+        for name, _ in node.inputs:
+            if name not in seen:
+                seen.add(name)
+                pending.append(name)

@@ -1,0 +1,165 @@
+"""What one training step of a graph changes: the nodes that run with it, and what they write.
+
+1. The nodes of a step are all that its training op needs, by data or by control, and what waits for
+   the training op, such as the global step's AssignAdd. The training op is the one that the caller
+   names, or those in the collection "train_op", or else all ops that apply gradients.
+2. A counter is a variable whose next value depends on itself and constants alone: the global step,
+   Adam's powers of beta1 and beta2.
+3. Any other variable that a step writes is trained, is a slot, or is left to its reader.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Set
+
+from migrate.graph.lookups import VARIABLES, origin
+from migrate.graph.metagraph import Edge, Graph, Node
+from semisync.common.errors import BadInput, UsageError
+
+_SETS = {"Assign": "set", "AssignVariableOp": "set"}
+_ADDS = {"AssignAdd": "add", "AssignAddVariableOp": "add"}
+_SUBTRACTS = {"AssignSub": "subtract", "AssignSubVariableOp": "subtract"}
+_WHOLE = {**_SETS, **_ADDS, **_SUBTRACTS}
+_APPLIES = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]\w*")
+_WRITES = re.compile(r"(Resource)?(Scatter(Nd)?(Add|Div|Max|Min|Mul|Sub|Update))")
+_RESTORES = {"RestoreSlice", "RestoreV2"}
+_LISTED = 6
+
+
+class Counter(NamedTuple):
+    """A variable node and how each step changes it: "add", "subtract" or "set", by `edge`."""
+
+    variable: str
+    how: str
+    edge: Edge
+
+
+class Changes(NamedTuple):
+    """nodes: those of a step. written: variable node -> the nodes that write it. counters: by
+    variable node."""
+
+    nodes: FrozenSet[str]
+    written: Dict[str, List[Node]]
+    counters: Dict[str, Counter]
+
+
+def find_changes(graph: Graph, train_op: Optional[str] = None) -> Changes:
+    """What a step of `train_op` changes; UsageError if the graph does not have that node."""
+    nodes = _of_step(graph, _roots(graph, train_op))
+    written: Dict[str, List[Node]] = {}
+    for name in sorted(nodes):
+        node = graph.nodes[name]
+        if node.inputs and _is_write(node) and not _is_first_value(graph, node):
+            variable = origin(graph, node.inputs[0])
+            if variable is not None:
+                written.setdefault(variable, []).append(node)
+    counters = {}
+    for variable, writers in written.items():
+        counter = _counter(graph, variable, writers)
+        if counter is not None:
+            counters[variable] = counter
+    return Changes(nodes, written, counters)
+
+
+def is_written(graph: Graph, variable: str) -> bool:
+    """Whether anything in the graph changes a variable after its first value."""
+    return any(
+        node.inputs
+        and _is_write(node)
+        and not _is_first_value(graph, node)
+        and origin(graph, node.inputs[0]) == variable
+        for node in graph.nodes.values()
+    )
+
+
+def _roots(graph: Graph, train_op: Optional[str]) -> List[str]:
+    if train_op is not None:
+        name = train_op.lstrip("^").partition(":")[0]
+        if name not in graph.nodes:
+            raise UsageError(f"{graph.path} has no training op {train_op!r}{_candidates(graph)}")
+        return [name]
+    listed = [name for name in graph.train_ops if name in graph.nodes]
+    if listed:
+        return listed
+    return [node.name for node in graph.nodes.values() if _APPLIES.fullmatch(node.op)]
+
+
+def _candidates(graph: Graph) -> str:
+    listed = graph.train_ops[:_LISTED]
+    return f"; those in its collection are {', '.join(listed)}" if listed else ""
+
+
+def _of_step(graph: Graph, roots: Iterable[str]) -> FrozenSet[str]:
+    following: Dict[str, List[str]] = {}
+    for node in graph.nodes.values():
+        for name in _before(node):
+            following.setdefault(name, []).append(node.name)
+    after = _closure(roots, lambda name: following.get(name, ()))
+    return frozenset(_closure(after, lambda name: _before(graph.nodes[name]), graph))
+
+
+def _before(node: Node) -> List[str]:
+    return [*(edge[0] for edge in node.inputs), *node.controls]
+
+
+def _closure(roots: Iterable[str], step, graph: Optional[Graph] = None) -> Set[str]:
+    seen: Set[str] = set()
+    pending = list(roots)
+    while pending:
+        name = pending.pop()
+        if name in seen or (graph is not None and name not in graph.nodes):
+            continue
+        seen.add(name)
+        pending.extend(step(name))
+    return seen
+
+
+def _is_write(node: Node) -> bool:
+    known = node.op in _WHOLE or _WRITES.fullmatch(node.op) or _APPLIES.fullmatch(node.op)
+    return bool(known)
+
+
+def _is_first_value(graph: Graph, node: Node) -> bool:
+    """Whether it initialises a variable, or restores it."""
+    if node.op not in _SETS:
+        return False
+    if node.name == f"{node.inputs[0][0]}/Assign":
+        return True
+    source = graph.nodes.get(node.inputs[1][0])
+    while source is not None and source.op == "Identity" and source.inputs:
+        source = graph.nodes.get(source.inputs[0][0])
+    return source is not None and source.op in _RESTORES
+
+
+def _counter(graph: Graph, variable: str, writers: List[Node]) -> Optional[Counter]:
+    if len(writers) != 1 or writers[0].op not in _WHOLE or len(writers[0].inputs) < 2:
+        return None
+    edge = writers[0].inputs[1]
+    if not _depends_on(graph, edge) <= {variable}:
+        return None
+    return Counter(variable, _WHOLE[writers[0].op], edge)
+
+
+def _depends_on(graph: Graph, edge: Edge) -> Set[str]:
+    """All nodes without inputs that `edge` comes from, but constants."""
+    found: Set[str] = set()
+    for name in _closure([edge[0]], lambda name: [one for one, _ in graph.nodes[name].inputs]):
+        node = graph.nodes[name]
+        if node.op in VARIABLES or (not node.inputs and node.op != "Const"):
+            found.add(name)
+    return found
+
+
+def described(writers: Iterable[Node]) -> str:
+    """Nodes as an error names them."""
+    listed = [f"{node.name!r} ({node.op})" for node in writers]
+    return ", ".join(listed[:_LISTED])
+
+
+def refuse_two(graph: Graph, variable: str, first: str, second: str) -> BadInput:
+    """The error for a variable that two updates train."""
+    return BadInput(
+        f"{graph.path}: {variable!r} is trained by {first!r} and by {second!r}; name the training "
+        f"op whose steps are meant with train_op{_candidates(graph)}"
+    )

@@ -1,0 +1,45 @@
+"""A graph in which some tensors are given rather than computed: each becomes a placeholder."""
+
+from __future__ import annotations
+
+from typing import Dict, Mapping, NamedTuple, Optional, Sequence
+
+from migrate.encoding.dtypes import DTYPES
+from migrate.encoding.wire import encode_varint
+from migrate.graph.attributes import Shape
+from migrate.graph.metagraph import Edge, Graph, Node
+
+_CODES = {dtype.name: code for code, dtype in DTYPES.items()}
+
+
+class Given(NamedTuple):
+    """name: of the placeholder, by which the value is given."""
+
+    name: str
+    dtype: str
+    shape: Shape = None
+
+
+def cut(graph: Graph, given: Mapping[Edge, Given]) -> Graph:
+    """`graph` with placeholders for the tensors of `given`; what computed them is still there."""
+    to = {edge: (one.name, 0) for edge, one in given.items()}
+    nodes: Dict[str, Node] = {}
+    for name, node in graph.nodes.items():
+        if any(edge in to for edge in node.inputs):
+            node = node._replace(inputs=tuple(to.get(edge, edge) for edge in node.inputs))
+        nodes[name] = node
+    for one in given.values():
+        attrs = {"dtype": b"\x30" + encode_varint(_CODES[one.dtype])}
+        if one.shape is not None:
+            attrs["shape"] = _shape(one.shape)
+        nodes[one.name] = Node(one.name, "Placeholder", (), attrs)
+    return graph._replace(nodes=nodes)
+
+
+def _shape(shape: Sequence[Optional[int]]) -> bytes:
+    """AttrValue {7 shape}, TensorShapeProto {2 dim}, Dim {1 size}."""
+    dims = b""
+    for size in shape:
+        dim = b"\x08" + encode_varint((size if size is not None else -1) & (1 << 64) - 1)
+        dims += b"\x12" + encode_varint(len(dim)) + dim
+    return b"\x3a" + encode_varint(len(dims)) + dims

@@ -1,0 +1,99 @@
+"""What a graph computes for its training ops, as modules: learning rates and other hyperparameters,
+the counters that they depend on, and what becomes of the gradients before they are applied.
+
+Nothing is recognised: the part of the graph is written as the model itself is, by the Emitter, with
+placeholders for what a step is given. An op that is not known is refused by its name.
+
+    rates        from what is fed and the counters to the hyperparameters that are no constants, and
+                 to what each counter becomes
+    gradients    from the gradients of the loss to those that are applied
+"""
+
+from __future__ import annotations
+
+from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+import numpy
+
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.graph.find import MetaGraph
+from migrate.graph.metagraph import Edge
+from migrate.model.inputs import Input
+from migrate.model.load import build_module, write_source
+from semisync.common.errors import BadInput, UsageError
+
+
+class Formula(NamedTuple):
+    """What some tensors of a graph are.
+
+    constants  the values of those that depend on constants alone
+    computed   the others, in the order in which `module` gives them; None if there is none
+    variables  variable node -> the buffer of `module` with its value
+    """
+
+    constants: Dict[Edge, numpy.ndarray]
+    computed: List[Edge]
+    module: Optional[Any]
+    variables: Dict[str, str]
+
+    def __call__(self, inputs: Mapping[str, Any]) -> Dict[Edge, Any]:
+        """The computed tensors."""
+        if self.module is None:
+            return {}
+        results = self.module(inputs)
+        results = results if isinstance(results, tuple) else (results,)
+        return dict(zip(self.computed, results))
+
+
+def write_formula(
+    found: MetaGraph,
+    checkpoint: Checkpoint,
+    edges: Sequence[Edge],
+    given: Collection[str],
+    moving: Mapping[str, str],
+    what: str,
+) -> Formula:
+    """The formula of `edges`.
+
+    given: the inputs that a step has. moving: variable nodes which a step changes in a way that is
+    not carried over -> how. what: begins errors, "the learning rate".
+    Raises UsageError for an input that is not given, BadInput for ops and variables that are not
+    known.
+    """
+    edges = list(dict.fromkeys(edges))
+    if not edges:
+        return Formula({}, [], None, {})
+    written = write_source(found, checkpoint, _named(edges))
+    _check_inputs(found, written.inputs, given, what)
+    for node in written.by_node:
+        if node in moving:
+            raise BadInput(
+                f"{found.graph.path}: {what} depends on {node!r}, which each step changes by "
+                f"{moving[node]}; that cannot be carried over"
+            )
+    values = dict(zip(edges, written.outputs))
+    constants = {e: v.constant for e, v in values.items() if v.constant is not None}
+    computed = [edge for edge in edges if edge not in constants]
+    if not computed:
+        return Formula(constants, [], None, {})
+    written = write_source(found, checkpoint, _named(computed))
+    module = build_module(written, checkpoint).eval().requires_grad_(False)
+    variables = {node: one.attribute for node, one in written.by_node.items()}
+    return Formula(constants, computed, module, variables)
+
+
+def _named(edges: Sequence[Edge]) -> Dict[str, Edge]:
+    return {"{}:{}".format(*edge): edge for edge in edges}
+
+
+def _check_inputs(
+    found: MetaGraph, inputs: Sequence[Input], given: Collection[str], what: str
+) -> None:
+    needed = {one.name for one in inputs if not one.optional}
+    missing = sorted(needed - set(given))
+    if missing:
+        feeds = ", ".join(f"{name!r}: ..." for name in missing)
+        raise UsageError(
+            f"{found.graph.path}: {what} depends on {', '.join(map(repr, missing))}, which each "
+            f"step is fed; give feeds={{{feeds}}}"
+        )

@@ -1,0 +1,118 @@
+"""The calls of tf.gradients in a graph, and the loss that each is of.
+
+1. Every call has a name scope of its own, and all that it adds is in that scope. It begins with the
+   gradient of the loss by itself, Fill(Shape, 1): the 1 is called `grad_ys_0`, or, before 1.5,
+   `Const`.
+2. What belongs to the gradient of an op NAME stands below NAME_grad in the scope.
+3. So the first users of the beginning say which op computes the loss, and the last ones which
+   variable a gradient is of: NAME reads it.
+
+Source: tensorflow/python/ops/gradients_util.py
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, Iterator, List, Optional, Set
+
+from migrate.graph.lookups import PASS, consumers_of
+from migrate.graph.metagraph import Edge, Graph, Node
+from semisync.common.errors import BadInput
+
+# Ops that may hand the gradient of their output on to an input as it is, without a node of theirs.
+_SAME_GRADIENT = PASS | {"Add", "AddN", "AddV2", "Cast", "Sub"}
+_START = re.compile(r"((?:.*/)?)grad_ys_\d+")
+
+
+class GradientScopes:
+    """The calls by their scopes, "gradients/"; of each the nodes that it begins with."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        starts: Dict[str, List[str]] = {}
+        for node in graph.nodes.values():
+            scope = _begun_by(node)
+            if scope is not None:
+                starts.setdefault(scope, []).append(node.name)
+        calls = {scope for scope in starts if self._differentiates(scope)}
+        self._starts = {scope: starts[scope] for scope in calls}
+        self._prefixes = tuple(sorted(calls))
+
+    def has(self, name: str) -> bool:
+        """Whether a node is of a call."""
+        return name.startswith(self._prefixes) if self._prefixes else False
+
+    def scope_of(self, edge: Edge) -> str:
+        """The innermost scope that a gradient is from."""
+        name = edge[0] if self.has(edge[0]) else self._graph.nodes[edge[0]].inputs[0][0]
+        return max((one for one in self._prefixes if name.startswith(one)), key=len)
+
+    def loss(self, scope: str) -> Edge:
+        """The tensor whose gradients a call computes; BadInput where that cannot be told."""
+        users = consumers_of(self._graph)
+        pending = list(self._starts[scope])
+        seen: Set[str] = set(pending)
+        while pending:
+            for user, _ in users.get(pending.pop(0), ()):
+                told = self._differentiated(scope, user.name)
+                if told is not None:
+                    return told, 0
+                if user.name.startswith(scope) and user.name not in seen:
+                    seen.add(user.name)
+                    pending.append(user.name)
+        raise BadInput(
+            f"{self._graph.path}: the loss whose gradients {scope!r} computes cannot be told; name "
+            "it with loss"
+        )
+
+    def readers(self, gradient: Edge) -> List[Node]:
+        """The ops of whose inputs `gradient` is the gradient; none where that is not known."""
+        scope = self.scope_of(gradient)
+        return list(self._readers(scope, gradient[0], set()))
+
+    def is_of(self, gradient: Edge, variable: str) -> bool:
+        """Whether `gradient` may be that of a variable: False if it is known to be another's."""
+        readers = self.readers(gradient)
+        pending = [name for one in readers for name, _ in one.inputs]
+        seen: Set[str] = set()
+        while pending:
+            name = pending.pop()
+            node = self._graph.nodes[name]
+            if name == variable:
+                return True
+            if node.op in _SAME_GRADIENT and name not in seen:
+                seen.add(name)
+                pending += [source for source, _ in node.inputs]
+        return not readers
+
+    def _readers(self, scope: str, name: str, seen: Set[str]) -> Iterator[Node]:
+        told = self._differentiated(scope, name)
+        if told is not None:
+            yield self._graph.nodes[told]
+        elif name not in seen:
+            seen.add(name)
+            for source, _ in self._graph.nodes[name].inputs:
+                yield from self._readers(scope, source, seen)
+
+    def _differentiates(self, scope: str) -> bool:
+        return any(self._differentiated(scope, name) is not None for name in self._graph.nodes)
+
+    def _differentiated(self, scope: str, name: str) -> Optional[str]:
+        """The op to whose gradient a node of the scope belongs."""
+        if not name.startswith(scope):
+            return None
+        for end in re.finditer("_grad/", name[len(scope) :]):
+            op = name[len(scope) : len(scope) + end.start()]
+            if op in self._graph.nodes:
+                return op
+        return None
+
+
+def _begun_by(node: Node) -> Optional[str]:
+    """The scope of the call that begins with `node`, if one does."""
+    start = _START.fullmatch(node.name)
+    if start is not None:
+        return start[1]
+    scope, _, leaf = node.name.rpartition("/")
+    begins = [(f"{scope}/Shape", 0), (f"{scope}/Const", 0)]
+    return scope + "/" if leaf == "Fill" and scope and list(node.inputs) == begins else None

@@ -1,0 +1,127 @@
+"""The gradient of each variable as tf.gradients gives it, before anything changes it.
+
+1. What is between tf.gradients and a training op, such as clipping by norm, is outside of the scope
+   of tf.gradients (`gradient_scopes`).
+2. The gradient of a variable is the tensor of such a scope that its training op's gradient comes
+   from without a reduction on the way: with clip_by_global_norm it comes from all gradients, but
+   from the others through their norm alone.
+3. A gradient of a table is IndexedSlices, two tensors. They are made unique before the training op,
+   UnsortedSegmentSum(values, Unique(indices):1), which is outside of the scope too. Where the
+   training op takes a dense gradient, UnsortedSegmentSum(values, indices) makes it one, which is
+   the gradient then.
+
+Source: tensorflow/python/training/optimizer.py
+"""
+
+from __future__ import annotations
+
+from typing import Iterable, List, NamedTuple, Optional, Set, Tuple
+
+from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.graph.updates import VariableUpdate
+from migrate.model.training.gradient_scopes import GradientScopes
+from semisync.common.errors import BadInput
+
+_REDUCTIONS = {
+    "All", "Any", "ArgMax", "ArgMin", "EuclideanNorm", "L2Loss", "Max", "Mean", "Min", "Prod",
+    "Rank", "Shape", "ShapeN", "Size", "Sum", "Unique", "UniqueV2", "UniqueWithCounts",
+}  # fmt: skip
+_FIRST_ALONE = {"Reshape", "UnsortedSegmentSum"}  # whose other inputs say only where values go
+_LISTED = 4
+
+
+class Slices(NamedTuple):
+    """The gradient of a variable as tf.gradients gives it. indices: None where it is dense."""
+
+    values: Edge
+    indices: Optional[Edge]
+
+
+class Gradients:
+    """The gradients that updates get."""
+
+    def __init__(self, graph: Graph, scopes: GradientScopes) -> None:
+        self._graph, self._scopes = graph, scopes
+
+    def of(self, update: VariableUpdate) -> Slices:
+        """The gradient that `update` gets, in its first form.
+
+        Raises BadInput where it is not one tensor of tf.gradients.
+        """
+        if update.gradient is None:
+            raise BadInput(
+                f"{self._graph.path}: what the update {update.node!r} of {update.variable!r} takes "
+                "for the gradient cannot be told"
+            )
+        values = self._source(update, update.gradient, dense=update.indices is None)
+        if not self._scopes.is_of(values, update.variable):
+            readers = ", ".join(repr(node.name) for node in self._scopes.readers(values))
+            raise BadInput(
+                f"{self._graph.path}: {update.node!r} applies to {update.variable!r} the gradient "
+                f"of what {readers} reads, which is another variable; that cannot be carried over"
+            )
+        if update.indices is None:
+            return Slices(values, None)
+        return Slices(values, self._source(update, update.indices, indices=True))
+
+    def _source(
+        self, update: VariableUpdate, edge: Edge, indices: bool = False, dense: bool = False
+    ) -> Edge:
+        found, ends = self._sources(edge, indices, dense)
+        if len(found) == 1:
+            return found.pop()
+        path, what = self._graph.path, f"the gradient that {update.node!r} applies"
+        if found:
+            several = ", ".join(sorted("{}:{}".format(*one) for one in found)[:_LISTED])
+            raise BadInput(
+                f"{path}: {what} to {update.variable!r} is made of several gradients, {several}; "
+                "only one gradient per variable, of one loss, can be carried over"
+            )
+        others = ", ".join(f"{node.name!r} ({node.op})" for node in ends[:_LISTED])
+        raise BadInput(
+            f"{path}: {what} to {update.variable!r} does not come from tf.gradients but from "
+            f"{others or 'nothing that is known'}; such a gradient cannot be carried over"
+        )
+
+    def _makes_dense(self, node: Node) -> bool:
+        """Whether it makes IndexedSlices of tf.gradients one tensor."""
+        return node.op == "UnsortedSegmentSum" and all(
+            self._scopes.has(e[0]) for e in node.inputs[:2]
+        )
+
+    def _sources(self, edge: Edge, indices: bool, dense: bool) -> Tuple[Set[Edge], List[Node]]:
+        """The tensors of tf.gradients that `edge` comes from without a reduction, and where else
+        it comes from."""
+        found: Set[Edge] = set()
+        ends: List[Node] = []
+        pending, seen = [edge], {edge}
+        while pending:
+            edge = pending.pop()
+            node = self._graph.nodes[edge[0]]
+            if self._scopes.has(node.name) or (dense and self._makes_dense(node)):
+                if node.op != "Const":
+                    found.add(edge)
+                continue
+            if node.op in _REDUCTIONS and not (indices and node.op.startswith("Unique")):
+                continue
+            inputs = node.inputs[:1] if node.op in _FIRST_ALONE or indices else node.inputs
+            if not inputs and node.op != "Const":
+                ends.append(node)
+            for one in inputs:
+                if one not in seen:
+                    seen.add(one)
+                    pending.append(one)
+        return found, ends
+
+
+def find_loss(graph: Graph, scopes: GradientScopes, gradients: Iterable[Slices]) -> Edge:
+    """The loss whose gradients these are; BadInput where it is not one, or cannot be told."""
+    used = {scopes.scope_of(slices.values) for slices in gradients}
+    losses = {scopes.loss(scope) for scope in sorted(used)}
+    if len(losses) != 1:
+        listed = ", ".join(sorted("{}:{}".format(*loss) for loss in losses))
+        raise BadInput(
+            f"{graph.path}: the variables are trained by several losses, {listed}; name the "
+            "training op of one of them with train_op"
+        )
+    return losses.pop()

@@ -1,0 +1,177 @@
+"""A torch optimizer that steps all parameters of a model as its graph's training ops do.
+
+A step, in TensorFlow's order:
+
+1. hyperparameters that are no constants are computed, from what is fed and the counters
+2. the gradients become what is applied (`transformation`)
+3. each parameter is stepped by the optimizer of its own training op
+4. the counters advance: the global step, Adam's powers of beta1 and beta2
+
+A parameter without a gradient is stepped with zeros, as TensorFlow does, which trains all of its
+variables at every step.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import torch
+
+from migrate.graph.metagraph import Edge
+from migrate.model.training.changes import Counter
+from migrate.model.training.formulas import Formula
+from migrate.model.training.rules import Rule, number
+from migrate.model.training.targets import Target
+from migrate.model.training.transformation import Transformation
+from migrate.torchrec import optimizers
+from semisync.common.errors import UsageError
+
+
+class GraphOptimizer(torch.optim.Optimizer):
+    """One optimizer for all parameters, each under its own rule.
+
+    feeds     {placeholder: value}, of hyperparameters that the graph is fed; may be changed between
+              steps
+    counters  {variable node: tensor}, the global step among them
+    names     {variable node: name in the checkpoint} of the counters
+    slots     by parameter: {torch's name of a slot: name in the checkpoint}
+    left_out  variables that a step of the graph changes and this one does not
+    sources   the formulas' Python, by what they compute
+
+    `param_groups` have what torch's schedulers and loggers expect; hyperparameters that the graph
+    computes are written into them by each step.
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[Target],
+        rules: Mapping[str, Rule],
+        rates: Formula,
+        transformation: Transformation,
+        counters: Mapping[str, Counter],
+        values: Mapping[str, torch.Tensor],
+        feeds: Mapping[str, Any],
+        left_out: Sequence[str],
+        names: Mapping[str, str],
+        slots: Mapping[str, Mapping[str, str]],
+    ) -> None:
+        self.names, self.slots = dict(names), dict(slots)
+        self.targets, self.feeds, self.left_out = list(targets), dict(feeds), list(left_out)
+        self._rates, self._transformation = rates, transformation
+        self._counters, self._values = dict(counters), dict(values)
+        self._parts: List[optimizers.RowOptimizer] = []
+        self._rules: List[Rule] = []
+        self._part_of: Dict[str, int] = {}
+        now = self._computed()
+        for rule in dict.fromkeys(rules[target.attribute] for target in targets):
+            own = [target for target in targets if rules[target.attribute] == rule]
+            self._part_of.update(dict.fromkeys((t.attribute for t in own), len(self._parts)))
+            arguments = rule.arguments(now)
+            powers = {name: arguments.pop(name) for name in _POWERS if name in arguments}
+            part = getattr(optimizers, rule.kind)([target.tensor for target in own], **arguments)
+            part.param_groups[0].update(powers)
+            part.param_groups[0]["optimizer"] = rule.kind
+            self._parts.append(part)
+            self._rules.append(rule)
+        super().__init__([part.param_groups[0] for part in self._parts], {})
+        self._share()
+
+    def _share(self) -> None:
+        """The parts have this optimizer's groups and states."""
+        for part, group in zip(self._parts, self.param_groups):
+            part.param_groups, part.state = [group], self.state
+
+    @property
+    def sources(self) -> Dict[str, str]:
+        """Python of what the graph computes for its training ops."""
+        modules = {"rates": self._rates.module, "gradients": self._transformation.formula.module}
+        return {name: module.source for name, module in modules.items() if module is not None}
+
+    @property
+    def counters(self) -> Dict[str, torch.Tensor]:
+        """By the variable's node."""
+        return dict(self._values)
+
+    @torch.no_grad()
+    def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
+        """One step; UsageError if there are no gradients."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        gradients = self._gradients()
+        now = self._computed()
+        for rule, group in zip(self._rules, self.param_groups):
+            group.update((name, number(now[edge])) for name, edge in rule.edges)
+        applied = self._transformation(gradients, self.feeds)
+        for target in self.targets:
+            part = self._parts[self._part_of[target.attribute]]
+            part.step_parameter(target.tensor, applied[target.attribute], part.param_groups[0])
+        self._advance(now)
+        self._transformation.clear()
+        return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """As torch's."""
+        super().zero_grad(set_to_none)
+        self._transformation.clear()
+
+    def state_dict(self) -> Dict[str, Any]:
+        """torch's, with the counters."""
+        return {**super().state_dict(), "counters": {k: v.clone() for k, v in self._values.items()}}
+
+    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+        """What `state_dict` gave; it is copied."""
+        given = copy.deepcopy(state_dict)
+        counters = given.pop("counters")
+        if set(counters) != set(self._values):
+            raise UsageError(
+                f"the state has the counters {sorted(counters)}, expected {sorted(self._values)}: "
+                "it is another model's"
+            )
+        super().load_state_dict(given)
+        self._share()
+        for name, value in counters.items():
+            self._values[name].copy_(value)
+
+    def _computed(self) -> Dict[Edge, Any]:
+        """Hyperparameters, and what the counters change by."""
+        inputs = {name: torch.as_tensor(value) for name, value in self.feeds.items()}
+        return {**self._rates.constants, **self._rates(inputs)}
+
+    def _gradients(self) -> Dict[str, torch.Tensor]:
+        if all(target.tensor.grad is None for target in self.targets):
+            raise UsageError("no parameter has a gradient: call loss.backward() before step()")
+        return {target.attribute: _gradient(target) for target in self.targets}
+
+    def _advance(self, now: Mapping[Edge, Any]) -> None:
+        changes: List[Tuple[torch.Tensor, torch.Tensor]] = []
+        for name, counter in self._counters.items():
+            value = self._values[name]
+            change = torch.as_tensor(now[counter.edge]).to(value.dtype)
+            if counter.how != "set":
+                change = value + change if counter.how == "add" else value - change
+            changes.append((value, change))
+        for value, change in changes:
+            value.copy_(change)
+
+
+_POWERS = ("beta1_power", "beta2_power")
+
+
+def _gradient(target: Target) -> torch.Tensor:
+    gradient = target.tensor.grad
+    if gradient is None:
+        if not target.sparse:
+            return torch.zeros_like(target.tensor)
+        rows = torch.empty((1, 0), dtype=torch.int64)
+        values = target.tensor.new_empty((0, *target.tensor.shape[1:]))
+        return torch.sparse_coo_tensor(rows, values, target.tensor.shape, check_invariants=False)
+    if target.sparse and not gradient.is_sparse:
+        raise UsageError(
+            f"the gradient of the table {target.name!r} is dense, so that it does not tell which "
+            "rows the batch looked up, and TensorFlow moves these alone; the model must use the "
+            "table by look-ups only, and build_optimizer must have been given this very module"
+        )
+    return gradient

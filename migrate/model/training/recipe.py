@@ -1,0 +1,104 @@
+"""How a graph trains its variables: the update of each, its gradient, the loss.
+
+A variable that a step changes in any way but by one update of a known optimizer is refused: a
+constraint, a weight decay beside the optimizer, an op that is not known.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional, Set
+
+from migrate.graph.attributes import flag
+from migrate.graph.metagraph import Edge, Graph
+from migrate.graph.updates import VariableUpdate, find_slotless_updates, find_updates
+from migrate.model.training.changes import Changes, described, find_changes, refuse_two
+from migrate.model.training.gradient_scopes import GradientScopes
+from migrate.model.training.gradients import Gradients, Slices, find_loss
+from semisync.common.errors import BadInput
+
+_USUAL_FLAGS = {"multiply_linear_by_lr": False, "update_slots": True}
+
+
+class Recipe(NamedTuple):
+    """updates, gradients: by variable node. scopes: of tf.gradients. changes: what else a step
+    writes."""
+
+    updates: Dict[str, VariableUpdate]
+    gradients: Dict[str, Slices]
+    scopes: GradientScopes
+    changes: Changes
+
+    def loss(self, graph: Graph) -> Edge:
+        """The loss that is trained; BadInput where it is not one, or cannot be told."""
+        return find_loss(graph, self.scopes, self.gradients.values())
+
+    def others(self) -> Set[str]:
+        """The variable nodes that a step changes and that are neither trained, nor slots, nor
+        counters."""
+        known = set(self.updates) | set(self.changes.counters)
+        known.update(slot for update in self.updates.values() for slot in update.slots)
+        return set(self.changes.written) - known
+
+
+def read_recipe(graph: Graph, train_op: Optional[str] = None) -> Recipe:
+    """How a step of `train_op` trains; by default one of all training ops.
+
+    Raises BadInput where the graph does not train, or does so in a way that cannot be carried over.
+    """
+    changes = find_changes(graph, train_op)
+    updates: Dict[str, VariableUpdate] = {}
+    for update in [*find_updates(graph), *find_slotless_updates(graph)]:
+        if update.node not in changes.nodes:
+            continue
+        known = updates.setdefault(update.variable, update)
+        if known is not update:
+            raise refuse_two(graph, update.variable, known.node, update.node)
+    _check_writers(graph, changes, updates)
+    if not updates:
+        raise BadInput(
+            f"{graph.path} has no training op that changes a variable; give the MetaGraph that the "
+            "training job wrote"
+        )
+    scopes = GradientScopes(graph)
+    found = Gradients(graph, scopes)
+    gradients = {name: found.of(update) for name, update in updates.items()}
+    return Recipe(updates, gradients, scopes, changes)
+
+
+def _check_writers(graph: Graph, changes: Changes, updates: Dict[str, VariableUpdate]) -> None:
+    for variable in sorted(graph.trainable or ()):
+        writers = changes.written.get(variable, [])
+        own = updates.get(variable)
+        others = [node for node in writers if own is None or node.name != own.node]
+        if others:
+            raise BadInput(
+                f"{graph.path}: each step changes {variable!r} by {described(others)}"
+                + (f", beside the optimizer's {own.node!r}" if own is not None else "")
+                + "; that is no update of an optimizer that is known here, and cannot be carried "
+                "over"
+            )
+    for update in updates.values():
+        _check(graph, changes, update)
+
+
+def _check(graph: Graph, changes: Changes, update: VariableUpdate) -> None:
+    node = graph.nodes[update.node]
+    strange: List[str] = [
+        name
+        for name, usual in _USUAL_FLAGS.items()
+        if name in node.attrs and flag(graph, node, name) != usual
+    ]
+    if strange:
+        raise BadInput(
+            f"{graph.path}: {update.node!r} ({node.op}) trains {update.variable!r} with "
+            f"{', '.join(strange)} set otherwise than usual, which cannot be carried over"
+        )
+    if "Apply" not in node.op:
+        return  # several ops make the update, and write the slots one by one
+    for slot in update.slots:
+        others = [one for one in changes.written.get(slot, []) if one.name != update.node]
+        if others:
+            raise BadInput(
+                f"{graph.path}: each step changes {slot!r}, a slot of {update.variable!r}, by "
+                f"{described(others)} beside {update.node!r}; that cannot be carried over"
+            )

@@ -1,0 +1,127 @@
+"""Which torch optimizer continues an update, and where each of its arguments comes from.
+
+An argument is a constant, or a tensor of the graph that each step computes anew. Updates of the
+same rule share one group of parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
+
+import numpy
+
+from migrate.graph.lookups import PASS
+from migrate.graph.metagraph import Edge, Graph
+from migrate.graph.updates import VariableUpdate
+from migrate.optimizers.adam import ADAM, LAZY_ADAM
+from semisync.common.errors import BadInput
+
+_POWERS = ("beta1_power", "beta2_power")
+CONTINUED = {  # record -> class in migrate.torchrec.optimizers
+    "Adadelta": "Adadelta",
+    "Adagrad": "Adagrad",
+    "Adam": "Adam",
+    "Ftrl": "Ftrl",
+    "GradientDescent": "GradientDescent",
+    "LazyAdam": "Adam",
+    "Momentum": "Momentum",
+    "ProximalAdagrad": "ProximalAdagrad",
+    "ProximalGradientDescent": "ProximalGradientDescent",
+    "RMSProp": "RMSProp",
+}
+
+
+class Rule(NamedTuple):
+    """One optimizer with its arguments.
+
+    kind      class in migrate.torchrec.optimizers
+    settings  arguments that are no hyperparameters
+    edges     argument -> the tensor that it is
+    """
+
+    kind: str
+    settings: Tuple[Tuple[str, Any], ...]
+    edges: Tuple[Tuple[str, Edge], ...]
+
+    def arguments(self, values: Mapping[Edge, Any]) -> Dict[str, Any]:
+        """All arguments, where the tensors have these values."""
+        arguments = dict(self.settings)
+        arguments.update((name, number(values[edge])) for name, edge in self.edges)
+        return arguments
+
+
+def number(value: Any) -> float:
+    """A scalar tensor or array as a Python number: the shortest that is the same float32."""
+    array = numpy.asarray(value)
+    return float(str(array[()])) if array.dtype == numpy.float32 else array.item()
+
+
+def rule_of(graph: Graph, update: VariableUpdate) -> Rule:
+    """The rule of an update; BadInput where nothing continues it."""
+    record = update.optimizer
+    flags = {name: update.hyperparameters.get(name) for name in record.flags.values()}
+    set_flags = {name: value for name, value in flags.items() if value is not None}
+    counterpart = record.continued_by(set_flags)
+    if record.name not in CONTINUED or counterpart is None:
+        raise BadInput(
+            f"{graph.path}: {update.node!r} trains {update.variable!r} by "
+            f"{record.name}{_with(set_flags)}, which no optimizer here continues. {record.note}"
+        )
+    settings: Dict[str, Any] = {"rows": "touched" if _touches(update) else "all"}
+    edges: Dict[str, Edge] = {}
+    for name, argument in counterpart.arguments.items():
+        if name in update.inputs:
+            edges[argument] = _beyond(graph, update.inputs[name])
+        elif name in set_flags:
+            settings[argument] = bool(set_flags[name])
+        elif name in update.hyperparameters:
+            value = update.hyperparameters[name]
+            if value is None:
+                raise BadInput(
+                    f"{graph.path}: {name} of {update.node!r}, which trains {update.variable!r}, "
+                    "is no constant; that cannot be carried over"
+                )
+            settings[argument] = value
+    if record.name in (ADAM.name, LAZY_ADAM.name):
+        edges.update((name, _beyond(graph, update.inputs[name])) for name in _POWERS)
+    slots = [slot.torch for slot in record.slots_for(range(len(update.slots)))]
+    for slot, argument in counterpart.for_slot.items():
+        settings[argument] = slot in slots
+    return Rule(CONTINUED[record.name], _sorted(settings), _sorted(edges))
+
+
+def _sorted(values: Mapping[str, Any]) -> Tuple[Tuple[str, Any], ...]:
+    return tuple(sorted(values.items()))
+
+
+def _with(flags: Mapping[str, float]) -> str:
+    named = [name for name, value in flags.items() if value]
+    return f" with {', '.join(named)}" if named else ""
+
+
+def _touches(update: VariableUpdate) -> bool:
+    """Whether it moves only the rows of the batch."""
+    if update.indices is None:
+        return False
+    composed = update.optimizer.composed
+    return composed is None or composed.rows
+
+
+def _beyond(graph: Graph, edge: Edge) -> Edge:
+    """`edge`, or what it is the same as."""
+    node = graph.nodes[edge[0]]
+    while node.op in PASS and node.inputs:
+        edge = node.inputs[0]
+        node = graph.nodes[edge[0]]
+    return edge
+
+
+def one_rule(graph: Graph, variable: str, updates: List[VariableUpdate]) -> Rule:
+    """The rule of all partitions of a variable; BadInput where they differ."""
+    rules = {rule_of(graph, update) for update in updates}
+    if len(rules) != 1:
+        raise BadInput(
+            f"{graph.path}: the partitions of {variable!r}, which are one table, are trained with "
+            "different settings; that cannot be carried over"
+        )
+    return rules.pop()

@@ -1,0 +1,60 @@
+"""The slots of trained variables: which tensors of the checkpoint they are, in torch's order."""
+
+from __future__ import annotations
+
+from typing import Dict, Sequence
+
+import numpy
+
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.graph.find import MetaGraph
+from migrate.graph.updates import VariableUpdate
+from migrate.model.parameters import Parameter
+from semisync.common.errors import BadInput
+
+
+def slot_names(
+    found: MetaGraph, checkpoint: Checkpoint, parameter: Parameter, parts: Sequence[VariableUpdate]
+) -> Dict[str, str]:
+    """torch's name of each slot -> its name in the checkpoint. parts: the updates of the variable's
+    partitions, or the one of the whole.
+
+    Raises BadInput where the checkpoint does not have it, or not as it has the variable.
+    """
+    names: Dict[str, str] = {}
+    record = parts[0].optimizer
+    slots = record.slots_for(range(len(parts[0].slots)))
+    for k, slot in enumerate(slots):
+        nodes = [part.slots[k] for part in parts]
+        stored = {_stored(found, checkpoint, parameter, node) for node in nodes}
+        if len(stored) != 1:
+            raise BadInput(
+                f"{checkpoint.prefix}: the partitions of {parameter.variable!r} are one tensor, "
+                f"and their slots are {len(stored)}, {', '.join(sorted(stored))}; expected one"
+            )
+        names[slot.torch] = stored.pop()
+    return names
+
+
+def _stored(found: MetaGraph, checkpoint: Checkpoint, parameter: Parameter, node: str) -> str:
+    saved = found.saved.get(node)
+    if saved is None:
+        raise BadInput(
+            f"{checkpoint.prefix} has no slot {node!r} of {parameter.variable!r}, with which "
+            f"{found.graph.path} trains it; give a checkpoint that was saved with the optimizer's "
+            "slots"
+        )
+    shape, own = (tuple(checkpoint[name].shape) for name in (saved.name, parameter.variable))
+    if shape != own:
+        raise BadInput(
+            f"{checkpoint.prefix}: the slot {saved.name!r} is {list(shape)}, and "
+            f"{parameter.variable!r} is {list(own)}; expected one shape"
+        )
+    return saved.name
+
+
+def read_slots(
+    checkpoint: Checkpoint, parameter: Parameter, names: Dict[str, str]
+) -> Dict[str, numpy.ndarray]:
+    """By torch's name, each as the module keeps its variable."""
+    return {torch: parameter.read(checkpoint, slot=name) for torch, name in names.items()}

@@ -1,0 +1,82 @@
+"""The parameters of a module that a graph trains, each with its updates: one per partition."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Tuple
+
+from migrate.graph.find import MetaGraph
+from migrate.graph.updates import VariableUpdate
+from migrate.model.parameters import Parameter
+from migrate.model.training.gradients import Slices
+from migrate.model.training.recipe import Recipe
+from semisync.common.errors import BadInput
+
+
+class Target(NamedTuple):
+    """One parameter.
+
+    attribute  its name in the module
+    tensor     the parameter itself
+    parameter  how it stands for the variable
+    updates    of its partitions, by variable node, in the order of their rows
+    gradients  of the same, as tf.gradients gives them
+    starts     the first row of each partition
+    """
+
+    attribute: str
+    tensor: Any
+    parameter: Parameter
+    updates: Dict[str, VariableUpdate]
+    gradients: Dict[str, Slices]
+    starts: Tuple[int, ...]
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the graph gives the training op the rows of the batch alone."""
+        return any(update.indices is not None for update in self.updates.values())
+
+    @property
+    def name(self) -> str:
+        """The variable's name in the checkpoint."""
+        return self.parameter.variable
+
+
+def find_targets(module: Any, found: MetaGraph, recipe: Recipe) -> List[Target]:
+    """The trained parameters of a module of `load_model`; BadInput where a table's partitions are
+    not all trained."""
+    tensors = dict(module.named_parameters())
+    nodes: Dict[str, List[str]] = {}
+    by_attribute: Dict[str, Parameter] = {}
+    for node, parameter in module.tensorflow_nodes.items():
+        nodes.setdefault(parameter.attribute, []).append(node)
+        by_attribute[parameter.attribute] = parameter
+    targets = []
+    for attribute, parameter in by_attribute.items():
+        own = sorted(nodes[attribute], key=lambda node: found.saved[node].row)
+        trained = [node for node in own if node in recipe.updates]
+        if attribute not in tensors or not trained:
+            continue
+        updates = {node: recipe.updates[node] for node in trained}
+        if trained != own or len({update.indices is None for update in updates.values()}) != 1:
+            raise BadInput(
+                f"{found.graph.path}: not all partitions of {parameter.variable!r}, which are one "
+                "table, are trained alike; that cannot be carried over"
+            )
+        gradients = {node: recipe.gradients[node] for node in trained}
+        starts = tuple(found.saved[node].row for node in own)
+        tensor = tensors[attribute]
+        targets.append(Target(attribute, tensor, parameter, updates, gradients, starts))
+    return targets
+
+
+def mark_sparse(module: Any, targets: List[Target]) -> None:
+    """Makes the gradients of the tables sparse that the graph trains by rows: then they say which
+    rows a batch looked up, even those whose gradient is exactly 0."""
+    from torch import nn
+
+    sparse = {id(target.tensor) for target in targets if target.sparse}
+    for target in targets:
+        target.tensor.sparse_gradient = target.sparse
+    for inner in module.modules():
+        if isinstance(inner, (nn.Embedding, nn.EmbeddingBag)):
+            inner.sparse = id(inner.weight) in sparse

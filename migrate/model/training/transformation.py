@@ -1,0 +1,193 @@
+"""What a graph does to gradients between tf.gradients and the training ops: clipping by norm, by
+value, by the global norm, scaling, or whatever else ops can say.
+
+1. A gradient is given to the formula as TensorFlow has it: in TensorFlow's layout; of a table the
+   rows of the batch, values and indices, per partition.
+2. What makes indices unique just before a training op is left out: the optimizers sum repeated rows
+   themselves.
+3. clip_by_global_norm takes the norm of a table's values before repeated rows are summed: those of
+   each look-up, `looked_up`. Of bags TensorFlow looks each distinct id up once; a collection that
+   looks up several bags in one table does not tell their shares, and is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+import torch
+from torch import nn
+from torchrec import EmbeddingBagCollection
+
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.graph.find import MetaGraph
+from migrate.graph.metagraph import Edge, Graph
+from migrate.graph.updates import VariableUpdate
+from migrate.model.training.cutting import Given, cut
+from migrate.model.training.formulas import Formula, write_formula
+from migrate.model.training.gradients import Slices
+from migrate.model.training.looked_up import LookedUp
+from migrate.model.training.partitions import Slice, in_tensorflow, join, rows_of, split
+from migrate.model.training.recipe import Recipe
+from migrate.model.training.targets import Target
+from semisync.common.errors import BadInput
+
+
+class Transformation:
+    """From the gradients of the loss to those that are applied; both by the target's attribute, in
+    the module's layout, sparse ones as sparse tensors."""
+
+    def __init__(
+        self,
+        found: MetaGraph,
+        checkpoint: Checkpoint,
+        recipe: Recipe,
+        targets: Sequence[Target],
+        feeds: Mapping[str, Any],
+        moving: Mapping[str, str],
+        module: nn.Module,
+    ) -> None:
+        self._targets, self._once = targets, _features_of_bags(module, targets)
+        self._looked_up: Optional[LookedUp] = None
+        self._applied = {
+            node: _before_summing(found.graph, update)
+            for target in targets
+            for node, update in target.updates.items()
+        }
+        changed = [
+            edge
+            for target in targets
+            for node, raw in target.gradients.items()
+            for edge in _changed(self._applied[node], raw)
+        ]
+        self.formula = Formula({}, [], None, {})
+        if not changed:
+            return
+        given = _given(found, recipe, targets)
+        graph = cut(found.graph, given)
+        edges = [(given[edge].name, 0) if edge in given else edge for edge in changed]
+        names = {one.name for one in given.values()} | set(feeds)
+        what = "what becomes of the gradients"
+        cut_found = found._replace(graph=graph)
+        self.formula = write_formula(cut_found, checkpoint, edges, names, moving, what)
+        _refuse_constants(found.graph, self._applied, targets, self.formula)
+        if self.formula.module is not None:
+            _check_bags(found.graph, targets, self._once)
+            self._looked_up = LookedUp(module, targets)
+
+    def clear(self) -> None:
+        """Forgets the gradients that came back so far."""
+        if self._looked_up is not None:
+            self._looked_up.clear()
+
+    def __call__(
+        self, gradients: Mapping[str, torch.Tensor], feeds: Mapping[str, Any]
+    ) -> Dict[str, torch.Tensor]:
+        """The gradients that are applied."""
+        if self._looked_up is None:
+            return dict(gradients)
+        slices: Dict[str, Slice] = {}
+        inputs: Dict[str, Any] = dict(feeds)
+        for target in self._targets:
+            gradient = gradients[target.attribute]
+            if gradient.is_sparse:
+                bags = target.attribute in self._once
+                gradient = (
+                    gradient.coalesce() if bags else self._looked_up.gradient(target, gradient)
+                )
+            variable = in_tensorflow(target, target.tensor)
+            own = dict(zip(target.updates, rows_of(target)))
+            for node, (values, indices) in split(target, gradient).items():
+                slices[node] = values, indices
+                inputs[_values_name(node)] = values
+                inputs[_variable_name(node)] = variable[own[node]]
+                if indices is not None:
+                    inputs[_indices_name(node)] = indices
+        found = self.formula(inputs)
+        for node, (values, indices) in slices.items():
+            edges = self._applied[node]
+            slices[node] = (
+                found.get(edges.values, values),
+                indices if edges.indices is None else found.get(edges.indices, indices),
+            )
+        return {target.attribute: join(target, slices) for target in self._targets}
+
+
+def _values_name(node: str) -> str:
+    return f"{node}/gradient"
+
+
+def _indices_name(node: str) -> str:
+    return f"{node}/gradient_rows"
+
+
+def _variable_name(node: str) -> str:
+    return f"{node}/value"
+
+
+def _before_summing(graph: Graph, update: VariableUpdate) -> Slices:
+    """What is applied, before its repeated rows are summed."""
+    assert update.gradient is not None, update
+    plain = Slices(update.gradient, update.indices)
+    total = graph.nodes[update.gradient[0]]
+    if update.indices is None or total.op != "UnsortedSegmentSum":
+        return plain
+    values, positions = total.inputs[:2]
+    unique = graph.nodes[positions[0]]
+    if positions != (unique.name, 1) or update.indices != (unique.name, 0):
+        return plain
+    return Slices(values, unique.inputs[0]) if unique.op in ("Unique", "UniqueV2") else plain
+
+
+def _changed(applied: Slices, raw: Slices) -> List[Edge]:
+    """The tensors that are not the gradient's own."""
+    pairs = zip(applied, raw)
+    return [edge for edge, own in pairs if edge is not None and edge != own]
+
+
+def _given(found: MetaGraph, recipe: Recipe, targets: Sequence[Target]) -> Dict[Edge, Given]:
+    """What a step has: gradients, and the variables themselves."""
+    given: Dict[Edge, Given] = {}
+    for target in targets:
+        whole = target.parameter.shape
+        some = target.sparse or len(target.updates) > 1
+        shape = (None, *whole[1:]) if some else whole
+        for node, raw in target.gradients.items():
+            given[raw.values] = Given(_values_name(node), target.parameter.dtype, shape)
+            given[node, 0] = Given(_variable_name(node), target.parameter.dtype, shape)
+            if raw.indices is not None:
+                given[raw.indices] = Given(_indices_name(node), "int64", (None,))
+    return given
+
+
+def _refuse_constants(
+    graph: Graph, applied: Mapping[str, Slices], targets: Sequence[Target], formula: Formula
+) -> None:
+    for target in targets:
+        for node in target.updates:
+            for edge in applied[node]:
+                if edge in formula.constants:
+                    raise BadInput(
+                        f"{graph.path}: the gradient that trains {target.name!r} is a constant, "
+                        f"{edge[0]!r}; that cannot be carried over"
+                    )
+
+
+def _features_of_bags(module: nn.Module, targets: Sequence[Target]) -> Dict[str, int]:
+    """How many features each table of an EmbeddingBagCollection is looked up by."""
+    counts: Dict[int, int] = {}
+    for inner in module.modules():
+        if isinstance(inner, EmbeddingBagCollection):
+            for config in inner.embedding_bag_configs():
+                weight = inner.embedding_bags[config.name].weight
+                counts[id(weight)] = len(config.feature_names)
+    return {t.attribute: counts[id(t.tensor)] for t in targets if id(t.tensor) in counts}
+
+
+def _check_bags(graph: Graph, targets: Sequence[Target], features: Mapping[str, int]) -> None:
+    for target in targets:
+        if features.get(target.attribute, 1) > 1:
+            raise BadInput(
+                f"{graph.path}: the gradients are changed by their norm, and the table "
+                f"{target.name!r} is looked up in {features[target.attribute]} bags, whose shares "
+                "of the norm a collection does not tell; that cannot be carried over"
+            )

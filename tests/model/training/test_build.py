@@ -1,0 +1,326 @@
+"""What build_training and build_optimizer take over from a graph, and what they refuse."""
+
+import pytest
+import tensorflow.compat.v1 as tf
+import torch
+
+from migrate.model.load import load_model
+from migrate.model.training.build import build_optimizer, build_training
+from semisync.common.errors import BadInput, UsageError
+from tests.model.training.graphs import X, Y, regression, saved
+from tests.support.require import shared
+
+BATCH = {"x": torch.tensor(X), "y": torch.tensor(Y)}
+
+
+def step(training, batch=None):
+    """One step; returns the loss."""
+    training.optimizer.zero_grad()
+    loss = training.module(BATCH if batch is None else batch)
+    loss.backward()
+    training.optimizer.step()
+    return float(loss.detach())
+
+
+def refusal(prefix, error=BadInput, **options):
+    with pytest.raises(error) as raised:
+        build_training(prefix, **options)
+    message = str(raised.value)
+    assert "\n" not in message
+    return message
+
+
+def test_the_loss_is_the_tensor_whose_gradients_are_applied(tmp_path):
+    def build():
+        loss, _ = regression()
+        return tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
+
+    training = build_training(saved(tmp_path, build))
+    assert training.loss == "loss:0"
+    assert training.optimizer.param_groups[0]["optimizer"] == "Momentum"
+
+
+def test_each_parameter_is_stepped_by_the_optimizer_that_its_own_op_names(tmp_path):
+    def build():
+        loss, weight = regression()
+        bias = tf.get_variable("bias", [1], initializer=tf.ones_initializer())
+        loss += tf.reduce_sum(tf.square(bias))
+        adagrad = tf.train.AdagradOptimizer(0.5).minimize(loss, var_list=[weight])
+        ftrl = tf.train.FtrlOptimizer(0.2).minimize(loss, var_list=[bias])
+        return tf.group(adagrad, ftrl)
+
+    optimizer = build_training(saved(tmp_path, build)).optimizer
+    found = {
+        target.name: group["optimizer"]
+        for group in optimizer.param_groups
+        for target in optimizer.targets
+        if any(target.tensor is one for one in group["params"])
+    }
+    assert found == {"weight": "Adagrad", "bias": "Ftrl"}
+
+
+def test_an_optimizer_for_a_scoring_module_has_the_slots_and_follows_its_own_loss(tmp_path):
+    def build():
+        loss, _ = regression()
+        return tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
+
+    prefix = saved(tmp_path, build)
+    module = load_model(prefix, output="MatMul")
+    optimizer = build_optimizer(module, prefix)
+    (target,) = optimizer.targets
+    weight = target.tensor.detach().clone()
+    slot = optimizer.state[target.tensor]["momentum_buffer"].clone()
+    assert slot.abs().min() > 0
+    module(BATCH).sum().backward()
+    gradient = torch.tensor(X).sum(0).reshape(weight.shape)
+    optimizer.step()
+    assert torch.allclose(target.tensor, weight - 0.1 * (0.9 * slot + gradient))
+
+
+def test_a_row_that_was_looked_up_decays_even_where_its_gradient_is_zero(tmp_path):
+    def build():
+        ids = tf.placeholder(tf.int64, [None], name="ids")
+        weight = tf.placeholder(tf.float32, [None, 1], name="given")
+        loss, _ = regression()
+        with tf.variable_scope("t", use_resource=True):
+            table = tf.get_variable("table", [4, 1], initializer=tf.ones_initializer())
+        loss += tf.reduce_sum(tf.nn.embedding_lookup(table, ids) * weight)
+        return tf.train.MomentumOptimizer(0.1, 0.5).minimize(loss)
+
+    fed = {"ids:0": [0, 1, 2], "given:0": [[1.0], [1.0], [1.0]]}
+    training = build_training(saved(tmp_path, build, fed))
+    (target,) = [one for one in training.optimizer.targets if one.name == "t/table"]
+    zero = {**BATCH, "ids": torch.tensor([1, 1]), "given": torch.zeros(2, 1)}
+    step(training, zero)
+    slot = training.optimizer.state[target.tensor]["momentum_buffer"]
+    assert slot[:, 0].tolist() == [1.0, 0.5, 1.0, 0.0]
+
+
+def test_a_fed_learning_rate_must_be_given_and_may_change(tmp_path):
+    def build():
+        loss, _ = regression()
+        rate = tf.placeholder(tf.float32, [], name="rate")
+        return tf.train.GradientDescentOptimizer(rate * 2.0).minimize(loss)
+
+    prefix = saved(tmp_path, build, {"rate:0": 0.1})
+    assert "give feeds={'rate': ...}" in refusal(prefix, UsageError)
+    training = build_training(prefix, feeds={"rate": 0.25})
+    assert training.optimizer.param_groups[0]["lr"] == 0.5
+    training.optimizer.feeds["rate"] = 0.5
+    step(training)
+    assert training.optimizer.param_groups[0]["lr"] == 1.0
+
+
+def test_a_saved_state_goes_on_where_it_stopped(tmp_path):
+    def build():
+        loss, _ = regression()
+        counter = tf.train.get_or_create_global_step()
+        rate = tf.train.exponential_decay(0.1, counter, 2, 0.5)
+        return tf.train.AdamOptimizer(rate).minimize(loss, counter)
+
+    prefix = saved(tmp_path, build)
+    first, second = build_training(prefix), build_training(prefix)
+    step(first)
+    step(first)
+    second.module.load_state_dict(first.module.state_dict())
+    second.optimizer.load_state_dict(first.optimizer.state_dict())
+    assert int(second.optimizer.counters["global_step"]) == 3
+    assert step(first) == step(second)
+    for one, other in zip(first.module.parameters(), second.module.parameters()):
+        assert torch.equal(one, other)
+
+
+def test_without_gradients_there_is_no_step(tmp_path):
+    def build():
+        loss, _ = regression()
+        return tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+    training = build_training(saved(tmp_path, build))
+    with pytest.raises(UsageError, match="backward"):
+        training.optimizer.step()
+
+
+def test_moving_averages_of_the_weights_are_left_out_and_named(tmp_path):
+    def build():
+        loss, weight = regression()
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        with tf.control_dependencies([train]):
+            return tf.train.ExponentialMovingAverage(0.9).apply([weight])
+
+    training = build_training(saved(tmp_path, build))
+    assert training.optimizer.left_out == ["weight/ExponentialMovingAverage"]
+
+
+def test_a_weight_decay_beside_the_optimizer_is_refused(tmp_path):
+    def build():
+        loss, weight = regression()
+        train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
+        with tf.control_dependencies([train]):
+            return tf.assign_sub(weight, 0.01 * weight)
+
+    message = refusal(saved(tmp_path, build))
+    assert "'weight'" in message and "beside the optimizer's 'Momentum/update_weight/" in message
+
+
+def test_a_constraint_is_refused(tmp_path):
+    def build():
+        weight = tf.get_variable("weight", [2, 1], constraint=lambda w: tf.clip_by_norm(w, 1.0))
+        loss, _ = regression(weight)
+        return tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+    assert "'weight'" in refusal(saved(tmp_path, build))
+
+
+def test_two_training_ops_of_one_variable_need_a_choice(tmp_path):
+    def build():
+        loss, _ = regression()
+        first = tf.train.GradientDescentOptimizer(0.1, name="First").minimize(loss)
+        tf.train.MomentumOptimizer(0.1, 0.9, name="Second").minimize(loss)
+        return first
+
+    prefix = saved(tmp_path, build)
+    assert "name the training op whose steps are meant with train_op" in refusal(prefix)
+    training = build_training(prefix, train_op="Second")
+    assert training.optimizer.param_groups[0]["optimizer"] == "Momentum"
+    assert "'Third'" in refusal(prefix, UsageError, train_op="Third")
+
+
+def test_gradients_averaged_over_towers_are_refused(tmp_path):
+    def build():
+        loss, weight = regression()
+        optimizer = tf.train.GradientDescentOptimizer(0.1)
+        towers = [optimizer.compute_gradients(loss)[0][0] for _ in range(2)]
+        return optimizer.apply_gradients([(tf.add_n(towers) / 2.0, weight)])
+
+    assert "made of several gradients" in refusal(saved(tmp_path, build))
+
+
+def test_gradients_that_are_collected_over_steps_are_refused(tmp_path):
+    def build():
+        loss, weight = regression()
+        optimizer = tf.train.GradientDescentOptimizer(0.1)
+        total = tf.get_variable("total", [2, 1], trainable=False)
+        return optimizer.apply_gradients([(total + 0.0, weight)])
+
+    assert "does not come from tf.gradients but from 'total'" in refusal(saved(tmp_path, build))
+
+
+def test_an_op_on_the_gradients_that_is_not_known_is_named(tmp_path):
+    def build():
+        loss, weight = regression()
+        optimizer = tf.train.GradientDescentOptimizer(0.1)
+        ((gradient, _),) = optimizer.compute_gradients(loss)
+        real = tf.math.real(tf.signal.fft(tf.cast(gradient, tf.complex64)))
+        return optimizer.apply_gradients([(real, weight)])
+
+    message = refusal(saved(tmp_path, build))
+    assert "FFT" in message or "Real" in message
+
+
+def test_a_learning_rate_that_follows_the_loss_is_refused(tmp_path):
+    def build():
+        loss, _ = regression()
+        rate = tf.get_variable("rate", [], initializer=tf.ones_initializer(), trainable=False)
+        with tf.control_dependencies([tf.assign(rate, rate * 0.5 + 0.1 * loss)]):
+            return tf.train.GradientDescentOptimizer(rate).minimize(loss)
+
+    assert "a hyperparameter depends on 'rate'" in refusal(saved(tmp_path, build))
+
+
+def test_an_optimizer_that_nothing_continues_is_refused_with_its_formula(tmp_path):
+    def build():
+        loss, _ = regression()
+        counter = tf.train.get_or_create_global_step()
+        return tf.train.AdagradDAOptimizer(0.1, counter).minimize(loss, counter)
+
+    assert "AdagradDA, which no optimizer here continues" in refusal(saved(tmp_path, build))
+
+
+def test_a_checkpoint_without_the_slots_is_refused(tmp_path):
+    def build():
+        loss, _ = regression()
+        return tf.train.AdagradOptimizer(0.1).minimize(loss)
+
+    prefix = saved(tmp_path, build, variables=tf.trainable_variables)
+    assert "has no slot 'weight/Adagrad'" in refusal(prefix)
+
+
+def test_a_graph_that_does_not_train_is_refused(tmp_path):
+    def build():
+        loss, _ = regression()
+        return loss
+
+    assert "has no training op that changes a variable" in refusal(saved(tmp_path, build))
+
+
+def test_a_gradient_that_python_defines_is_refused(tmp_path):
+    def build():
+        @tf.custom_gradient
+        def halved(x):
+            return x + 0.0, lambda upstream: upstream * 0.5
+
+        loss, _ = regression()
+        return tf.train.GradientDescentOptimizer(0.1).minimize(halved(loss) + 0.0)
+
+    assert "custom_gradient" in refusal(saved(tmp_path, build))
+
+
+def test_a_model_that_reads_what_each_step_changes_is_refused(tmp_path):
+    def build():
+        loss, _ = regression()
+        scale = tf.get_variable("scale", [], initializer=tf.ones_initializer(), trainable=False)
+        moved = tf.assign_add(scale, 0.1 * loss)
+        with tf.control_dependencies([moved]):
+            return tf.train.GradientDescentOptimizer(0.1).minimize(loss * scale.read_value())
+
+    assert "the model reads 'scale'" in refusal(saved(tmp_path, build))
+
+
+def test_batch_norm_with_fixed_statistics_trains_with_them(tmp_path):
+    def build():
+        x = tf.placeholder(tf.float32, [None, 2], name="x")
+        y = tf.placeholder(tf.float32, [None], name="y")
+        net = tf.layers.batch_normalization(x, training=False)
+        loss = tf.reduce_mean(tf.square(tf.layers.dense(net, 1)[:, 0] - y))
+        return tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+    training = build_training(saved(tmp_path, build))
+    before = {name: value.clone() for name, value in training.module.named_buffers()}
+    assert training.module.training
+    trained = float(training.module(BATCH))
+    assert trained == float(training.module.eval()(BATCH))
+    assert all(torch.equal(v, before[k]) for k, v in training.module.named_buffers())
+
+
+def test_a_table_used_by_more_than_look_ups_is_refused_at_its_first_step(tmp_path):
+    def build():
+        ids = tf.placeholder(tf.int64, [None], name="ids")
+        with tf.variable_scope("t"):
+            parts = tf.get_variable(
+                "table", [6, 2], partitioner=tf.fixed_size_partitioner(2), use_resource=False
+            )
+        loss, _ = regression()
+        loss += tf.reduce_sum(tf.square(tf.gather(parts, ids)))
+        return tf.train.AdagradOptimizer(0.1).minimize(loss)
+
+    prefix = saved(tmp_path, build, {"ids:0": [1, 5]})
+    training = build_training(prefix)
+    with pytest.raises(UsageError, match="is dense"):
+        step(training, {**BATCH, "ids": torch.tensor([1, 5])})
+
+
+def test_a_gradient_that_is_applied_to_another_variable_is_refused(tmp_path):
+    def build():
+        loss, weight = regression()
+        other = tf.get_variable("other", [2, 1])
+        optimizer = tf.train.GradientDescentOptimizer(0.1)
+        ((gradient, _),) = optimizer.compute_gradients(loss, [weight])
+        return optimizer.apply_gradients([(gradient, other)])
+
+    assert "of what 'MatMul' reads, which is another variable" in refusal(saved(tmp_path, build))
+
+
+def test_a_graph_from_before_gradients_had_names_trains():
+    training = build_training(str(shared("models/princewen_ffm/FFM-0")))
+    assert training.loss == "add_1:0"
+    assert len(training.optimizer.targets) == 4

@@ -1,0 +1,103 @@
+"""Training goes on in torch as it does in TensorFlow: the same losses, variables and slots, step
+for step, from the same checkpoint on the same batches."""
+
+import numpy as np
+import pytest
+
+from migrate.model.training.steps import TOLERANCE, compare_steps
+from tests.model.training.recorded import zoo_steps, zoo_training
+from tests.model.zoo.read import models
+
+# With a batch of one row, the fourth, its Dice divides x - mean(x), which is 0, by 1e-9: what the
+# gradients hold is rounding errors.
+UNTIL = {"din_batch_dice": 3}
+
+# Biases before a BatchNorm, and of an attention's keys and of its scores before the softmax: the
+# loss does not depend on them.
+NEUTRAL = {
+    "attention": {
+        "SASRec/num_blocks_0/self_attention/dense_1/bias",
+        "SASRec/num_blocks_1/self_attention/dense_1/bias",
+    },
+    "conv": {"conv2/bias"},
+    "deepfm": {"bias_0", "bias_1"},
+    "din": {"f2_att/bias"},
+    "din_batch_dice": {"f2_att/bias"},
+    "din_prelu": {"f2_att/bias"},
+    "wide_and_deep": {"deep/dense/bias", "deep/dense_1/bias"},
+}
+
+JOBS = [
+    "adadelta", "adagrad", "adam", "adam_ref", "centered_rmsprop", "fed", "ftrl", "ftrl_shrinkage",
+    "momentum", "nesterov", "proximal_adagrad", "proximal_sgd", "rmsprop", "sgd", "sgd_by_value",
+]  # fmt: skip
+CONTRIB = ["lazy_adam", "lazy_adam_resource"]
+
+
+@pytest.fixture(scope="module", params=["zoo", "zoo_tf2"])
+def written(request):
+    return models(request.getfixturevalue(request.param))
+
+
+def test_every_model_takes_tensorflows_steps(written):
+    exceeded = {}
+    for model in written:
+        name = model.said["name"]
+        report = compare_steps(zoo_training(model), zoo_steps(model)[: UNTIL.get(name)])
+        assert report.steps == UNTIL.get(name, 5)
+        assert set(report.neutral) <= NEUTRAL.get(name, set()), name
+        compared = report.compared["parameter"] + len(report.neutral)
+        assert compared >= len(model.said["trainable"]), name
+        if report.exceeded is not None:
+            exceeded[name] = report.exceeded
+    assert exceeded == {}
+
+
+@pytest.mark.parametrize(
+    ("jobs", "name"),
+    [
+        *(("jobs_tf1", name) for name in JOBS + CONTRIB),
+        *(("jobs_tf2", name) for name in JOBS),
+    ],
+)
+def test_a_hundred_steps_of_each_optimizer_are_tensorflows(jobs, name, request):
+    job = request.getfixturevalue(jobs)[name]
+    report = compare_steps(job.training(), job.steps)
+    assert report.steps == 100
+    assert report.exceeded is None
+    assert report.neutral == {}
+    assert report.compared["parameter"] == 8  # of 10 variables: three are partitions of one
+    assert set(report.largest) >= {"loss", "parameter", "statistic", "counter"}
+
+
+def test_a_hundred_steps_of_two_optimizers_are_not_mixed_up(jobs_tf1):
+    one, other = jobs_tf1["momentum"], jobs_tf1["nesterov"]
+    report = compare_steps(one.training(), other.steps[:2])
+    assert report.exceeded is not None
+
+
+def test_the_learning_rate_is_the_graphs_at_every_step(jobs_tf1):
+    for name in ("sgd", "momentum", "nesterov", "adagrad", "adam", "rmsprop", "fed"):
+        job = jobs_tf1[name]
+        training = job.training()
+        for step, rate in zip(job.steps, job.rates):
+            feeds = training.optimizer.feeds
+            feeds.update((key, step.batch[key]) for key in feeds)
+            training.optimizer.zero_grad()
+            training.module(step.batch).backward()
+            training.optimizer.step()
+            (group, *_) = training.optimizer.param_groups
+            assert np.isclose(group["lr"], rate, rtol=1e-6), name
+
+
+def test_a_wrong_slot_is_found_and_named(jobs_tf1):
+    job = jobs_tf1["adagrad"]
+    training = job.training()
+    (target,) = [t for t in training.optimizer.targets if t.name == "model/square"]
+    state = training.optimizer.state[target.tensor]
+    state["sum"] = state["sum"].t()  # a square kernel, turned
+    report = compare_steps(training, job.steps[:2])
+    assert report.exceeded is not None
+    assert report.exceeded.name in ("model/square", "model/square/Adagrad")
+    assert report.exceeded.step == 1
+    assert report.exceeded.relative > TOLERANCE
