@@ -17,7 +17,18 @@ from migrate.model.ops.registry import OPS
 from migrate.model.tables import TABLES
 from semisync.common.errors import BadInput
 
-_HANDLED = {"Const", *ENTERS, *EXITS, *MERGES, *NEXTS, *SAME, *SWITCHES, *TABLES, *VARIABLES}
+_HANDLED = {
+    "Const",
+    "PlaceholderWithDefault",
+    *ENTERS,
+    *EXITS,
+    *MERGES,
+    *NEXTS,
+    *SAME,
+    *SWITCHES,
+    *TABLES,
+    *VARIABLES,
+}
 _NAMED = 3  # nodes, and readers of a node, in an error
 
 

@@ -23,7 +23,7 @@ from migrate.model.embeddings.collections import Collection, ends, find_groups
 from migrate.model.folding import RANDOM, fold
 from migrate.model.inputs import Input, cut_at_inputs, input_of, is_training_flag
 from migrate.model.layers.finders import find_layers
-from migrate.model.layers.layer import SAME, Modules, Subject
+from migrate.model.layers.layer import SAME, Cond, Modules, Subject
 from migrate.model.ops.registry import Expression, write
 from migrate.model.ops.types import kind_of, output_dtype
 from migrate.model.ops.values import HOST, OBJECT, STRINGS, TENSOR, Call, Host, Many, Value
@@ -52,11 +52,9 @@ class Emitter:
         self._graph, self._parameters, self._constants = graph, parameters, constants
         self._tables = tables
         self._regions = Regions(cut_at_inputs(graph), outputs)
-        predicates = self._regions.predicates
-        chosen = {merge: predicates[cond] for merge, cond in self._regions.cond_of.items()}
-        subject = Subject(graph, _uses(self._regions.needed), chosen)
+        subject = Subject(graph, _uses(self._regions.needed), _conds(self._regions))
         self._layers = find_layers(subject, self._regions.order)
-        self._flags = {layer.predicate[0] for layer in self._layers.values() if layer.predicate}
+        self._flags = {layer.flag for layer in self._layers.values()}
         replaced = {name: layer.inputs for name, layer in self._layers.items()}
         self._regions.replace(replaced)
         groups = find_groups(subject, self._regions, parameters)
@@ -254,6 +252,16 @@ class Emitter:
         while node.op in SAME and node.inputs:
             node = self._graph.nodes[node.inputs[0][0]]
         return node.name == merge.name
+
+
+def _conds(regions: Regions) -> Dict[str, Cond]:
+    """What the finders of layers may know of each tf.cond, by its Merges."""
+    conds: Dict[str, Cond] = {}
+    for node in regions.needed:
+        if node.name in regions.cond_of:
+            predicate = regions.predicates[regions.cond_of[node.name]]
+            conds[node.name] = Cond(predicate, regions.branch_inputs(node)[1])
+    return conds
 
 
 def _edges(regions: Regions, outputs: Sequence[Edge]) -> Dict[str, List[Edge]]:

@@ -70,3 +70,42 @@ def test_batch_norm_and_dropout_follow_train_and_eval(zoo):
     assert moved == set(before)
     module.load_state_dict(before, strict=False)
     assert np.array_equal(outputs_of(module.eval(), inputs)[0], scored)
+
+
+def test_a_flag_of_any_name_that_switches_batch_norm_is_the_modules_training(tmp_path):
+    tf = pytest.importorskip("tensorflow").compat.v1
+    prefix, x_value = str(tmp_path / "model"), np.random.RandomState(0).randn(6, 3).astype("f")
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.disable_control_flow_v2()
+        x = tf.placeholder(tf.float32, [None, 3], name="x")
+        learns = tf.placeholder(tf.bool, [], name="learns")
+        moving = [tf.get_variable(name, [3], trainable=False) for name in ("mean", "variance")]
+        moments = tf.cond(
+            learns,
+            lambda: list(tf.nn.moments(x, [0])),
+            lambda: [tf.identity(statistic) for statistic in moving],
+        )
+        y = tf.nn.batch_normalization(x, *moments, None, None, 1e-3)
+        tf.identity(tf.cond(learns, lambda: y * 2.0, lambda: y), name="scores")
+        session.run(tf.global_variables_initializer())
+        session.run(moving[1].assign([1.0, 2.0, 3.0]))
+        expected = [session.run("scores:0", {x: x_value, learns: mode}) for mode in (False, True)]
+        tf.train.Saver().save(session, prefix)
+    module = load_model(prefix, output="scores")
+    for mode in (False, True):
+        found = outputs_of(module.train(mode), {"x": torch.tensor(x_value)})[0]
+        assert np.allclose(found, expected[mode], atol=1e-5)
+
+
+def test_a_default_that_is_fed_is_an_input_and_no_constant(tmp_path):
+    tf = pytest.importorskip("tensorflow").compat.v1
+    prefix = str(tmp_path / "model")
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None], name="x")
+        scale = tf.placeholder_with_default(3.0, [], name="scale")
+        tf.multiply(x * tf.get_variable("w", []), scale, name="y")
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver().save(session, prefix)
+    module = load_model(prefix, output="y")
+    ones = torch.ones(2)
+    assert torch.equal(module({"x": ones}), 3 * module({"x": ones, "scale": torch.tensor(1.0)}))

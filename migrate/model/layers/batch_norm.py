@@ -42,7 +42,7 @@ class _Norm(NamedTuple):
     epsilon: float
     axis: int
     unbiased: bool
-    predicate: Optional[Edge] = None
+    flag: Optional[str] = None
 
 
 def find_batch_norm(subject: Subject, node: Node) -> Optional[Layer]:
@@ -72,7 +72,7 @@ def _layer(subject: Subject, norm: _Norm) -> Layer:
         modules[attribute] = _constructor(norm, mean.shape[0], _decay(subject, norm.mean))
         return f"self.{attribute}({values[0]})"
 
-    return Layer((norm.x,), write, norm.predicate)
+    return Layer((norm.x,), write, norm.flag)
 
 
 def _constructor(norm: _Norm, channels: int, momentum: Optional[float]) -> str:
@@ -118,7 +118,8 @@ def _either_fused(subject: Subject, merge: Node) -> Optional[_Norm]:
     sources = [subject.beyond(side.inputs[0]) for side in sides]
     if norm is None or sources[0] != sources[1]:
         return None
-    return norm._replace(x=sources[0], predicate=subject.predicate(merge))
+    training = merge.inputs[sides.index(modes[True])]
+    return norm._replace(x=sources[0], flag=subject.flag(merge, training))
 
 
 def _unfused(subject: Subject, add: Node) -> Optional[_Norm]:
@@ -172,8 +173,8 @@ def _inverse(subject: Subject, edge: Edge) -> Optional[Tuple[Optional[Node], Edg
     return gamma, total.inputs[0], float(str(epsilon[()]))
 
 
-def _moving(subject: Subject, edge: Edge) -> Optional[Tuple[Node, Optional[Edge]]]:
-    """The moving statistic that `edge` is, or that it is averaged into, and what chooses."""
+def _moving(subject: Subject, edge: Edge) -> Optional[Tuple[Node, Optional[str]]]:
+    """The moving statistic that `edge` is, or is averaged into, and the flag that chooses."""
     edge = _viewed(subject, edge)
     node = subject.graph.nodes[edge[0]]
     if node.op in VARIABLES:
@@ -181,8 +182,10 @@ def _moving(subject: Subject, edge: Edge) -> Optional[Tuple[Node, Optional[Edge]
     if node.op == "Merge":
         variables = [_viewed_variable(subject, side) for side in node.inputs]
         if len(variables) == 2 and (variables[0] is None) != (variables[1] is None):
-            known = variables[0] if variables[0] is not None else variables[1]
-            return None if known is None else (known, subject.predicate(node))
+            inference = 0 if variables[0] is not None else 1
+            known = variables[inference]
+            flag = subject.flag(node, node.inputs[1 - inference])
+            return None if known is None else (known, flag)
         return None
     if node.op == "Mean":
         found = subject.averaged(edge)

@@ -20,7 +20,6 @@ SAME = {  # hand on their first input, in a model that is used from outside
     "Identity",
     "LoopCond",
     "NextIteration",
-    "PlaceholderWithDefault",
     "PreventGradient",
     "Print",
     "ReadVariableOp",
@@ -39,22 +38,29 @@ Modules = Dict[str, str]  # attribute -> the expression that makes it
 
 class Layer(NamedTuple):
     """inputs: what the layer computes with, beside its variables. write: its expression, from their
-    values; it adds the layer's parameters and modules. predicate: what in the graph chooses between
-    training and evaluation."""
+    values; it adds the layer's parameters and modules. flag: the placeholder that says whether the
+    model trains, where the layer shows that it does."""
 
     inputs: Tuple[Edge, ...]
     write: Callable[[Parameters, Modules, List[Value]], str]
-    predicate: Optional[Edge] = None
+    flag: Optional[str] = None
+
+
+class Cond(NamedTuple):
+    """What a tf.cond's Merge depends on, and its input where that is true."""
+
+    predicate: Edge
+    if_true: Edge
 
 
 class Subject:
     """A graph as the finders see it.
 
-    uses: by node, how many inputs of needed nodes it is. predicates: by the Merge of a tf.cond.
+    uses: by node, how many inputs of needed nodes it is. conds: by the Merge of a tf.cond.
     """
 
-    def __init__(self, graph: Graph, uses: Dict[str, int], predicates: Dict[str, Edge]) -> None:
-        self.graph, self._uses, self._predicates = graph, uses, predicates
+    def __init__(self, graph: Graph, uses: Dict[str, int], conds: Dict[str, Cond]) -> None:
+        self.graph, self._uses, self._conds = graph, uses, conds
         self._known = Known(graph)
         self._moves: Optional[Dict[str, List[Node]]] = None
 
@@ -83,10 +89,14 @@ class Subject:
         """Whether one needed node uses this one, and uses it once."""
         return self._uses.get(node.name) == 1
 
-    def predicate(self, merge: Node) -> Optional[Edge]:
-        """What the tf.cond of a Merge depends on."""
-        edge = self._predicates.get(merge.name)
-        return None if edge is None else self.beyond(edge)
+    def flag(self, merge: Node, training: Edge) -> Optional[str]:
+        """The placeholder that chooses `training` of a Merge's inputs where it is true; None where
+        something else chooses, or it chooses the other."""
+        cond = self._conds.get(merge.name)
+        if cond is None or cond.if_true != training:
+            return None
+        node = self.node(cond.predicate)
+        return node.name if node.op.startswith("Placeholder") else None
 
     def moves(self) -> Dict[str, List[Node]]:
         """The nodes that subtract from a variable, by the variable node."""
