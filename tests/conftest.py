@@ -15,6 +15,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 LONGEST = (
     "tests/tf1/test_faults.py",
     "tests/jobs/test_jobs.py",
+    "tests/model/test_load_model.py",
+    "tests/model/training/test_parity.py",
     "tests/docs/test_docs.py",
     "tests/demo/test_demo.py",
     "tests/benchmarks/test_batch_norm_auc.py",

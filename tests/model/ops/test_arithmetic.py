@@ -47,7 +47,8 @@ def raw_arguments(op):
 
 def values(shapes, interval, dtype="float32"):
     low, high = (float(numpy.float32(end)) for end in interval)
-    elements = strategies.floats(low, high, width=32)
+    # TensorFlow's threads take subnormals for 0, some of the time; torch's do not.
+    elements = strategies.floats(low, high, width=32, allow_subnormal=False)
     return arrays.arrays(dtype, shapes, elements=elements)
 
 
@@ -127,7 +128,8 @@ def test_an_integer_divided_by_zero_is_an_error(op):
 )
 @FEW
 @hypothesis.given(
-    strategies.floats(width=32, allow_nan=False, allow_infinity=False), strategies.booleans()
+    strategies.floats(width=32, allow_nan=False, allow_infinity=False, allow_subnormal=False),
+    strategies.booleans(),
 )
 def test_a_constant_operand_is_the_same_float32(op, constant, first):
     function = binary(op)
