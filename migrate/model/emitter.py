@@ -52,12 +52,12 @@ class Emitter:
         self._graph, self._parameters, self._constants = graph, parameters, constants
         self._tables = tables
         self._regions = Regions(cut_at_inputs(graph), outputs)
-        subject = Subject(graph, _uses(self._regions.needed), _conds(self._regions))
-        self._layers = find_layers(subject, self._regions.order)
+        self._subject = Subject(graph, _uses(self._regions.needed), _conds(self._regions))
+        self._layers = find_layers(self._subject, self._regions.order)
         self._flags = {layer.flag for layer in self._layers.values()}
         replaced = {name: layer.inputs for name, layer in self._layers.items()}
         self._regions.replace(replaced)
-        groups = find_groups(subject, self._regions, parameters)
+        groups = find_groups(self._subject, self._regions, parameters)
         self._lookups = ends(groups)
         self._regions.replace({**replaced, **{n: g.inputs for n, (g, _) in self._lookups.items()}})
         self._found: Dict[str, Tuple[Collection, str]] = {}
@@ -248,10 +248,7 @@ class Emitter:
 
     def _stays(self, merge: Node, following: Edge) -> bool:
         """Whether a loop hands a variable on as it is."""
-        node = self._graph.nodes[following[0]]
-        while node.op in SAME and node.inputs:
-            node = self._graph.nodes[node.inputs[0][0]]
-        return node.name == merge.name
+        return self._subject.node(following).name == merge.name
 
 
 def _conds(regions: Regions) -> Dict[str, Cond]:

@@ -6,29 +6,21 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy
 
-from migrate.graph.lookups import VARIABLES
+from migrate.graph.lookups import PASS, VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.folding import Known
 from migrate.model.ops.values import Value
 from migrate.model.parameters import Parameters
 
-SAME = {  # hand on their first input, in a model that is used from outside
+SAME = PASS | {  # hand on their first input, in a model that is used from outside
     "CheckNumerics",
-    "DisableCopyOnRead",
     "EnsureShape",
-    "Enter",
-    "Identity",
     "LoopCond",
     "NextIteration",
     "PreventGradient",
     "Print",
-    "ReadVariableOp",
-    "RefEnter",
-    "RefIdentity",
     "RefNextIteration",
-    "RefSwitch",
     "Snapshot",
-    "Switch",
 }
 _MOVES = {"AssignSub", "AssignSubVariableOp"}
 _VIEWS = {"ExpandDims", "Reshape", "Squeeze", *SAME}
