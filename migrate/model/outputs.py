@@ -14,7 +14,6 @@ from typing import Dict, Sequence, Union
 
 from migrate.graph.interface import find_interface
 from migrate.graph.interface.losses import losses
-from migrate.graph.interface.walks import Walks
 from migrate.graph.metagraph import Edge, Graph
 from semisync.common.errors import BadInput, UsageError
 
@@ -38,10 +37,11 @@ def find_outputs(graph: Graph, named: Union[str, Sequence[str], None]) -> Output
         told = graph.signatures[key].outputs
         if told:
             return {name: tensor_edge(graph, tensor) for name, tensor in sorted(told.items())}
-    walks = Walks(graph)
+    interface = find_interface(graph)
+    walks = interface.walks
     samplers = [node.name for node in graph.nodes.values() if node.op.endswith(_SAMPLERS)]
     sampled = walks.downstream(edge for name in samplers for edge in walks.outputs(name))
-    likely = [out for out in find_interface(graph).outputs if _node(out.tensor) not in sampled]
+    likely = [out for out in interface.outputs if _node(out.tensor) not in sampled]
     found = [output.tensor for output in likely]
     given = [loss for loss in losses(walks) if loss.scores[0] not in sampled]
     of_losses = {"{}:{}".format(*loss.scores) for loss in given if loss.what == "logits"}

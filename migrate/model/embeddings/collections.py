@@ -24,6 +24,8 @@ from migrate.model.ops.values import Value
 from migrate.model.parameters import Parameters
 from migrate.model.source.names import Names, local_name
 
+_PASSING = {"Identity", "ReadVariableOp"}
+
 Table = Tuple[str, ...]  # the variable nodes of its parts
 
 
@@ -115,29 +117,12 @@ def _only_looked_up(
         uses = {user for user in uses if subject.graph.nodes[user].op not in _PASSING}
         shape = parameters.shape(nodes[0])
         lookups = [lookup for lookup in rows.values() if _table(lookup) == table]
-        ends = {name for lookup in lookups for name in (lookup.node, *_gathers(subject, lookup))}
+        ends = {name for lookup in lookups for name in (lookup.node, *lookup.gathers)}
         top = all(regions.of[lookup.node] == NOWHERE for lookup in lookups)
         is_table = shape is not None and len(shape) == 2
         if top and is_table and uses <= ends and parameters.whole(nodes):
             fit.add(table)
     return frozenset(fit)
-
-
-_PASSING = {"Identity", "ReadVariableOp"}
-
-
-def _gathers(subject: Subject, lookup: Lookup) -> List[str]:
-    """The Gathers of a look-up in parts."""
-    stitch = subject.graph.nodes[lookup.node]
-    if len(lookup.parts) == 1:
-        return []
-    names = []
-    for edge in stitch.inputs[len(stitch.inputs) // 2 :]:
-        node = subject.graph.nodes[edge[0]]
-        while node.op in ("Identity", "Reshape"):
-            node = subject.graph.nodes[node.inputs[0][0]]
-        names.append(node.name)
-    return names
 
 
 def _read_without_bags(

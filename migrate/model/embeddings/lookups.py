@@ -37,6 +37,7 @@ class Lookup(NamedTuple):
     combiner  of bags; None: rows
     segments  of bags: the bag of each id, ascending
     weights   of bags: a weight per id
+    gathers   the nodes that read the parts of a table of several
     """
 
     node: str
@@ -46,6 +47,7 @@ class Lookup(NamedTuple):
     combiner: Optional[str] = None
     segments: Optional[Edge] = None
     weights: Optional[Edge] = None
+    gathers: Tuple[str, ...] = ()
 
     @property
     def inputs(self) -> Tuple[Edge, ...]:
@@ -142,7 +144,9 @@ def _stitched(subject: Subject, stitch: Node) -> Optional[Lookup]:
     ids = _ids(subject, deals[0])
     if strategy not in ("mod", "div") or ids is None:
         return None
-    return Lookup(stitch.name, tuple(parts), len(parts) if strategy == "mod" else 1, ids)
+    names = tuple(gather.name for gather in gathers if gather is not None)
+    dealt_to = len(parts) if strategy == "mod" else 1
+    return Lookup(stitch.name, tuple(parts), dealt_to, ids, gathers=names)
 
 
 def _gather(subject: Subject, node: Node) -> Optional[Node]:
