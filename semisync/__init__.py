@@ -18,6 +18,7 @@ _HOME = {
     "Polynomial": "semisync.staleness",
     "STALE": "semisync.fate",
     "Threshold": "semisync.staleness",
+    "TraceHook": "semisync.worker.trace",
     "restore_hook": "semisync.restore",
     "wait_until_initialised": "semisync.cluster.session",
     "wrap": "semisync.presets",

@@ -232,7 +232,7 @@ def _rule(name, entry, choices):
         ) from error
 
 
-def writable(path):
+def writable(path, what="the audit log"):
     """`path`, which a file can be appended to; its folder is made."""
     try:
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
@@ -240,5 +240,5 @@ def writable(path):
             return path
     except OSError as error:
         raise UsageError(
-            "the audit log {} cannot be written: {}".format(path, error.strerror)
+            "{} {} cannot be written: {}".format(what, path, error.strerror)
         ) from error

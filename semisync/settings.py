@@ -11,9 +11,7 @@ import numpy as np
 
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
-from semisync.staleness import weights_of
-
-PROBES = list(range(17)) + [32, 64, 128, 1024]  # stalenesses at which policies are compared
+from semisync.staleness import PROBES, weights_of
 
 
 class Settings(NamedTuple):

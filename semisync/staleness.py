@@ -15,19 +15,34 @@ what is too stale already.
 """
 
 import numbers
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from semisync.common.errors import UsageError
 
+PROBES = list(range(17)) + [32, 64, 128, 1024]  # stalenesses at which policies are compared
 
-def _tf():
-    """TensorFlow, imported only when a policy is applied."""
+
+class _Math(NamedTuple):
+    """What a formula needs beside arithmetic; `counts` turns a condition into 1 and 0."""
+
+    maximum: Any
+    exp: Any
+    counts: Any
+
+
+def _math(staleness):
+    """Of numpy for an array; of TensorFlow, which is imported only then, for a tensor."""
+    if isinstance(staleness, np.ndarray):
+        return _Math(np.maximum, np.exp, lambda condition: condition.astype(np.float32))
     from semisync.common.compat import tf
 
-    return tf
+    return _Math(tf.maximum, tf.exp, lambda condition: tf.cast(condition, tf.float32))
 
 
 class _Formula:
-    """A policy whose weights depend on the staleness alone.
+    """A policy whose weights depend on the staleness alone: a float32 tensor, or a numpy array.
 
     Attributes:
       may_reject: whether a staleness can have the weight 0.
@@ -54,8 +69,7 @@ class Threshold(_Formula):
         self.bound = int(bound)
 
     def __call__(self, staleness):
-        tf = _tf()
-        return tf.cast(tf.less_equal(staleness, float(self.bound)), tf.float32)
+        return _math(staleness).counts(staleness <= float(self.bound))
 
     def __repr__(self):
         return "Threshold({})".format(self.bound)
@@ -65,7 +79,7 @@ class Inverse(_Formula):
     """Weight 1 / staleness, and 1 for a batch that is not late."""
 
     def __call__(self, staleness):
-        return 1.0 / _tf().maximum(staleness, 1.0)
+        return 1.0 / _math(staleness).maximum(staleness, 1.0)
 
     def __repr__(self):
         return "Inverse()"
@@ -101,7 +115,7 @@ class Hinge(_Formula):
         self.bound = _not_negative("Hinge", bound)
 
     def __call__(self, staleness):
-        return 1.0 / (self.slope * _tf().maximum(staleness - self.bound, 0.0) + 1.0)
+        return 1.0 / (self.slope * _math(staleness).maximum(staleness - self.bound, 0.0) + 1.0)
 
     def __repr__(self):
         return "Hinge({}, {})".format(self.slope, self.bound)
@@ -118,7 +132,7 @@ class Exponential(_Formula):
         self.rate = _not_negative("Exponential", rate)
 
     def __call__(self, staleness):
-        return _tf().exp(-self.rate * staleness)
+        return _math(staleness).exp(-self.rate * staleness)
 
     def __repr__(self):
         return "Exponential({})".format(self.rate)
@@ -130,7 +144,8 @@ def weights_of(staleness_policy, staleness):
     Raises:
       UsageError: the policy returns another shape.
     """
-    tf = _tf()
+    from semisync.common.compat import tf
+
     weights = tf.cast((staleness_policy or tf.ones_like)(staleness), tf.float32)
     if not weights.shape.is_compatible_with(staleness.shape):
         raise UsageError(
@@ -148,6 +163,16 @@ def is_formula(staleness_policy):
 def may_reject(staleness_policy):
     """False when no batch has weight 0, however stale."""
     return staleness_policy is not None and getattr(staleness_policy, "may_reject", True)
+
+
+def safe_steps(weights):
+    """How many usual global steps make no batch too stale, not even twice as many and one more.
+
+    Args:
+      weights: the staleness policy's at PROBES.
+    """
+    counted = [staleness for staleness, weight in zip(PROBES, weights) if weight > 0]
+    return max(0.0, (max(counted, default=0) - 1) / 2)
 
 
 def _not_negative(name, number):

@@ -1,7 +1,7 @@
 """The chief's account of every batch, in plain Python: what is out, what came, what became of it.
 
 A *ticket* is the permission for one batch and its key on every PS: the chief issues each number
-once. `semisync.transport.mailbox` lists what the workers say of it. Each ticket that was drawn
+once. `semisync.transport.messages` lists what the workers say of it. Each ticket that was drawn
 ends in exactly one of these ways, and no later message changes it:
 
     admitted, decayed, stale   its batch was applied, or found too late
@@ -29,7 +29,13 @@ import time
 from typing import Any, Counter, Deque, Dict, List, NamedTuple, Optional, Tuple
 
 from semisync.fate import Fate, of_weight
-from semisync.transport import mailbox
+from semisync.transport.messages import (
+    JOINED,
+    LEFT,
+    NEVER_DRAWN,
+    STAGED,
+    WITHHELD,
+)
 
 
 class Commit(NamedTuple):
@@ -150,24 +156,25 @@ class Ledger:
     # Messages
 
     def receive(self, message):
-        """Books one `mailbox.Message`; one about a ticket that is settled changes nothing."""
+        """Books one `Message`; one about a ticket that is settled changes nothing."""
         member, kind = message.member, message.kind
         self.members[member] = self._now()
-        if kind == mailbox.JOINED:
+        if kind == JOINED:
             self._replace_predecessor(member)
-        elif kind in (mailbox.STAGED, mailbox.WITHHELD, mailbox.LEFT):
+        elif kind in (STAGED, WITHHELD, LEFT):
             self._come_back(message)
-        if message.drawn != mailbox.NEVER_DRAWN:
+        if message.drawn != NEVER_DRAWN:
             self._hold(member, message.drawn)
-        if kind == mailbox.LEFT:
+        if kind == LEFT:
             self._forget(member)
 
     def _replace_predecessor(self, member):
         """A process that was started again replaces its predecessor."""
         place = member.partition(" ")[0]
+        if "/task:" not in place:
+            return
         for other in [m for m in self.members if m != member and m.partition(" ")[0] == place]:
-            if "/task:" in place:
-                self._forget(other)
+            self._forget(other)
 
     def _forget(self, member):
         self.lose(self._holds.get(member))
@@ -182,16 +189,16 @@ class Ledger:
 
     def _come_back(self, message):
         if message.ticket not in self.outstanding:
-            if message.kind == mailbox.STAGED:
+            if message.kind == STAGED:
                 self.fates["late"] += 1
                 self.dead.appendleft((0.0, message.ticket))
             return
         self._take_back(message.ticket)
-        if message.kind == mailbox.LEFT:
+        if message.kind == LEFT:
             self._end(message.ticket, "returned")
             self._owed += 1
             return
-        withheld = message.kind == mailbox.WITHHELD
+        withheld = message.kind == WITHHELD
         self.pending.append(
             Commit(message.member, message.ticket, message.token, withheld, message.waited)
         )

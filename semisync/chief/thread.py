@@ -15,9 +15,10 @@ from semisync.chief.ledger import Ledger
 from semisync.chief.operations import step_request
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
-from semisync.settings import PROBES
+from semisync.staleness import PROBES, safe_steps
 from semisync.transport import mailbox
 from semisync.transport.job_state import ENDED, GAUGES, SUPERSEDED
+from semisync.transport.messages import DISAGREED, JOINED
 
 WAKE_EVERY = 1.0  # seconds
 WITHDRAW_WITHIN = 5.0  # seconds
@@ -83,7 +84,7 @@ class Chief(threading.Thread):
         opened = self._before_deadline(ops.open, {ops.settings: settings})
         messages, (clock,) = mailbox.unpacked(opened, 1)
         for message in messages:
-            if message.kind == mailbox.JOINED:
+            if message.kind == JOINED:
                 self.ledger.receive(message)
         self._clock = self._published_clock = clock
         self._audit.write([{"event": "begin", "step": self._clock, "first": self.ledger.first}])
@@ -160,7 +161,7 @@ class Chief(threading.Thread):
             raise SemisyncError(SUPERSEDED)
         self._undrawn = taken.undrawn
         for message in taken.messages:
-            if message.kind == mailbox.DISAGREED:
+            if message.kind == DISAGREED:
                 raise SemisyncError(message.member)
             self.ledger.receive(message)
 
@@ -304,13 +305,3 @@ class Chief(threading.Thread):
             state.new_gauges: [gauges.get(name, 0) for name in GAUGES],
         }
         self._session.run(state.publish, feed)
-
-
-def safe_steps(weights):
-    """How many usual global steps make no batch too stale, not even twice as many and one more.
-
-    Args:
-      weights: the staleness policy's at PROBES.
-    """
-    counted = [staleness for staleness, weight in zip(PROBES, weights) if weight > 0]
-    return max(0.0, (max(counted, default=0) - 1) / 2)

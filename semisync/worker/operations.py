@@ -7,7 +7,7 @@ from typing import Any, Dict, NamedTuple
 
 from semisync.common.compat import tf
 from semisync.transport.graph_ops import on_cpu
-from semisync.transport.mailbox import (
+from semisync.transport.messages import (
     DISAGREED,
     DRAWN,
     JOINED,

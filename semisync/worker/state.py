@@ -15,7 +15,7 @@ that no two workers share it wherever a device function places it.
 """
 
 from semisync.common.compat import raw_ops, tf
-from semisync.transport.mailbox import BATCH, NEVER_DRAWN, STAGED
+from semisync.transport.messages import BATCH, NEVER_DRAWN, STAGED
 
 KIND, TICKET, TOKEN, WAITED, DUE, LAST = range(6)
 USED = -1

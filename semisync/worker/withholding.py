@@ -8,7 +8,7 @@ the chief finds it.
 
 from semisync.common.compat import raw_ops, tf
 from semisync.staleness import weights_of
-from semisync.transport.mailbox import STAGED, WITHHELD
+from semisync.transport.messages import STAGED, WITHHELD
 
 
 def judged(staleness_policy, state, job_state, time):

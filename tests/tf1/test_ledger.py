@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semisync.chief.ledger import Ledger
-from semisync.transport.mailbox import DRAWN, JOINED, LEFT, NEVER_DRAWN, STAGED, WITHHELD, Message
+from semisync.transport.messages import DRAWN, JOINED, LEFT, NEVER_DRAWN, STAGED, WITHHELD, Message
 
 
 class Clock:

@@ -4,9 +4,8 @@ import pytest
 
 import semisync
 from semisync import ADMITTED, DECAYED, PENDING, STALE, audit
-from semisync.chief.thread import safe_steps
 from semisync.common.compat import raw_ops, tf
-from semisync.settings import PROBES
+from semisync.staleness import PROBES, safe_steps
 from semisync.worker.state import DUE, TOKEN
 from tests.tf1.one_process import Job
 

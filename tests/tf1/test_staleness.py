@@ -29,6 +29,9 @@ def test_the_weight_is_the_formula(policy, formula):
     assert weights.dtype == np.float32
     np.testing.assert_allclose(weights, [formula(int(s)) for s in steps], rtol=1e-5)
     assert weights[0] == 1.0
+    in_numpy = policy(steps.astype(np.float32))  # as `semisync simulate` has it
+    assert in_numpy.dtype == np.float32
+    np.testing.assert_allclose(in_numpy, weights, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

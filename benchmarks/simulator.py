@@ -1,0 +1,151 @@
+"""The simulator against the measured cluster, and its own speed.
+
+    python benchmarks/simulator.py MEASURED.json [--json FILE]
+
+MEASURED.json is what `python benchmarks/semi_sync.py --json` wrote. A case's workers, pauses and
+processors are those of the benchmark; the processor time of a batch is what was measured: of the
+workers, of the chief beside its own batches, and of the parameter servers. The pace is predicted
+from these. Then 10,000 workers train 1,000 global steps, on one core.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import sys
+import time
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from benchmarks.semi_sync_parts.cases import CASES, STALENESS_BOUND, pauses
+from semisync.common.files import write_text
+from semisync.simulate import (
+    Async,
+    Cluster,
+    Costs,
+    SemiSync,
+    SyncReplicas,
+    Times,
+    simulate,
+)
+from semisync.staleness import Threshold
+
+# What is not measured, the same in all cases.
+LATENCY = 0.0003  # seconds of a message on one machine
+PULL = 0.3  # of the parameter servers' time of an asynchronous batch
+APPLY = {"async": 0.0, "native-sync": 0.1, "semi-sync": 0.6, "sync": 0.6}  # of the rest
+BACKGROUND = 0.1  # of every demand
+BATCHES = 5000  # pauses that a worker repeats
+SPREAD = 0.3  # of the logarithm of a demand
+SECONDS = 60.0  # simulated, about, per case and mode
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("measured", metavar="MEASURED.json")
+    parser.add_argument("--json", metavar="FILE")
+    args = parser.parse_args()
+    with open(args.measured) as file:
+        measured = json.load(file)
+    figures = {"cases": compare(measured), "speed": speed()}
+    if args.json:
+        write_text(args.json, json.dumps(figures, indent=1) + "\n")
+
+
+def compare(measured):
+    """Prints and returns measured and simulated batches/s and mean staleness."""
+    print("| case | mode | batches/s | simulated | ratio | mean staleness | simulated |")
+    print("|---|---|---|---|---|---|---|")
+    found = []
+    for case in measured["cases"]:
+        for name, of_mode in case["modes"].items():
+            result = of_case(case, name, len(os.sched_getaffinity(0)))
+            pace = of_mode["batches_per_second"]
+            row = {
+                "case": case["name"],
+                "mode": name,
+                "measured": pace,
+                "simulated": result.batches_per_second,
+                "ratio": result.batches_per_second / pace,
+                "staleness": [of_mode["staleness_mean"], result.mean_staleness],
+            }
+            found.append(row)
+            print(
+                "| {case} | {mode} | {measured:.1f} | {simulated:.1f} | {ratio:.2f} | {0:.2f} | "
+                "{1:.2f} |".format(*row["staleness"], **row)
+            )
+    return found
+
+
+def of_case(case, mode, cores):
+    """The `Result` of a case of benchmarks/semi_sync.py in one mode, on so many cores."""
+    cluster, of_mode = case["cluster"], case["modes"][mode]
+    size, workers = cluster["batches_per_step"], cluster["workers"]
+    ps, others, chief = (
+        of_mode[part + "_cpu_per_batch"] / 1000 for part in ("ps", "workers", "chief")
+    )
+    demand = others * workers / (workers - 1)
+    chief = max(0.0, chief - demand / workers)
+    pull = PULL * case["modes"]["async"]["ps_cpu_per_batch"] / 1000
+    apply = APPLY[mode] * (ps - pull)
+    costs = Costs(
+        pull=pull,
+        push=ps - pull - apply,
+        apply=apply,
+        apply_step=0.0,
+        chief=chief,
+        chief_step=0.0,
+        worker=0.0,
+        background=BACKGROUND,
+        latency=LATENCY,
+    )
+    simulated = Cluster(
+        workers,
+        cluster["ps"],
+        Times(traces=[_trace(case["name"], task, demand) for task in range(workers)]),
+        costs,
+        shared_cores=cores,
+    )
+    batches = int(SECONDS * of_mode["batches_per_second"])
+    return simulate(simulated, modes(size)[mode], max(batches, 20 * size))
+
+
+def _trace(name, task, demand):
+    """A worker's batches: the benchmark's own pauses, and demands of the measured mean."""
+    drawn = np.fromiter(itertools.islice(pauses(CASES[name], task), BATCHES), float)
+    random = np.random.RandomState(task)
+    return drawn, demand * random.lognormal(-(SPREAD**2) / 2, SPREAD, BATCHES)
+
+
+def speed():
+    """Prints and returns the seconds that 10,000 workers and 1,000 global steps take."""
+    cluster = Cluster(10000, 200, Times(spread=0.4, slow_share=0.05, slow_factor=5))
+    found = {}
+    for name, mode in modes(1000).items():
+        started = time.process_time()
+        result = simulate(cluster, mode, 1000 * 1000)
+        found[name] = {"seconds": time.process_time() - started, "events": result.events}
+        print(
+            "10,000 workers, M = 1,000, {}: {seconds:.1f} s, {events:,} events".format(
+                name, **found[name]
+            )
+        )
+    return found
+
+
+def modes(size):
+    """The modes of benchmarks/semi_sync.py."""
+    return {
+        "async": Async(),
+        "native-sync": SyncReplicas(size),
+        "semi-sync": SemiSync(size, Threshold(STALENESS_BOUND)),
+        "sync": SemiSync(size, paced=True),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""An event-driven simulator of training on parameter servers.
+
+`simulate(cluster, mode, batches)` lets a job run in simulated time and returns its pace, staleness,
+the fates of its batches, waiting and memory. `cluster` has the model of a cluster, `events` that of
+time and processors, `semi_synchronous` the part that is no model: tickets and fates are decided by
+the chief's own `Ledger` and by the staleness policies. It needs no TensorFlow.
+"""
+
+from semisync.simulate.advise import Advice, advise
+from semisync.simulate.cluster import Cluster, Costs
+from semisync.simulate.modes import SSP, Async, SemiSync, SyncReplicas
+from semisync.simulate.simulation import Result, simulate
+from semisync.simulate.times import Times, read_traces
+
+__all__ = [
+    "SSP",
+    "Advice",
+    "Async",
+    "Cluster",
+    "Costs",
+    "Result",
+    "SemiSync",
+    "SyncReplicas",
+    "Times",
+    "advise",
+    "read_traces",
+    "simulate",
+]

@@ -1,0 +1,49 @@
+"""The modes that can be simulated, by name, and their settings."""
+
+from typing import Any, NamedTuple, Optional
+
+from semisync.simulate.asynchronous import AsyncJob, SspJob
+from semisync.simulate.semi_synchronous import SemiSyncJob
+from semisync.simulate.synchronous import SyncReplicasJob
+
+
+class Async(NamedTuple):
+    """Asynchronous training."""
+
+    def job(self, cluster, seed):
+        """The `Job` of this mode."""
+        return AsyncJob(cluster, seed)
+
+
+class SSP(NamedTuple):
+    """Stale synchronous parallel: no worker is more than `bound` batches ahead of the slowest."""
+
+    bound: int
+
+    def job(self, cluster, seed):
+        """The `Job` of this mode."""
+        return SspJob(cluster, seed, self.bound)
+
+
+class SyncReplicas(NamedTuple):
+    """tf.train.SyncReplicasOptimizer; with aggregate < workers the others are backup workers."""
+
+    aggregate: int
+
+    def job(self, cluster, seed):
+        """The `Job` of this mode."""
+        return SyncReplicasJob(cluster, seed, self.aggregate)
+
+
+class SemiSync(NamedTuple):
+    """`semisync.GlobalBatchOptimizer`; its arguments, and `paced` for the mode "sync"."""
+
+    batches_per_step: int
+    staleness: Any = None
+    on_stale: str = "keep"
+    in_flight: Optional[int] = None
+    paced: bool = False
+
+    def job(self, cluster, seed):
+        """The `Job` of this mode."""
+        return SemiSyncJob(cluster, seed, *self[:2], self.on_stale == "keep", *self[3:])

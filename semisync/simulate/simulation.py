@@ -1,0 +1,117 @@
+"""Running a simulation, and what comes of it."""
+
+from typing import Any, Dict, NamedTuple
+
+import numpy as np
+
+from semisync.common.errors import BadInput, UsageError
+
+_WARM = 0.1  # share of the batches before the measurement
+
+
+class Result(NamedTuple):
+    """What was simulated, measured after a tenth of the batches.
+
+    Attributes:
+      batches_per_second: applied ones, whatever their weight.
+      steps_per_second: updates of the variables.
+      staleness: {staleness: batches}, in updates between reading and applying.
+      fates: {fate: batches}: "admitted", "decayed", "stale" and, given back, "dropped".
+      waiting: the share of the workers' time in which they wait for others.
+      server_load: the share of the parameter servers' cores that is busy.
+      payload_bytes: the most that the parameter servers hold of batches in flight, all together.
+      seconds: simulated, in all.
+      events: how many happened.
+    """
+
+    batches_per_second: float
+    steps_per_second: float
+    staleness: Dict[int, int]
+    fates: Dict[str, int]
+    waiting: float
+    server_load: float
+    payload_bytes: int
+    seconds: float
+    events: int
+
+    @property
+    def mean_staleness(self):
+        """The mean staleness of applied batches."""
+        counts = self.staleness
+        return sum(s * n for s, n in counts.items()) / max(1, sum(counts.values()))
+
+    def staleness_quantile(self, share):
+        """The smallest staleness that `share` of the applied batches do not exceed."""
+        order = sorted(self.staleness)
+        counts = np.cumsum([self.staleness[one] for one in order])
+        return order[int(np.searchsorted(counts, share * counts[-1]))] if order else 0
+
+    def stale_share(self):
+        """The share of the batches that counted for nothing."""
+        lost = sum(self.fates.get(fate, 0) for fate in ("stale", "dropped"))
+        return lost / max(1, sum(self.fates.values()))
+
+    def to_json(self):
+        """For `json.dump`."""
+        return dict(
+            self._asdict(),
+            staleness={str(key): self.staleness[key] for key in sorted(self.staleness)},
+            mean_staleness=self.mean_staleness,
+            stale_share=self.stale_share(),
+        )
+
+
+def simulate(cluster: Any, mode: Any, batches: int, seed: int = 0) -> Result:
+    """Simulates a job until `batches` batches are applied.
+
+    Args:
+      cluster: a `Cluster`.
+      mode: one of `semisync.simulate.modes`.
+      batches: 10 or more.
+      seed: of all draws.
+
+    Raises: UsageError for numbers that make no cluster, BadInput where nothing goes on any more.
+
+        result = simulate(Cluster(workers=400), SemiSync(64, Threshold(4)), batches=100000)
+        print(result.batches_per_second, result.mean_staleness)
+    """
+    if cluster.workers < 1 or cluster.servers < 1 or batches < 10:
+        raise UsageError("a simulation takes a worker, a parameter server and 10 batches, or more")
+    if not cluster.times.traces and cluster.times.pause + cluster.times.demand <= 0:
+        raise UsageError("a worker's batches take time: give them a pause or a demand")
+    job = mode.job(cluster, seed)
+    job.start()
+    job.clock.run(lambda: job.batches < _WARM * batches)
+    before = _Snapshot(job)
+    job.clock.run(lambda: job.batches < batches)
+    if job.batches < batches:
+        raise BadInput(
+            "{}: after {} batches every worker waits, and nothing would wake one".format(
+                mode, job.batches
+            )
+        )
+    return before.result(job)
+
+
+class _Snapshot:
+    """The counts of a job at one time."""
+
+    def __init__(self, job):
+        self._at, self._batches, self._version = job.clock.now, job.batches, job.version
+        self._staleness, self._fates = job.staleness.copy(), job.fates.copy()
+        self._waiting = job.waiting
+
+    def result(self, job):
+        """The `Result` of what happened since."""
+        seconds = job.clock.now - self._at
+        return Result(
+            batches_per_second=(job.batches - self._batches) / seconds,
+            steps_per_second=(job.version - self._version) / seconds,
+            staleness=dict(job.staleness - self._staleness),
+            fates=dict(job.fates - self._fates),
+            waiting=(job.waiting - self._waiting) / (seconds * job.cluster.workers),
+            server_load=job.machines.server_load(),
+            payload_bytes=job.most_payloads * job.costs.payload,
+            seconds=job.clock.now,
+            events=job.clock.events,
+        )
