@@ -15,6 +15,7 @@ _HOME = {
     "Inverse": "semisync.staleness",
     "LOST": "semisync.fate",
     "PENDING": "semisync.fate",
+    "PacedSteps": "semisync.pacing",
     "Polynomial": "semisync.staleness",
     "STALE": "semisync.fate",
     "Threshold": "semisync.staleness",

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from semisync import pacing
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
 
@@ -146,9 +147,9 @@ def pace(paced, in_flight):
         in_flight = count("in_flight", "the number of batches that may be in flight", in_flight)
         if paced:
             raise UsageError(
-                "paced=True hands out M tickets per global step: it has no use for in_flight"
+                "paced hands out M tickets per global step: it has no use for in_flight"
             )
-    return bool(paced), in_flight
+    return pacing.checked(paced), in_flight
 
 
 def choice(name, value, choices):

@@ -63,7 +63,7 @@ def build(request):
     options, plan = request.options, _plan(request)
     device = on_cpu(plan.counted.device)
     request.add_updates(request.extras)
-    limited = options.paced or options.in_flight is not None
+    limited = bool(options.paced) or options.in_flight is not None
     place = siblings.join(options.name, plan.to_count, limited)
     with tf.control_dependencies(None):
         with tf.name_scope(request.name, options.name) as scope:
@@ -110,7 +110,7 @@ def build(request):
                 ),
                 worker=_worker_ops(request, plan, member),
                 # Paced, a worker leaves the tickets that it has no batch for to the others.
-                draws_between_runs=options.paced or place.draws_between_runs,
+                draws_between_runs=options.paced is True or place.draws_between_runs,
                 number=place.number,
                 global_step=plan.counted.op,
                 unfed=sorted(step.hyperparameters.unfed),
@@ -229,7 +229,7 @@ def _train_op(request, member, ready, send, draws_between_runs):
         staleness_policy=staleness_policy if may_reject(staleness_policy) else None,
         send=send,
         draw=not draws_between_runs,
-        rationed=request.options.in_flight is not None,
+        rationed=bool(request.options.paced) or request.options.in_flight is not None,
     )
 
 

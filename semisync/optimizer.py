@@ -77,6 +77,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         are not trained and whose names a regex finds, such as counters, share the fate of their
         batch. See `semisync.aggregate.updates`.
       paced: True hands out exactly M tickets per global step: synchronous, staleness zero.
+        `PacedSteps` does so at some global steps.
       in_flight: how many tickets may be out at once, that is batches between reading their
         parameters and being staged on the PS; further workers wait. None: one per worker.
       name: of the ops, and of the queues on the PS; the same in every process.

@@ -21,7 +21,7 @@ class Options(NamedTuple):
     mode_of: Any
     batch_norm: str
     shared_updates: List[Any]
-    paced: bool
+    paced: Any
     in_flight: Optional[int]
     name: str
 

@@ -25,7 +25,7 @@ class Settings(NamedTuple):
 
     batches_per_step: int
     on_stale: str
-    paced: bool
+    paced: Any
     in_flight: Any
     hyperparameters: Dict[str, float]
     payload: List[str]

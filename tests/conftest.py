@@ -11,8 +11,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Files that wait or compute for minutes come first, so that at the end no process is left alone
-# with one of them while the others have nothing to do.
+# with one of them while the others have nothing to do. The zoo's come before all: they have its
+# models trained, which other files would wait for together.
 LONGEST = (
+    "tests/model/zoo/test_zoo.py",
     "tests/tf1/test_faults.py",
     "tests/jobs/test_jobs.py",
     "tests/model/test_load_model.py",

@@ -16,7 +16,8 @@ The number of tickets that are out decides the mode. Unpaced: some are always wa
 and no worker waits, unless batches come faster than they can be applied: the undrawn and the
 pending together are kept at 2 max(M, workers). With `in_flight`, at most so many are out.
 Paced: exactly M per global step, so that every batch of a step is computed from that step's
-parameters and the staleness is zero.
+parameters and the staleness is zero. `pace` changes between the two: tickets that are out count for
+the next global steps.
 
 A worker holds at most one ticket, and M batches are being applied. So a PS holds at most
 2 max(M, workers) + workers + M payloads, and what was staged, in whole or in part, under tickets
@@ -122,6 +123,12 @@ class Ledger:
         self._next += count
         return list(range(self._next - count, self._next))
 
+    def pace(self, paced):
+        """Changes between paced and unpaced; what is out then counts for the next global steps."""
+        if paced and not self.paced:
+            self._owed = self.batches_per_step - len(self.outstanding) - len(self.pending)
+        self.paced = paced
+
     def tickets_due(self, undrawn):
         """How many tickets to issue now, given that `undrawn` are in the queue."""
         if self.paced:
@@ -144,12 +151,13 @@ class Ledger:
 
         As many as it lacks batches: the tickets for these are out. With `in_flight` one, since each
         batch that comes back makes way for another. Paced, no ticket is out that the global batch
-        does not need, and a worker that draws one says so before it sends its batch.
+        does not need, once those of the time before are back, and a worker that draws one says so
+        before it sends its batch.
         """
         lacking = max(0, self.batches_per_step - len(self.pending))
         if self.in_flight is not None:
             return min(lacking, 1)
-        if self.paced and lacking:
+        if self.paced and lacking and len(self.outstanding) <= lacking:
             lacking += sum(holder is None for holder in self.outstanding.values())
         return lacking
 

@@ -10,6 +10,7 @@ due.
 import threading
 import time
 
+from semisync import pacing
 from semisync.audit import AuditLog
 from semisync.chief.ledger import Ledger
 from semisync.chief.operations import step_request
@@ -46,6 +47,7 @@ class Chief(threading.Thread):
         self._session = session
         self._coordinator = coordinator
         self._step_lock = step_lock
+        self._paced = pacing.checked(handles.settings.paced)
         self._audit = AuditLog(audit)
         self._observers = observers
         self._finishing = threading.Event()
@@ -59,7 +61,7 @@ class Chief(threading.Thread):
         self._weights = {}  # staleness -> weight
         self.ledger = Ledger(
             handles.settings.batches_per_step,
-            paced=handles.settings.paced,
+            paced=pacing.paced_at(self._paced, 0),
             in_flight=handles.settings.in_flight,
             keep_stale=handles.settings.on_stale == "keep",
             patience=patience,
@@ -152,6 +154,7 @@ class Chief(threading.Thread):
 
     def _exchange(self):
         """Issues the tickets that are due, and books every message once enough have come."""
+        self.ledger.pace(pacing.paced_at(self._paced, self._clock))
         tickets = self.ledger.issue(self.ledger.tickets_due(self._undrawn))
         self._audit.write(self.ledger.drain("events"))
         lacking = self.ledger.lacking

@@ -7,7 +7,8 @@ The spec holds `cases`, a list of dicts:
     loss              see build_loss
     batches_per_step  M
     batches           how many batches each worker trains, a list by task
-    paced, bound      see GlobalBatchOptimizer and Threshold; bound may be null
+    paced, bound      see GlobalBatchOptimizer and Threshold; a list for PacedSteps; bound may be
+                      null
     resource          True for resource variables
     save_every        global steps between two checkpoints in CASE.checkpoints, or null
     slow              seconds that a worker rests between reading and training, a list by task
@@ -96,12 +97,12 @@ def train(case, spec, server):
         ids = tf.placeholder(tf.int64, [None, 4])
         targets = tf.placeholder(tf.float32, [None])
         step = tf.train.get_or_create_global_step()
-        bound = case["bound"]
+        bound, paced = case["bound"], case["paced"]
         opt = semisync.GlobalBatchOptimizer(
             make_optimizer(case["optimizer"]),
             case["batches_per_step"],
             staleness=None if bound is None else semisync.Threshold(bound),
-            paced=case["paced"],
+            paced=semisync.PacedSteps(*paced) if isinstance(paced, list) else paced,
             name=case["name"] + "_opt",
         )
         loss = build_loss(case["loss"], ids, targets, case["resource"])

@@ -51,6 +51,7 @@ ASYNCHRONOUS = [
     case("bound", loss="linear", paced=False, bound=2, batches=[20, 30, 5], slow=LATE),
     case("all_current", loss="linear", paced=False, bound=0, batches=[20, 30, 5], slow=LATE),
     case("resource", loss="linear", paced=False, bound=1, resource=True, batches=[9, 9, 4]),
+    case("paced_at_both_ends", loss="linear", paced=[4, 12], batches=[18, 18, 18], slow=LATE),
     case("checkpoints", loss="linear", paced=False, batches=[45, 45, 46], save_every=1),
 ]
 CASES = {spec["name"]: spec for spec in SYNCHRONOUS + ASYNCHRONOUS}
@@ -152,6 +153,17 @@ def test_a_batch_moved_to_another_step_would_be_noticed(runs):
 
 def test_paced_training_has_no_staleness(synchronous):
     assert {b["staleness"] for step in synchronous.steps for b in step["batches"]} == {0}
+
+
+def test_the_running_job_is_paced_at_its_start_and_at_its_end_and_not_between(runs):
+    staleness = [
+        max(b["staleness"] for b in step["batches"]) for step in runs["paced_at_both_ends"].steps
+    ]
+    assert len(staleness) == 18
+    assert set(staleness[:4]) == {0}
+    assert max(staleness[4:12]) > 0
+    # Six tickets that wait and three that are out end in three steps.
+    assert set(staleness[15:]) == {0}
 
 
 def admitted_sums(run, forgotten=()):

@@ -267,3 +267,33 @@ def test_members_come_and_go():
     assert set(ledger.members) == {"b"}
     tell(ledger, "b", LEFT, first)
     assert ledger.members == {}
+
+
+def test_what_is_out_when_pacing_begins_counts_for_the_next_global_steps():
+    ledger = Ledger(3, first=1000)
+    tickets = ledger.issue(ledger.tickets_due(undrawn=0))
+    assert len(tickets) == 6
+    ledger.pace(True)
+    assert ledger.tickets_due(undrawn=6) == 0  # two global steps are under way
+    for number, ticket in enumerate(tickets):
+        draw_and_stage(ledger, [ticket], "worker %d" % number)
+    assert apply_all(ledger, 0) == [tickets[:3], tickets[3:]]
+    assert ledger.tickets_due(undrawn=0) == 3
+    ledger.pace(False)
+    assert ledger.tickets_due(undrawn=0) > 3
+
+
+@given(EVENTS, st.integers(1, 4), st.integers(0, 12), st.integers(0, 12))
+def test_no_ticket_is_forgotten_when_pacing_begins_and_ends(events, size, begins, ends):
+    ledger = Ledger(size, patience=9, first=1000, now=Clock())
+    issued = []
+    for place, (what, number, member) in enumerate(events):
+        ledger.pace(begins <= place < ends)
+        issued += ledger.issue(ledger.tickets_due(undrawn=0))
+        # Whatever came before, the next global batch can come together.
+        assert len(ledger.outstanding) + len(ledger.pending) >= size
+        ticket = issued[number % len(issued)]
+        kinds = {"draw": DRAWN, "stage": STAGED, "withhold": WITHHELD, "leave": LEFT}
+        tell(ledger, member, kinds.get(what, DRAWN), ticket, number)
+        apply_all(ledger, 9, bound=3)
+        assert ledger.balance()

@@ -49,6 +49,13 @@ def test_it_trains_what_the_wrapped_job_trains():
     assert_close(after, in_batches(build)[1])
 
 
+def test_it_is_paced_at_the_same_global_steps_as_the_wrapped_job():
+    build = builder("Adam")
+    _, after, ledger = train(rewrite(export(build), paced=semisync.PacedSteps(first=100)))
+    assert_close(after, in_batches(build)[1])
+    assert set(ledger.staleness) == {0}
+
+
 def nodes(meta):
     return {node.name: node.SerializeToString(deterministic=True) for node in meta.graph_def.node}
 
