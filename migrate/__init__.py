@@ -10,6 +10,7 @@
 4. `migrate.verification.verify` reads both sides again and compares every row.
 5. `migrate.torchrec` builds and fills the modules; `load_model` makes the whole model of a graph.
    `build_training` goes on with its training, `build_optimizer` with a loss of one's own.
+6. `write_checkpoint` goes back: a TensorFlow checkpoint of what torch has.
 
 Importing this package imports neither TensorFlow nor torch.
 """
@@ -25,6 +26,7 @@ from migrate.model.training.build import build_optimizer, build_training
 from migrate.open import open_checkpoint, open_hash_tables
 from migrate.planning.model import Plan
 from migrate.planning.planner import plan
+from migrate.to_tensorflow.api import write_checkpoint
 
 __all__ = [
     "Checkpoint",
@@ -41,4 +43,5 @@ __all__ = [
     "open_hash_tables",
     "plan",
     "read_manifest",
+    "write_checkpoint",
 ]

@@ -12,8 +12,15 @@ from typing import Callable, Dict, Mapping, Optional, Tuple, Union
 from migrate.checkpoint import bundle, v1
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.overlay import Overlaid
-from migrate.checkpoint.paths import checkpoint_prefix, refuse_absent
+from migrate.checkpoint.paths import (
+    checkpoint_prefix,
+    refuse_absent,
+    saved_model_prefix,
+    v1_tables,
+)
 from migrate.graph.find import find_graph
+from migrate.graph.lookups import VARIABLES
+from migrate.graph.metagraph import read_graph
 from migrate.graph.sentinels import find_sentinels
 from migrate.hash_tables.files import Types
 from migrate.hash_tables.lookup import Sentinels
@@ -65,6 +72,35 @@ def _open(path: Union[str, os.PathLike], checksums: bool) -> Checkpoint:
     if is_remote(prefix) or tables_in_files(prefix) is None:
         refuse_absent(prefix)
     return bundle.without_tensors(prefix)
+
+
+def open_model(path: Union[str, os.PathLike]) -> Checkpoint:
+    """The checkpoint of a model: as `open_checkpoint`, or, of a frozen graph, one of no tensors
+    whose prefix is the graph's file."""
+    frozen = frozen_graph(path)
+    return open_checkpoint(path) if frozen is None else bundle.without_tensors(frozen)
+
+
+def frozen_graph(path: Union[str, os.PathLike]) -> Optional[str]:
+    """The file of a graph without variables, a frozen one: a GraphDef, or a SavedModel; None where
+    `path` names a checkpoint, or nothing.
+
+    Raises BadInput for a graph that has variables, whose values are then missing.
+    """
+    path = os.fspath(path)
+    if path.endswith((".index", ".meta")) or v1_tables(path) or saved_model_prefix(path):
+        return None
+    files = (os.path.join(path, "saved_model.pb"), path)
+    file = next((file for file in files if os.path.isfile(file)), None)
+    if file is None:
+        return None
+    for node in read_graph(file).nodes.values():
+        if node.op in VARIABLES:
+            raise BadInput(
+                f"{file} has variables, such as {node.name!r}, but not their values; give the "
+                "checkpoint that has them, and this file with --meta"
+            )
+    return file
 
 
 def open_hash_tables(

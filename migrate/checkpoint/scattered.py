@@ -17,10 +17,12 @@ from migrate.checkpoint.pieces import Tensor, check_tiling
 
 
 class Gathered(NamedTuple):
-    """tensors: all of them whole. parts: name under which a part is stored -> name of the whole."""
+    """tensors: all of them whole. parts: name under which a part is stored -> name of the whole.
+    as_stored: the tensors and parts, by the names under which they are stored."""
 
     tensors: Dict[str, Tensor]
     parts: Dict[str, str]
+    as_stored: Dict[str, Tensor]
 
 
 def gather(tensors: Dict[str, Tensor], path: str) -> Gathered:
@@ -42,7 +44,7 @@ def gather(tensors: Dict[str, Tensor], path: str) -> Gathered:
         gathered[whole] = tensors[names[0]]._replace(pieces=tuple(pieces))
         _check(whole, gathered[whole], path)
     parts = {name: whole for whole, names in groups.items() for name in names}
-    return Gathered(dict(sorted(gathered.items())), parts)
+    return Gathered(dict(sorted(gathered.items())), parts, tensors)
 
 
 def _lacks_slices(tensor: Tensor) -> bool:

@@ -11,13 +11,14 @@ import sys
 from typing import Optional
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.cli.convert_arguments import configure, planned
+from migrate.cli import convert_back, convert_frozen
+from migrate.cli.convert_arguments import check_way, configure, planned
 from migrate.cli.convert_text import of_manifest, of_model, of_plan
 from migrate.conversion import ranks
 from migrate.conversion.convert import convert
 from migrate.model.load import Written, read_meta_graph, write_model, write_source
 from migrate.model.outputs import find_outputs
-from migrate.open import open_checkpoint
+from migrate.open import frozen_graph, open_checkpoint
 from migrate.targets.work_directory import refuse_existing
 from semisync.common.errors import UsageError
 from semisync.common.files import check_writable
@@ -28,11 +29,16 @@ __all__ = ["configure", "run"]
 
 def run(args: argparse.Namespace) -> int:
     """Converts, or prints the plan; returns 0."""
+    check_way(args)
+    if args.to_tensorflow:
+        return convert_back.run(args)
     rank = ranks.from_environment(args.deadline)
     if rank.number and not args.dry_run:
         parts = ranks.assist(args.out, rank, args.workers)
         print(f"rank {rank.number} of {rank.size} wrote {parts} parts")
         return 0
+    if args.model and frozen_graph(args.prefix) is not None:
+        return convert_frozen.run(args)
     if not args.dry_run:
         refuse_existing(args.out)  # before the reading, which may take long
         check_writable(args.out)

@@ -18,15 +18,23 @@ from semisync.common.errors import BadInput, UsageError
 _EXAMPLES = """examples:
   semisync convert model.ckpt-1 converted
   semisync convert model.ckpt-1 converted --model
+  semisync convert frozen.pb converted --model
   semisync convert model.ckpt-1 converted --dry-run > plan.yaml
-  semisync convert model.ckpt-1 converted --plan plan.yaml --target safetensors"""
+  semisync convert model.ckpt-1 converted --plan plan.yaml --target safetensors
+  semisync convert --to-tensorflow converted back.ckpt-1 --original model.ckpt-1"""
+
+_SHARED = ("prefix", "out", "to_tensorflow", "meta")  # options of both ways
+_BACK = ("original", "converted", "overwrite", "latest")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.epilog = _EXAMPLES
     parser.add_argument(
-        "prefix", metavar="PREFIX", help="a checkpoint without .index, or its directory"
+        "prefix",
+        metavar="PREFIX",
+        help="a checkpoint without .index, or its directory; a SavedModel's directory; with "
+        "--model the file of a frozen graph",
     )
     parser.add_argument("out", metavar="OUT", help="directory to write; a new or an empty one")
     parser.add_argument(
@@ -35,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _configure_plan(parser)
     _configure_model(parser)
     _configure_work(parser)
+    _configure_back(parser)
 
 
 def _configure_plan(parser: argparse.ArgumentParser) -> None:
@@ -131,6 +140,45 @@ def _configure_work(parser: argparse.ArgumentParser) -> None:
         "default %(default)g",
     )
     parser.add_argument("--dry-run", action="store_true", help="print the plan, write nothing")
+
+
+def _configure_back(parser: argparse.ArgumentParser) -> None:
+    """The way back."""
+    group = parser.add_argument_group("the way back")
+    group.add_argument(
+        "--to-tensorflow",
+        action="store_true",
+        help="write a TensorFlow checkpoint: PREFIX is a directory that was converted, or a DCP "
+        "that training saved after a conversion; OUT is the prefix to write",
+    )
+    group.add_argument(
+        "--original",
+        metavar="PREFIX",
+        help="the checkpoint that was converted: what torch does not have is copied from it",
+    )
+    group.add_argument(
+        "--converted", metavar="DIR", help="of a DCP: the conversion from which its training began"
+    )
+    group.add_argument(
+        "--overwrite", action="store_true", help="replace the checkpoint that is there"
+    )
+    group.add_argument(
+        "--latest",
+        action="store_true",
+        help="also write the file `checkpoint`, which names OUT as the latest of its directory",
+    )
+
+
+def check_way(args: argparse.Namespace) -> None:
+    """UsageError where options of the one way are given with the other."""
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    for name, value in sorted(vars(args).items()):
+        if name in _SHARED or value == parser.get_default(name):
+            continue
+        if args.to_tensorflow != (name in _BACK):
+            goes = "does not go" if args.to_tensorflow else "goes only"
+            raise UsageError(f"--{name.replace('_', '-')} {goes} with --to-tensorflow")
 
 
 def planned(args: argparse.Namespace, checkpoint: Checkpoint) -> Plan:

@@ -10,8 +10,8 @@ from migrate.graph.attributes import Shape
 from migrate.graph.find import graph_file
 from migrate.graph.interface import Interface, find_interface
 from migrate.graph.interface.feeds import Feed
+from migrate.graph.lowering import lower
 from migrate.graph.metagraph import Graph, read_graph
-from migrate.model.control.lowering import lower
 from migrate.model.coverage import unknown_ops
 from migrate.model.outputs import find_outputs
 from semisync.common.errors import SemisyncError
@@ -78,7 +78,8 @@ def as_text(path: str, interface: Interface) -> str:
     """Two tables, and the call of `semisync score` that they come to."""
     rows = [list(_INPUTS)]
     for feed in interface.feeds:
-        rows.append([feed.name, feed.dtype or "?", _sizes(feed.shape), feed.kind, _readers(feed)])
+        cells = [_called(feed), feed.dtype or "?", _sizes(feed.shape), feed.kind, _readers(feed)]
+        rows.append(cells)
         for feature in feed.features:
             kind = "sparse feature" if feature.sparse else "feature"
             shape = "any number" if feature.sparse else _sizes(feature.shape)
@@ -115,13 +116,20 @@ def _call(path: str, interface: Interface) -> str:
             parts.append(f"--feed {feed.name}=VALUE")
         elif feed.kind != "default":
             option = "--sparse" if feed.kind == "sparse" else "--input"
-            parts.append(f"{option} COLUMN={feed.name}")
+            parts.append(f"{option} {feed.feature or 'COLUMN'}={feed.name}")
     parts.append(f"--output {output.tensor}")
     if output.shape and (output.shape[-1] or 0) > 1 and len(output.shape) > 1:
         parts.append("--column N")
     elif output.what == "logits":
         parts.append("--sigmoid")
     return " ".join([*parts, "--out scores.parquet"])
+
+
+def _called(feed: Feed) -> str:
+    """Its name, and the feature that it is."""
+    if feed.feature is None or feed.name in (feed.feature, f"{feed.feature}:0"):
+        return feed.name
+    return f"{feed.name} = {feed.feature}" + (" (a guess)" if feed.guessed else "")
 
 
 def _readers(feed: Feed) -> str:

@@ -1,11 +1,16 @@
-"""`semisync verify PREFIX OUT`: does a converted directory hold what the checkpoint holds?"""
+"""`semisync verify PREFIX OUT`: does a converted directory hold what the checkpoint holds?
+
+With --forward and --steps: does its model do what TensorFlow's does?
+"""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any, Dict
+from typing import TYPE_CHECKING, Any, Dict, List, Tuple
+
+from parity.behaviour import arguments
 
 if TYPE_CHECKING:  # it imports torch, which --help does not need
     from migrate.verification import Verification
@@ -14,7 +19,10 @@ SCHEMA = "semisync.verification/1"
 
 _EXAMPLES = """examples:
   semisync verify model.ckpt-1 converted
-  semisync verify model.ckpt-1 converted --sample 1000 --json"""
+  semisync verify model.ckpt-1 converted --sample 1000 --json
+  semisync verify model.ckpt-1 converted --forward rows.parquet --tf-python python3.7
+  semisync verify model.ckpt-1 converted --steps 100 --data rows.parquet --batch-size 64 \\
+    --input clicked=label --feed learning_rate=0.1"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -28,18 +36,50 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--sample", type=int, metavar="N", help="compare N rows of each tensor, drawn at random"
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    arguments.configure(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Compares and prints; returns 0 where everything agrees, 1 where something differs."""
-    from migrate.verification import verify
-
-    result = verify(args.prefix, args.out, args.sample)
+    arguments.check(args)
+    found = _found(args)
     if args.json:
-        print(json.dumps(record(result), indent=1, ensure_ascii=False))
+        told = {name: value for name, value, _, _ in found}
+        whole = found[0][1] if len(found) == 1 else told
+        print(json.dumps(whole, indent=1, ensure_ascii=False))
     else:
-        print(as_text(result))
-    return 0 if result.verified else 1
+        print("\n".join(text for _, _, text, _ in found))
+    return 0 if all(agrees for _, _, _, agrees in found) else 1
+
+
+def _found(args: argparse.Namespace) -> List[Tuple[str, Dict[str, Any], str, bool]]:
+    """What each comparison that was asked for found: its name, as JSON, as text, the verdict."""
+    found: List[Tuple[str, Dict[str, Any], str, bool]] = []
+    behaves = args.forward is not None or args.steps is not None
+    if not behaves or args.sample is not None:
+        from migrate.verification import verify
+
+        values = verify(args.prefix, args.out, args.sample)
+        found.append(("values", record(values), as_text(values), values.verified))
+    if args.forward is not None:
+        from parity.behaviour.forward import ROWS, compare_forward
+        from parity.behaviour.text import forward_text
+
+        rows = ROWS if args.rows is None else args.rows
+        setting = arguments.setting(args)
+        onnx = not args.no_onnx
+        scores = compare_forward(
+            args.prefix, args.out, args.forward, setting, args.output, rows, onnx
+        )
+        found.append(("forward", scores.to_json(), forward_text(scores), scores.equal))
+    if args.steps is not None:
+        from parity.behaviour.text import training_text
+        from parity.behaviour.training import compare_training
+
+        setting = arguments.setting(args)
+        steps = compare_training(args.prefix, args.out, args.data, setting, args.steps)
+        found.append(("training", steps.to_json(), training_text(steps), steps.equal))
+    return found
 
 
 def as_text(result: Verification) -> str:

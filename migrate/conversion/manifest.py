@@ -43,7 +43,7 @@ def manifest_of(
         target=target,
         module=plan.module,
         tables=summaries,
-        tensors=_written(items, runs),
+        tensors=_written(items, runs, checkpoint),
         scalars={name: _plain(checkpoint.read(name)) for name in plan.scalars},
         notes=[*plan.notes, *notes(plan, checkpoint), *_id_notes(plan, hashed)],
         meta=plan.meta,
@@ -53,7 +53,7 @@ def manifest_of(
     return manifest
 
 
-def _written(items: List[Item], runs: List[Run]) -> List[Written]:
+def _written(items: List[Item], runs: List[Run], checkpoint: Checkpoint) -> List[Written]:
     """Each tensor with its pieces and what casts cost; BadInput where a value has no place."""
     pieces: Dict[int, List[Piece]] = {}
     losses: Dict[int, Loss] = {}
@@ -81,9 +81,23 @@ def _written(items: List[Item], runs: List[Run]) -> List[Written]:
             value=item.value,
             pieces=pieces.get(index, []),
             loss=losses.get(index),
+            slices=_slices(item, checkpoint),
         )
         for index, item in enumerate(items)
     ]
+
+
+def _slices(item: Item, checkpoint: Checkpoint) -> Dict[str, List[List[List[int]]]]:
+    """How a tensor of the checkpoint is cut, of which `item` has the values."""
+    if item.value is not None or item.origins:
+        return {}
+    names = [name for name, whole in checkpoint.parts.items() if whole == item.source]
+    stored = {name: checkpoint.stored.as_stored[name] for name in names or [item.source]}
+    return {
+        name: [[list(piece.start), list(piece.shape)] for piece in tensor.pieces]
+        for name, tensor in stored.items()
+        if tensor.partitioned
+    }
 
 
 def _summary(

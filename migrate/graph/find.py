@@ -3,20 +3,22 @@
 It is the file that the caller names, else `PREFIX.meta`, else the `saved_model.pb` of the
 SavedModel whose variables the checkpoint is. Nothing else decides it.
 
-Variable nodes are joined to tensors of the checkpoint by the ops of the Saver; without such ops, as
-in a SavedModel of TensorFlow 2, by the full names in the checkpoint's object graph; without one, by
-their own names.
+Variable nodes are joined to tensors of the checkpoint by the ops of the Saver, in a SavedModel of
+TensorFlow 2 those of its function; a variable without such an op by its full name in the
+checkpoint's object graph; without one, by its own name.
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import Dict, NamedTuple, Optional
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.paths import checkpoint_prefix, join, saved_model_file
 from migrate.graph.belongs import refuse_foreign
 from migrate.graph.lookups import VARIABLES, Saved, saved_variables
+from migrate.graph.lowering import lower
 from migrate.graph.metagraph import Graph, read_graph
 from migrate.storage.files import size_of
 from migrate.storage.remote import is_remote
@@ -80,9 +82,12 @@ def _saved(graph: Graph, checkpoint: Checkpoint) -> Dict[str, Saved]:
     """Where each variable node is stored, under the names of whole tensors."""
     saved = saved_variables(graph)
     if not saved:
-        keys = {full: key for key, full in checkpoint.objects().full_names.items()}
+        full_names = checkpoint.objects().full_names
+        times = Counter(full_names.values())
+        keys = {full: key for key, full in full_names.items() if times[full] == 1}
         variables = [node.name for node in graph.nodes.values() if node.op in VARIABLES]
         saved = {name: Saved(keys.get(name, name), 0) for name in variables}
+        saved.update(saved_variables(lower(graph)))
     parts = checkpoint.parts
     return {
         node: where._replace(name=parts.get(where.name, where.name))

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Dict, List, Mapping, NamedTuple, Tuple
 
 from migrate.encoding.wire import Value, fields, message, text
+from migrate.graph.attributes import dtypes, integer
 from migrate.graph.metagraph import Edge, Graph, Node, read_node
 from semisync.common.errors import BadInput
 
@@ -59,6 +60,21 @@ OUTPUTS: Mapping[str, Tuple[str, ...]] = {
     "UniqueWithCountsV2": ("y", "idx", "count"),
 }
 
+_PARSED = ("sparse_indices", "sparse_values", "sparse_shapes")
+
+# Of ops whose outputs are several lists: each list, and the attribute that says how long it is.
+_LISTS: Mapping[str, Tuple[Tuple[str, str], ...]] = {
+    "ParseExample": (*((name, "Nsparse") for name in _PARSED), ("dense_values", "Tdense")),
+    "ParseExampleV2": (
+        *((name, "num_sparse") for name in _PARSED),
+        ("dense_values", "Tdense"),
+        ("ragged_values", "ragged_value_types"),
+        ("ragged_row_splits", "ragged_split_types"),
+    ),
+    "ParseSingleExample": (*((name, "num_sparse") for name in _PARSED), ("dense_values", "Tdense")),
+    "SparseSplit": tuple((name, "num_split") for name in _SPARSE),
+}
+
 
 class Function(NamedTuple):
     """arguments: their names. nodes: by name. results: the edges that it returns; an edge whose
@@ -71,11 +87,11 @@ class Function(NamedTuple):
 
 def read_functions(graph: Graph) -> Dict[str, Function]:
     """The functions of the library, by name."""
-    return dict(_function(memoryview(data), graph.path) for data in graph.functions)
+    return dict(_function(graph, memoryview(data)) for data in graph.functions)
 
 
-def _function(data: memoryview, path: str) -> Tuple[str, Function]:
-    name = ""
+def _function(graph: Graph, data: memoryview) -> Tuple[str, Function]:
+    path, name = graph.path, ""
     arguments: List[str] = []
     outputs: List[str] = []
     nodes: Dict[str, Node] = {}
@@ -94,8 +110,9 @@ def _function(data: memoryview, path: str) -> Tuple[str, Function]:
             pair = dict(fields(message(value, path), path))
             if 1 in pair and 2 in pair:
                 returned[text(pair[1], path)] = text(pair[2], path)
+    inside = graph._replace(nodes=nodes)
     whole = {
-        node.name: node._replace(inputs=tuple(_edge(nodes, *edge, path) for edge in node.inputs))
+        node.name: node._replace(inputs=tuple(_edge(inside, *edge) for edge in node.inputs))
         for node in nodes.values()
     }
     results: List[Edge] = []
@@ -104,7 +121,7 @@ def _function(data: memoryview, path: str) -> Tuple[str, Function]:
             raise BadInput(f"{path}: function {name!r} does not say what {output!r} is")
         source, _, number = returned[output].rpartition(":")
         edge = (source, int(number)) if source and number.isdigit() else (returned[output], 0)
-        results.append(_edge(nodes, *edge, path))
+        results.append(_edge(inside, *edge))
     return name, Function(tuple(arguments), whole, tuple(results))
 
 
@@ -112,16 +129,31 @@ def _argument(value: Value, path: str) -> str:
     return text(dict(fields(message(value, path), path)).get(1, memoryview(b"")), path)
 
 
-def _edge(nodes: Mapping[str, Node], name: str, number: int, path: str) -> Edge:
+def _edge(function: Graph, name: str, number: int) -> Edge:
     """From "node:output" and k, as `read_node` splits it, to (node, number of the tensor)."""
     source, colon, output = name.partition(":")
     if not colon:
         return name, number
-    if source not in nodes:
-        raise BadInput(f"{path}: a function names {source!r}, which it does not have")
-    outputs = OUTPUTS.get(nodes[source].op)
-    if outputs is None:
+    node = function.nodes.get(source)
+    if node is None:
+        raise BadInput(f"{function.path}: a function names {source!r}, which it does not have")
+    if node.op in OUTPUTS:
+        starts = {one: place for place, one in enumerate(OUTPUTS[node.op])}
+    elif node.op in _LISTS:
+        starts = _starts(function, node)
+    else:
         return source, number
-    if output not in outputs:
-        raise BadInput(f"{path}: {nodes[source].op} has no output {output!r}; it is damaged")
-    return source, outputs.index(output) + number
+    if output not in starts:
+        raise BadInput(f"{function.path}: {node.op} has no output {output!r}; it is damaged")
+    return source, starts[output] + number
+
+
+def _starts(function: Graph, node: Node) -> Dict[str, int]:
+    """The number of the first tensor of each list."""
+    starts: Dict[str, int] = {}
+    start = 0
+    for name, attribute in _LISTS[node.op]:
+        starts[name] = start
+        types = dtypes(function, node, attribute)
+        start += len(types) or integer(function, node, attribute)
+    return starts

@@ -2,14 +2,19 @@
 
     SavedModel    {1 saved_model_schema_version, 2 meta_graphs}
     MetaGraphDef  {1 meta_info_def {4 tags}, 2 graph_def, 3 saver_def, 4 collection_def,
-                   5 signature_def}                         both are maps {1 key, 2 value}
+                   5 signature_def, 6 asset_file_def}        4 and 5 are maps {1 key, 2 value}
     GraphDef      {1 node, 2 library {1 function}}
     NodeDef       {1 name, 2 op, 3 input, 5 attr}          attr is a map {1 key, 2 AttrValue}
     SaverDef      {2 save_tensor_name}
-    CollectionDef {1 node_list {1 value}, 2 bytes_list {1 value}}; "train_op" has the former,
-                  "trainable_variables" the latter, with
+    CollectionDef {1 node_list {1 value}, 2 bytes_list {1 value}, 5 any_list {1 value {2 value}}};
+                  "train_op" has the first, "trainable_variables" the second, with
     VariableDef   {1 variable_name}
-    SignatureDef  {1 inputs, 2 outputs}                     maps of TensorInfo {1 name}
+                  "saved_model_assets" the third, up to TensorFlow 1.12, with
+    AssetFileDef  {1 tensor_info, 2 filename}
+    SignatureDef  {1 inputs, 2 outputs}                     maps of TensorInfo
+    TensorInfo    {1 name, 4 coo_sparse {1 values, 2 indices, 3 dense_shape}}
+
+A file may also hold a GraphDef alone, as a frozen graph does.
 
 Only what the readers need is decoded; attributes on demand, by `migrate.graph.attributes`,
 `migrate.graph.constants` and `migrate.graph.tensors`, the library by `migrate.graph.functions`. An
@@ -42,10 +47,12 @@ class Node(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """What a SavedModel takes and gives: names of tensors by what its users call them."""
+    """What a SavedModel takes and gives: names of tensors by what its users call them. sparse: of
+    its sparse inputs, the tensors of the indices, the values and the dense shape."""
 
     inputs: Dict[str, str]
     outputs: Dict[str, str]
+    sparse: Dict[str, Tuple[str, str, str]]
 
 
 class Graph(NamedTuple):
@@ -58,6 +65,7 @@ class Graph(NamedTuple):
     signatures   by their keys
     functions    FunctionDef messages, still to be decoded
     train_ops    nodes in the collection "train_op"
+    assets       the file in the SavedModel's `assets` that each node is the path of, by the node
     """
 
     path: str
@@ -67,10 +75,11 @@ class Graph(NamedTuple):
     signatures: Mapping[str, Signature] = {}
     functions: Tuple[bytes, ...] = ()
     train_ops: Tuple[str, ...] = ()
+    assets: Mapping[str, str] = {}
 
 
 def read_graph(path: str) -> Graph:
-    """The graph of the MetaGraph at `path`; BadInput if the file has none.
+    """The graph of the MetaGraph at `path`, or of a GraphDef; BadInput if the file has none.
 
     Of a SavedModel it is the one tagged "train" if there is one, else the first.
     """
@@ -80,35 +89,59 @@ def read_graph(path: str) -> Graph:
                 f"{path} has {file.size} bytes, expected a MetaGraph of 1 to {_MAX_META}"
             )
         data = memoryview(file.read(0, file.size, path))
-    nodes: Dict[str, Node] = {}
-    functions: List[bytes] = []
-    scope, trainable = None, None
-    train_ops: Tuple[str, ...] = ()
-    signatures: Dict[str, Signature] = {}
-    for field, value in fields(_meta_graph(data, path), path):
-        if field == 2:
-            for part, inner in fields(message(value, path), path):
-                if part == 1:
-                    node = read_node(message(inner, path), path)
-                    nodes[node.name] = node
-                elif part == 2:
-                    functions += _messages(message(inner, path), 1, path)
-        elif field == 3:
-            scope = _saver_scope(message(value, path), path)
-        elif field in (4, 5):
-            key, entry = _entry(value, path)
-            if field == 5:
-                signatures[key] = _signature(entry, path)
-            elif key == "trainable_variables":
-                trainable = frozenset(_variables(entry, path))
-            elif key == "train_op":
-                train_ops = tuple(_listed_nodes(entry, path))
-    if not nodes:
+    data = _meta_graph(data, path)
+    graph = _read_graph_def(data, path) if _is_graph_def(data, path) else _read(data, path)
+    if not graph.nodes:
         raise BadInput(
             f"{path} holds no graph; give the .meta file that tf.train.Saver wrote, or the "
             "saved_model.pb of a SavedModel"
         )
-    return Graph(path, nodes, scope, trainable, signatures, tuple(functions), train_ops)
+    return graph
+
+
+def _read(meta_graph: memoryview, path: str) -> Graph:
+    """The graph of a MetaGraphDef."""
+    graph = Graph(path, {})
+    signatures: Dict[str, Signature] = {}
+    assets: Dict[str, str] = {}
+    for field, value in fields(meta_graph, path):
+        if field == 2:
+            whole = _read_graph_def(message(value, path), path)
+            graph = graph._replace(nodes=whole.nodes, functions=whole.functions)
+        elif field == 3:
+            graph = graph._replace(saver_scope=_saver_scope(message(value, path), path))
+        elif field == 4:
+            key, entry = _entry(value, path)
+            if key == "trainable_variables":
+                graph = graph._replace(trainable=frozenset(_variables(entry, path)))
+            elif key == "train_op":
+                graph = graph._replace(train_ops=tuple(_listed_nodes(entry, path)))
+            elif key == "saved_model_assets":
+                assets.update(_listed_assets(entry, path))
+        elif field == 5:
+            key, entry = _entry(value, path)
+            signatures[key] = _signature(entry, path)
+        elif field == 6:
+            assets.update([_asset(message(value, path), path)])
+    return graph._replace(signatures=signatures, assets=assets)
+
+
+def _read_graph_def(data: memoryview, path: str) -> Graph:
+    nodes: Dict[str, Node] = {}
+    functions: List[bytes] = []
+    for field, value in fields(data, path):
+        if field == 1:
+            node = read_node(message(value, path), path)
+            nodes[node.name] = node
+        elif field == 2:
+            functions += _messages(message(value, path), 1, path)
+    return Graph(path, nodes, functions=tuple(functions))
+
+
+def _is_graph_def(data: memoryview, path: str) -> bool:
+    """Whether it is a GraphDef, which has a node in each field 1, rather than a MetaGraphDef, whose
+    only field 1 says what the graph is."""
+    return sum(field == 1 for field, _ in fields(data, path)) > 1
 
 
 def _meta_graph(data: memoryview, path: str) -> memoryview:
@@ -191,14 +224,37 @@ def _listed_nodes(collection: memoryview, path: str) -> Iterator[str]:
             yield text(memoryview(name), path).partition(":")[0]
 
 
+def _listed_assets(collection: memoryview, path: str) -> Iterator[Tuple[str, str]]:
+    """(node, file) of a collection of AssetFileDefs."""
+    for listed in _messages(collection, 5, path):
+        for packed in _messages(memoryview(listed), 1, path):
+            for asset in _messages(memoryview(packed), 2, path):
+                yield _asset(memoryview(asset), path)
+
+
+def _asset(data: memoryview, path: str) -> Tuple[str, str]:
+    """The node that holds the path of an asset, and the asset's file."""
+    parts = dict(fields(data, path))
+    tensor = dict(fields(message(parts.get(1, memoryview(b"")), path), path))
+    node = text(tensor.get(1, memoryview(b"")), path).partition(":")[0]
+    return node, text(parts.get(2, memoryview(b"")), path)
+
+
 def _signature(data: memoryview, path: str) -> Signature:
-    signature = Signature({}, {})
+    signature = Signature({}, {}, {})
     for field, value in fields(data, path):
-        if field in (1, 2):
-            key, tensor = _entry(value, path)
-            name = dict(fields(tensor, path)).get(1)
-            if name is not None:
-                (signature.inputs if field == 1 else signature.outputs)[key] = text(name, path)
+        if field not in (1, 2):
+            continue
+        key, tensor = _entry(value, path)
+        info = dict(fields(tensor, path))
+        if 1 in info:
+            (signature.inputs if field == 1 else signature.outputs)[key] = text(info[1], path)
+        elif 4 in info and field == 1:
+            parts = dict(fields(message(info[4], path), path))
+            values, indices, shape = (
+                text(parts.get(part, memoryview(b"")), path) for part in (1, 2, 3)
+            )
+            signature.sparse[key] = (indices, values, shape)
     return signature
 
 

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, Dict, Iterator, List, Optional, Set
 
 from migrate.manifest.transforms import Loss, named
 from migrate.manifest.typed import build
@@ -21,6 +21,7 @@ from semisync.common.errors import BadInput
 SCHEMA = "semisync.manifest/2"
 FILE = "manifest.json"
 _DIGEST = "sha256"  # of all the rest
+_VARIABLES = ("table", "table slot", "dense", "dense slot", "scalar")  # roles
 
 
 @dataclass
@@ -46,6 +47,8 @@ class Written:
     value               the number that was written instead of the source's own, else None
     pieces              its rows, in order, with their hashes
     loss                what a cast or a quantization changed, else None
+    slices              name under which the source is stored -> [start, sizes] of each of its
+                        slices there; empty where it is stored whole, under its own name
     """
 
     fqn: str
@@ -58,6 +61,7 @@ class Written:
     value: Optional[float] = None
     pieces: List[Piece] = field(default_factory=list)
     loss: Optional[Loss] = None
+    slices: Dict[str, List[List[List[int]]]] = field(default_factory=dict)
 
 
 @dataclass
@@ -140,6 +144,12 @@ class Manifest:
         for table in self.tables:
             names.update(table.ids.tensors if table.ids is not None else ())
         return names
+
+    def variables(self) -> Iterator[Written]:
+        """What has the values of one tensor of the checkpoint."""
+        for written in self.tensors:
+            if written.role in _VARIABLES and written.value is None:
+                yield written
 
     def to_json(self) -> str:
         """The manifest as the text of `manifest.json`."""

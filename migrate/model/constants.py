@@ -54,10 +54,14 @@ class Constants:
 
     def asset(self, path: str) -> str:
         """The path of a text file, in the module's constructor."""
+        return f"files.asset({self.asset_name(path)!r})"
+
+    def asset_name(self, path: str) -> str:
+        """What a text file is called among the assets."""
         name = os.path.basename(path)
         number = 1
         while self.assets.get(name, path) != path:
             name = f"{number}_{os.path.basename(path)}"
             number += 1
         self.assets[name] = path
-        return f"files.asset({name!r})"
+        return name

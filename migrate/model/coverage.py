@@ -29,6 +29,7 @@ _HANDLED = {
     *TABLES,
     *VARIABLES,
 }
+_PYTHON = {"EagerPyFunc", "PyFunc", "PyFuncStateless"}
 _NAMED = 3  # nodes, and readers of a node, in an error
 
 
@@ -62,4 +63,5 @@ def _described(graph: Graph, op: str, nodes: Sequence[Node]) -> str:
     read = f", read by {', '.join(map(repr, readers[:_NAMED]))}" if readers else ""
     more = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
     inputs = ", ".join(f"{name!r} ({graph.nodes[name].op})" for name, _ in first.inputs[:_NAMED])
+    op += ", Python code that is not in the graph," if op in _PYTHON else ""
     return f"{op} of node {first.name!r}{more} (of {inputs or 'nothing'}{read})"

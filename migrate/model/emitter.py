@@ -5,13 +5,15 @@
    needed falls away.
 3. A node becomes a Value. Nodes that hand on their input are that input's value; constants, and
    what depends on constants alone, are computed here; variables are attributes of the module.
-4. Any other node is an expression, `ops.registry.write`, assigned to a name in its block. The first
-   Merge of a tf.cond brings the `if` that holds its branches, the first Exit of a loop the loop.
+4. Any other node is an expression, `ops.registry.write`, assigned to a name in its block; what was
+   computed there before is not computed again. The first Merge of a tf.cond brings the `if` that
+   holds its branches, the first Exit of a loop the loop.
 """
 
 from __future__ import annotations
 
-from typing import Dict, List, Sequence, Set, Tuple
+import itertools
+from typing import Any, Dict, List, Sequence, Set, Tuple
 
 from migrate.graph.attributes import output_shape
 from migrate.graph.lookups import VARIABLES
@@ -21,9 +23,10 @@ from migrate.model.constants import Constants
 from migrate.model.control.regions import EXITS, MERGES, NOWHERE, SWITCHES, Guard, Region, Regions
 from migrate.model.embeddings.collections import Collection, ends, find_groups
 from migrate.model.folding import RANDOM, fold
-from migrate.model.inputs import Input, cut_at_inputs, input_of, is_training_flag
+from migrate.model.inputs import Input, Inputs, cut_at_inputs, is_training_flag
 from migrate.model.layers.finders import find_layers
 from migrate.model.layers.layer import SAME, Cond, Modules, Subject
+from migrate.model.ops import tensor_arrays
 from migrate.model.ops.registry import Expression, write
 from migrate.model.ops.types import kind_of, output_dtype
 from migrate.model.ops.values import HOST, OBJECT, STRINGS, TENSOR, Call, Host, Many, Value
@@ -33,12 +36,15 @@ from migrate.model.source.statements import Assign, Block, If, Statement, Until,
 from migrate.model.tables import TABLES, Tables
 from semisync.common.errors import BadInput
 
+_COMPARED = 64  # values of constants that are looked at: shapes, bounds
+
 
 class Emitter:
     """Emits one method.
 
-    block: its statements. inputs: the features that it reads, by the edge. modules: the layers'.
-    outputs: the values that were asked for.
+    block: its statements. inputs: the features that it reads, by the edge. layers: those that are
+    recognised, by the node that each ends at. modules: theirs. outputs: the values that were asked
+    for.
     """
 
     def __init__(
@@ -50,25 +56,26 @@ class Emitter:
         tables: Tables,
     ) -> None:
         self._graph, self._parameters, self._constants = graph, parameters, constants
-        self._tables = tables
-        self._regions = Regions(cut_at_inputs(graph), outputs)
-        self._subject = Subject(graph, _uses(self._regions.needed), _conds(self._regions))
-        self._layers = find_layers(self._subject, self._regions.order)
-        self._flags = {layer.flag for layer in self._layers.values()}
-        replaced = {name: layer.inputs for name, layer in self._layers.items()}
-        self._regions.replace(replaced)
-        groups = find_groups(self._subject, self._regions, parameters)
-        self._lookups = ends(groups)
-        self._regions.replace({**replaced, **{n: g.inputs for n, (g, _) in self._lookups.items()}})
+        self._tables, self.features = tables, Inputs(graph)
+        self.regions = Regions(cut_at_inputs(graph), outputs)
+        self.subject = Subject(graph, _uses(self.regions.needed), _conds(self.regions))
+        self.layers = find_layers(self.subject, self.regions.order)
+        self._flags = {layer.flag for layer in self.layers.values()}
+        replaced = {name: layer.inputs for name, layer in self.layers.items()}
+        self.regions.replace(replaced)
+        self.groups = find_groups(self.subject, self.regions, parameters)
+        self._lookups = ends(self.groups)
+        self.regions.replace({**replaced, **{n: g.inputs for n, (g, _) in self._lookups.items()}})
         self._found: Dict[str, Tuple[Collection, str]] = {}
-        self._edges = _edges(self._regions, outputs)
+        self._edges = _edges(self.regions, outputs)
         self._names = Names()
         self._values: Dict[Edge, Value] = {}
         self._opened: Set[str] = set()
+        self._first: Dict[Any, str] = {}
         self._blocks: Dict[Region, Block] = {NOWHERE: Block()}
         self.inputs: Dict[Edge, Input] = {}
         self.modules: Modules = {}
-        for node in self._regions.order:
+        for node in self.regions.order:
             self._emit(node)
         self.outputs = [self.value(edge) for edge in outputs]
         self.block = self._blocks[NOWHERE]
@@ -93,23 +100,44 @@ class Emitter:
                 )
         return self._values[edge]
 
+    @property
+    def flags(self) -> List[str]:
+        """The tensors that say in the graph whether the model trains: `self.training` here."""
+        told = {edge[0] for edge, value in self._values.items() if str(value) == "self.training"}
+        return sorted(f"{node}:0" for node in told | self._flags if node is not None)
+
+    def computed(self) -> Dict[Edge, Value]:
+        """What is computed outside of branches and loops, in the order of the source."""
+        return {
+            edge: value
+            for edge, value in self._values.items()
+            if edge not in self.inputs
+            and value.kind in (TENSOR, STRINGS)
+            and not (value.is_variable or value.constant is not None)
+            and self.regions.of.get(edge[0]) == NOWHERE
+        }
+
+    def in_loop(self, node: str) -> bool:
+        """Whether a node is computed in every round of a loop."""
+        return any(guard.startswith("loop ") for guard, _ in self.regions.of.get(node, NOWHERE))
+
     def _emit(self, node: Node) -> None:
         name = node.name
-        if name in self._layers:
-            layer = self._layers[name]
+        if name in self.layers:
+            layer = self.layers[name]
             values = [self.value(edge) for edge in layer.inputs]
             self._assign(node, layer.write(self._parameters, self.modules, values))
         elif name in self._lookups:
             self._look_up(node)
         elif name in self._flags or is_training_flag(self._graph, node):
             self._values[name, 0] = Value("self.training", HOST, "bool", ())
-        elif input_of(self._graph, (name, 0)) is not None:
+        elif self.features.of((name, 0)) is not None:
             self._input(node)
         elif node.op in TABLES:
             self._values[name, 0] = Value(self._tables.attribute(node), OBJECT)
-        elif name in self._regions.cond_of:
+        elif name in self.regions.cond_of:
             self._branches(node)
-        elif name in self._regions.frame_of:
+        elif name in self.regions.frame_of:
             self._loop(node)
         elif node.op == "LoopCond":
             self._block(node).append(Until(str(self.value(node.inputs[0]))))
@@ -117,7 +145,7 @@ class Emitter:
             self._compute(node)
 
     def _block(self, node: Node) -> List[Statement]:
-        return self._blocks.setdefault(self._regions.of[node.name], Block()).statements
+        return self._blocks.setdefault(self.regions.of[node.name], Block()).statements
 
     def _assign(self, node: Node, written: Expression) -> None:
         """Gives the outputs of `node` names."""
@@ -155,7 +183,22 @@ class Emitter:
                 value = self._constants.value(array, node.name)
                 self._values[node.name, number] = value
             return
-        self._assign(node, write(call))
+        if node.op in RANDOM or node.op in tensor_arrays.OPS:
+            self._assign(node, write(call))
+            return
+        first = self._first.setdefault(self._key(node, values), node.name)
+        if first == node.name:
+            self._assign(node, write(call))
+        for number in itertools.count() if first != node.name else ():
+            if (first, number) not in self._values:
+                break
+            self._values[node.name, number] = self._values[first, number]
+
+    def _key(self, node: Node, values: Tuple[Value, ...]) -> Any:
+        """What two nodes have in common that compute the same in the same block, as those of two
+        towers do that read the same column."""
+        attributes = frozenset(item for item in node.attrs.items() if not item[0].startswith("_"))
+        return node.op, attributes, self.regions.of[node.name], tuple(map(_identity, values))
 
     def _look_up(self, node: Node) -> None:
         """A look-up of a collection, which the first of its look-ups calls."""
@@ -171,7 +214,7 @@ class Emitter:
 
     def _input(self, node: Node) -> None:
         for edge in self._edges[node.name]:
-            feature = input_of(self._graph, edge)
+            feature = self.features.of(edge)
             assert feature is not None, edge
             self.inputs[edge] = feature
             text = f"inputs[{feature.name!r}]"
@@ -189,9 +232,9 @@ class Emitter:
 
     def _branches(self, merge: Node) -> None:
         """A Merge of a tf.cond: one name, which either branch assigns."""
-        cond = self._regions.cond_of[merge.name]
-        outer = self._regions.of[merge.name]
-        sides = [self.value(edge) for edge in self._regions.branch_inputs(merge)]
+        cond = self.regions.cond_of[merge.name]
+        outer = self.regions.of[merge.name]
+        sides = [self.value(edge) for edge in self.regions.branch_inputs(merge)]
         if sides[0] == sides[1]:
             self._values[merge.name, 0] = sides[0]
             return
@@ -206,13 +249,13 @@ class Emitter:
         if cond not in self._opened:
             self._opened.add(cond)
             orelse, then = (self._blocks[outer | {(cond, branch)}] for branch in "01")
-            condition = str(self.value(self._regions.predicates[cond]))
+            condition = str(self.value(self.regions.predicates[cond]))
             self._block(merge).append(If(condition, then, orelse))
 
     def _loop(self, node: Node) -> None:
         """A Merge of a loop is a name that goes round; an Exit what it holds at the end."""
-        frame = self._regions.frame_of[node.name]
-        loop = self._regions.loops[frame]
+        frame = self.regions.frame_of[node.name]
+        loop = self.regions.loops[frame]
         guard: Guard = ("loop " + frame, "")
         if node.op in MERGES:
             entered = self.value(loop.merges[node.name][0])
@@ -220,7 +263,7 @@ class Emitter:
                 self._values[node.name, 0] = entered
                 return
             name = self._names.fresh(local_name(node.name))
-            outside = self._regions.of[node.name] - {guard}
+            outside = self.regions.of[node.name] - {guard}
             text = entered.tensor if entered.kind in (TENSOR, HOST) else str(entered)
             kind = TENSOR if entered.kind == HOST else entered.kind
             block = self._blocks.setdefault(outside, Block())
@@ -233,7 +276,7 @@ class Emitter:
         self._values[node.name, 0] = self.value(switch.inputs[0])
         if frame not in self._opened:
             self._opened.add(frame)
-            region = self._regions.of[node.name]
+            region = self.regions.of[node.name]
             body = self._blocks[region | {guard}]
             going = {
                 name: edge
@@ -248,7 +291,14 @@ class Emitter:
 
     def _stays(self, merge: Node, following: Edge) -> bool:
         """Whether a loop hands a variable on as it is."""
-        return self._subject.node(following).name == merge.name
+        return self.subject.node(following).name == merge.name
+
+
+def _identity(value: Value) -> Any:
+    """What two equal values have in common."""
+    if value.constant is None or value.constant.size > _COMPARED:
+        return value.text
+    return value.dtype, value.constant.shape, repr(value.constant.tolist())
 
 
 def _conds(regions: Regions) -> Dict[str, Cond]:

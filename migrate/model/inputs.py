@@ -7,17 +7,22 @@
                                         together: (indices, values, dense_shape)
     DeserializeSparse                   its name; a sparse feature of an iterator, as above
 
-A bool placeholder whose name says that the model trains is no input: it is `self.training`.
+1. What a SavedModel's signature takes is called as there.
+2. What an iterator or a queue delivers is called as the feature that it is, where the graph has
+   that name too: see `migrate.graph.interface.names`.
+3. A bool placeholder whose name says that the model trains is no input: it is `self.training`.
 """
 
 from __future__ import annotations
 
 import re
-from typing import List, NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional, Tuple
 
-from migrate.graph.attributes import Shape, dtypes, output_shape, shapes, strings
+from migrate.graph.attributes import Shape, dtypes, output_shape, shapes
+from migrate.graph.interface.examples import PARSING, keys_of
+from migrate.graph.interface.names import delivered_names
+from migrate.graph.interface.signatures import input_keys
 from migrate.graph.metagraph import Edge, Graph, Node
-from migrate.graph.tensors import constant_array
 from semisync.common.errors import BadInput
 
 _PLACEHOLDERS = {"Placeholder", "PlaceholderV2"}
@@ -25,7 +30,6 @@ _DELIVERING = re.compile(
     r"IteratorGetNext(Sync)?|IteratorGetNextAsOptional|Queue\w*Dequeue\w*|ReaderRead\w*"
 )
 _SPARSE = {"DeserializeSparse"}
-_PARSING = {"ParseExample", "ParseExampleV2", "ParseSingleExample"}
 _TRAINING = re.compile(
     r"(^|[/_])(is_?)?(train(ing)?|learning_phase|phase)(_?(flag|mode|phase))?(_\d+)?$"
 )
@@ -35,13 +39,18 @@ _PART_SHAPES: Tuple[Shape, ...] = ((None, 2), (None,), (2,))  # indices, values,
 
 class Input(NamedTuple):
     """One feature. part: which of a sparse one's three; None: it is dense. optional: a default
-    stands in for it."""
+    stands in for it. tensors: those of the graph that bring it, one, or indices, values and
+    dense_shape. own_name: what the graph calls it, where `name` is another. guessed: whether the
+    name is a guess, see `migrate.graph.interface.names`."""
 
     name: str
     dtype: Optional[str]
     shape: Shape
     part: Optional[int] = None
     optional: bool = False
+    tensors: Tuple[str, ...] = ()
+    own_name: str = ""
+    guessed: bool = False
 
 
 def is_training_flag(graph: Graph, node: Node) -> bool:
@@ -67,31 +76,60 @@ def is_input(node: Node) -> bool:
 
 
 def _brings(node: Node) -> bool:
-    return node.op in _PARSING | _SPARSE or _DELIVERING.fullmatch(node.op) is not None
+    return node.op in PARSING | _SPARSE or _DELIVERING.fullmatch(node.op) is not None
 
 
-def input_of(graph: Graph, edge: Edge) -> Optional[Input]:
-    """The feature that `edge` brings; None where it is no input of the graph."""
+class Inputs:
+    """The features of one graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._keys = input_keys(graph)
+        self._delivered = delivered_names(graph)
+
+    def of(self, edge: Edge) -> Optional[Input]:
+        """The feature that `edge` brings; None where it is no input of the graph."""
+        found = _input(self._graph, edge)
+        if found is None:
+            return None
+        key = self._keys.get("{}:{}".format(*edge))
+        if key is not None:
+            own = found.name if found.part == key.part else ""
+            return Input(
+                key.name, found.dtype, found.shape, key.part, found.optional, key.tensors, own
+            )
+        node = self._graph.nodes[edge[0]]
+        delivered = node.inputs[0] if node.op in _SPARSE and node.inputs else edge
+        name = self._delivered.get(delivered)
+        if name is None:
+            return found
+        return found._replace(name=name.name, own_name=found.name, guessed=name.guessed)
+
+
+def _input(graph: Graph, edge: Edge) -> Optional[Input]:
+    """The feature, by the name that it has in the graph."""
     node = graph.nodes[edge[0]]
     if node.op in _PLACEHOLDERS or node.op == "PlaceholderWithDefault":
         types = dtypes(graph, node, "dtype")
         optional = node.op == "PlaceholderWithDefault"
         shape = output_shape(graph, node, 0)
         name, part = _sparse_placeholder(graph, node)
-        return Input(name, types[0] if types else None, shape, part, optional)
+        tensors = (f"{name}:0",) if part is None else tuple(f"{name}/{one}:0" for one in _PARTS)
+        return Input(name, types[0] if types else None, shape, part, optional, tensors)
     if _DELIVERING.fullmatch(node.op):
         types = dtypes(graph, node, "output_types") or dtypes(graph, node, "component_types")
         listed = shapes(graph, node, "output_shapes")
         shape = listed[edge[1]] if edge[1] < len(listed) else output_shape(graph, node, edge[1])
         dtype = types[edge[1]] if edge[1] < len(types) else None
         name = "{}:{}".format(*edge)
-        return Input(name, dtype, shape)
-    if node.op in _PARSING:
-        return _parsed(graph, node)[edge[1]]
+        return Input(name, dtype, shape, tensors=(name,))
+    if node.op in PARSING:
+        return _parsed(graph, node, edge[1])
     if node.op in _SPARSE:
         types = dtypes(graph, node, "dtype")
         dtype = (types[0] if types else None) if edge[1] == 1 else "int64"
-        return Input(node.name, dtype, _PART_SHAPES[edge[1]], edge[1])
+        tensors = tuple(f"{node.name}:{number}" for number in range(len(_PARTS)))
+        return Input(node.name, dtype, _PART_SHAPES[edge[1]], edge[1], tensors=tensors)
     return None
 
 
@@ -104,38 +142,27 @@ def _sparse_placeholder(graph: Graph, node: Node) -> Tuple[str, Optional[int]]:
     return scope, _PARTS.index(last)
 
 
-def _parsed(graph: Graph, node: Node) -> List[Input]:
-    """The outputs of a parser: indices, values and shapes of the sparse ones, then the dense."""
-    sparse_types = dtypes(graph, node, "sparse_types")
-    dense_types = dtypes(graph, node, "Tdense")
-    sparse, dense = _keys(graph, node, len(sparse_types), len(dense_types))
-    dense_shapes = shapes(graph, node, "dense_shapes")
-    parts: List[List[Input]] = [[], [], []]
-    for name, dtype in zip(sparse, sparse_types):
-        for number, part in enumerate(parts):
-            kind = dtype if number == 1 else "int64"
-            part.append(Input(name, kind, _PART_SHAPES[number], number))
-    whole = [
-        Input(name, dtype, None if shape is None else (None, *shape))
-        for name, dtype, shape in zip(dense, dense_types, dense_shapes)
-    ]
-    return [*parts[0], *parts[1], *parts[2], *whole]
-
-
-def _keys(graph: Graph, node: Node, sparse: int, dense: int) -> Tuple[List[str], List[str]]:
-    if node.op == "ParseSingleExample":
-        return strings(graph, node, "sparse_keys"), strings(graph, node, "dense_keys")
-    if node.op == "ParseExampleV2":
-        return _constants(graph, node, 2), _constants(graph, node, 3)
-    keys = [_constants(graph, node, 2 + k) for k in range(sparse + dense)]
-    names = [name for key in keys for name in key]
-    return names[:sparse], names[sparse:]
-
-
-def _constants(graph: Graph, node: Node, position: int) -> List[str]:
-    source = graph.nodes.get(node.inputs[position][0])
-    if source is None or source.op != "Const":
+def _parsed(graph: Graph, node: Node, output: int) -> Input:
+    """An output of a parser: indices, values and shapes of the sparse ones, then the dense."""
+    keys = keys_of(graph, node)
+    if keys is None:
         raise BadInput(
             f"{graph.path}: the feature names of {node.name!r} are computed, expected constants"
         )
-    return [key.decode() for key in constant_array(graph, source).reshape(-1)]
+    sparse, dense = keys
+    part, place = divmod(output, len(sparse)) if sparse else (len(_PARTS), output)
+    if part < len(_PARTS):
+        dtype = dtypes(graph, node, "sparse_types")[place] if part == 1 else "int64"
+        tensors = tuple(f"{node.name}:{place + k * len(sparse)}" for k in range(len(_PARTS)))
+        return Input(sparse[place], dtype, _PART_SHAPES[part], part, tensors=tensors)
+    place = output - len(_PARTS) * len(sparse)
+    if place >= len(dense):
+        raise BadInput(
+            f"{graph.path}: {node.name!r} parses ragged features, which are not supported; parse "
+            "them as sparse ones"
+        )
+    shape = shapes(graph, node, "dense_shapes")[place]
+    batched = node.op != "ParseSingleExample"
+    rows = (None, *shape) if shape is not None and batched else shape
+    dtype = dtypes(graph, node, "Tdense")[place]
+    return Input(dense[place], dtype, rows, tensors=(f"{node.name}:{output}",))

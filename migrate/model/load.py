@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import MetaGraph, find_meta_graph
+from migrate.graph.lookups import VARIABLES
+from migrate.graph.lowering import lower
 from migrate.model.constants import Constants
-from migrate.model.control.lowering import lower
 from migrate.model.coverage import refuse_unknown
 from migrate.model.emitter import Emitter
+from migrate.model.features.description import describe
 from migrate.model.inputs import Input
 from migrate.model.model_file import model_source
 from migrate.model.ops.values import Value
@@ -18,11 +21,11 @@ from migrate.model.outputs import Outputs, find_outputs
 from migrate.model.parameters import Parameter, Parameters
 from migrate.model.source.names import Names
 from migrate.model.tables import Tables
-from migrate.open import open_checkpoint
+from migrate.open import open_model
 from semisync.common.errors import BadInput
 from semisync.common.files import write_text
 
-SOURCE = "model.py"  # beside a conversion's data
+SOURCE, FEATURES = "model.py", "features.json"  # beside a conversion's data
 
 
 def load_model(
@@ -32,14 +35,15 @@ def load_model(
 ) -> Any:
     """The model of a checkpoint as a torch.nn.Module that takes the raw features.
 
-    checkpoint: an open one, or its prefix. meta: the MetaGraph, which by default stands beside it.
+    checkpoint: an open one, or its prefix, the directory of a SavedModel, or the file of a frozen
+    graph. meta: the MetaGraph, which by default stands beside it.
     output: the name of the tensor, or of several, that the module returns; by default what the
     graph says of itself, see `migrate.model.outputs`.
 
     The module's `forward` takes a mapping of the graph's own inputs, placeholders or features that
-    a parser or an iterator delivers; its docstring lists them. Trained variables are parameters,
-    others buffers: `module.tensorflow_variables` has the TensorFlow name of each. `module.source`
-    is its Python source.
+    a parser or an iterator delivers; `module.tensorflow_inputs` lists them. Trained variables are
+    parameters, others buffers: `module.tensorflow_variables` has the TensorFlow name of each.
+    `module.source` is its Python source, `module.tensorflow_features` what features.json has.
 
     Raises BadInput where the graph has an op that is not known, the outputs cannot be told, or the
     checkpoint is another model's.
@@ -47,15 +51,21 @@ def load_model(
         model = migrate.load_model("model.ckpt-40000")
         logits = model({"user": users, "item": items})
     """
-    if not isinstance(checkpoint, Checkpoint):
-        checkpoint = open_checkpoint(checkpoint)
+    checkpoint = opened(checkpoint)
     found = read_meta_graph(checkpoint, meta)
     written = write_source(found, checkpoint, find_outputs(found.graph, output))
     return build_module(written, checkpoint).eval()
 
 
+def opened(checkpoint: Union[Checkpoint, str, os.PathLike]) -> Checkpoint:
+    """The checkpoint of a model, for an open one or a path."""
+    return checkpoint if isinstance(checkpoint, Checkpoint) else open_model(checkpoint)
+
+
 def read_meta_graph(checkpoint: Checkpoint, meta: Optional[str]) -> MetaGraph:
     """The graph of a checkpoint, without calls of functions; BadInput if there is none."""
+    if meta is None and not checkpoint and os.path.isfile(checkpoint.prefix):
+        meta = checkpoint.prefix  # a frozen graph
     found = find_meta_graph(checkpoint, meta)
     if found is None:
         raise BadInput(f"there is no graph beside {checkpoint.prefix}; name one with --meta")
@@ -64,13 +74,16 @@ def read_meta_graph(checkpoint: Checkpoint, meta: Optional[str]) -> MetaGraph:
 
 class Written(NamedTuple):
     """A model as source: its text, its parameters by variable node, its constants by attribute, the
-    features that it reads and the values of its outputs."""
+    features that it reads, the values of its outputs, what wrote it, and what becomes of the
+    features, see `migrate.model.features.description`."""
 
     text: str
     by_node: Dict[str, Parameter]
     constants: Constants
     inputs: List[Input]
     outputs: List[Value]
+    emitter: Emitter
+    features: Dict[str, Any]
 
     @property
     def parameters(self) -> List[Parameter]:
@@ -88,9 +101,12 @@ def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> 
     emitter = Emitter(graph, list(outputs.values()), parameters, constants, tables)
     kept = list(dict.fromkeys(parameters.by_node.values()))
     origin = os.path.basename(graph.path)
-    text = model_source(emitter, list(outputs), kept, constants, tables.sources, origin)
+    features = describe(emitter, parameters, tables)  # before the statements are rendered
+    frozen = not any(node.op in VARIABLES for node in graph.nodes.values())
+    text = model_source(emitter, list(outputs), kept, constants, tables.sources, origin, frozen)
     inputs = list(emitter.inputs.values())
-    return Written(text, parameters.by_node, constants, inputs, emitter.outputs)
+    values = emitter.outputs
+    return Written(text, parameters.by_node, constants, inputs, values, emitter, features)
 
 
 def build_module(written: Written, checkpoint: Checkpoint) -> Any:
@@ -102,15 +118,19 @@ def build_module(written: Written, checkpoint: Checkpoint) -> Any:
     module.source = written.text
     module.tensorflow_variables = {p.attribute: p.variable for p in written.parameters}
     module.tensorflow_nodes = written.by_node
+    module.tensorflow_features = written.features
     fill(module, written, checkpoint)
     return module
 
 
 def write_model(written: Written, directory: str) -> str:
-    """Writes model.py and its files into a directory of a conversion; returns its path."""
+    """Writes model.py, its files and features.json into a directory of a conversion; returns the
+    path of model.py."""
     from migrate.runtime.files import write_files
 
     write_files(directory, written.constants.large, written.constants.assets)
+    features = json.dumps(written.features, indent=1)
+    write_text(os.path.join(directory, FEATURES), features + "\n")
     path = os.path.join(directory, SOURCE)
     write_text(path, written.text)
     return path
@@ -130,4 +150,6 @@ def fill(module: Any, written: Written, checkpoint: Checkpoint) -> None:
 def _module(text: str, files: Any) -> Any:
     scope: Dict[str, Any] = {"__name__": "model", "__file__": "model.py"}
     exec(compile(text, "model.py", "exec"), scope)
-    return scope["Model"](files)
+    module = scope["Model"](files)
+    module.tensorflow_inputs = scope["INPUTS"]
+    return module

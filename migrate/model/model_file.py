@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, Sequence
+from typing import Dict, Iterable, List, Mapping, Sequence
 
 from migrate.model.constants import Constants
 from migrate.model.emitter import Emitter
+from migrate.model.inputs import Input
 from migrate.model.parameters import Parameter
 from migrate.model.source.layout import laid_out
 from migrate.model.source.statements import names_in, render
 
 _HEAD = '''"""{title}
 
-Converted from {origin}. `forward` takes the raw features, a mapping of
-
-{features}
-
-and returns {results}.
-"""
+Converted from {origin}. `forward` takes the raw features,
+a mapping of what INPUTS lists, and returns what OUTPUTS lists: a tensor, or a tuple of several.
+{frozen}"""
 
 import math
 import os
@@ -28,10 +26,17 @@ from torch.nn import functional as F
 
 from migrate import runtime
 
+# The raw features: type, shape (None: any size) and what they are in TensorFlow{guessed}.
+INPUTS = {inputs}
+
+# What the results are in TensorFlow.
+OUTPUTS = {outputs}
+
+# What tells TensorFlow that the model trains; here `train()` and `eval()` do.
+TRAINING = {flags}
+
 # What the module's tensors are in TensorFlow, with the order of their axes where it is another.
-VARIABLES = {{
-{variables}
-}}
+VARIABLES = {variables}
 
 
 class Model(nn.Module):
@@ -41,6 +46,12 @@ class Model(nn.Module):
         super().__init__()
 '''
 
+_GUESSED = """, whose
+# names are valid here too. A guessed name stands in the scopes of feature columns alone"""
+
+_FROZEN = """
+The graph was frozen: its variables are constants. The model scores, but has nothing to train.
+"""
 
 _TAIL = '''
 
@@ -57,8 +68,12 @@ def model_source(
     constants: Constants,
     tables: Mapping[str, str],
     origin: str,
+    frozen: bool,
 ) -> str:
-    """The file, as text; names of constants that it does not use are dropped from `constants`."""
+    """The file, as text; names of constants that it does not use are dropped from `constants`.
+
+    frozen: whether the graph has no variables.
+    """
     results = [value.tensor for value in emitter.outputs]
     body = render(emitter.block, results, 2)
     used = {name for line in [*body, *results] for name in names_in(line)}
@@ -73,14 +88,25 @@ def model_source(
     text = _HEAD.format(
         title="A TensorFlow model in torch.",
         origin=origin,
-        features=_features(emitter),
-        results=", ".join(outputs),
-        variables="\n".join(f"    {_variable(parameter)}," for parameter in parameters),
+        frozen=_FROZEN if frozen else "",
+        guessed=_GUESSED if any(one.guessed for one in emitter.inputs.values()) else "",
+        inputs=_mapping(_inputs(emitter.inputs.values())),
+        outputs=list(outputs),
+        flags=emitter.flags,
+        variables=_mapping([_variable(parameter) for parameter in parameters]),
         torchrec="import torchrec\n" if any("torchrec." in line for line in lines) else "",
     )
     text += "".join(f"        {line}\n" for line in lines)
-    text += "\n    def forward(self, inputs):\n" + "\n".join(body)
+    text += "\n    def forward(self, inputs):\n"
+    if _renamed(emitter.inputs.values()):
+        text += "        inputs = runtime.by_name(inputs, INPUTS)\n"
+    text += "\n".join(body)
     return laid_out(text + "\n        return " + ", ".join(results) + "\n" + _TAIL)
+
+
+def _mapping(entries: Sequence[str]) -> str:
+    """A mapping, an entry a line."""
+    return "{\n" + "".join(f"    {entry},\n" for entry in entries) + "}" if entries else "{}"
 
 
 def _modules(modules: Mapping[str, str], parameters: Sequence[Parameter]) -> List[str]:
@@ -104,12 +130,30 @@ def _variable(parameter: Parameter) -> str:
     return f"{parameter.attribute!r}: runtime.Variable({parameter.variable!r}{more})"
 
 
-def _features(emitter: Emitter) -> str:
-    lines: Dict[str, str] = {}
-    for feature in emitter.inputs.values():
-        shape = "?" if feature.shape is None else list(feature.shape)
-        shape = str(shape).replace("None", "batch", 1).replace("None", "?")
-        text = f"sparse {feature.dtype}" if feature.part == 1 else f"{feature.dtype} {shape}"
-        if feature.part in (None, 1):
-            lines[feature.name] = text
-    return "\n".join(f"    {name!r}: {text}" for name, text in lines.items())
+def _inputs(features: Iterable[Input]) -> List[str]:
+    """The entries of INPUTS; the parts of a sparse feature have one."""
+    parts: Dict[str, List[Input]] = {}
+    for feature in features:
+        parts.setdefault(feature.name, []).append(feature)
+    return [f"{name!r}: runtime.Input({_input(some)})" for name, some in parts.items()]
+
+
+def _renamed(features: Iterable[Input]) -> bool:
+    """Whether a feature has another name in the graph."""
+    return any(feature.own_name not in ("", feature.name) for feature in features)
+
+
+def _input(parts: Sequence[Input]) -> str:
+    """Those of one feature that the graph reads."""
+    first, optional = parts[0], all(part.optional for part in parts)
+    shape, dtype = first.shape, first.dtype
+    if first.part is not None:
+        told = {part.part: part for part in parts}
+        indices = told[0].shape if 0 in told else None
+        rank = 2 if indices is None or len(indices) != 2 else indices[1]
+        shape = (None,) * (rank or 2)
+        dtype = told[1].dtype if 1 in told else None
+    sizes = None if shape is None else list(shape)
+    more = ", optional=True" if optional else ""
+    more += ", guessed=True" if first.guessed else ""
+    return f"{dtype!r}, {sizes}, {list(first.tensors)}{more}"

@@ -1,26 +1,30 @@
 """Which tensors of a graph are its outputs.
 
-1. What the caller names.
+1. What the caller names: tensors, or outputs of a SavedModel's signatures.
 2. What a SavedModel's signature names, `serving_default` before others.
-3. The logits that the graph's losses are given; if there are none, the logits that
+3. Of a frozen graph, which was cut at its outputs: what nothing reads.
+4. The logits that the graph's losses are given; if there are none, the logits that
    `migrate.graph.interface` finds; if none, the probabilities that losses are given; if none, the
    scores that it finds.
-4. Where these are several or none, nothing is chosen, and the candidates are listed.
+5. Where these are several or none, nothing is chosen, and the candidates are listed.
 """
 
 from __future__ import annotations
 
-from typing import Dict, Sequence, Union
+from typing import AbstractSet, Dict, List, Sequence, Union
 
-from migrate.graph.interface import find_interface
+from migrate.graph.interface import Interface, find_interface
 from migrate.graph.interface.losses import losses
+from migrate.graph.interface.signatures import in_order
+from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph
 from semisync.common.errors import BadInput, UsageError
 
 _LISTED = 8
-_SERVING = "serving_default"
 
 _SAMPLERS = "CandidateSampler"  # what depends on sampled classes is for training alone
+
+_SILENT = {"Assert", "NoOp", "Print", "PrintV2"}  # give nothing
 
 Outputs = Dict[str, Edge]
 
@@ -32,13 +36,14 @@ def find_outputs(graph: Graph, named: Union[str, Sequence[str], None]) -> Output
     """
     if named is not None:
         names = [named] if isinstance(named, str) else list(named)
-        return {name: tensor_edge(graph, name) for name in names}
-    for key in sorted(graph.signatures, key=lambda key: (key != _SERVING, key)):
-        told = graph.signatures[key].outputs
-        if told:
-            return {name: tensor_edge(graph, tensor) for name, tensor in sorted(told.items())}
+        return {name: _named(graph, name) for name in names}
+    signature = next(iter(in_order(graph)), None)
+    if signature is not None:
+        return {name: tensor_edge(graph, told) for name, told in sorted(signature.outputs.items())}
     interface = find_interface(graph)
     walks = interface.walks
+    if not any(node.op in VARIABLES for node in graph.nodes.values()):
+        return _only(graph, set(_ends(interface)), _ends(interface))
     samplers = [node.name for node in graph.nodes.values() if node.op.endswith(_SAMPLERS)]
     sampled = walks.downstream(edge for name in samplers for edge in walks.outputs(name))
     likely = [out for out in interface.outputs if _node(out.tensor) not in sampled]
@@ -48,14 +53,33 @@ def find_outputs(graph: Graph, named: Union[str, Sequence[str], None]) -> Output
     logits = {output.tensor for output in likely if output.what == "logits"}
     others = {"{}:{}".format(*loss.scores) for loss in given}
     chosen = next(filter(None, (of_losses, logits, others, set(found))), set())
+    return _only(graph, chosen, found)
+
+
+def _only(graph: Graph, chosen: AbstractSet[str], candidates: Sequence[str]) -> Outputs:
+    """The only one of `chosen`; BadInput that lists the candidates where they are several."""
     if len(chosen) == 1:
         (name,) = chosen
         return {name: tensor_edge(graph, name)}
-    more = f", such as {', '.join(found[:_LISTED])}"
+    more = f", such as {', '.join(candidates[:_LISTED])}"
     raise BadInput(
         f"{graph.path}: which tensors are the outputs cannot be told; name them with --output"
-        + (more if found else ": the graph has no loss and no end that is a score")
+        + (more if candidates else ": the graph has no loss and no end that is a score")
     )
+
+
+def _ends(interface: Interface) -> List[str]:
+    """The tensors that depend on what is fed and that nothing reads."""
+    walks = interface.walks
+    fed = walks.downstream(edge for feed in interface.feeds for edge in feed.edges)
+    ends = (node for node in walks.nodes.values() if not walks.outputs(node.name))
+    return [f"{node.name}:0" for node in ends if node.name in fed and node.op not in _SILENT]
+
+
+def _named(graph: Graph, name: str) -> Edge:
+    """The edge of a tensor, or of an output of a signature."""
+    told = [signature.outputs.get(name) for signature in in_order(graph)]
+    return tensor_edge(graph, next(filter(None, told), name))
 
 
 def _node(tensor: str) -> str:

@@ -54,16 +54,13 @@ class Parameter(NamedTuple):
         rows = None if self.rows is None else slice(*self.rows)
         value = checkpoint.read(slot or self.variable, rows=rows).reshape(self.shape)
         if self.dealt > 1:
-            value = _in_turn(value, self.dealt)
+            value = value[numpy.argsort(by_partition(len(value), self.dealt))]
         return value if self.axes is None else numpy.ascontiguousarray(value.transpose(self.axes))
 
 
-def _in_turn(stored: numpy.ndarray, parts: int) -> numpy.ndarray:
-    """Rows by id, of rows that stand partition by partition."""
-    ids = numpy.arange(len(stored))
-    value = numpy.empty_like(stored)
-    value[numpy.argsort(ids % parts, kind="stable")] = stored
-    return value
+def by_partition(rows: int, parts: int) -> numpy.ndarray:
+    """The ids in the order in which partitions have them that take them in turn, id % parts."""
+    return numpy.argsort(numpy.arange(rows) % parts, kind="stable")
 
 
 class Parameters:

@@ -10,7 +10,7 @@ the table.
 from __future__ import annotations
 
 import os
-from typing import Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 from migrate.graph.attributes import dtypes, integer, string
 from migrate.graph.lookups import Consumers, consumers_of
@@ -18,7 +18,7 @@ from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.tensors import constant_array
 from migrate.model.constants import Constants
 from migrate.model.folding import Known
-from migrate.model.ops.values import literal
+from migrate.model.ops.values import as_data, literal
 from migrate.model.source.names import Names, local_name
 from semisync.common.errors import BadInput
 
@@ -26,6 +26,7 @@ TABLES = {"HashTable", "HashTableV2"}
 _IMPORTS = {"InitializeTable", "InitializeTableV2", "LookupTableImport", "LookupTableImportV2"}
 _FINDS = {"LookupTableFind", "LookupTableFindV2"}
 _FILES = {"InitializeTableFromTextFile", "InitializeTableFromTextFileV2"}
+_PASSING = {"Identity", "PlaceholderWithDefault", "ReadVariableOp"}
 
 
 class Tables:
@@ -73,37 +74,73 @@ class Tables:
             )
         return self._constants.expression(array, name)
 
+    def described(self, table: Node) -> Dict[str, Any]:
+        """Its content as data: the keys and the values, or the file among the model's assets."""
+        for user in self._users(table):
+            if user.op in _IMPORTS:
+                keys, values = (self._known.value(edge) for edge in user.inputs[1:3])
+                if keys is not None and values is not None:
+                    return {"keys": as_data(keys), "values": as_data(values)}
+            if user.op in _FILES:
+                columns = {
+                    name: integer(self._graph, user, name) for name in ("key_index", "value_index")
+                }
+                more: Dict[str, Any] = {"size": _optional(self._graph, user, "vocab_size", -1)}
+                if max(columns.values()) >= 0:
+                    more["delimiter"] = (string(self._graph, user, "delimiter") or b"\t").decode()
+                if integer(self._graph, user, "offset"):
+                    more["offset"] = integer(self._graph, user, "offset")
+                name = self._constants.asset_name(self._file(self._named(user)))
+                return {"file": name, **columns, **more}
+        return {}
+
     def _from_file(self, table: Node, initialiser: Node) -> str:
         graph = self._graph
-        name = graph.nodes[initialiser.inputs[1][0]]
-        while name.op in ("Identity", "PlaceholderWithDefault"):
-            name = graph.nodes[name.inputs[0][0]]
-        if name.op != "Const":
-            raise BadInput(
-                f"{graph.path}: the file of {initialiser.name!r} is computed, expected a constant"
-            )
         delimiter = string(graph, initialiser, "delimiter") or b"\t"
         arguments = {
             "key_index": integer(graph, initialiser, "key_index"),
             "value_index": integer(graph, initialiser, "value_index"),
-            "vocab_size": integer(graph, initialiser, "vocab_size"),
+            "vocab_size": _optional(graph, initialiser, "vocab_size", -1),
             "delimiter": repr(delimiter.decode("utf-8", "surrogateescape")),
             "default": self._default(table),
             "key_dtype": _type(graph, table, "key_dtype"),
             "value_dtype": _type(graph, table, "value_dtype"),
         }
+        if integer(graph, initialiser, "offset"):
+            arguments["offset"] = integer(graph, initialiser, "offset")
         more = ", ".join(f"{key}={value}" for key, value in arguments.items())
-        path = self._file(os.fsdecode(bytes(constant_array(graph, name)[()])))
+        path = self._file(self._named(initialiser))
         return f"runtime.LookupTable.from_text_file({self._constants.asset(path)}, {more})"
 
-    def _file(self, path: str) -> str:
-        """Where the file is now: where the graph says, in the assets, or beside the graph."""
-        home, name = os.path.dirname(self._graph.path), os.path.basename(path)
-        places = [path, os.path.join(home, "assets", name), os.path.join(home, name)]
+    def _named(self, initialiser: Node) -> Node:
+        """The node that is the name of the file; TensorFlow 2 assigns it to a variable."""
+        graph = self._graph
+        node = graph.nodes[initialiser.inputs[1][0]]
+        while node.op in _PASSING:
+            node = graph.nodes[node.inputs[0][0]]
+            if node.op == "VarHandleOp":
+                assigns = [user for user in self._users(node) if user.op == "AssignVariableOp"]
+                node = graph.nodes[assigns[0].inputs[1][0]] if len(assigns) == 1 else node
+        if node.op != "Const" and node.name not in graph.assets:
+            raise BadInput(
+                f"{graph.path}: the file of {initialiser.name!r} is computed, expected a constant"
+            )
+        return node
+
+    def _file(self, named: Node) -> str:
+        """Where the file is now: in the SavedModel's assets, where the graph says, or beside it."""
+        graph = self._graph
+        home = os.path.dirname(graph.path)
+        path = graph.assets.get(named.name, "")
+        places = [os.path.join(home, "assets", path)]
+        if not path:
+            path = os.fsdecode(bytes(constant_array(graph, named)[()]))
+            name = os.path.basename(path)
+            places = [path, os.path.join(home, "assets", name), os.path.join(home, name)]
         found = next((place for place in places if os.path.exists(place)), None)
         if found is None:
             raise BadInput(
-                f"{self._graph.path}: a lookup table is filled from {path}, which is not there; "
+                f"{graph.path}: a lookup table is filled from {path}, which is not there; "
                 f"put it beside the graph, as {places[-1]}"
             )
         return found
@@ -116,6 +153,11 @@ class Tables:
                 if default is not None:
                     return literal(default)
         return "None"
+
+
+def _optional(graph: Graph, node: Node, name: str, default: int) -> int:
+    """An attribute that a SavedModel may leave out where it is the default."""
+    return integer(graph, node, name) if name in node.attrs else default
 
 
 def _type(graph: Graph, table: Node, name: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Optional, Sequence, Set, Tuple
 
 from migrate.manifest.id_modes import DUPLICATES, MODES
+from migrate.manifest.naming import table_name
 from migrate.planning.model import CASTS, STRATEGIES
 from semisync.common.errors import UsageError
 
@@ -51,8 +52,8 @@ class Options:
         return name
 
     def table_name_of(self, name: str) -> str:
-        """The same for a table: a module's name has no dot."""
-        return re.sub(r"[/.]", "_", self.name_of(name))
+        """The same for a table, see `table_name`."""
+        return table_name(self.name_of(name).replace("/", "_"))
 
     def check_renamed(self) -> None:
         """UsageError where a pattern of `rename` has met no name."""

@@ -11,6 +11,7 @@ from migrate.runtime import numeric
 _HOME = {
     **numeric.HOME,
     "Files": "migrate.runtime.files",
+    "Input": "migrate.runtime.columns",
     "Variable": "migrate.runtime.loading",
     "load": "migrate.runtime.loading",
     "BatchNorm": "migrate.runtime.batch_norm",
@@ -20,6 +21,7 @@ _HOME = {
     "as_string": "migrate.runtime.printing",
     "bag_sizes": "migrate.runtime.embeddings",
     "bucketize": "migrate.runtime.buckets",
+    "by_name": "migrate.runtime.columns",
     "decode_csv": "migrate.runtime.decode",
     "decode_raw": "migrate.runtime.decode",
     "fingerprint64": "migrate.runtime.hashing",
@@ -51,7 +53,9 @@ __all__ = sorted(_HOME)
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
+        found = getattr(importlib.import_module(_HOME[name]), name)
+        globals()[name] = found  # this function is not called for it again
+        return found
     raise AttributeError(f"module 'migrate.runtime' has no attribute {name!r}")
 
 

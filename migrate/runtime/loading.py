@@ -27,6 +27,8 @@ def load(module: torch.nn.Module, directory: str, variables: Mapping[str, Variab
     variables: what each parameter and buffer is in TensorFlow. Raises BadInput where the directory
     does not have one of them, or of another shape.
     """
+    if not variables:  # of a frozen graph, which has no manifest
+        return module.eval()
     written = {entry.source: entry for entry in read_manifest(directory).tensors if _whole(entry)}
     state = module.state_dict()
     wanted: Dict[str, torch.Tensor] = {}

@@ -177,6 +177,8 @@ class Strings:
 
     def __eq__(self, other: object) -> torch.Tensor:  # type: ignore[override]
         """Equality of each string with its partner in `other`, Strings or bytes; bool."""
+        if isinstance(other, (bytes, str)) and not other:
+            return torch.from_numpy(self.offsets[1:] == self.offsets[:-1]).reshape(self.shape)
         if isinstance(other, (bytes, str)):
             other = Strings.of(other)
         if not isinstance(other, Strings):
@@ -200,6 +202,8 @@ class Strings:
 
     def _take(self, positions: Array) -> Strings:
         flat = numpy.ascontiguousarray(positions, numpy.int64).reshape(-1)
+        if len(flat) == self.numel() and len(flat) and not flat[0] and _ascending(flat):
+            return Strings(self.data, self.offsets, positions.shape)
         data, offsets = spans.take(self.data, self.offsets, flat)
         if offsets[-1] < 0:
             raise BadInput(f"there are {self.numel()} strings; an index is outside 0 and that")

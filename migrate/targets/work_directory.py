@@ -74,7 +74,7 @@ def work_directory(out: str, needed: int, resume: bool = False) -> Iterator[str]
     except OSError as error:
         raise SemisyncError(cannot_write(out, error)) from error
     try:
-        _take(lock, work)
+        take_lock(lock, work)
         try:
             _check_room(parent, needed - _written(work))
             yield work
@@ -82,7 +82,7 @@ def work_directory(out: str, needed: int, resume: bool = False) -> Iterator[str]
             _sync_tree(work)
             refuse_existing(out)
             os.replace(work, out)
-            _sync(parent)
+            sync(parent)
         except Unfinished:
             raise
         except Unreachable as error:
@@ -104,7 +104,8 @@ def work_directory(out: str, needed: int, resume: bool = False) -> Iterator[str]
         os.close(lock)
 
 
-def _take(lock: int, work: str) -> None:
+def take_lock(lock: int, work: str) -> None:
+    """Locks the open file `lock` of the directory `work`; UsageError where another has it."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -167,11 +168,12 @@ def refuse_existing(out: str) -> None:
 def _sync_tree(directory: str) -> None:
     for folder, _, names in os.walk(directory):
         for name in names:
-            _sync(os.path.join(folder, name))
-        _sync(folder)
+            sync(os.path.join(folder, name))
+        sync(folder)
 
 
-def _sync(path: str) -> None:
+def sync(path: str) -> None:
+    """Waits until the file or directory at `path` is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

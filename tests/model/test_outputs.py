@@ -4,8 +4,8 @@ import pathlib
 
 import pytest
 
+from migrate.graph.lowering import lower
 from migrate.graph.metagraph import read_graph
-from migrate.model.control.lowering import lower
 from migrate.model.load import load_model
 from migrate.model.outputs import find_outputs
 from semisync.common.errors import BadInput, UsageError

@@ -16,6 +16,8 @@ from migrate.graph.constants import constant_strings
 from migrate.graph.interface.walks import Walks
 from migrate.graph.metagraph import Edge, Graph, Node
 
+PARSING = {"ParseExample", "ParseExampleV2", "ParseSingleExample"}
+
 
 class Feature(NamedTuple):
     """name: in the Example. sparse: any number of values. shape: of a dense feature's row."""
@@ -30,30 +32,38 @@ def features(walks: Walks) -> Dict[Edge, Tuple[Feature, ...]]:
     """By the serialized tensor, the features that are parsed out of it."""
     parsed: Dict[Edge, Tuple[Feature, ...]] = {}
     for node in walks.nodes.values():
-        keys = _keys(walks.graph, node) if node.inputs else None
+        keys = keys_of(walks.graph, node) if node.inputs else None
         if keys is not None:
             edge = walks.origin(node.inputs[0])[1]
             parsed[edge] = (*parsed.get(edge, ()), *_described(walks.graph, node, *keys))
     return parsed
 
 
-def _keys(graph: Graph, node: Node) -> Optional[Tuple[List[str], List[str]]]:
+def keys_of(graph: Graph, node: Node) -> Optional[Tuple[List[str], List[str]]]:
     """The sparse and the dense keys; None for a node that parses nothing, or unknown keys."""
+    if node.op not in PARSING:
+        return None
     if node.op == "ParseSingleExample":
         return strings(graph, node, "sparse_keys"), strings(graph, node, "dense_keys")
+    dense = len(dtypes(graph, node, "Tdense"))
     if node.op == "ParseExample":
-        sparse, dense = integer(graph, node, "Nsparse"), integer(graph, node, "Ndense")
+        sparse = integer(graph, node, "Nsparse")
         listed = [_constants(graph, edge, 1) for edge in node.inputs[2 : 2 + sparse + dense]]
         keys = [key for constants in listed for key in constants or []]
         return (keys[:sparse], keys[sparse:]) if len(keys) == sparse + dense else None
-    if node.op == "ParseExampleV2" and len(node.inputs) >= 4:
-        sparse = integer(graph, node, "num_sparse")
-        dense = len(dtypes(graph, node, "Tdense"))
-        sparse_keys, dense_keys = (
-            _constants(graph, edge, count) for edge, count in zip(node.inputs[2:4], (sparse, dense))
-        )
-        return None if sparse_keys is None or dense_keys is None else (sparse_keys, dense_keys)
-    return None
+    if len(node.inputs) < 4:
+        return None
+    counts = (integer(graph, node, "num_sparse"), dense)
+    sparse_keys, dense_keys = (
+        _constants(graph, edge, count) for edge, count in zip(node.inputs[2:4], counts)
+    )
+    return None if sparse_keys is None or dense_keys is None else (sparse_keys, dense_keys)
+
+
+def parsed_keys(graph: Graph, node: Node) -> List[str]:
+    """The key of each output of a node that parses; none of another."""
+    sparse, dense = keys_of(graph, node) or ([], [])
+    return [*sparse, *sparse, *sparse, *dense]
 
 
 def _constants(graph: Graph, edge: Edge, count: int) -> Optional[List[str]]:

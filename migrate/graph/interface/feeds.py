@@ -7,6 +7,8 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 from migrate.graph.attributes import Shape, dtypes, output_dtype, output_shape, shapes
 from migrate.graph.interface.examples import Feature, features
 from migrate.graph.interface.losses import losses
+from migrate.graph.interface.names import Name, delivered_names
+from migrate.graph.interface.signatures import Key, input_keys
 from migrate.graph.interface.walks import Walks
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
@@ -27,6 +29,9 @@ class Feed(NamedTuple):
     read_by    variables that its values meet first
     labels_of  losses that compare with it
     features   of serialized tf.train.Examples
+    feature    what it is called where that is another name: the key of a SavedModel's signature, or
+               the feature that an iterator delivers, see `migrate.graph.interface.names`
+    guessed    whether `feature` is a guess
     """
 
     name: str
@@ -38,6 +43,8 @@ class Feed(NamedTuple):
     read_by: Tuple[str, ...] = ()
     labels_of: Tuple[str, ...] = ()
     features: Tuple[Feature, ...] = ()
+    feature: Optional[str] = None
+    guessed: bool = False
 
 
 def feeds(walks: Walks) -> List[Feed]:
@@ -54,7 +61,16 @@ def feeds(walks: Walks) -> List[Feed]:
         for edge, described in parsed.items()
         if edge not in known
     ]
-    return fed
+    keys, names = input_keys(walks.graph), delivered_names(walks.graph)
+    return [_called(feed, keys, names) for feed in fed]
+
+
+def _called(feed: Feed, keys: Dict[str, Key], names: Dict[Edge, Name]) -> Feed:
+    key = keys.get("{}:{}".format(*feed.edges[0]))
+    name = names.get(feed.edges[0])
+    if key is not None:
+        return feed._replace(feature=key.name)
+    return feed if name is None else feed._replace(feature=name.name, guessed=name.guessed)
 
 
 def _feeds(walks: Walks) -> Iterator[Feed]:

@@ -9,7 +9,7 @@ from typing import Callable, Dict, Iterable, List, Optional, Set, Tuple
 from migrate.graph.lookups import PASS, VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
 
-_TRAINING = re.compile(r"(^|/)gradients(_\d+)?/")
+GRADIENTS = re.compile(r"(^|/)gradients(_\d+)?/")
 _SAVERS = re.compile(r"save(_\d+)?/")  # without a name of their own
 _RESHAPED = PASS | {"Cast", "ExpandDims", "Reshape", "Squeeze", "StopGradient"}
 _MAX_STEPS = 64  # a chain of such nodes is short; a damaged graph may be circular
@@ -31,7 +31,7 @@ class Walks:
         self.nodes = {
             name: node
             for name, node in graph.nodes.items()
-            if not (name.startswith(scope) or _SAVERS.match(name) or _TRAINING.search(name))
+            if not (name.startswith(scope) or _SAVERS.match(name) or GRADIENTS.search(name))
         }
         self.consumers: Consumers = {}
         for node in self.nodes.values():

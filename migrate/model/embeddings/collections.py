@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from migrate.graph.metagraph import Edge, Node
+from migrate.manifest.naming import table_name
 from migrate.model.control.regions import MERGES, NOWHERE, Regions, sort
 from migrate.model.embeddings.lookups import Lookup, find_bags, find_rows
 from migrate.model.inputs import is_input
@@ -182,7 +183,9 @@ class Collection:
 
     def _config(self, parameters: Parameters, features: Sequence[str]) -> str:
         lookup = self.group.lookups[features[0]]
-        name = parameters.saved_name(lookup.parts[0])
+        saved = parameters.saved_name(lookup.parts[0])
+        assert saved is not None, lookup
+        name = table_name(saved)
         held = "embedding_bags" if self._bags else "embeddings"
         attribute = f"{self.attribute}.{held}.{name}.weight"
         parameter = parameters.table(lookup.parts, attribute, lookup.dealt)

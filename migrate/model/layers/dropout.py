@@ -12,7 +12,7 @@ Source: tensorflow/python/ops/nn_ops.py
 
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import List, NamedTuple, Optional
 
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Layer, Modules, Subject
@@ -21,6 +21,15 @@ from migrate.model.parameters import Parameters
 
 _RANDOM = {"RandomUniform", "StatelessRandomUniform", "StatelessRandomUniformV2"}
 _SCALES = {"Mul", "RealDiv"}
+
+
+class _Mask(NamedTuple):
+    """What says which values are kept. rate: of those that are not. edge: what says it in the
+    graph. none: its value where all are kept."""
+
+    rate: float
+    edge: Edge
+    none: float
 
 
 def find_dropout(subject: Subject, node: Node) -> Optional[Layer]:
@@ -32,14 +41,14 @@ def find_dropout(subject: Subject, node: Node) -> Optional[Layer]:
     else:
         return None
     for kept, scaled in pairs:
-        rate = _rate(subject, kept)
+        mask = _mask(subject, kept)
         scale = subject.node(scaled)
-        if rate is None or scale.op not in _SCALES:
+        if mask is None or scale.op not in _SCALES:
             continue
         for position in (0, 1):
             factor = subject.constant(scale.inputs[1 - position])
             if factor is not None and not factor.ndim:
-                return _layer(scale.inputs[position], rate)
+                return _layer(scale.inputs[position], mask, scale.inputs[1 - position])
     return None
 
 
@@ -48,27 +57,28 @@ def _is_zero(subject: Subject, edge: Edge) -> bool:
     return value is not None and not value.any()
 
 
-def _layer(source: Edge, rate: float) -> Layer:
+def _layer(source: Edge, mask: _Mask, factor: Edge) -> Layer:
     def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
-        return f"F.dropout({values[0]}, {literal(rate)}, self.training)"
+        return f"F.dropout({values[0]}, {literal(mask.rate)}, self.training)"
 
-    return Layer((source,), write)
+    return Layer((source,), write, off={mask.edge: mask.none, factor: 1.0})
 
 
-def _rate(subject: Subject, edge: Edge) -> Optional[float]:
-    """The rate at which the mask `edge` drops; None if it is no mask of a constant rate."""
+def _mask(subject: Subject, edge: Edge) -> Optional[_Mask]:
+    """What `edge` is as a mask; None if it is no mask of a constant rate."""
     node = subject.node(edge)
     if node.op == "Cast":
         node = subject.node(node.inputs[0])
     if node.op == "GreaterEqual":
-        return _uniform_and_constant(subject, node.inputs[0], node.inputs[1])
+        rate = _uniform_and_constant(subject, node.inputs[0], node.inputs[1])
+        return None if rate is None else _Mask(rate, node.inputs[1], 0.0)
     if node.op == "Floor":
         total = subject.node(node.inputs[0])
         if total.op in ("Add", "AddV2"):
             for uniform, constant in (total.inputs, total.inputs[::-1]):
                 keep = _uniform_and_constant(subject, uniform, constant)
                 if keep is not None:
-                    return round(1 - keep, 7)
+                    return _Mask(round(1 - keep, 7), constant, 1.0)
     return None
 
 

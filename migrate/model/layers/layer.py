@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy
 
@@ -31,11 +31,13 @@ Modules = Dict[str, str]  # attribute -> the expression that makes it
 class Layer(NamedTuple):
     """inputs: what the layer computes with, beside its variables. write: its expression, from their
     values; it adds the layer's parameters and modules. flag: the placeholder that says whether the
-    model trains, where the layer shows that it does."""
+    model trains, where the layer shows that it does. off: tensors of the graph that keep the layer
+    from doing anything where they are fed these values."""
 
     inputs: Tuple[Edge, ...]
     write: Callable[[Parameters, Modules, List[Value]], str]
     flag: Optional[str] = None
+    off: Mapping[Edge, float] = {}
 
 
 class Cond(NamedTuple):

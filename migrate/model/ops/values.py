@@ -186,6 +186,17 @@ def literal(value: Any) -> str:
     return repr(number)
 
 
+def as_data(value: numpy.ndarray) -> Any:
+    """A constant as JSON has it: numbers, text, nested lists; bytes that are no UTF-8 are escaped
+    as Python's surrogateescape does."""
+    if value.dtype.kind == "f":
+        value = numpy.array([float(str(one)) for one in value.reshape(-1)]).reshape(value.shape)
+    if value.dtype == object:
+        text = [one.decode("utf-8", "surrogateescape") for one in value.reshape(-1)]
+        value = numpy.array(text, object).reshape(value.shape)
+    return value.tolist()
+
+
 def listed(values: Sequence[int]) -> str:
     """Integers as a tuple in Python source."""
     return "(" + ", ".join(map(str, values)) + ("," if len(values) == 1 else "") + ")"

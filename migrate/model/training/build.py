@@ -9,8 +9,8 @@ from typing import Any, List, Mapping, NamedTuple, Optional, Set, Union
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import MetaGraph
 from migrate.graph.metagraph import Edge
-from migrate.model.load import build_module, read_meta_graph, write_source
-from migrate.model.outputs import find_outputs
+from migrate.model.load import build_module, opened, read_meta_graph, write_source
+from migrate.model.outputs import find_outputs, tensor_edge
 from migrate.model.training.changes import described, is_written
 from migrate.model.training.cutting import Given, cut
 from migrate.model.training.formulas import write_formula
@@ -18,7 +18,6 @@ from migrate.model.training.recipe import Recipe, read_recipe
 from migrate.model.training.rules import one_rule
 from migrate.model.training.slots import read_slots, slot_names
 from migrate.model.training.targets import find_targets, mark_sparse
-from migrate.open import open_checkpoint
 from semisync.common.errors import BadInput
 
 Source = Union[Checkpoint, str, os.PathLike]
@@ -39,6 +38,7 @@ def build_training(
     loss: Optional[str] = None,
     feeds: Optional[Mapping[str, Any]] = None,
     given: Optional[Mapping[str, str]] = None,
+    output: Optional[str] = None,
 ) -> Training:
     """What goes on with training where TensorFlow stopped.
 
@@ -46,7 +46,8 @@ def build_training(
     default all that the graph has. loss: by default the tensor whose gradients train the variables.
     feeds: {placeholder: value} of hyperparameters that the graph is fed, such as a learning rate.
     given: {tensor: dtype} of tensors that are fed with a batch rather than computed, such as the
-    negative samples of a sampled softmax.
+    negative samples of a sampled softmax. output: a tensor that the module returns beside the
+    loss, (loss, output).
 
         training = build_training("model.ckpt-40000")
         for batch in batches:                            # features and labels, by name
@@ -58,15 +59,21 @@ def build_training(
     Raises BadInput where the graph does not train, or not in a way that can be carried over,
     UsageError where a fed hyperparameter is not given.
     """
-    checkpoint = _opened(checkpoint)
+    checkpoint = opened(checkpoint)
     found = read_meta_graph(checkpoint, meta)
     recipe = read_recipe(found.graph, train_op)
     edge = recipe.loss(found.graph) if loss is None else find_outputs(found.graph, loss)[loss]
     name = "{}:{}".format(*edge)
-    cuts = {_edge(tensor): Given(tensor, dtype) for tensor, dtype in (given or {}).items()}
+    cuts = {
+        tensor_edge(found.graph, tensor): Given(tensor, dtype)
+        for tensor, dtype in (given or {}).items()
+    }
     graph = cut(found.graph, cuts)
     _refuse_custom_gradients(found, edge)
-    written = write_source(found._replace(graph=graph), checkpoint, {name: edge})
+    outputs = {name: edge}
+    if output is not None:
+        outputs.update(find_outputs(found.graph, output))
+    written = write_source(found._replace(graph=graph), checkpoint, outputs)
     module = build_module(written, checkpoint).train()
     return Training(module, _optimizer(module, checkpoint, found, recipe, feeds), name)
 
@@ -84,18 +91,9 @@ def build_optimizer(
 
     From then on the gradients of the tables that TensorFlow trains by rows are sparse.
     """
-    checkpoint = _opened(checkpoint)
+    checkpoint = opened(checkpoint)
     found = read_meta_graph(checkpoint, meta)
     return _optimizer(module, checkpoint, found, read_recipe(found.graph, train_op), feeds)
-
-
-def _opened(checkpoint: Source) -> Checkpoint:
-    return checkpoint if isinstance(checkpoint, Checkpoint) else open_checkpoint(checkpoint)
-
-
-def _edge(tensor: str) -> Edge:
-    name, _, output = tensor.partition(":")
-    return name, int(output or 0)
 
 
 def _optimizer(

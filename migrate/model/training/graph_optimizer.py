@@ -38,6 +38,7 @@ class GraphOptimizer(torch.optim.Optimizer):
     slots     by parameter: {torch's name of a slot: name in the checkpoint}
     left_out  variables that a step of the graph changes and this one does not
     sources   the formulas' Python, by what they compute
+    rules     by the parameter's attribute: which optimizer steps it
 
     `param_groups` have what torch's schedulers and loggers expect; hyperparameters that the graph
     computes are written into them by each step.
@@ -58,6 +59,7 @@ class GraphOptimizer(torch.optim.Optimizer):
     ) -> None:
         self.names, self.slots = dict(names), dict(slots)
         self.targets, self.feeds, self.left_out = list(targets), dict(feeds), list(left_out)
+        self.rules = dict(rules)
         self._rates, self._transformation = rates, transformation
         self._counters, self._values = dict(counters), dict(values)
         self._parts: List[optimizers.RowOptimizer] = []
@@ -87,6 +89,19 @@ class GraphOptimizer(torch.optim.Optimizer):
         """Python of what the graph computes for its training ops."""
         modules = {"rates": self._rates.module, "gradients": self._transformation.formula.module}
         return {name: module.source for name, module in modules.items() if module is not None}
+
+    @property
+    def transforms(self) -> bool:
+        """Whether the graph changes gradients before it applies them."""
+        return self._transformation.formula.module is not None
+
+    def named_slots(self) -> Dict[Tuple[str, str], Any]:
+        """By the parameter's attribute and the slot's name in torch: the tensors themselves."""
+        return {
+            (target.attribute, slot): self.state[target.tensor][slot]
+            for target in self.targets
+            for slot in self.slots[target.attribute]
+        }
 
     @property
     def counters(self) -> Dict[str, torch.Tensor]:

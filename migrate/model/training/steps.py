@@ -25,7 +25,7 @@ import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from migrate.model.parameters import Parameter
+from migrate.model.parameters import Parameter, by_partition
 from migrate.model.training.build import Training
 from migrate.model.training.targets import Target
 from semisync.common.errors import BadInput
@@ -197,20 +197,17 @@ def as_stored(parameter: Parameter, value: torch.Tensor) -> numpy.ndarray:
     if parameter.axes is not None:
         array = array.transpose(numpy.argsort(parameter.axes))
     array = array.reshape(parameter.shape)
-    return array[_by_partition(parameter)] if parameter.dealt > 1 else array
+    if parameter.dealt > 1:
+        array = array[by_partition(parameter.shape[0], parameter.dealt)]
+    return array
 
 
 def as_kept(parameter: Parameter, stored: numpy.ndarray) -> torch.Tensor:
     """What the module keeps of a variable, from what the checkpoint has of it."""
     if parameter.dealt > 1:
-        stored = stored[numpy.argsort(_by_partition(parameter))]
+        stored = stored[numpy.argsort(by_partition(parameter.shape[0], parameter.dealt))]
     array = stored if parameter.axes is None else stored.transpose(parameter.axes)
-    return torch.from_numpy(numpy.ascontiguousarray(array))
-
-
-def _by_partition(parameter: Parameter) -> numpy.ndarray:
-    """The ids in the order in which the partitions have them."""
-    return numpy.argsort(numpy.arange(parameter.shape[0]) % parameter.dealt, kind="stable")
+    return torch.tensor(numpy.ascontiguousarray(array))
 
 
 def _piece(step: RecordedStep, name: str, parameter: Parameter) -> numpy.ndarray:

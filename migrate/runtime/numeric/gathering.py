@@ -41,6 +41,8 @@ def gather_nd(x: Any, indices: Tensor) -> Any:
     shape = [*indices.shape[:-1], *x.shape[depth:]]
     if isinstance(x, Strings):
         inner = math.prod(x.shape[depth:])
+        if inner == 1:
+            return x.take(places.reshape(shape))
         return x.take((places.reshape(-1, 1) * inner + torch.arange(inner)).reshape(shape))
     rows = math.prod(x.shape[:depth])
     whole = x.reshape(rows, math.prod(x.shape[depth:]))
@@ -97,11 +99,18 @@ def dynamic_stitch(indices: Sequence[Tensor], parts: Sequence[Any]) -> Any:
 
 def places_of(indices: Tensor, shape: Sequence[int]) -> Tensor:
     """Places, [..., axes], as numbers of the flattened tensor; too large where one is outside."""
-    sizes = torch.tensor(list(shape), dtype=torch.int64, device=indices.device)
-    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
-    steps = torch.tensor(strides, dtype=torch.int64, device=indices.device)
-    outside = ((indices < 0) | (indices >= sizes)).any(-1)
-    return (indices * steps).sum(-1).masked_fill(outside, math.prod(shape))
+    places = indices.new_zeros(indices.shape[:-1], dtype=torch.int64)
+    for axis, size in enumerate(shape):
+        place = indices[..., axis]
+        places = place.long() if axis == 0 else places * size + place
+    if indices.numel():
+        lows, highs = torch.aminmax(indices.reshape(-1, len(shape)), dim=0)
+        ends = zip(lows.tolist(), highs.tolist(), shape)
+        if any(low < 0 or high >= size for low, high, size in ends):
+            sizes = torch.tensor(list(shape), device=indices.device)
+            outside = ((indices < 0) | (indices >= sizes)).any(-1)
+            places = places.masked_fill(outside, math.prod(shape))
+    return places
 
 
 def _last(places: Tensor, size: int) -> Tensor:

@@ -48,12 +48,15 @@ def sparse_fill_empty_rows(
 ) -> Tuple[Tensor, Any, Tensor, Tensor]:
     """(indices, values) with `default` in column 0 of each row that has none; whether each row had
     none; where each value went."""
-    rows = int(dense_shape[0])
-    if ((indices[:, 0] < 0) | (indices[:, 0] >= rows)).any():
-        raise BadInput(f"a sparse tensor has an index outside of its {rows} rows")
-    empty = torch.ones(rows, dtype=torch.bool, device=indices.device)
-    empty = empty.index_fill(0, indices[:, 0], False)
+    count, row = int(dense_shape[0]), indices[:, 0]
+    if len(row) and not 0 <= int(row.min()) <= int(row.max()) < count:
+        raise BadInput(f"a sparse tensor has an index outside of its {count} rows")
+    empty = torch.ones(count, dtype=torch.bool, device=indices.device)
+    empty = empty.index_fill(0, row, False)
     missing = empty.nonzero()
+    sorted_rows = bool((row[1:] >= row[:-1]).all())
+    if sorted_rows and not len(missing):
+        return indices, values, empty, torch.arange(len(row), device=indices.device)
     new = torch.cat([missing, missing.new_zeros(len(missing), indices.shape[1] - 1)], 1)
     both = torch.cat([indices, new])
     order = both[:, 0].argsort(stable=True)
@@ -73,7 +76,8 @@ def sparse_reshape(indices: Tensor, shape: Any, new_shape: Any) -> Tuple[Tensor,
         raise BadInput(
             f"a sparse tensor of shape {old} does not fill the shape {integers(new_shape)}"
         )
-    return indices_of(places_of(indices, old), sizes), torch.tensor(sizes, dtype=torch.int64)
+    shape = torch.tensor(sizes, dtype=torch.int64)
+    return indices if sizes == old else indices_of(places_of(indices, old), sizes), shape
 
 
 def sparse_slice(indices: Tensor, values: Any, shape: Any, start: Any, size: Any) -> Sparse:

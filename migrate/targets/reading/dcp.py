@@ -88,7 +88,7 @@ class DcpReader:
             path = os.path.join(self._directory, where.file)
             try:
                 with open(path, "rb", buffering=0) as file:
-                    view = io.BufferedReader(_View(file, where.offset, where.length))
+                    view = io.BufferedReader(PartOfFile(file, where.offset, where.length))
                     tensor = torch.load(view, map_location="cpu", weights_only=True)
             except Exception as error:  # torch raises what its unpickler raises
                 raise BadInput(
@@ -103,7 +103,7 @@ class DcpReader:
         return self._kept[2]
 
 
-class _View(io.RawIOBase):
+class PartOfFile(io.RawIOBase):
     """Part of a file, as a file."""
 
     def __init__(self, file: io.FileIO, start: int, length: int) -> None:

@@ -35,7 +35,13 @@ def lower(graph: Graph) -> Graph:
     pending = list(graph.nodes.values())
     while pending:
         pending = lowering.take(pending)
-    return graph._replace(nodes=lowering.rewired())
+    signatures = {
+        key: signature._replace(
+            outputs={name: lowering.real(tensor) for name, tensor in signature.outputs.items()}
+        )
+        for key, signature in graph.signatures.items()
+    }
+    return graph._replace(nodes=lowering.rewired(), signatures=signatures)
 
 
 class _Lowering:
@@ -71,6 +77,11 @@ class _Lowering:
             name: node._replace(inputs=tuple(self._real(edge) for edge in node.inputs))
             for name, node in self._nodes.items()
         }
+
+    def real(self, tensor: str) -> str:
+        """The name of a tensor that is there, for one that may be a call's."""
+        name, _, output = tensor.partition(":")
+        return "{}:{}".format(*self._real((name, int(output or 0))))
 
     def _real(self, edge: Edge) -> Edge:
         while edge in self._results:

@@ -1,0 +1,46 @@
+"""`semisync convert --to-tensorflow FROM PREFIX`: the way back."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Sequence
+
+from migrate.to_tensorflow.api import write_checkpoint
+from migrate.to_tensorflow.write import Returned
+from semisync.common.progress import ByteProgress
+
+_LISTED = 10  # tensors that a line names
+
+
+def run(args: argparse.Namespace) -> int:
+    """Writes the checkpoint and says what it has; returns 0."""
+    with ByteProgress() as progress:
+        written = write_checkpoint(
+            args.prefix,
+            args.out,
+            args.original,
+            args.converted,
+            meta=args.meta,
+            overwrite=args.overwrite,
+            latest=args.latest,
+            progress=progress,
+        )
+    print(as_text(written, args.original))
+    return 0
+
+
+def as_text(written: Returned, original: str) -> str:
+    """What was written, and what of it is the original's."""
+    files = f"{written.shards} data file{'s' if written.shards > 1 else ''}"
+    lines = [
+        f"wrote {written.tensors} tensors, {written.nbytes:,} bytes, to {written.prefix} ({files})"
+    ]
+    if written.copied:
+        lines.append(f"  copied from {original}: {named(written.copied)}")
+    return "\n".join([*lines, *(f"  note: {note}" for note in written.notes)])
+
+
+def named(names: Sequence[str]) -> str:
+    """`a, b and 7 more`"""
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more

@@ -1,0 +1,157 @@
+"""What features are called, guessed from the scopes that feature columns open.
+
+A column does what it does in a scope of its own name, below the layer's:
+
+    input_layer/C1_embedding/to_sparse_input/...      reads C1
+    linear_model/age_bucketized_X_city/...            reads age and city, or either
+    linear_model/tags_weighted_by_scores/...          reads tags and scores
+    input_layer/NAMES_shared_embedding/C2_shared_embedding/...   reads C2
+
+1. A tensor is one of the features that each scope names which reads it, or reads what is computed
+   from it alone.
+2. A name that only one tensor can have is no other's.
+3. tf.data flattens a mapping by its sorted keys. Where the names that are found so stand in that
+   order, the rest is decided by it.
+
+Source: tensorflow/python/feature_column/feature_column_v2.py, the columns' `name`
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Dict, List, Optional, Sequence, Set
+
+from migrate.graph.interface.walks import GRADIENTS
+from migrate.graph.metagraph import Edge, Graph, Node
+
+_LAYER = re.compile(
+    r"(input_layer|linear_model|dense_features|sequence_input_layer|sequence_features)(_\d+)?"
+)
+_SHARED = re.compile(r"_shared_embedding(_\d+)?$")
+_SUFFIXES = re.compile(r"(_embedding|_indicator|_bucketized)+$")
+_SEVERAL = re.compile(r"_X_|_weighted_by_")
+_NUMBER = re.compile(r"_\d+$")
+_OF_COLUMNS = {"to_sparse_input", "weighted_sum", "Reshape/shape"}  # ops of columns, by their names
+_ENOUGH = 3  # names in their order, before the order decides others
+
+_Sources = Dict[str, Optional[Edge]]
+
+
+def guessed_names(graph: Graph, edges: Sequence[Edge]) -> Dict[Edge, str]:
+    """The names of those of `edges`, the components of one structure, that have only one."""
+    nodes = [node for node in graph.nodes.values() if not GRADIENTS.search(node.name)]
+    scopes = _columns(nodes)
+    names = _possible(nodes, scopes, edges) if scopes else {}
+    _keep_apart(names)
+    known = [min(names[edge]) for edge in edges if len(names.get(edge, ())) == 1]
+    if len(known) >= _ENOUGH and known == sorted(set(known)):
+        _keep_in_order(names)
+        _keep_apart(names)
+    found = {edge: min(left) for edge, left in names.items() if len(left) == 1}
+    times = Counter(found.values())
+    return {edge: name for edge, name in found.items() if times[name] == 1}
+
+
+def _columns(nodes: Sequence[Node]) -> Set[str]:
+    """The scopes of columns: below a layer of columns, with what only columns do."""
+    inside: Dict[str, Set[str]] = {}
+    for node in nodes:
+        scope = _column_scope(node.name)
+        if scope:
+            local = node.name[len(scope) + 1 :]
+            inside.setdefault(scope, set()).update((local, local.partition("/")[0]))
+    return {
+        scope
+        for scope, names in inside.items()
+        if names & _OF_COLUMNS or _SHARED.search(scope) or _SUFFIXES.search(scope)
+    }
+
+
+def _column_scope(node: str) -> str:
+    """The scope of the column that a node belongs to, if it belongs to one; else empty."""
+    parts = node.split("/")[:-1]
+    layers = [place for place, part in enumerate(parts) if _LAYER.fullmatch(part)]
+    end = layers[-1] + 2 if layers else len(parts) + 1
+    if end <= len(parts) and _SHARED.search(parts[end - 1]):
+        end += 1  # all of the table's columns, then the column itself
+        if end > len(parts) or not _SHARED.search(parts[end - 1]):
+            return ""
+    return "/".join(parts[:end]) if end <= len(parts) else ""
+
+
+def _possible(
+    nodes: Sequence[Node], scopes: Set[str], edges: Sequence[Edge]
+) -> Dict[Edge, Set[str]]:
+    """What each tensor may be, as the scopes say that read it; without those that none reads."""
+    sources = _sources(nodes, edges)
+    delivered = set(edges)
+    found: Dict[Edge, List[Set[str]]] = {}
+    for node in nodes:
+        scope = _column_scope(node.name)
+        for edge in node.inputs if scope in scopes else ():
+            source = edge if edge in delivered else sources.get(edge[0])
+            if source is not None:
+                found.setdefault(source, []).append(_features(scope, scopes))
+    possible = {edge: set.intersection(*several) for edge, several in found.items()}
+    return {edge: names for edge, names in possible.items() if names}
+
+
+def _sources(nodes: Sequence[Node], edges: Sequence[Edge]) -> _Sources:
+    """The one of `edges` that each node depends on; None where there are several."""
+    readers: Dict[str, List[Node]] = {}
+    for node in nodes:
+        for name, _ in node.inputs:
+            readers.setdefault(name, []).append(node)
+    sources: _Sources = {}
+    for edge in edges:
+        pending: List[Node] = [n for n in readers.get(edge[0], ()) if edge in n.inputs]
+        while pending:
+            node = pending.pop()
+            known = sources.get(node.name, edge)
+            if node.name in sources and known in (edge, None):
+                continue
+            sources[node.name] = edge if node.name not in sources else None
+            pending += readers.get(node.name, ())
+    return sources
+
+
+def _features(scope: str, scopes: Set[str]) -> Set[str]:
+    """The features that the scope of a column names. scopes: of all columns; one that was there
+    before is numbered."""
+    column = scope.rpartition("/")[2]
+    if _SHARED.search(column):
+        return {_SHARED.sub("", column)}
+    first = _NUMBER.sub("", scope)
+    columns = {column, first.rpartition("/")[2]} if first in scopes else {column}
+    parts = {part for each in columns for part in _SEVERAL.split(_SUFFIXES.sub("", each))}
+    return {_SUFFIXES.sub("", part) for part in parts}
+
+
+def _keep_apart(names: Dict[Edge, Set[str]]) -> None:
+    """Takes a name that one tensor must have from the others."""
+    changed = True
+    while changed:
+        changed = False
+        taken = {min(found) for found in names.values() if len(found) == 1}
+        for found in names.values():
+            if len(found) > 1 and found & taken:
+                found -= taken
+                changed = True
+
+
+def _keep_in_order(names: Dict[Edge, Set[str]]) -> None:
+    """Leaves each tensor the names that are after one of the tensor before, and before one of the
+    tensor after."""
+    edges = sorted(names)
+    for after, order in ((True, edges), (False, edges[::-1])):
+        bound: Optional[str] = None
+        for edge in order:
+            fit = {
+                name
+                for name in names[edge]
+                if bound is None or (name > bound if after else name < bound)
+            }
+            names[edge].intersection_update(fit)
+            if fit:
+                bound = min(fit) if after else max(fit)

@@ -1,0 +1,46 @@
+"""What to call the tensors that iterators and queues deliver.
+
+1. As the parser in the data set calls them, see `data_sets`.
+2. Else as the scopes of feature columns do, see `column_scopes`: a guess.
+3. Where the two differ, where two tensors would have one name, and where a placeholder has it, a
+   tensor keeps the name that it has in the graph.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Dict, List, NamedTuple
+
+from migrate.graph.attributes import dtypes
+from migrate.graph.interface.column_scopes import guessed_names
+from migrate.graph.interface.data_sets import ITERATING, parsed_names
+from migrate.graph.metagraph import Edge, Graph
+
+
+class Name(NamedTuple):
+    """guessed: whether only the scopes of feature columns tell."""
+
+    name: str
+    guessed: bool
+
+
+def delivered_names(graph: Graph) -> Dict[Edge, Name]:
+    """The names of the features, by the tensors that deliver them; a sparse feature is the tensor
+    that it is serialized in."""
+    parsed = parsed_names(graph)
+    guessed: Dict[Edge, str] = {}
+    placeholders: List[str] = []
+    for node in graph.nodes.values():
+        if node.op in ITERATING:
+            count = len(dtypes(graph, node, "output_types"))
+            guessed.update(guessed_names(graph, [(node.name, k) for k in range(count)]))
+        elif node.op.startswith("Placeholder"):
+            placeholders.append(node.name)
+    names = {edge: Name(name, True) for edge, name in guessed.items()}
+    for edge, name in parsed.items():
+        if guessed.get(edge, name) == name:
+            names[edge] = Name(name, False)
+        else:
+            del names[edge]
+    times = Counter([*(name.name for name in names.values()), *placeholders])
+    return {edge: name for edge, name in names.items() if times[name.name] == 1}

@@ -1,0 +1,42 @@
+"""What the signatures of a SavedModel call its inputs."""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from migrate.graph.metagraph import Graph, Signature
+
+SERVING = "serving_default"
+_INTERNAL = "__saved_model"  # TensorFlow 2 has the op that initialises the model beside them
+
+
+class Key(NamedTuple):
+    """name: in the signature. part: which of `tensors` it is, the indices, values and dense shape
+    of a sparse input; None: it is dense."""
+
+    name: str
+    tensors: Tuple[str, ...]
+    part: Optional[int] = None
+
+
+def in_order(graph: Graph) -> List[Signature]:
+    """The signatures that give something, `serving_default` before the others."""
+    keys = sorted(graph.signatures, key=lambda key: (key != SERVING, key))
+    keys = [key for key in keys if not key.startswith(_INTERNAL)]
+    return [graph.signatures[key] for key in keys if graph.signatures[key].outputs]
+
+
+def input_keys(graph: Graph) -> Dict[str, Key]:
+    """By the tensors that are fed, what they are called; where signatures differ, as the first has
+    it."""
+    keys: Dict[str, Key] = {}
+    for signature in in_order(graph):
+        taken = {key.name for key in keys.values()}
+        for name, tensor in signature.inputs.items():
+            if name not in taken:
+                keys.setdefault(tensor, Key(name, (tensor,)))
+        for name, tensors in signature.sparse.items():
+            if name not in taken:
+                for part, tensor in enumerate(tensors):
+                    keys.setdefault(tensor, Key(name, tensors, part))
+    return keys

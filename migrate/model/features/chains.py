@@ -1,0 +1,250 @@
+"""The steps from a raw feature to ids, read off a graph.
+
+A feature is a list of values per row: of a dense one all of the row's, of a sparse one those that
+are there. Steps change each value, or leave some out; where the values stand in their tensors
+(indices, shapes) follows, and is not said again. docs/model.md lists the steps.
+
+    GatherNd(x, Where(x != v))                  drop v: what a dense column takes for missing
+    Gather(x, Where(ids >= 0)), (weights > 0)   keep those: safe_embedding_lookup_sparse
+    Select(found != default, found, hash + n)   a vocabulary with out-of-vocabulary buckets
+    Select(x < 0 or x >= n, default, x)         an identity column's default
+    x + n * Tile(Range(k))                      a bucketized column of k values
+
+Source: tensorflow/python/feature_column/feature_column_v2.py, ops/embedding_ops.py
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+
+import numpy
+
+from migrate.graph.attributes import dtypes, flag, float32s, integer, integers
+from migrate.graph.lookups import GATHERS
+from migrate.graph.metagraph import Edge, Node
+from migrate.model.inputs import Inputs
+from migrate.model.layers.layer import Subject
+from migrate.model.ops.values import as_data
+from migrate.model.tables import Tables
+
+Step = Dict[str, Any]
+Steps = List[Step]
+
+FINGERPRINT, SIPHASH = "fingerprint64", "siphash"
+_FINDS = {"LookupTableFind", "LookupTableFindV2"}
+_SELECTS = {"Select", "SelectV2"}
+_SIZES = {"LookupTableSize", "LookupTableSizeV2"}
+_ADDS = {"Add", "AddV2"}
+_VIEWS = {"ExpandDims", "Reshape", "Squeeze"}
+_VALUES = {"SparseFillEmptyRows", "SparseReorder"}  # whose output 1 are the values of input 1
+_INTEGERS = ("int32", "int64")
+
+
+class Unknown(Exception):
+    """What a tensor is computed by is none of the steps."""
+
+
+class Chains:
+    """Those of one graph. visited: the tensors that are the values of steps. conditions: the nodes
+    that only say which values are left out or replaced."""
+
+    def __init__(self, subject: Subject, inputs: Inputs, tables: Tables) -> None:
+        self._subject, self._inputs, self._tables = subject, inputs, tables
+        self._graph = subject.graph
+        self._known: Dict[Edge, Steps] = {}
+        self.visited: Set[Edge] = set()
+        self.conditions: Set[str] = set()
+        self._by_op: Dict[str, Callable[[Node], Steps]] = {
+            "AsString": self._as_string,
+            "Bucketize": self._bucketize,
+            "Cast": self._cast,
+            "GatherNd": self._dropped,
+            "SparseToDense": lambda node: self.steps(node.inputs[2]),
+            "StringToHashBucketFast": self._hashed,
+            "StringToHashBucketStrong": self._hashed,
+            **dict.fromkeys(_ADDS, self._by_column),
+            **dict.fromkeys(_FINDS, self._found),
+            **dict.fromkeys(GATHERS, self._kept),
+            **dict.fromkeys(_SELECTS, self._selected),
+            **dict.fromkeys(_VIEWS, lambda node: self.steps(node.inputs[0])),
+        }
+
+    def steps(self, edge: Edge) -> Steps:
+        """From the input to the values of `edge`; raises Unknown."""
+        edge = self._subject.beyond(edge)
+        if edge not in self._known:
+            self._known[edge] = self._steps(edge)
+        return self._known[edge]
+
+    def _steps(self, edge: Edge) -> Steps:
+        node = self._graph.nodes[edge[0]]
+        feature = self._inputs.of(edge)
+        if feature is not None and feature.part in (None, 1) and not feature.optional:
+            return [{"op": "input", "name": feature.name}]
+        if node.op in _VALUES and edge[1] == 1:
+            found = self.steps(node.inputs[1])
+        elif node.op == "SparseCross" and edge[1] == 1:
+            found = self._crossed(node)
+        elif node.op == "Unique" and edge[1] == 0:
+            found = [*self.steps(node.inputs[0]), {"op": "unique"}]
+        elif edge[1] == 0 and node.op in self._by_op:
+            found = self._by_op[node.op](node)
+        else:
+            raise Unknown(node.name)
+        self.visited.add(edge)
+        return found
+
+    def _as_string(self, node: Node) -> Steps:
+        if dtypes(self._graph, node, "T")[0] not in _INTEGERS:
+            raise Unknown(node.name)  # numbers have several texts
+        return [*self.steps(node.inputs[0]), {"op": "as_string"}]
+
+    def _bucketize(self, node: Node) -> Steps:
+        boundaries = float32s(self._graph, node, "boundaries")
+        return [*self.steps(node.inputs[0]), {"op": "bucketize", "boundaries": boundaries}]
+
+    def _cast(self, node: Node) -> Steps:
+        before = self.steps(node.inputs[0])
+        source, target = (dtypes(self._graph, node, name)[0] for name in ("SrcT", "DstT"))
+        if source in _INTEGERS and target == "int64":
+            return before
+        return [*before, {"op": "cast", "dtype": target}]
+
+    def _hashed(self, node: Node) -> Steps:
+        step: Step = {"op": "hash_bucket", "hash": FINGERPRINT}
+        step["buckets"] = integer(self._graph, node, "num_buckets")
+        if node.op == "StringToHashBucketStrong":
+            step.update(hash=SIPHASH, key=integers(self._graph, node, "key"))
+        return [*self.steps(node.inputs[0]), step]
+
+    def _found(self, node: Node) -> Steps:
+        content = self._tables.described(self._subject.node(node.inputs[0]))
+        if not content:
+            raise Unknown(node.name)
+        step = {"op": "vocabulary", **content, "default": self._scalar(node.inputs[2])}
+        return [*self.steps(node.inputs[1]), step]
+
+    def _selected(self, node: Node) -> Steps:
+        """A vocabulary with more buckets, or the default of an identity column."""
+        condition, one, other = (self._subject.node(edge) for edge in node.inputs)
+        if condition.op == "NotEqual" and one.op in _FINDS and other.op in _ADDS:
+            return self._with_buckets(condition, one, other)
+        kept = self.steps(node.inputs[2])
+        limit = self._limit(condition, kept)
+        filled = self._subject.node(node.inputs[1])
+        default = self._scalar(filled.inputs[1] if filled.op == "Fill" else node.inputs[1])
+        self.conditions.update((condition.name, filled.name))
+        return [*kept, {"op": "default", "buckets": limit, "default": default}]
+
+    def _with_buckets(self, condition: Node, found: Node, beyond: Node) -> Steps:
+        steps = self.steps((found.name, 0))
+        if self._subject.node(condition.inputs[0]).name != found.name:
+            raise Unknown(condition.name)
+        parts = {node.op: node for node in map(self._subject.node, beyond.inputs)}
+        hashed = parts.pop("StringToHashBucketFast", None)
+        size = next(iter(parts.values()), None)
+        if hashed is None or size is None or size.op not in _SIZES:
+            raise Unknown(beyond.name)
+        table = self._subject.node(found.inputs[0]).name
+        texts = self.steps(hashed.inputs[0])
+        same = texts in (steps[:-1], [*steps[:-1], {"op": "as_string"}])
+        is_default = self._scalar(condition.inputs[1]) == steps[-1]["default"]
+        if not same or not is_default or self._subject.node(size.inputs[0]).name != table:
+            raise Unknown(beyond.name)
+        self.conditions.update((condition.name, beyond.name, hashed.name, size.name))
+        buckets = integer(self._graph, hashed, "num_buckets")
+        return [*steps[:-1], {**steps[-1], "oov_buckets": buckets}]
+
+    def _limit(self, condition: Node, kept: Steps) -> int:
+        """n of x < 0 or x >= n."""
+        sides = {side.op: side for side in map(self._subject.node, condition.inputs)}
+        if condition.op != "LogicalOr" or set(sides) != {"Less", "GreaterEqual"}:
+            raise Unknown(condition.name)
+        of_kept = all(self.steps(side.inputs[0]) == kept for side in sides.values())
+        if not of_kept or self._scalar(sides["Less"].inputs[1]) != 0:
+            raise Unknown(condition.name)
+        self.conditions.update(side.name for side in sides.values())
+        return int(self._scalar(sides["GreaterEqual"].inputs[1]))
+
+    def _dropped(self, node: Node) -> Steps:
+        before = self.steps(node.inputs[0])
+        where, differs = self._where(node.inputs[1])
+        if differs.op != "NotEqual" or self.steps(differs.inputs[0]) != before:
+            raise Unknown(node.name)
+        self.conditions.update((where.name, differs.name))
+        return [*before, {"op": "drop", "value": self._scalar(differs.inputs[1])}]
+
+    def _kept(self, node: Node) -> Steps:
+        """Of a Gather that leaves out what safe_embedding_lookup_sparse does. `of` says of what the
+        condition is, for the look-up to compare with its ids and weights."""
+        where, condition = self._where(node.inputs[1])
+        names = {where.name, condition.name}
+        if condition.op == "LogicalAnd":  # with weights: and as many times True
+            both = [self._subject.node(edge) for edge in condition.inputs]
+            if not any(self._is_true(one) for one in both):
+                raise Unknown(node.name)
+            condition = next((one for one in both if one.op == "GreaterEqual"), condition)
+            names |= {one.name for one in both}
+        kept = {"GreaterEqual": "ids >= 0", "Greater": "weights > 0"}.get(condition.op)
+        if kept is None or self._scalar(condition.inputs[1]) != 0:
+            raise Unknown(node.name)
+        step = {"op": "keep", "where": kept, "of": self.steps(condition.inputs[0])}
+        found = [*self.steps(node.inputs[0]), step]
+        self.conditions |= names
+        return found
+
+    def _is_true(self, node: Node) -> bool:
+        """Whether it is True as many times as another tensor has values."""
+        return node.op == "OnesLike" or (node.op == "Fill" and self._scalar(node.inputs[1]) is True)
+
+    def _where(self, edge: Edge) -> Tuple[Node, Node]:
+        """A Where, and the condition of which it gives the places."""
+        where = self._subject.node(edge)
+        while where.op in _VIEWS:
+            where = self._subject.node(where.inputs[0])
+        if where.op != "Where":
+            raise Unknown(where.name)
+        return where, self._subject.node(where.inputs[0])
+
+    def _by_column(self, node: Node) -> Steps:
+        for values, more in (node.inputs, node.inputs[::-1]):
+            product = self._subject.node(more)
+            factors = product.inputs if product.op == "Mul" else ()
+            for edge, other in zip(factors, factors[::-1]):
+                tile = self._subject.node(edge)
+                if tile.op == "Tile":
+                    columns = self._constant(tile.inputs[0]).reshape(-1).tolist()
+                    if columns != list(range(len(columns))):
+                        raise Unknown(node.name)
+                    step = {"op": "by_column", "columns": len(columns)}
+                    step["step"] = int(self._scalar(other))
+                    return [*self.steps(values), *([step] if len(columns) > 1 else [])]
+        raise Unknown(node.name)
+
+    def _crossed(self, node: Node) -> Steps:
+        count = integer(self._graph, node, "N")
+        if not flag(self._graph, node, "hashed_output"):
+            raise Unknown(node.name)
+        sparse = node.inputs[count : 2 * count]
+        dense = node.inputs[3 * count :]
+        return [
+            {
+                "op": "cross",
+                "columns": [self.steps(edge) for edge in (*sparse, *dense)],
+                "buckets": integer(self._graph, node, "num_buckets"),
+                "hash_key": integer(self._graph, node, "hash_key"),
+            }
+        ]
+
+    def _scalar(self, edge: Edge) -> Any:
+        """A constant of one value, as data."""
+        value = self._constant(edge)
+        if value.size != 1:
+            raise Unknown(edge[0])
+        return as_data(value.reshape(()))
+
+    def _constant(self, edge: Edge) -> numpy.ndarray:
+        value: Optional[numpy.ndarray] = self._subject.constant(edge)
+        if value is None:
+            raise Unknown(edge[0])
+        return value

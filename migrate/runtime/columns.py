@@ -1,0 +1,134 @@
+"""Columns of a data set as the inputs of a converted module, without a Python loop over rows.
+
+dense     a tensor [rows], [rows, 1] or [rows, k]; of text Strings
+sparse    (indices [values, 2], values [values], dense_shape [2]), as TensorFlow's SparseTensor:
+          value j of row i stands at (i, j), and the longest row gives the width
+constant  one value for all rows, such as a rate
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy
+import pyarrow
+import torch
+
+from migrate.runtime.strings import Strings
+from semisync.common.errors import BadInput
+
+Values = Union[numpy.ndarray, pyarrow.Array]
+
+
+class Input(NamedTuple):
+    """What a module takes under one name: an entry of INPUTS in its model.py.
+
+    dtype     TensorFlow's name for it, "string" for text; None: not known
+    shape     None stands for any size, the rows first; None alone: not known
+    tensors   its names in TensorFlow: one, or the indices, values and dense_shape of a sparse one
+    optional  whether the graph has a default for it
+    guessed   whether its name is a guess, from the scopes of feature columns in the graph
+    """
+
+    dtype: Optional[str]
+    shape: Optional[Sequence[Optional[int]]]
+    tensors: Sequence[str]
+    optional: bool = False
+    guessed: bool = False
+
+    @property
+    def sparse(self) -> bool:
+        """Whether it takes any number of values per row."""
+        return len(self.tensors) > 1
+
+    @property
+    def own_names(self) -> Tuple[str, ...]:
+        """What TensorFlow's graph calls it."""
+        first, number = self.tensors[0].rpartition(":")[::2]
+        if self.sparse:
+            return (first[: -len("/indices")] if first.endswith("/indices") else first,)
+        return (self.tensors[0], first) if number == "0" else (self.tensors[0],)
+
+
+def by_name(inputs: Mapping[str, Any], wanted: Mapping[str, Input]) -> Dict[str, Any]:
+    """`inputs` by the names in `wanted`, where they may also have the names of the graph."""
+    found: Dict[str, Any] = {}
+    for name, one in wanted.items():
+        key = next((key for key in (name, *one.own_names) if key in inputs), None)
+        if key is not None:
+            found[name] = inputs[key]
+    return found
+
+
+def dense(name: str, wanted: Input, values: Values) -> Any:
+    """The input `name` of one batch.
+
+    values: [rows] or [rows, k] numbers; of text an Arrow array, or one of fixed-size lists.
+    A column [rows] is given to an input of one dimension more as [rows, 1].
+    Raises BadInput where the shape is another than the input's.
+    """
+    if isinstance(values, pyarrow.Array):
+        size: Tuple[int, ...] = (len(values),)
+        if pyarrow.types.is_fixed_size_list(values.type):
+            size, values = (len(values), values.type.list_size), values.flatten()
+        found: Any = Strings.of(values, size)
+    else:
+        size = values.shape
+        found = _tensor(wanted, values)
+    shape = wanted.shape
+    if shape is None:
+        return found
+    if len(shape) == len(size) + 1:
+        size = (*size, 1)
+        found = found.reshape(size)
+    if len(shape) != len(size) or any(k not in (None, n) for k, n in zip(shape, size)):
+        raise BadInput(
+            f"the input {name!r} takes the shape {_sizes(shape)}, but its column gives "
+            f"{_sizes(size)}"
+        )
+    return found
+
+
+def sparse(name: str, wanted: Input, values: Values, lengths: numpy.ndarray) -> Any:
+    """The input `name` of one batch.
+
+    values: those of all rows, one after the other. lengths: int64 [rows], how many each row has.
+    Raises BadInput where the input has another number of dimensions than two.
+    """
+    if wanted.shape is not None and len(wanted.shape) != 2:
+        raise BadInput(
+            f"the input {name!r} is sparse in {len(wanted.shape)} dimensions; a column of lists "
+            "gives two"
+        )
+    starts = numpy.cumsum(lengths) - lengths
+    rows = numpy.repeat(numpy.arange(len(lengths)), lengths)
+    places = numpy.arange(len(values)) - numpy.repeat(starts, lengths)
+    indices = torch.from_numpy(numpy.stack([rows, places], 1))
+    shape = torch.tensor([len(lengths), int(lengths.max(initial=0))])
+    text = isinstance(values, pyarrow.Array)
+    return indices, Strings.of(values) if text else _tensor(wanted, values), shape
+
+
+def constant(name: str, wanted: Input, value: Any) -> Any:
+    """The input `name` where it is one value, or nested lists of them, for all rows.
+
+    Raises BadInput for a value of another type.
+    """
+    if wanted.dtype == "string":
+        return Strings.of(value)
+    try:
+        return torch.tensor(value, dtype=_dtype(wanted))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise BadInput(f"the input {name!r} takes {wanted.dtype}, not {value!r}") from error
+
+
+def _tensor(wanted: Input, values: numpy.ndarray) -> torch.Tensor:
+    return torch.tensor(values).to(_dtype(wanted))
+
+
+def _dtype(wanted: Input) -> Optional[torch.dtype]:
+    return getattr(torch, wanted.dtype) if wanted.dtype else None
+
+
+def _sizes(shape: Sequence[Optional[int]]) -> str:
+    return "[{}]".format(", ".join("?" if size is None else str(size) for size in shape))

@@ -1,0 +1,33 @@
+"""The model.py of a directory, as the Python module that it is."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from types import ModuleType
+from typing import Any
+
+from semisync.common.errors import BadInput
+
+SOURCE = "model.py"
+
+
+def read_source(directory: str) -> ModuleType:
+    """What `semisync convert --model` wrote into `directory`: its tables in capitals, and `load`.
+
+    It is run anew at every call and stays out of sys.modules, so that several models have a place.
+    Raises BadInput where there is none, or one without these; whatever the file itself raises.
+    """
+    path = os.path.join(directory, SOURCE)
+    if not os.path.isfile(path):
+        raise BadInput(
+            f"{directory} has no {SOURCE}; `semisync convert --model` writes one, or give your own "
+            "code with --torch-model"
+        )
+    spec: Any = importlib.util.spec_from_file_location("model", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name in ("INPUTS", "OUTPUTS", "TRAINING", "load"):
+        if not hasattr(module, name):
+            raise BadInput(f"{path} has no {name}; convert the model again with this version")
+    return module

@@ -1,0 +1,143 @@
+"""`migrate.write_checkpoint`."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from typing import Any, ContextManager, Mapping, Optional, Tuple, Union
+
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.manifest.model import FILE, Manifest, read_manifest
+from migrate.model.training.build import Training
+from migrate.open import open_checkpoint
+from migrate.to_tensorflow.held import Side
+from migrate.to_tensorflow.placing import refuse_taken
+from migrate.to_tensorflow.state_file import write_state
+from migrate.to_tensorflow.template import Template, of_checkpoint, of_manifest
+from migrate.to_tensorflow.write import Progress, Returned, write
+from semisync.common.errors import UsageError
+
+Path = Union[str, os.PathLike]
+Names = Mapping[str, Optional[str]]
+
+
+def write_checkpoint(
+    source: Any,
+    prefix: Path,
+    original: Optional[Path] = None,
+    converted: Optional[Path] = None,
+    optimizer: Optional[Any] = None,
+    names: Optional[Names] = None,
+    meta: Optional[str] = None,
+    overwrite: bool = False,
+    latest: bool = False,
+    progress: Optional[Progress] = None,
+) -> Returned:
+    """Writes the TensorFlow checkpoint `prefix`, of the format V2, of what torch has.
+
+    source     a directory that `semisync convert` wrote; a checkpoint of `semisync train`; a DCP
+               that another training saved after a conversion; what `migrate.build_training`
+               returned; or a module of `migrate.load_model`, with the `optimizer` of
+               `migrate.build_optimizer` if there is one
+    original   prefix of the checkpoint that was converted: what torch does not have is copied from
+               it, and all is laid out as there
+    converted  of a DCP of one's own training: the directory of the conversion that it began from
+    names      of such a DCP: TensorFlow's name of a dense variable -> its key there, with ".T"
+               behind it where it is transposed, as the weight of an nn.Linear is; None: it is the
+               original's
+    meta       of a checkpoint of `semisync train`: the MetaGraph, where it is not beside the
+               original
+    overwrite  replace a checkpoint that is there
+    latest     write the file `checkpoint` too, which names it as the latest of its directory
+    progress   called with (bytes done, bytes in all)
+
+    Raises BadInput where source and original do not fit, are damaged, or something has no way back,
+    UsageError where the arguments make no sense or `prefix` is taken, SemisyncError where the disk
+    refuses.
+
+        migrate.write_checkpoint("converted", "back/model.ckpt-40000", original="model.ckpt-40000")
+    """
+    prefix = os.fspath(prefix)
+    refuse_taken(prefix, overwrite)
+    prefix = os.path.join(os.path.realpath(os.path.dirname(prefix)), os.path.basename(prefix))
+    with _opened(original) as checkpoint:
+        if checkpoint is not None and _same(checkpoint.prefix, prefix):
+            raise UsageError(f"{prefix} is the original itself; give another prefix")
+        side, manifest = _side(source, checkpoint, converted, optimizer, names, meta)
+        if checkpoint is not None:
+            template: Template = of_checkpoint(checkpoint)
+        elif manifest is not None:
+            template = of_manifest(manifest, side.place)
+        else:
+            raise UsageError(
+                "a module does not say how its variables are stored; give the checkpoint that it "
+                "was made from as the original"
+            )
+        written = write(side, template, checkpoint, prefix, progress)
+    if latest:
+        write_state(prefix)
+    return written
+
+
+def _opened(original: Optional[Path]) -> ContextManager[Optional[Checkpoint]]:
+    return nullcontext(None) if original is None else open_checkpoint(original)
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _side(
+    source: Any,
+    original: Optional[Checkpoint],
+    converted: Optional[Path],
+    optimizer: Optional[Any],
+    names: Optional[Names],
+    meta: Optional[str],
+) -> Tuple[Side, Optional[Manifest]]:
+    """What `source` has, and the manifest of the conversion where there is one."""
+    from migrate.to_tensorflow.by_graph import side_of_training
+    from migrate.to_tensorflow.by_manifest import side_of_dcp
+    from migrate.to_tensorflow.converted import side_of_directory
+
+    directory = os.fspath(source) if isinstance(source, (str, os.PathLike)) else ""
+    trained = converted is None and _is_dcp(directory) and not _is_converted(directory)
+    if meta is not None and not trained:
+        raise UsageError("meta (--meta) is for the checkpoint of a `semisync train` alone")
+    if not directory:
+        if converted is not None or names is not None:
+            raise UsageError("converted and names are for the directory of a DCP, not for a module")
+        return _in_memory(source, optimizer), None
+    if optimizer is not None:
+        raise UsageError("an optimizer belongs to a module; a directory has its own state")
+    if converted is not None:
+        manifest = read_manifest(os.fspath(converted))
+        return side_of_dcp(directory, os.fspath(converted), manifest, names or {}), manifest
+    if names is not None:
+        raise UsageError("names are for the directory of a DCP; give the converted one too")
+    if not trained:
+        return side_of_directory(directory)
+    if original is None:
+        raise UsageError(
+            f"{directory} was saved by a training; give the checkpoint from which it began as the "
+            "original (--original)"
+        )
+    return side_of_training(directory, original, meta), None
+
+
+def _is_dcp(directory: str) -> bool:
+    return bool(directory) and os.path.exists(os.path.join(directory, ".metadata"))
+
+
+def _is_converted(directory: str) -> bool:
+    return os.path.exists(os.path.join(directory, FILE))
+
+
+def _in_memory(source: Any, optimizer: Optional[Any]) -> Side:
+    from migrate.to_tensorflow.in_module import side_of_module
+
+    if isinstance(source, Training):
+        if optimizer is not None:
+            raise UsageError("a Training has its own optimizer; leave the other out")
+        return side_of_module(source.module, source.optimizer)
+    return side_of_module(source, optimizer)

@@ -1,0 +1,112 @@
+"""What a torch Distributed Checkpoint has that `semisync train` saved.
+
+Its tensors have the names that the module of `migrate.build_training` gives them, so that the graph
+beside the original says what each is: `model.ATTRIBUTE`, `optim.ATTRIBUTE.SLOT`, `counter.NODE`.
+The module itself is not made. A variable that the module does not have is the original's.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, Optional
+
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.graph.find import MetaGraph
+from migrate.model.load import read_meta_graph, write_source
+from migrate.model.parameters import Parameter
+from migrate.model.training.recipe import Recipe, read_recipe
+from migrate.model.training.slots import slot_names
+from migrate.to_tensorflow.dcp_rows import Saved, joined, read_dcp
+from migrate.to_tensorflow.held import Held, Side
+from migrate.to_tensorflow.keys import Keys, Place
+from semisync.common.errors import BadInput
+
+
+def side_of_training(directory: str, original: Checkpoint, meta: Optional[str] = None) -> Side:
+    """What the DCP in `directory` has of `original`, from whose graph its training was made.
+
+    Raises BadInput where it is none, or does not have what the graph trains.
+    """
+    saved = read_dcp(directory)
+    found = read_meta_graph(original, meta)
+    recipe = read_recipe(found.graph)
+    loss = recipe.loss(found.graph)
+    written = write_source(found, original, {"{}:{}".format(*loss): loss})
+    search = _Search(directory, saved)
+    for parameter in written.parameters:
+        if parameter.variable not in _counters(found, recipe):
+            search.add(parameter.variable, f"model.{parameter.attribute}", parameter)
+    for attribute, nodes in _trained(found, recipe, written.by_node).items():
+        parameter = written.by_node[nodes[0]]
+        updates = [recipe.updates[node] for node in nodes]
+        for slot, name in slot_names(found, original, parameter, updates).items():
+            search.add(name, f"optim.{attribute}.{slot}", parameter)
+    held = search.held()
+    for name, node in _counters(found, recipe).items():
+        held[name] = search.counter(f"counter.{node}")
+    return Side(directory, held, {}, {}, {}, _left_out(found, recipe, held))
+
+
+def _trained(
+    found: MetaGraph, recipe: Recipe, by_node: Dict[str, Parameter]
+) -> Dict[str, List[str]]:
+    """By attribute, the variable nodes that are trained, in the order of their rows."""
+    nodes: Dict[str, List[str]] = {}
+    for node, parameter in by_node.items():
+        if node in recipe.updates:
+            nodes.setdefault(parameter.attribute, []).append(node)
+    return {key: sorted(of, key=lambda node: found.saved[node].row) for key, of in nodes.items()}
+
+
+def _counters(found: MetaGraph, recipe: Recipe) -> Dict[str, str]:
+    """The variable node of each counter, by its name in the checkpoint."""
+    nodes = recipe.changes.counters
+    return {found.saved[node].name: node for node in nodes if node in found.saved}
+
+
+def _left_out(found: MetaGraph, recipe: Recipe, held: Dict[str, Held]) -> List[str]:
+    """What a step in TensorFlow changes and torch's does not."""
+    others = [found.saved[node].name for node in recipe.others() if node in found.saved]
+    left = sorted(set(others) - set(held))
+    if not left:
+        return []
+    more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+    return [f"{left[0]!r}{more}, which TensorFlow's steps change, are the original's"]
+
+
+class _Search:
+    """The tensors of a DCP, as the graph's variables."""
+
+    def __init__(self, directory: str, saved: Dict[str, Saved]) -> None:
+        self._directory, self._saved = directory, saved
+        self._keys = Keys(saved, directory)
+        self._places: Dict[str, List[Place]] = {}
+        self._by_id: Dict[str, bool] = {}
+
+    def add(self, variable: str, key: str, parameter: Parameter) -> None:
+        """Notes that `key` is `variable`, or some rows of it, kept as `parameter` is."""
+        first = 0 if parameter.rows is None else parameter.rows[0]
+        place = Place(self._found(key), key, parameter.axes, first)
+        self._places.setdefault(variable, []).append(place)
+        self._by_id[variable] = parameter.dealt > 1
+
+    def held(self) -> Dict[str, Held]:
+        """What was noted."""
+        return {
+            name: joined(
+                sorted(places, key=lambda place: place.first), self._saved, self._by_id[name]
+            )
+            for name, places in self._places.items()
+        }
+
+    def counter(self, key: str) -> Held:
+        """A counter."""
+        return joined([Place(self._found(key), key)], self._saved, False)
+
+    def _found(self, key: str) -> str:
+        found = self._keys.find(key)
+        if found is None:
+            raise BadInput(
+                f"{self._directory} has no {key!r}, which a training of this graph saves; if it is "
+                "of another training, say from which conversion it began (--converted)"
+            )
+        return found

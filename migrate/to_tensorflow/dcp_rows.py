@@ -1,0 +1,204 @@
+"""Rows of any torch Distributed Checkpoint, read a block at a time.
+
+`migrate.targets.reading.dcp` reads those that `semisync convert` wrote, whose chunks are small and
+hold whole rows. A chunk that training saved is what a rank had of a tensor: any box, any size. Each
+is a `torch.save` of its own, in which the values stand as they are in memory, so that rows can be
+read in place where they are contiguous; else the chunk is loaded.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import struct
+import zipfile
+from contextlib import contextmanager
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
+import torch
+from torch.distributed.checkpoint import FileSystemReader
+from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
+
+from migrate.checkpoint.pieces import Piece, check_tiling
+from migrate.checkpoint.rows import window
+from migrate.encoding.dtypes import number_type
+from migrate.targets.reading.dcp import PartOfFile
+from migrate.to_tensorflow.held import BLOCK_BYTES, Held, as_array, dtype_name, rows_of
+from migrate.to_tensorflow.keys import Place
+from semisync.common.errors import BadInput
+
+_LOCAL_HEADER = 30  # bytes of a zip archive's; the last four are the lengths of what follows it
+
+
+class Chunk(NamedTuple):
+    """A box of a tensor: its first index and sizes, and where its `torch.save` is."""
+
+    start: Tuple[int, ...]
+    shape: Tuple[int, ...]
+    path: str
+    offset: int
+    length: int
+
+
+class Saved(NamedTuple):
+    """A tensor of a DCP; dtype: torch's name."""
+
+    dtype: str
+    shape: Tuple[int, ...]
+    chunks: List[Chunk]
+
+
+def read_dcp(directory: str) -> Dict[str, Saved]:
+    """The tensors of the DCP in `directory`, by name; BadInput where it is none."""
+    try:
+        metadata = FileSystemReader(directory).read_metadata()
+        return dict(_tensors(metadata, directory))
+    except Exception as error:  # what an unpickler raises, or what its result lacks
+        raise BadInput(
+            f"{directory}/.metadata cannot be read: {' '.join(str(error).split())}; expected a "
+            "torch Distributed Checkpoint"
+        ) from error
+
+
+def _tensors(metadata: Metadata, directory: str) -> Iterator[Tuple[str, Saved]]:
+    places = {
+        (index.fqn, tuple(index.offset)): at
+        for index, at in metadata.storage_data.items()
+        if index.offset is not None
+    }
+    for fqn, tensor in metadata.state_dict_metadata.items():
+        if not isinstance(tensor, TensorStorageMetadata):
+            continue  # a plain object, such as an optimizer's settings
+        chunks = []
+        for chunk in tensor.chunks:
+            at = places[fqn, tuple(chunk.offsets)]
+            path = os.path.join(directory, at.relative_path)
+            start, shape = tuple(chunk.offsets), tuple(chunk.sizes)
+            chunks.append(Chunk(start, shape, path, at.offset, at.length))
+        yield fqn, Saved(dtype_name(tensor.properties.dtype), tuple(tensor.size), sorted(chunks))
+
+
+def blocks_of(fqn: str, saved: Saved) -> Iterator[numpy.ndarray]:
+    """The rows of a tensor from front to back; BadInput where some are missing or damaged."""
+    rows, rest = rows_of(saved.shape), saved.shape[1:]
+    chunks = [_Open(fqn, chunk, saved.dtype) for chunk in saved.chunks]
+    check_tiling([chunk.piece for chunk in chunks], saved.shape or (1,), f"{fqn!r} of the DCP")
+    row = math.prod(rest) * number_type(saved.dtype).itemsize
+    step = max(BLOCK_BYTES // max(row, 1), 1)
+    for first in range(0, rows, step):
+        last = min(first + step, rows)
+        block = numpy.empty((last - first, *rest), number_type(saved.dtype))
+        for chunk in chunks:
+            begin, end = chunk.overlap(first, last)
+            if begin < end:
+                inside = slice(begin - first, end - first)
+                block[window(chunk.piece, inside)] = chunk.rows(begin, end)
+        yield block
+
+
+def joined(places: Sequence[Place], saved: Mapping[str, Saved], by_id: bool) -> Held:
+    """A variable whose rows stand at `places`, one after the other."""
+    parts = [saved[place.key] for place in places]
+    shapes = [_turned(part.shape, place.axes) for part, place in zip(parts, places)]
+    shape = shapes[0]
+    if len(shapes) > 1:
+        shape = (sum(one[0] for one in shapes), *shape[1:])
+    return Held(parts[0].dtype, shape, by_id, lambda: _joined_blocks(places, parts))
+
+
+def _joined_blocks(places: Sequence[Place], parts: Sequence[Saved]) -> Iterator[numpy.ndarray]:
+    for place, saved in zip(places, parts):
+        if place.axes is None:
+            yield from blocks_of(place.key, saved)
+        else:  # of a dense layer
+            whole = numpy.concatenate(list(blocks_of(place.key, saved)))
+            yield whole.transpose(numpy.argsort(place.axes))
+
+
+def _turned(shape: Tuple[int, ...], axes: Optional[Sequence[int]]) -> Tuple[int, ...]:
+    """The shape in TensorFlow of what has `shape` in torch."""
+    if axes is None or len(axes) != len(shape):
+        return shape
+    return tuple(shape[axis] for axis in numpy.argsort(axes))
+
+
+class _Open:
+    """A chunk whose rows are read in order."""
+
+    def __init__(self, fqn: str, chunk: Chunk, dtype: str) -> None:
+        self._chunk, self._dtype = chunk, dtype
+        self._where = f"{chunk.path}, chunk at byte {chunk.offset} ({fqn!r})"
+        start, shape = chunk.start or (0,), chunk.shape or (1,)
+        self.piece = Piece(start, shape, 0, 0, 0, 0)
+        self._values: Optional[int] = None  # where they begin in the file
+        self._loaded: Optional[numpy.ndarray] = None
+
+    def overlap(self, first: int, last: int) -> Tuple[int, int]:
+        """Those of the rows first..last that it has."""
+        start, count = self.piece.start[0], self.piece.shape[0]
+        return max(first, start), min(last, start + count)
+
+    def rows(self, begin: int, end: int) -> numpy.ndarray:
+        """Its rows begin..end, numbered as in the tensor."""
+        if self._values is None and self._loaded is None:
+            self._find()
+        first = begin - self.piece.start[0]
+        if self._loaded is not None:
+            values = self._loaded[first : first + end - begin]
+            if end == self.piece.start[0] + self.piece.shape[0]:
+                self._loaded = None
+            return values
+        assert self._values is not None
+        shape = (end - begin, *self.piece.shape[1:])
+        out = numpy.empty(shape, number_type(self._dtype))
+        row = math.prod(shape[1:]) * out.itemsize
+        with open(self._chunk.path, "rb", buffering=0) as file:
+            file.seek(self._values + first * row)
+            if file.readinto(out.reshape(-1).view(numpy.uint8).data) != out.nbytes:
+                raise BadInput(f"{self._where} ends before its last row; the file is truncated")
+        return out
+
+    def _find(self) -> None:
+        """Finds the values in the file, or loads them where they do not stand row by row."""
+        try:
+            empty = self._load("meta")
+            if empty.is_contiguous() and empty.storage_offset() == 0:
+                self._values = self._contents()
+            if self._values is None:
+                self._loaded = as_array(self._load("cpu").contiguous().reshape(self.piece.shape))
+        except BadInput:
+            raise
+        except Exception as error:  # torch raises what its unpickler raises
+            raise BadInput(f"{self._where}: {' '.join(str(error).split())}") from error
+
+    def _load(self, device: str) -> torch.Tensor:
+        with self._opened() as view:
+            tensor = torch.load(view, map_location=device, weights_only=True)
+        expected = (self._dtype, self._chunk.shape)
+        found = (dtype_name(tensor.dtype), tuple(tensor.shape))
+        if found != expected:
+            raise BadInput(f"{self._where} is {found}, expected {expected}")
+        loaded: torch.Tensor = tensor
+        return loaded
+
+    @contextmanager
+    def _opened(self) -> Iterator[io.BufferedReader]:
+        """Its `torch.save`, as a file."""
+        with open(self._chunk.path, "rb", buffering=0) as file:
+            yield io.BufferedReader(PartOfFile(file, self._chunk.offset, self._chunk.length))
+
+    def _contents(self) -> Optional[int]:
+        """Where the values begin; None where the file has them in another way."""
+        with self._opened() as view, zipfile.ZipFile(view) as archive:
+            records = {one.filename.partition("/")[2]: one for one in archive.infolist()}
+            record = records["data/0"]
+            order = archive.read(records["byteorder"].filename) if "byteorder" in records else b""
+            view.seek(record.header_offset)
+            name, more = struct.unpack_from("<HH", view.read(_LOCAL_HEADER), _LOCAL_HEADER - 4)
+        begin = record.header_offset + _LOCAL_HEADER + name + more
+        size = math.prod(self.piece.shape) * number_type(self._dtype).itemsize
+        if record.file_size != size or record.compress_type or order not in (b"", b"little"):
+            return None
+        return self._chunk.offset + begin

@@ -1,0 +1,126 @@
+"""A hash table of contrib.lookup, of what training made of it in torch.
+
+    X-keys [n]         the ids that have a row, in the order of the rows
+    X-values [n, dim]  their rows
+
+1. Which id a row has depends on how ids find their rows (`migrate.manifest.id_modes`): for `rows`
+   the converted directory says it, which no training changes; for `mch` and `mpzch` the buffers of
+   their modules, which take in and evict ids while they train.
+2. Rows without an id, such as the one for unknown ids, have no place in the table.
+
+Other tables have buckets, parts, counts or slots beside their rows, and do not lead back.
+Memory: the ids, 8 bytes each.
+"""
+
+from __future__ import annotations
+
+from typing import Iterator, Mapping, Optional
+
+import numpy
+
+from migrate.manifest.id_modes import MODES
+from migrate.manifest.model import Manifest, TableSummary
+from migrate.targets.reading import open_target
+from migrate.to_tensorflow.converted import checked_rows
+from migrate.to_tensorflow.dcp_rows import Saved, blocks_of
+from migrate.to_tensorflow.held import Held
+from migrate.to_tensorflow.keys import Keys, table_names
+from semisync.common.errors import BadInput
+
+_STATE = "_managed_collision_modules.{}.{}"
+
+
+class Rows:
+    """The rows of one table in a DCP. ids: of each row; used: which of them have one."""
+
+    def __init__(self, key: str, saved: Saved, ids: numpy.ndarray, used: numpy.ndarray) -> None:
+        self._key, self._saved = key, saved
+        self._ids, self._used = ids, used
+
+    def keys(self) -> Held:
+        """X-keys."""
+        ids = self._ids[self._used]
+        return Held("int64", ids.shape, False, lambda: iter([ids]), resized=True)
+
+    def values(self) -> Held:
+        """X-values."""
+        shape = (int(self._used.sum()), *self._saved.shape[1:])
+        return Held(self._saved.dtype, shape, False, self._blocks, resized=True)
+
+    def _blocks(self) -> Iterator[numpy.ndarray]:
+        first = 0
+        for block in blocks_of(self._key, self._saved):
+            yield block[self._used[first : first + len(block)]]
+            first += len(block)
+
+
+def leads_back(table: TableSummary) -> bool:
+    """Whether a table is keys and values, and nothing else."""
+    ids = table.ids
+    plain = ids is not None and ids.kind == "MutableHashTable" and not ids.slots
+    return plain and ids is not None and ids.tensors == [f"{ids.table}-keys", f"{ids.table}-values"]
+
+
+def find_rows(
+    table: TableSummary,
+    manifest: Manifest,
+    converted: str,
+    keys: Keys,
+    saved: Mapping[str, Saved],
+    place: str,
+) -> Rows:
+    """The rows of `table` among the tensors of a DCP; BadInput where they are not there."""
+    assert table.ids is not None
+    names = [keys.find(name) for name in table_names(table.name)]
+    key = next((name for name in names if name is not None), None)
+    if key is None:
+        raise BadInput(f"{place} has no rows of the table {table.name!r}; save the whole model")
+    weight = saved[key]
+    if len(weight.shape) != 2 or weight.shape[1] != table.dim:
+        raise BadInput(
+            f"{place} has {key!r} as {list(weight.shape)}, expected [rows, {table.dim}]; it is of "
+            "another model"
+        )
+    rows = weight.shape[0]
+    if table.ids.mode == "rows":
+        ids = _converted_ids(table, manifest, converted)
+        used = numpy.arange(rows) < len(ids)
+        return Rows(key, weight, numpy.resize(ids, rows), _all_there(used, len(ids), place, table))
+    free = MODES[table.ids.mode].reserved[0]
+    if table.ids.mode == "mpzch":
+        ids = _state(table, "_hash_zch_identities", keys, saved, place).reshape(-1)
+    else:
+        raw = _state(table, "_mch_sorted_raw_ids", keys, saved, place)
+        row_of = _state(table, "_mch_remapped_ids_mapping", keys, saved, place)
+        known = raw != free
+        ids = numpy.full(rows, free)
+        if ((row_of[known] < 0) | (row_of[known] >= rows)).any():
+            raise BadInput(f"{place}: ids of the table {table.name!r} have rows beyond its {rows}")
+        ids[row_of[known]] = raw[known]
+    return Rows(key, weight, ids, _all_there(ids != free, (ids != free).sum(), place, table))
+
+
+def _all_there(used: numpy.ndarray, count: int, place: str, table: TableSummary) -> numpy.ndarray:
+    """`used`; BadInput where there are fewer rows than ids."""
+    if int(used.sum()) != count:
+        raise BadInput(f"{place} has {len(used)} rows of the table {table.name!r}, of {count} ids")
+    return used
+
+
+def _converted_ids(table: TableSummary, manifest: Manifest, converted: str) -> numpy.ndarray:
+    """The ids of the rows of a conversion, in their order."""
+    (written,) = [one for one in manifest.tensors if one.fqn == f"ids.{table.name}"]
+    reader = open_target(converted, manifest.target)
+    return numpy.concatenate(list(checked_rows(reader, written, converted)))
+
+
+def _state(
+    table: TableSummary, name: str, keys: Keys, saved: Mapping[str, Saved], place: str
+) -> numpy.ndarray:
+    key: Optional[str] = keys.find(_STATE.format(table.name, name))
+    if key is None:
+        raise BadInput(
+            f"{place} has no {name} of the table {table.name!r}, which says the ids of its rows; "
+            "save the whole model"
+        )
+    return numpy.concatenate(list(blocks_of(key, saved[key])))

@@ -1,0 +1,71 @@
+"""What a side of torch has of a checkpoint's tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
+
+import numpy
+
+from migrate.encoding.dtypes import BFLOAT16
+
+if TYPE_CHECKING:
+    import torch
+
+BLOCK_BYTES = 16 << 20  # of rows that are read at a time
+
+
+class Held(NamedTuple):
+    """A tensor that torch has.
+
+    dtype   torch's name of its type there
+    shape   as TensorFlow has it
+    by_id   whether its rows are in the order of the ids where TensorFlow deals them out to
+            partitions in turn ("mod")
+    blocks  gives its rows from front to back, [n, ...] each; of a scalar [1]
+    resized whether it may have another number of rows than the original, as a hash table may
+    """
+
+    dtype: str
+    shape: Tuple[int, ...]
+    by_id: bool
+    blocks: Callable[[], Iterator[numpy.ndarray]]
+    resized: bool = False
+
+
+class Side(NamedTuple):
+    """What torch has.
+
+    place    where, for messages
+    held     by the tensor's name in TensorFlow
+    lacking  tensors that the original must give -> why
+    refused  tensors of which torch has what does not lead back, and for which the original's values
+             would be wrong -> why
+    scalars  values that the original's scalars must have
+    notes    what a reader should know
+    """
+
+    place: str
+    held: Dict[str, Held]
+    lacking: Dict[str, str]
+    refused: Dict[str, str]
+    scalars: Dict[str, Any]
+    notes: List[str]
+
+
+def as_array(values: torch.Tensor) -> numpy.ndarray:
+    """`values` as an array of the same memory; torch.bfloat16 becomes `BFLOAT16`."""
+    import torch
+
+    if values.dtype == torch.bfloat16:
+        return values.view(torch.int16).numpy().view(BFLOAT16)
+    return values.numpy()
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """Torch's name of the type."""
+    return str(dtype).replace("torch.", "")
+
+
+def rows_of(shape: Tuple[int, ...]) -> int:
+    """A scalar is one row."""
+    return shape[0] if shape else 1

@@ -1,0 +1,143 @@
+"""Which key of a training's checkpoint holds a variable, or a slot of it.
+
+A training names its tensors after its own modules: what stands before a name that is known is free
+(`model.`, `module.`), and it must be the name of one tensor alone. Known are
+
+    NAME                      that the caller gives, ".T" behind it where it is transposed
+    an attribute of model.py  which says in VARIABLES what it is in TensorFlow
+    embedding_bags.T.weight, embeddings.T.weight     of the table T
+    the conversion's own name, such as dense.V
+
+and for the slots of each the same with ".SLOT" behind it: torch.optim's word for the slot, FBGEMM's
+with the table's name before it, or the conversion's own name.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from typing import (
+    Any,
+    Collection,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Set,
+    Tuple,
+)
+
+from semisync.common.errors import BadInput, UsageError
+
+_CONTAINERS = ("embedding_bags", "embeddings")
+_TRANSPOSED = ".T"
+
+
+class Place(NamedTuple):
+    """Where a variable, or some rows of it, is.
+
+    key    in the checkpoint; name: the end of it that is known
+    axes   their order there, where it is another
+    first  number of its first row in the variable
+    """
+
+    key: str
+    name: str
+    axes: Optional[Tuple[int, ...]] = None
+    first: int = 0
+
+
+class Keys:
+    """The keys of a checkpoint, found by what they end with."""
+
+    def __init__(self, keys: Collection[str], place: str) -> None:
+        self._place, self._keys = place, set(keys)
+        self._by_end: Dict[str, List[str]] = {}
+        for key in keys:
+            self._by_end.setdefault(key.rpartition(".")[2], []).append(key)
+
+    def find(self, name: str, prefix: Optional[str] = None) -> Optional[str]:
+        """The key that is `name`, or ends with it; None if there is none. prefix: what stands
+        before it where that is known.
+
+        Raises BadInput where there are several.
+        """
+        for exact in ((prefix or "") + name, name):
+            if exact in self._keys:
+                return exact
+        keys = self._by_end.get(name.rpartition(".")[2], [])
+        found = [key for key in keys if key.endswith("." + name)]
+        if len(found) > 1:
+            raise BadInput(
+                f"{self._place} has {name!r} more than once: {', '.join(sorted(found)[:4])}; save "
+                "the model once"
+            )
+        return found[0] if found else None
+
+    def common_prefix(self, names: Collection[str]) -> Optional[str]:
+        """What stands before each of `names`, which are those of one module; None where some are
+        not there.
+
+        Raises BadInput where several prefixes do.
+        """
+        common: Optional[Set[str]] = None
+        for name in names:
+            keys = self._by_end.get(name.rpartition(".")[2], [])
+            own = {key[: -len(name)] for key in keys if ("." + key).endswith("." + name)}
+            common = own if common is None else common & own
+        if common and len(common) > 1:
+            listed = ", ".join(repr(prefix) for prefix in sorted(common)[:4])
+            raise BadInput(f"{self._place} has the model more than once, as {listed}; save it once")
+        return next(iter(common)) if common else None
+
+
+def given_place(name: str, key: str, keys: Keys, rank: int) -> Place:
+    """The place of the variable `name` that the caller gives; UsageError where it is not there."""
+    bare = key[: -len(_TRANSPOSED)] if key.endswith(_TRANSPOSED) else key
+    found = keys.find(bare)
+    if found is None or (bare != key and rank != 2):
+        problem = "is not there" if found is None else f"has {rank} axes, and .T turns two"
+        raise UsageError(f"names gives {key!r} for {name!r}, which {problem}")
+    return Place(found, bare, (1, 0) if bare != key else None)
+
+
+def table_names(table: str) -> Iterator[str]:
+    """What the key of a table's weight ends with."""
+    for container in _CONTAINERS:
+        yield f"{container}.{table}.weight"
+
+
+def read_variables(directory: str) -> Dict[str, List[Place]]:
+    """By TensorFlow's name, the attributes that `model.py` of a conversion lists in VARIABLES; none
+    without a model.py."""
+    path = os.path.join(directory, "model.py")
+    if not os.path.exists(path):
+        return {}
+    try:
+        with open(path, encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+        (table,) = [
+            node.value
+            for node in tree.body
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "VARIABLES"
+        ]
+        places: Dict[str, List[Place]] = {}
+        for key, call in zip(table.keys, table.values):  # type: ignore[attr-defined]
+            name, place = _place(ast.literal_eval(key), call)
+            places.setdefault(name, []).append(place)
+    except (OSError, SyntaxError, ValueError, AttributeError) as error:
+        raise BadInput(
+            f"{path} does not say in VARIABLES what its tensors are in TensorFlow ({error}); "
+            "convert the model again"
+        ) from error
+    return {name: sorted(of, key=lambda place: place.first) for name, of in places.items()}
+
+
+def _place(attribute: str, call: Any) -> Tuple[str, Place]:
+    """(TensorFlow's name, place) of one entry, Variable(name, axes=..., rows=...)."""
+    given: Mapping[str, Any] = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
+    name = ast.literal_eval(call.args[0])
+    rows = given.get("rows")
+    return name, Place(attribute, attribute, given.get("axes"), rows[0] if rows else 0)

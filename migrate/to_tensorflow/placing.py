@@ -1,0 +1,113 @@
+"""Where the checkpoint's files come to lie: beside their place until they are whole.
+
+1. The work goes into `.NAME.writing` beside PREFIX, NAME being the last part of PREFIX. One process
+   at a time holds its lock; what a killed one left is removed by the next.
+2. Every file is synced to the disk, then moved: the data files, the MetaGraph, and last the index,
+   without which there is no checkpoint.
+3. With `overwrite` the old index goes first, so that no moment has the old index beside new data.
+
+An error removes what was begun.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shutil
+from contextlib import contextmanager
+from typing import Iterator, List
+
+from migrate.storage.remote import is_remote
+from migrate.targets.work_directory import cannot_write, sync, take_lock
+from semisync.common.errors import SemisyncError, UsageError
+from semisync.common.files import check_writable
+
+_LOCK = "lock"
+_OF_CHECKPOINT = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})")
+
+
+def refuse_taken(prefix: str, overwrite: bool) -> None:
+    """UsageError where a checkpoint cannot be written at `prefix`, or one is there already."""
+    if is_remote(prefix):
+        raise UsageError(
+            f"{prefix} is a URL; give a prefix on a disk, and copy the files when whole"
+        )
+    if prefix.endswith(os.sep) or os.path.isdir(prefix):
+        raise UsageError(f"{prefix} is a directory; give the prefix of a checkpoint in it")
+    taken = _files_of(prefix)
+    if taken and not overwrite:
+        raise UsageError(
+            f"{taken[0]} already exists; give another prefix, or --overwrite to replace the "
+            "checkpoint"
+        )
+    check_writable(prefix)
+
+
+@contextmanager
+def placing(prefix: str, needed: int) -> Iterator[str]:
+    """Yields a directory to put files NAME.* into; moves them beside each other when the block ends
+    without an exception, in place of a checkpoint that is there.
+
+    prefix: an absolute path. needed: bytes that will be written. Raises UsageError where another
+    process is at work there or the disk has less room, SemisyncError where it cannot be written.
+    """
+    parent, name = os.path.split(prefix)
+    work = os.path.join(parent, f".{name}.writing")
+    try:
+        os.makedirs(work, exist_ok=True)
+        lock = os.open(os.path.join(work, _LOCK), os.O_RDWR | os.O_CREAT)
+    except OSError as error:
+        raise SemisyncError(cannot_write(prefix, error)) from error
+    try:
+        take_lock(lock, work)
+        try:
+            _empty(work)
+            _check_room(parent, needed)
+            yield work
+            _move(work, prefix)
+        except OSError as error:
+            raise SemisyncError(cannot_write(prefix, error)) from error
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    finally:
+        os.close(lock)
+
+
+def _empty(work: str) -> None:
+    for name in os.listdir(work):
+        if name != _LOCK:
+            os.remove(os.path.join(work, name))
+
+
+def _check_room(parent: str, needed: int) -> None:
+    free = shutil.disk_usage(parent).free
+    if free < needed:
+        raise UsageError(
+            f"{parent} has {free} bytes free, but the checkpoint needs {needed}; choose another "
+            "disk or make room"
+        )
+
+
+def _move(work: str, prefix: str) -> None:
+    """Syncs the files and moves them, the index last."""
+    os.remove(os.path.join(work, _LOCK))
+    names = sorted(os.listdir(work), key=lambda name: (name.endswith(".index"), name))
+    for name in names:
+        sync(os.path.join(work, name))
+    parent = os.path.dirname(work)
+    kept = {os.path.join(parent, name) for name in names}
+    old = _files_of(prefix)
+    for path in sorted(old, key=lambda path: not path.endswith(".index")):
+        if path.endswith(".index") or path not in kept:
+            os.remove(path)
+    for name in names:
+        os.replace(os.path.join(work, name), os.path.join(parent, name))
+    sync(parent)
+
+
+def _files_of(prefix: str) -> List[str]:
+    """The files of the checkpoint that is at `prefix`."""
+    prefix = os.path.join(os.path.realpath(os.path.dirname(prefix)), os.path.basename(prefix))
+    found = glob.glob(glob.escape(prefix) + ".*")
+    return sorted(path for path in found if _OF_CHECKPOINT.fullmatch(path[len(prefix) :]))

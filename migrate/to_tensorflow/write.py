@@ -1,0 +1,170 @@
+"""Writing the checkpoint: what torch has, and from the original what it does not have."""
+
+from __future__ import annotations
+
+import os
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+
+import numpy
+
+from migrate.checkpoint.bundle import Bundle
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.checkpoint.pieces import Piece, Tensor
+from migrate.encoding.dtypes import BY_NAME, DType
+from migrate.manifest.transforms import cast, widened
+from migrate.storage.files import open_file, size_of
+from migrate.to_tensorflow.checking import check, notes
+from migrate.to_tensorflow.data_files import Box, DataFiles, boxes_of, spread
+from migrate.to_tensorflow.held import BLOCK_BYTES, Held, Side, rows_of
+from migrate.to_tensorflow.index import write_index
+from migrate.to_tensorflow.placing import placing
+from migrate.to_tensorflow.template import Stored, Template, lay_out, resized, turns
+from semisync.common.errors import BadInput
+
+Progress = Callable[[int, int], None]
+
+_COPIED = 1 << 20  # bytes of the original that are copied at a time
+
+
+class Returned(NamedTuple):
+    """What was written.
+
+    prefix   of the checkpoint
+    shards   number of data files
+    tensors  how many it has; nbytes: of their values
+    copied   those that are the original's, not torch's
+    notes    what a reader should know
+    """
+
+    prefix: str
+    shards: int
+    tensors: int
+    nbytes: int
+    copied: List[str]
+    notes: List[str]
+
+
+def write(
+    side: Side,
+    template: Template,
+    original: Optional[Checkpoint],
+    prefix: str,
+    progress: Optional[Progress] = None,
+) -> Returned:
+    """Writes the checkpoint `prefix` of what `side` has, and of the rest from `original`.
+
+    Raises BadInput where what torch has does not fit `template`, or something is missing.
+    """
+    shapes = {name: held.shape for name, held in side.held.items() if held.resized}
+    laid = lay_out(resized(template, shapes))
+    copied = check(side, laid, original)
+    total = sum(piece.size for tensor in laid.tensors.values() for piece in tensor.pieces)
+    name = os.path.basename(prefix)
+
+    def wrote(done: int) -> None:
+        if progress is not None:
+            progress(done, total)
+
+    with placing(prefix, total) as directory:
+        with DataFiles(directory, name, laid.shards, wrote) as files:
+            finished = _write_data(side, laid, original, files)
+        with open(os.path.join(directory, name + ".index"), "wb") as file:
+            write_index(file, laid.shards, _with(laid.tensors, finished))
+        if original is not None:
+            _copy_graph(original, os.path.join(directory, name + ".meta"))
+    told = [*side.notes, *notes(side, laid, copied, original)]
+    return Returned(prefix, laid.shards, len(laid.tensors), total, copied, told)
+
+
+def _write_data(
+    side: Side, laid: Template, original: Optional[Checkpoint], files: DataFiles
+) -> Dict[Stored, Piece]:
+    """Writes every tensor; returns its pieces, with their crc32c."""
+    finished: Dict[Stored, Piece] = {}
+    for whole, members in sorted(laid.groups().items()):
+        boxes = boxes_of(files, [laid.tensors[name].pieces[number] for name, number in members])
+        if whole in side.held:
+            _write_held(side.held[whole], whole, laid.tensors[members[0][0]], boxes)
+        elif original is not None:
+            _copy(original, whole, members, boxes)
+        for member, box in zip(members, boxes):
+            finished[member] = box.finished(f"{side.place}: {whole!r}")
+    return finished
+
+
+def _copy_graph(original: Checkpoint, path: str) -> None:
+    """Copies the MetaGraph beside the original, if there is one."""
+    meta = original.prefix + ".meta"
+    size = size_of(meta)
+    if size is not None:
+        with open_file(meta) as source, open(path, "wb") as file:
+            file.write(source.read(0, size, meta))
+
+
+def _with(tensors: Mapping[str, Tensor], finished: Mapping[Stored, Piece]) -> Dict[str, Tensor]:
+    return {
+        name: tensor._replace(
+            pieces=tuple(finished[name, number] for number in range(len(tensor.pieces)))
+        )
+        for name, tensor in tensors.items()
+    }
+
+
+def _write_held(held: Held, name: str, tensor: Tensor, boxes: Sequence[Box]) -> None:
+    blocks = held.blocks()
+    if held.dtype != tensor.dtype.name:
+        blocks = (_cast(block, tensor.dtype, name) for block in blocks)
+    pieces = [box.piece for box in boxes]
+    spread(blocks, boxes, turns(name, tensor.shape, pieces) if held.by_id else ())
+
+
+def _cast(block: numpy.ndarray, dtype: DType, name: str) -> numpy.ndarray:
+    """`block` in the stored type; BadInput where a value has no place in it."""
+    values = cast(block, dtype.name)
+    if dtype.is_floating:
+        lost = numpy.isfinite(widened(block)) & ~numpy.isfinite(widened(values))
+    else:
+        lost = values != block
+    if lost.any():
+        raise BadInput(f"{name!r} has values that {dtype.name} cannot hold")
+    return values
+
+
+def _copy(
+    original: Checkpoint, whole: str, members: Sequence[Stored], boxes: Sequence[Box]
+) -> None:
+    """Pieces of the original: byte by byte where its files are as those that are written."""
+    store, dtype = original.store, original[whole].dtype
+    if not isinstance(store, Bundle) or store.big_endian:
+        if BY_NAME[dtype].array is None:
+            raise BadInput(
+                f"{original.prefix}: {whole!r} is of type {dtype}, which is copied from "
+                "little-endian checkpoints of the format V2 alone; let TensorFlow restore and save "
+                "it once"
+            )
+        row = max(original[whole].nbytes // max(rows_of(original[whole].shape), 1), 1)
+        blocks = (block for _, block in original.chunks(whole, max(BLOCK_BYTES // row, 1)))
+        spread(blocks, boxes)
+        return
+    if dtype == "string":
+        original.verify(whole)  # their crc32c covers other bytes than the stored ones
+    for (name, number), box in zip(members, boxes):
+        source = original.stored.as_stored[name].pieces[number]
+        where = f"{original.prefix}: tensor {name!r}"
+        store.check_extent(source, where)
+        for data in _bytes(store, source, where):
+            box.append(data)
+        if BY_NAME[dtype].array is None:
+            box.crc32c = source.crc32c
+        elif box.crc32c != source.crc32c:
+            raise BadInput(
+                f"{where} has crc32c {box.crc32c:08x}, expected {source.crc32c:08x}; "
+                f"{store.path(source.shard)} is corrupt"
+            )
+
+
+def _bytes(store: Bundle, piece: Piece, where: str) -> Iterator[numpy.ndarray]:
+    for start in range(0, piece.size, _COPIED):
+        data = numpy.empty(min(_COPIED, piece.size - start), numpy.uint8)
+        store.read_into(piece.shard, piece.offset + start, data, where)
+        yield data

@@ -1,0 +1,170 @@
+"""What TorchRec saved, sharded over two processes, comes back as TensorFlow would have it."""
+
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch.distributed import checkpoint as dcp
+
+import migrate
+from semisync.common.errors import BadInput, UsageError
+from tests.support.require import ROOT, environment
+from tests.support.three_tables import TABLES, batches, convert
+
+SHARDINGS = ["row_wise", "column_wise", "table_wise"]
+
+
+@pytest.fixture(scope="module")
+def original(tf2_checkpoints):
+    return tf2_checkpoints / "adagrad_ref"
+
+
+@pytest.fixture(scope="module")
+def converted(original, tmp_path_factory):
+    return convert(original, tmp_path_factory.mktemp("converted") / "adagrad")
+
+
+@pytest.fixture(scope="module")
+def saved(converted, tmp_path_factory):
+    """Folder of the DCPs."""
+    out = tmp_path_factory.mktemp("saved")
+    np.savez(out / "batches.npz", **batches())
+    command = [sys.executable, "-W", "ignore", "-m", "tests.back.train_sharded"]
+    processes = [
+        subprocess.Popen(
+            [
+                *command,
+                str(rank),
+                out / "rendezvous",
+                converted,
+                out / "batches.npz",
+                out,
+                *SHARDINGS,
+            ],
+            cwd=ROOT,
+            env=environment(),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    for process in processes:
+        _, err = process.communicate(timeout=300)
+        assert process.returncode == 0, err[-4000:]
+    return out
+
+
+@pytest.mark.parametrize("how", SHARDINGS)
+def test_trained_tables_and_slots_come_back_as_tensorflow_trains_them(
+    saved, original, converted, tmp_path, how
+):
+    back = migrate.write_checkpoint(saved / how, tmp_path / "back", original, converted)
+    assert back.copied == ["dense/kernel/Adagrad", "first/Adagrad"]
+    assert len(back.notes) == 1
+    assert "the slots of 'dense/kernel', 'first' are the original's" in back.notes[0]
+    assert pathlib.Path(str(tmp_path / "back") + ".meta").exists()
+    expected = np.load(f"{original}.npz")
+    migrate.convert(plan_of(tmp_path / "back"), tmp_path / "again")
+    for table, variable in TABLES.items():
+        for suffix, state in (("", ""), (":accumulator", f".{table}.momentum1")):
+            fqn = f"ebc.embedding_bags.{table}.weight"
+            found = rows(tmp_path / "again", ("optim.state." if state else "") + fqn + state)
+            assert np.allclose(found, expected[f"later {variable}{suffix}"], rtol=0, atol=1e-5)
+    with migrate.open_checkpoint(original) as one, migrate.open_checkpoint(back.prefix) as two:
+        assert dict(one) == dict(two)
+        for name in ("first", "first/Adagrad", "dense/kernel", "global_step"):
+            assert np.array_equal(one.read(name), two.read(name))
+
+
+def plan_of(prefix):
+    with migrate.open_checkpoint(prefix) as checkpoint:
+        return migrate.plan(checkpoint)
+
+
+def rows(directory, fqn):
+    from tests.support.conversions import rows_of
+
+    return rows_of(directory, fqn)
+
+
+def save(folder, tensors):
+    dcp.save(tensors, checkpoint_id=str(folder), no_dist=True)
+    return folder
+
+
+@pytest.fixture
+def state(converted):
+    """What a training of one's own has: tables by TorchRec's names, a layer by another."""
+    tensors = {}
+    for entry in migrate.read_manifest(converted).tensors:
+        if entry.role in ("table", "dense", "scalar"):
+            tensors[entry.fqn] = torch.ones(entry.shape, dtype=getattr(torch, entry.dtype))
+    return tensors
+
+
+def test_a_layer_under_another_name_and_transposed_is_named_by_the_caller(
+    state, converted, original, tmp_path
+):
+    del state["dense.dense/kernel"]
+    state["model.over.0.weight"] = torch.arange(16.0).reshape(2, 8)
+    folder = save(tmp_path / "dcp", state)
+    with pytest.raises(BadInput, match="does not lead back to 'dense/kernel': it has no tensor"):
+        migrate.write_checkpoint(folder, tmp_path / "back", original, converted)
+    names = {"dense/kernel": "over.0.weight.T"}
+    back = migrate.write_checkpoint(folder, tmp_path / "back", original, converted, names=names)
+    assert "the slots of 'dense/kernel', 'first', 'item', 'plain/city', 'user'" in back.notes[0]
+    with migrate.open_checkpoint(back.prefix) as checkpoint:
+        assert np.array_equal(checkpoint.read("dense/kernel"), np.arange(16.0).reshape(2, 8).T)
+    names = {"dense/kernel": None}
+    back = migrate.write_checkpoint(folder, tmp_path / "None", original, converted, names=names)
+    assert "dense/kernel" in back.copied
+    for key, name, problem in (
+        ("over.1.weight", "dense/kernel", "'over.1.weight' for 'dense/kernel', which is not there"),
+        ("over.0.weight", "kernel", "'kernel', which is no dense variable"),
+    ):
+        with pytest.raises(UsageError, match=problem):
+            migrate.write_checkpoint(
+                folder, tmp_path / "other", original, converted, names={name: key}
+            )
+
+
+def test_what_a_training_did_not_save_is_named(state, converted, original, tmp_path):
+    folder = tmp_path / "dcp"
+    for change, problem in (
+        ({"ebc.embedding_bags.user.weight": None}, "does not lead back to 'user'"),
+        ({"ebc.embedding_bags.user.weight": torch.zeros(30, 8)}, "it is of another model"),
+        ({"other.embedding_bags.user.weight": torch.zeros(31, 8),
+          "ebc.embedding_bags.user.weight": None,
+          "third.embedding_bags.user.weight": torch.zeros(31, 8)}, "more than once"),
+        ({"optim.ebc.embedding_bags.user.weight.sum": torch.zeros(31, 8)},
+         "state of other tables, but not this one"),
+    ):  # fmt: skip
+        tensors = {key: value for key, value in {**state, **change}.items() if value is not None}
+        with pytest.raises(BadInput, match=problem):
+            migrate.write_checkpoint(save(folder, tensors), tmp_path / "back", original, converted)
+    del state["dense.global_step"]
+    back = migrate.write_checkpoint(save(folder, state), tmp_path / "back", original, converted)
+    assert "global_step" in back.copied
+    assert "global_step are as before the training, which did not save them" in back.notes
+
+
+def test_a_value_that_the_checkpoints_type_cannot_hold_is_refused(
+    state, converted, original, tmp_path
+):
+    state["dense.first"] = torch.full((31,), 1e300, dtype=torch.float64)
+    folder = save(tmp_path / "dcp", state)
+    with pytest.raises(BadInput, match="'first' has values that float32 cannot hold"):
+        migrate.write_checkpoint(folder, tmp_path / "back", original, converted)
+
+
+def test_values_that_do_not_stand_row_by_row_are_turned(state, converted, original, tmp_path):
+    values = torch.arange(31 * 8.0).reshape(8, 31)
+    state["ebc.embedding_bags.user.weight"] = values.t()
+    folder = save(tmp_path / "dcp", state)
+    back = migrate.write_checkpoint(folder, tmp_path / "back", original, converted)
+    migrate.convert(plan_of(back.prefix), tmp_path / "again")
+    found = rows(tmp_path / "again", "ebc.embedding_bags.user.weight")
+    assert np.array_equal(found, values.t().numpy())
