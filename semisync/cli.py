@@ -39,21 +39,44 @@ SUBCOMMANDS = {
     "demo": Subcommand(
         "semisync.demo.command", "train, convert and compare, in one go", "tf,torch,report"
     ),
+    "migrate": Subcommand(
+        "semisync.migration.command",
+        "convert a model, compare it with TensorFlow's, and write one report",
+        "torch,report",
+    ),
     "rewrite": Subcommand(
         "graph_rewrite.metagraph.command",
         "make an exported training graph semi-synchronous",
         "tf",
         (3, 7),
     ),
+    "simulate": Subcommand(
+        "semisync.simulate.command", "foresee a cluster's pace and staleness", "", (3, 7)
+    ),
     "inspect": Subcommand("migrate.cli.inspect", "list what a TF checkpoint holds", "torch"),
     "convert": Subcommand(
         "migrate.cli.convert", "turn a TF checkpoint into one for TorchRec", "torch"
+    ),
+    "train": Subcommand(
+        "migrate.training.command", "train on in torch where a TF job stopped", "torch"
     ),
     "verify": Subcommand(
         "migrate.cli.verify", "compare what convert wrote with its checkpoint", "torch"
     ),
     "score": Subcommand(
         "parity.scoring.command", "run a model over a data set: key, label, score", "report"
+    ),
+    "launch": Subcommand(
+        "semisync.cluster.launch.command",
+        "start a job's processes, on one machine or many, and end them with it",
+        "zookeeper",
+        (3, 7),
+    ),
+    "status": Subcommand(
+        "semisync.cluster.status.command",
+        "show who leads, who is missed, and how the training goes",
+        "zookeeper",
+        (3, 7),
     ),
     "parity": Subcommand(
         "parity.cli.command", "compare the AUC of two models: equivalent or not?", "report"

@@ -21,6 +21,8 @@ LONGEST = (
     "tests/model/training/test_parity.py",
     "tests/docs/test_docs.py",
     "tests/demo/test_demo.py",
+    "tests/migration/test_migrate.py",
+    "tests/cluster/launch/test_tensorflow.py",
     "tests/benchmarks/test_batch_norm_auc.py",
     "tests/benchmarks/test_semi_sync.py",
     "tests/parity/scoring/test_graphs.py",

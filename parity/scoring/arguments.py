@@ -17,8 +17,8 @@ examples:
   semisync score rows.parquet --saved-model export --key id --label y --out tensorflow.parquet
   semisync score rows.parquet --checkpoint model.ckpt-1 --input user=user_id --output logits \\
     --sigmoid --key id --out tensorflow.parquet
-  semisync score rows.parquet --converted converted --torch-model model.py:build --sparse user \\
-    --key id --out torchrec.parquet"""
+  semisync score rows.parquet --converted converted --input user=user_id --sigmoid --key id \\
+    --out torchrec.parquet"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,9 +44,9 @@ def _add_model(group: Any) -> None:
     add("--saved-model", metavar="DIR", help="a TensorFlow SavedModel")
     add("--checkpoint", metavar="PREFIX", help="a TensorFlow checkpoint, or its directory")
     add(
-        "--torch-model",
-        metavar="CODE:NAME",
-        help="a module, or a .py file, and its function that makes a torch model of --converted",
+        "--converted",
+        metavar="DIR",
+        help="what `semisync convert --model` wrote: its model.py",
     )
 
 
@@ -57,8 +57,8 @@ def _add_inputs(group: Any) -> None:
         metavar="COL[=NAME]",
         action="append",
         default=[],
-        help="feeds a column to the input or tensor NAME; without any, a SavedModel takes each of "
-        "its inputs from the column of that name",
+        help="feeds a column to the input or tensor NAME; by default a SavedModel, and the "
+        "model.py of --converted, takes each of its inputs from the column of that name",
     )
     add(
         "--sparse",
@@ -69,7 +69,7 @@ def _add_inputs(group: Any) -> None:
         "a key of the KeyedJaggedTensor",
     )
     add("--examples", metavar="NAME", help="feed it the inputs as serialized tf.train.Examples")
-    add("--output", metavar="NAME", help="the signature's output or the tensor that scores")
+    add("--output", metavar="NAME", help="the output, or the tensor of the graph, that scores")
     add("--column", metavar="N", type=int, help="of an output with several per row, from 0")
     add("--sigmoid", action="store_true", help="the output is a logit; write its probability, too")
     add(
@@ -106,7 +106,12 @@ def _add_more(group: Any) -> None:
     add("--signature", default="serving_default", help="of the SavedModel (default: %(default)s)")
     add("--tags", default="serve", help="of the SavedModel, with commas (default: %(default)s)")
     add("--meta", metavar="FILE", help="the checkpoint's MetaGraph (default: PREFIX.meta)")
-    add("--converted", metavar="DIR", help="what `semisync convert` wrote, for --torch-model")
+    add(
+        "--torch-model",
+        metavar="CODE:NAME",
+        help="with --converted, instead of its model.py: a module, or a .py file, and its function "
+        "that makes a torch model of DIR",
+    )
     add(
         "--tf-python",
         metavar="PYTHON",
@@ -138,17 +143,19 @@ def _add_more(group: Any) -> None:
 
 def check(args: argparse.Namespace) -> None:
     """Refuses what has no meaning before anything is opened."""
-    chosen = [args.saved_model, args.checkpoint, args.torch_model]
+    chosen = [args.saved_model, args.checkpoint, args.converted]
     if sum(one is not None for one in chosen) != 1:
-        raise UsageError("give one model: --saved-model, --checkpoint or --torch-model")
-    if (args.torch_model is None) != (args.converted is None):
-        raise UsageError("--torch-model and --converted go together")
+        raise UsageError("give one model: --saved-model, --checkpoint or --converted")
+    if args.torch_model and not args.converted:
+        raise UsageError("--torch-model is given the directory of --converted; name one")
     if args.torch_model and (args.output or args.examples or args.feed):
-        raise UsageError("--output, --examples and --feed are TensorFlow's; the code says it here")
+        raise UsageError("with --torch-model the code says what --output, --examples, --feed would")
+    if args.converted and args.examples:
+        raise UsageError("--examples is TensorFlow's; model.py takes what is parsed out of them")
     names = [name for _, name, _ in inputs(args)]
     if args.checkpoint:
         _check_graph(args, names)
-    if not names and (args.examples or not args.saved_model):
+    if not names and (args.examples or args.torch_model or args.checkpoint):
         raise UsageError("name the model's inputs with --input and --sparse")
     written = [args.key or "row", *filter(None, [args.label]), *args.keep, "score"]
     written += ["logit"] if args.sigmoid else []

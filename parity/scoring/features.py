@@ -7,7 +7,7 @@
 3. Without a dtype integers are int64, floats float32 (as models compute), text bytes.
 """
 
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from semisync.common.errors import BadInput, UsageError
 _ARROW = {
     name: pa.large_string() if name == "string" else pa.type_for_alias(name) for name in TYPES
 }
+_Values = Union[np.ndarray, pa.Array]
 _TEXT = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
 
@@ -64,10 +65,10 @@ def feature(
         raise BadInput(f"{at.at(rows[_first_null(array)])} has an empty value in its list")
     if kind is not None:
         array = _cast(array, _ARROW[kind], at, rows)
-    numbers = _numpy(array, wanted.dtype, at, rows, as_is=kind is not None)
+    flat = _typed(array, wanted.dtype, at, rows, as_is=kind is not None)
     if wanted.sparse:
-        return Feature(numbers, np.ones(len(values), np.int64) if lengths is None else lengths)
-    return Feature(numbers if lengths is None else _rectangle(numbers, lengths, at), None)
+        return Feature(flat, np.ones(len(values), np.int64) if lengths is None else lengths)
+    return Feature(flat if lengths is None else _rectangle(flat, lengths, at), None)
 
 
 def _plain(values: Any) -> Any:
@@ -111,9 +112,7 @@ def _cast(array: Any, target: pa.DataType, at: Column, rows: np.ndarray) -> Any:
         raise BadInput(f"{at} is not {target}: {error}") from error
 
 
-def _numpy(
-    array: Any, dtype: Optional[str], at: Column, rows: np.ndarray, as_is: bool
-) -> np.ndarray:
+def _typed(array: Any, dtype: Optional[str], at: Column, rows: np.ndarray, as_is: bool) -> _Values:
     """The values in `dtype`; without one `as_is` leaves floats as wide as they are."""
     kind = array.type
     if dtype is None:
@@ -121,7 +120,7 @@ def _numpy(
     if dtype == "bytes":
         if not _is_text(kind):
             raise BadInput(f"{at} holds {kind}, but the model takes text; --type makes text of it")
-        return array.cast(pa.large_binary()).to_numpy(zero_copy_only=False).astype(object)
+        return array.cast(pa.large_binary())
     target = np.dtype(dtype)
     if target.kind != "f":
         array = _cast(array, pa.from_numpy_dtype(target), at, rows)
@@ -153,8 +152,8 @@ def _is_text(kind: pa.DataType) -> bool:
     return kind in _TEXT
 
 
-def _rectangle(values: np.ndarray, lengths: np.ndarray, at: Column) -> np.ndarray:
-    """(rows, k), for lists that are all as long as the first."""
+def _rectangle(values: _Values, lengths: np.ndarray, at: Column) -> _Values:
+    """(rows, k), text as fixed-size lists, of lists that are all as long as the first."""
     differs = lengths != lengths[0]
     if differs.any():
         row = int(differs.argmax())
@@ -162,7 +161,12 @@ def _rectangle(values: np.ndarray, lengths: np.ndarray, at: Column) -> np.ndarra
             f"{at.at(row)} has {lengths[row]} values, the first of its batch {lengths[0]}; a dense "
             "input takes as many in each row, --sparse any number"
         )
-    return values.reshape(len(lengths), int(lengths[0]))
+    width = int(lengths[0])
+    if isinstance(values, np.ndarray):
+        return values.reshape(len(lengths), width)
+    if not width:  # from_arrays could not tell how many rows there are
+        return pa.array([[]] * len(lengths), pa.list_(values.type, 0))
+    return pa.FixedSizeListArray.from_arrays(values, width)
 
 
 def _first_null(array: Any) -> int:

@@ -63,16 +63,12 @@ class TensorFlowModel:
             raise
         self.inputs = [Input(**described) for described in head["inputs"]]
         self.batch: Optional[int] = head["batch"]
+        self.output: Optional[str] = spec["output"]
         self._origin = {**origin, "versions": head["versions"]}
 
     def score(self, rows: int, features: List[Feature]) -> np.ndarray:
         """The output for a batch, of the model's own shape."""
-        arrays: List[Tuple[str, np.ndarray]] = []
-        for i, feature in enumerate(features):
-            arrays.append((f"{i}", feature.values))
-            if feature.lengths is not None:
-                arrays.append((f"{i}/lengths", feature.lengths))
-        return self._ask({"rows": rows}, arrays)[1]["scores"]
+        return self._ask({"rows": rows}, arrays_of(features))[1]["scores"]
 
     def origin(self) -> Dict[str, Any]:
         """As `model.Model.origin`."""
@@ -128,3 +124,13 @@ class TensorFlowModel:
             return f"gave no answer within {self._timeout:g} s; --timeout gives it more"
         how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
         return f"ended with {how}: {last_error(self._errors)}"
+
+
+def arrays_of(features: Sequence[Feature]) -> List[Tuple[str, np.ndarray]]:
+    """The features of a batch as `tf_child.messages` has them."""
+    arrays: List[Tuple[str, np.ndarray]] = []
+    for i, feature in enumerate(features):
+        arrays.append((f"{i}", feature.numpy()))
+        if feature.lengths is not None:
+            arrays.append((f"{i}/lengths", feature.lengths))
+    return arrays

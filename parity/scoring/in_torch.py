@@ -9,24 +9,19 @@ features of a batch, a dict, and returns the scores, a float tensor [rows] or [r
 It runs in inference mode, a module also in eval mode.
 """
 
-import contextlib
 import importlib
 import importlib.util
-import logging
 import os
-import platform
-import re
 import sys
-import traceback
-from typing import Any, Callable, Dict, Iterator, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
 import numpy as np
 
+from parity.scoring import torch_code
 from parity.scoring.model import Feature, Input
-from semisync.common.errors import BadInput, SemisyncError, UsageError
+from semisync.common.errors import BadInput, UsageError
 
 SPARSE = "sparse"
-_NOT_THE_USERS = re.compile(r"site-packages|^<|\bimportlib\b")
 
 
 class TorchModel:
@@ -41,18 +36,16 @@ class TorchModel:
     Raises: UsageError where there is no such factory, BadInput for what the user's code raises.
     """
 
-    batch = None
+    batch = output = None
 
     def __init__(
         self, factory: str, converted: str, inputs: Sequence[Input], origin: Dict[str, Any]
     ) -> None:
-        # torchrec 1.8 asks torch 2.13 for something under its old name, at every import.
-        logging.getLogger("torch.fx._symbolic_trace").setLevel(logging.ERROR)
         import torch
 
         self.inputs = list(inputs)
         self._factory, self._origin = factory, origin
-        with self._explained():
+        with torch_code.explained(factory):
             self._model = _find(factory)(converted)
         if isinstance(self._model, torch.nn.Module):
             self._model.eval()
@@ -61,25 +54,14 @@ class TorchModel:
 
     def score(self, rows: int, features: List[Feature]) -> np.ndarray:
         """The output for a batch, of the model's own shape; half precision is widened."""
-        import torch
-
         given = self._tensors(features)
-        with torch.inference_mode(), self._explained():
-            scores = self._model(given)
-        if not isinstance(scores, torch.Tensor) or not scores.is_floating_point():
-            kind = getattr(scores, "dtype", type(scores).__name__)
-            raise BadInput(f"{self._factory} gave {kind}; a tensor of floats is expected")
-        scores = scores.detach().cpu()
-        return (scores if scores.dtype == torch.float64 else scores.float()).numpy()
+        with torch_code.explained(self._factory):
+            found = torch_code.run(self._model, given)
+        return torch_code.scores(found, self._factory)
 
     def origin(self) -> Dict[str, Any]:
         """As `model.Model.origin`."""
-        versions = {
-            name: sys.modules[name].__version__
-            for name in ("numpy", "torch", "torchrec")
-            if name in sys.modules
-        }
-        return {**self._origin, "versions": {"python": platform.python_version(), **versions}}
+        return {**self._origin, "versions": torch_code.versions()}
 
     def close(self) -> None:
         """Nothing to end."""
@@ -92,12 +74,12 @@ class TorchModel:
         for wanted, feature in zip(self.inputs, features):
             if feature.lengths is not None:
                 keys.append(wanted.name)
-                values.append(feature.values)
+                values.append(feature.numpy())
                 lengths.append(feature.lengths)
-            elif feature.values.dtype == object:
-                given[wanted.name] = feature.values.tolist()
-            else:
+            elif isinstance(feature.values, np.ndarray):
                 given[wanted.name] = torch.tensor(feature.values)
+            else:
+                given[wanted.name] = feature.numpy().tolist()
         if keys:
             from torchrec.sparse.jagged_tensor import KeyedJaggedTensor
 
@@ -107,27 +89,6 @@ class TorchModel:
                 lengths=torch.from_numpy(np.concatenate(lengths)),
             )
         return given
-
-    @contextlib.contextmanager
-    def _explained(self) -> Iterator[None]:
-        """What the user's code raises becomes one sentence with the line of that code."""
-        try:
-            yield
-        except SemisyncError:
-            raise
-        except Exception as error:  # anything that a model may raise
-            text = (str(error).strip().splitlines() or [""])[0][:300]
-            raise BadInput(
-                f"{self._factory} failed{_place(error)}: {type(error).__name__}: {text}"
-            ) from error
-
-
-def _place(error: Exception) -> str:
-    """The last line of the user's own code on the way to the error."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if frame.filename != __file__ and not _NOT_THE_USERS.search(frame.filename):
-            return f" in {frame.filename}, line {frame.lineno}"
-    return ""
 
 
 def _find(factory: str) -> Callable[[str], Any]:

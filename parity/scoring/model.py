@@ -1,8 +1,9 @@
 """What a model is to `semisync score`, whichever framework computes it."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Protocol
+from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Union
 
 import numpy as np
+import pyarrow as pa
 
 TYPES = ("bool", "int32", "int64", "float32", "float64", "string")  # that a column can be given
 
@@ -17,10 +18,24 @@ class Input(NamedTuple):
 
 
 class Feature(NamedTuple):
-    """One input's values in one batch."""
+    """One input's values in one batch.
 
-    values: np.ndarray  # dense: (rows,) or (rows, k); sparse: (values,); text: bytes as objects
-    lengths: Optional[np.ndarray]  # sparse: int64 (rows,), how many values each row has
+    values   dense (rows,) or (rows, k), sparse (values,); of text an Arrow array of large_binary,
+             or of fixed-size lists of k
+    lengths  sparse: int64 (rows,), how many values each row has; dense: None
+    """
+
+    values: Union[np.ndarray, pa.Array]
+    lengths: Optional[np.ndarray]
+
+    def numpy(self) -> np.ndarray:
+        """The values; text as bytes objects."""
+        if isinstance(self.values, np.ndarray):
+            return self.values
+        size, flat = [len(self.values)], self.values
+        if pa.types.is_fixed_size_list(flat.type):
+            size, flat = [*size, flat.type.list_size], flat.flatten()
+        return flat.to_numpy(zero_copy_only=False).astype(object).reshape(size)
 
     def part(self, start: int, stop: int) -> "Feature":
         """Those of some of the rows."""
@@ -29,12 +44,23 @@ class Feature(NamedTuple):
         ends = np.concatenate([[0], np.cumsum(self.lengths)])
         return Feature(self.values[ends[start] : ends[stop]], self.lengths[start:stop])
 
+    def padded(self, more: int) -> "Feature":
+        """With the last row `more` times more."""
+        count, last, lengths = len(self.values), 1, self.lengths
+        if lengths is not None:
+            last, lengths = int(lengths[-1]), np.append(lengths, np.repeat(lengths[-1:], more))
+        places = np.append(np.arange(count), np.tile(np.arange(count - last, count), more))
+        if isinstance(self.values, np.ndarray):
+            return Feature(self.values[places], lengths)
+        return Feature(self.values.take(pa.array(places)), lengths)
+
 
 class Model(Protocol):
     """A model that is ready to score."""
 
     inputs: List[Input]
     batch: Optional[int]  # rows that it takes at a time, at most; None: any number
+    output: Optional[str]  # which of its outputs was asked for
 
     def score(self, rows: int, features: List[Feature]) -> np.ndarray:
         """The output for a batch, `features` in the order of `inputs`; float32 or float64."""

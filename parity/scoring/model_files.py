@@ -11,7 +11,7 @@ import contextlib
 import glob
 import hashlib
 import os
-from typing import Any, Dict, Iterable, Iterator, List
+from typing import Any, Dict, Iterable, Iterator, List, Optional
 
 from parity.io.identity import identify
 from semisync.common.errors import BadInput, MissingExtra, UsageError
@@ -65,17 +65,19 @@ def of_checkpoint(prefix: str, meta: str) -> Dict[str, Any]:
     return _origin("checkpoint", prefix, [*stored, meta])
 
 
-def of_conversion(directory: str, factory: str) -> Dict[str, Any]:
-    """Of what `semisync convert` wrote, and the file of the user's code where one is named."""
+def of_conversion(directory: str, factory: Optional[str] = None) -> Dict[str, Any]:
+    """Of what `semisync convert` wrote, and its model.py, or the file of the user's own code."""
     manifest = os.path.join(directory, "manifest.json")
     if not os.path.isfile(manifest):
         raise BadInput(f"{directory} has no manifest.json; give what `semisync convert` wrote")
-    code = factory.rpartition(":")[0]
-    files = [manifest, os.path.join(directory, "model.json"), code]
-    return {
-        **_origin("TorchRec", directory, [file for file in files if os.path.isfile(file)]),
-        "factory": factory,
-    }
+    if factory is not None:
+        code = [factory.rpartition(":")[0]]
+    else:
+        code = [os.path.join(directory, name) for name in ("model.py", "constants.npz")]
+        code += glob.glob(os.path.join(glob.escape(directory), "assets", "*"))
+    files = [manifest, os.path.join(directory, "model.json"), *code]
+    found = _origin("TorchRec", directory, [file for file in files if os.path.isfile(file)])
+    return {**found, "factory": factory}
 
 
 def _interface(meta: str) -> Any:

@@ -1,4 +1,4 @@
-"""The demo's DeepFM, as far as both frameworks must agree: tables, sizes, names.
+"""The demo's DeepFM: tables, sizes, names.
 
 Every field has one vector of DIM numbers per row: the first is the field's linear weight, the
 others are its factors. The categorical fields share one table, which is partitioned over the PS;

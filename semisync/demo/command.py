@@ -3,8 +3,8 @@
 1. A DeepFM with BatchNorm is trained on a local TensorFlow cluster with stragglers, four times on
    the same batches with the same hyperparameters: asynchronously, with SyncReplicasOptimizer,
    semi-synchronously, and on exact global batches. A table has the AUC of each minus the last.
-2. The semi-synchronous checkpoint is converted for TorchRec.
-3. Both models score the held-out rows; the parity report says whether they are equivalent.
+2. The semi-synchronous checkpoint is migrated to torch, as `semisync migrate` does: the model is
+   converted, and compared with TensorFlow's on the held-out rows.
 
 The exit code is the verdict's.
 """
@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.description = (
         "train, convert and compare, in one go\n"
-        "writes report.html, report.json, scores.parquet and the converted checkpoint into DIR"
+        "writes report.html, report.json, the held-out rows and the migrated model into DIR"
     )
     parser.epilog = _EXAMPLES
     add = parser.add_argument

@@ -1,15 +1,16 @@
-"""The demo's report: one page, which contains the parity report's section, and one JSON file."""
+"""The demo's report: one page, which contains the migration's report, and one JSON file."""
 
 import html
 import json
-import os
 import pathlib
-import platform
 from typing import Any, Dict
 
 import parity
 from semisync.common.files import write_text
 from semisync.demo import figures, finding
+from semisync.migration import page as migration_page
+from semisync.migration import report as migration_report
+from semisync.migration.run import Migration
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -19,7 +20,7 @@ _PAGE = """<!DOCTYPE html>
 <title>semisync demo: {verdict}</title>
 <style>
 {style}
-.parity .modes svg {{ max-width: 100%; }}
+{migration_style}.parity .modes svg {{ max-width: 100%; }}
 .parity .modes svg text {{ stroke: none; }}
 </style>
 </head>
@@ -40,24 +41,26 @@ _PAGE = """<!DOCTYPE html>
 """
 
 
-def write(folder: pathlib.Path, record: Dict[str, Any], comparison: "parity.Comparison") -> str:
+def of_migration(migration: Migration) -> Dict[str, Any]:
+    """What the JSON has of the migration; the comparison of the AUC stands beside the rest."""
+    record = migration_report.record(migration)
+    return {"migration": record, "parity": record.pop("parity")}
+
+
+def write(folder: pathlib.Path, record: Dict[str, Any], migration: Migration) -> str:
     """Writes report.html, modes.svg and report.json, the JSON last; returns the page's path."""
     modes, optimum = record["modes"], record["data"]["bayes_auc"]
     svgs = [figures.draw([panel], modes, optimum) for panel in figures.PANELS]
     page = _PAGE.format(
-        verdict=comparison.verdict.value,
+        verdict=migration.verdict.value.replace("_", " "),
         style=parity.stylesheet(),
+        migration_style=migration_page.STYLE,
         story=html.escape(_story(record)),
         table=_table(record),
         figures="\n".join(f"<figure>{svg[svg.index('<svg') :]}</figure>" for svg in svgs),
         finding=html.escape(finding.sentence(modes)),
         reading=html.escape(_reading(record)),
-        section=parity.report_section(
-            comparison,
-            "Did the conversion to TorchRec lose anything?",
-            _provenance(record),
-            heading_level=2,
-        ),
+        section=migration_page.section(migration, heading_level=2),
     )
     for name, text in (
         ("modes.svg", figures.draw(figures.PANELS, modes, optimum)),
@@ -116,13 +119,3 @@ def _row(name: str, mode: Dict[str, Any], base: float) -> str:
     else:
         cells += ["", ""]
     return f'<tr><th scope="row">{name}</th>{"".join(f"<td>{c}</td>" for c in cells)}</tr>'
-
-
-def _provenance(record: Dict[str, Any]) -> Dict[str, Any]:
-    return {
-        "data": record["data"],
-        "settings": record["settings"],
-        "conversion": record["converted"],
-        "python": platform.python_version(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} CPUs",
-    }

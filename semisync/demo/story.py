@@ -1,9 +1,9 @@
-"""The demo's steps in order, each a few lines: read, train, convert, score, compare, report."""
+"""The demo's steps in order, each a few lines: read, train, migrate, report."""
 
 import json
-import logging
 import os
 import pathlib
+import platform
 import shutil
 import sys
 import time
@@ -11,14 +11,14 @@ from typing import Any, Dict, Optional
 
 import numpy as np
 
-from parity import Comparison, auc, compare
-from parity.cli.command import EXIT
+from parity import auc
 from semisync.cluster.local import LocalCluster
 from semisync.common.errors import UsageError
-from semisync.common.files import write_text
 from semisync.demo import finding
 from semisync.demo.data import click_log
 from semisync.demo.progress import Progress
+from semisync.migration.run import Migration, migrate
+from semisync.migration.settings import Settings
 
 MODES = ("async", "native-sync", "semi-sync", "sync")
 PS = 2
@@ -27,8 +27,9 @@ LEARNING_RATE = 0.006  # of Adam: the best for exact global batches in benchmark
 PAUSE = 0.01  # seconds per batch besides computing, for a larger model
 SLOW_SHARE, SLOW_FACTOR = 0.3, 5  # stragglers: their share of the batches, times as slow
 BATCHES = 1200  # per mode, of all workers together
-RECORD = "verified.json"  # of the conversion's verification, as `semisync verify --json` prints it
 TIMEOUT = 600  # seconds, for all training
+_FOLDERS = ("training", "migration")
+_FILES = ("report.html", "report.json", "modes.svg", "held_out.parquet")
 
 
 def tell(data: Optional[str], out: str, workers: int, tf_python: str) -> int:
@@ -53,22 +54,23 @@ def tell(data: Optional[str], out: str, workers: int, tf_python: str) -> int:
     _score(folder, modes, np.asarray(test.labels))
     progress.table(modes, test.bayes_auc)
     progress.end(finding.sentence(modes))
-    converted = _convert(folder, progress)
-    comparison = _compare(folder, test, converted["verified"], progress)
+    progress.end("migrating the semi-synchronous checkpoint")
+    migration = _migrate(folder, test, tf_python)
+    from semisync.demo import report
+
     record = {
-        "schema": "semisync/demo/2",
+        "schema": "semisync/demo/3",
         "data": _described(data, train, test),
         "settings": settings,
         "modes": modes,
-        "converted": converted,
-        "parity": comparison.to_json(),
+        **report.of_migration(migration),
+        "machine": f"{platform.machine()}, {os.cpu_count()} CPUs",
         "seconds": round(time.monotonic() - started, 1),
     }
-    from semisync.demo import report
-
-    page = report.write(folder, record, comparison)
-    progress.end(f"{comparison.verdict.value}: report in {page} ({record['seconds']:.0f} s in all)")
-    return EXIT[comparison.verdict]
+    page = report.write(folder, record, migration)
+    verdict = migration.verdict.value.replace("_", " ")
+    progress.end(f"{verdict}: report in {page} ({record['seconds']:.0f} s in all)")
+    return migration.verdict.exit_code
 
 
 def _own_folder(out: str) -> pathlib.Path:
@@ -78,9 +80,9 @@ def _own_folder(out: str) -> pathlib.Path:
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not mark.is_dir()):
         raise UsageError(f"{out} holds something other than a demo's output; name a new folder")
     if folder.is_dir():
-        for old in ("training", "converted"):
+        for old in _FOLDERS:
             shutil.rmtree(folder / old, ignore_errors=True)
-        for old in ("report.html", "report.json", "scores.parquet", RECORD):
+        for old in _FILES:
             (folder / old).unlink(missing_ok=True)
     mark.mkdir(parents=True)
     return folder
@@ -182,69 +184,27 @@ def _score(folder: pathlib.Path, modes: Dict[str, Dict[str, Any]], labels: np.nd
             mode["minus_sync"] = minus._asdict()
 
 
-def _convert(folder: pathlib.Path, progress: Progress) -> Dict[str, Any]:
-    """Converts the semi-synchronous checkpoint into FOLDER/converted and compares every value."""
-    import migrate
-    from migrate.cli.verify import record
-    from migrate.verification import verify
-
-    progress.show("converting the semi-synchronous checkpoint")
-    result = folder / "training" / "semi-sync" / "result.json"
-    prefix = json.loads(result.read_text())["checkpoint"]
-    started = time.monotonic()
-    with migrate.open_checkpoint(prefix) as checkpoint:
-        shards = len(checkpoint.shard_paths())
-        plan = migrate.plan(checkpoint)
-        manifest = migrate.convert(plan, str(folder / "converted"), verify=False)
-    verified = record(verify(prefix, str(folder / "converted")))
-    write_text(folder / RECORD, json.dumps(verified, indent=1) + "\n")
-    tables = ", ".join(f"{t.name} {t.rows:,} x {t.dim}" for t in manifest.tables)
-    progress.end(
-        f"converted {os.path.basename(prefix)} ({shards} data shards) to TorchRec: {tables} and "
-        f"{len(manifest.tensors)} tensors in all; {verified['rows']:,} rows verified"
-    )
-    return {
-        "checkpoint": os.path.basename(prefix),
-        "shards": shards,
-        "tensors": len(manifest.tensors),
-        "verified": verified,
-        "seconds": round(time.monotonic() - started, 2),
-    }
-
-
-def _compare(
-    folder: pathlib.Path, test: click_log.ClickLog, verified: Dict[str, Any], progress: Progress
-) -> Comparison:
-    """Scores the held-out rows with the converted model and compares.
-
-    Args:
-        verified: the record of the conversion's verification, which excludes the rare faults that
-            so few rows cannot.
-    """
-    progress.show("scoring with TorchRec")
+def _migrate(folder: pathlib.Path, test: click_log.ClickLog, tf_python: str) -> Migration:
+    """Carries the semi-synchronous model over to torch, and compares it on the held-out rows."""
     import pyarrow
     import pyarrow.parquet
 
-    # torchrec 1.8 uses a deprecated name of torch 2.13, which logs a warning at every import.
-    logging.getLogger("torch.fx._symbolic_trace").setLevel(logging.ERROR)
-    from semisync.demo.torch import deepfm
-
-    model = deepfm.from_converted(str(folder / "converted"), test.fields, test.numeric)
-    candidate = deepfm.score(model, test)
-    baseline = np.load(folder / "training" / "semi-sync" / "scores.npy")
+    ids = pyarrow.array(np.ascontiguousarray(test.ids).reshape(-1))
     columns = {
-        "row": np.arange(test.rows),
+        "ids": pyarrow.FixedSizeListArray.from_arrays(ids, len(test.fields)),
         "label": np.asarray(test.labels, np.int8),
-        "tensorflow": baseline,
-        "torchrec": candidate,
     }
-    pyarrow.parquet.write_table(pyarrow.table(columns), folder / "scores.parquet")
-    comparison = compare(np.asarray(test.labels), baseline, candidate, verified=verified)
-    progress.end(
-        f"AUC on the held-out rows: TensorFlow {comparison.baseline.auc:.6f}, "
-        f"TorchRec {comparison.candidate.auc:.6f}, difference {comparison.delta:+.1e}"
+    data = folder / "held_out.parquet"
+    pyarrow.parquet.write_table(pyarrow.table(columns), data)
+    result = folder / "training" / "semi-sync" / "result.json"
+    settings = Settings(
+        checkpoint=json.loads(result.read_text())["checkpoint"],
+        data=str(data),
+        label="label",
+        out=str(folder / "migration"),
+        python=tf_python,
     )
-    return comparison
+    return migrate(settings)
 
 
 def _described(

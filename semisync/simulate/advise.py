@@ -53,7 +53,8 @@ def advise(
     Raises: BadInput where no M up to twice the number of workers has such a staleness.
     """
     given = batches_per_step is not None
-    for size in [batches_per_step] if given else _powers_of_2(2 * cluster.workers):
+    sizes = _powers_of_2(2 * cluster.workers) if batches_per_step is None else [batches_per_step]
+    for size in sizes:
         count = max(batches, 20 * size)
 
         def run(servers, mode, count=count):

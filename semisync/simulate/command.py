@@ -19,8 +19,8 @@ _EXAMPLES = """examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.description = (
-        "simulates a job on a cluster of parameter servers, mode by mode: pace, staleness, fates "
-        "of batches, waiting and memory; times are in milliseconds"
+        "simulates a job on a cluster of parameter servers, mode by mode: pace, staleness,\n"
+        "fates of batches, waiting and memory; times are in milliseconds"
     )
     parser.epilog = _EXAMPLES
     _add_modes(parser.add_argument_group("the job"))

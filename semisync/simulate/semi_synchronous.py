@@ -81,13 +81,13 @@ class SemiSyncJob(Job):
         while self._waiting and self._tickets:
             worker, then, arguments = self._waiting.popleft()
             ticket = self._tickets.popleft()
-            told = worker.untold or (DRAWN, worker.ticket, 0, 0)
+            kind, last, token, ago = worker.untold or (DRAWN, worker.ticket, 0, 0)
             waited = self.clock.now - worker.begun
             self.waiting += waited
             worker.ticket, worker.token, worker.waited = ticket, self.version, int(1e6 * waited)
             worker.due = self.clock.now + self._fresh_for
             worker.untold = None
-            self._post(Message(_name(worker), *told, ticket))
+            self._post(Message(_name(worker), kind, last, token, ago, ticket))
             then(*arguments)
 
     def computed(self, worker):

@@ -11,11 +11,16 @@ from semisync.cli import SUBCOMMANDS, main
 
 ARGUMENTS = {
     "demo": ["--data", "given", "--tf-python", "absent"],
+    "simulate": ["--workers", "2", "--trace", "given"],
+    "migrate": ["given", "--data", "d", "--label", "y", "--out", "out", "--tf-python", "absent"],
     "rewrite": ["given", "out", "--batches-per-step", "2"],
     "inspect": ["given"],
     "convert": ["given", "out"],
-    "verify": ["given", "out"],
+    "train": ["given", "--data", "given", "--out", "out"],
+    "verify": ["given", "out", "--tf-python", "absent"],
     "score": ["given", "--saved-model", "m", "--out", "out", "--tf-python", "absent"],
+    "status": ["--url", "given"],
+    "launch": ["--local", "--ps", "1", "--workers", "1", "--", "given"],
     "parity": ["given", "--label", "y", "--baseline-score", "p", "--out", "out"],
 }
 

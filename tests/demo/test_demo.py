@@ -30,12 +30,14 @@ def forked(python, module, ps, workers, logs, cwd):
 
 
 @pytest.fixture(scope="module", params=["TensorFlow 2.x, generated", "TensorFlow 1.15, Criteo"])
-def finished(request, short, tmp_path_factory):
+def finished(request, short, tmp_path_factory, interpreters):
     out = tmp_path_factory.mktemp("demo") / "out"
     arguments = ["demo", "--out", str(out), "--workers", "3"]
     if "1.15" in request.param:
         arguments += ["--tf-python", tf1_python()]
         arguments += ["--data", str(shared("data", "criteo_avazu_lapis_hong", "criteo"))]
+    else:
+        arguments += ["--tf-python", str(interpreters / "python")]
     with pytest.MonkeyPatch.context() as patch:
         if "2.x" in request.param:
             patch.setattr(story, "LocalCluster", forked)
@@ -48,7 +50,11 @@ def record(finished):
     return json.loads((finished / "report.json").read_text())
 
 
-def test_the_conversion_is_found_equivalent(record):
+def test_the_model_is_migrated(record):
+    migration = record["migration"]
+    assert migration["verdict"] == "MIGRATED"
+    assert {part["state"] for part in migration["parts"]} == {"passed"}
+    assert [one["name"] for one in migration["features"]] == ["ids"]
     parity = record["parity"]
     assert parity["verdict"] == "EQUIVALENT"
     assert abs(parity["delta"]) <= 1e-5
@@ -56,12 +62,13 @@ def test_the_conversion_is_found_equivalent(record):
 
 
 def test_the_aucs_are_sklearns(finished, record):
-    scores = pyarrow.parquet.read_table(finished / "scores.parquet").to_pydict()
-    for side, column in (("baseline", "tensorflow"), ("candidate", "torchrec")):
-        expected = roc_auc_score(scores["label"], scores[column])
-        assert record["parity"][side]["auc"] == pytest.approx(expected, abs=1e-12)
-    assert record["modes"]["semi-sync"]["auc"] == record["parity"]["baseline"]["auc"]
-    assert np.ptp(scores["torchrec"]) > 0.01
+    for side, name in (("baseline", "tensorflow"), ("candidate", "torch")):
+        scores = pyarrow.parquet.read_table(finished / "migration" / f"{name}.parquet")
+        expected = roc_auc_score(scores["label"], scores["logit"])
+        assert record["parity"][side]["auc"] == pytest.approx(expected, abs=1e-9)
+        assert np.ptp(scores["score"]) > 0.01
+    trained = record["modes"]["semi-sync"]["auc"]
+    assert trained == pytest.approx(record["parity"]["baseline"]["auc"], abs=1e-6)
 
 
 def test_each_mode_has_its_figures(record):
@@ -92,12 +99,12 @@ def test_the_page_needs_no_network(finished):
     page = (finished / "report.html").read_text()
     assert not re.search(r"(src|href)=[\"']?(https?:)?//", page)
     assert "<script" not in page
-    assert "EQUIVALENT" in page
+    assert "MIGRATED" in page
     assert len(page) < 500_000
 
 
 def test_the_verdict_rests_on_the_verification_too(finished, record):
-    verified = json.loads((finished / "verified.json").read_text())
+    verified = json.loads((finished / "migration" / "verified.json").read_text())
     assert verified["verified"] and verified["sample"] is None
     assert record["parity"]["verified"]["rows"] == verified["rows"] > 0
     page = (finished / "report.html").read_text()
@@ -107,9 +114,10 @@ def test_the_verdict_rests_on_the_verification_too(finished, record):
 
 
 def test_the_scores_can_be_compared_again(finished, tmp_path):
-    arguments = ["parity", str(finished / "scores.parquet"), "--label", "label"]
-    arguments += ["--baseline-score", "tensorflow", "--candidate-score", "torchrec"]
-    arguments += ["--verified", str(finished / "verified.json")]
+    folder = finished / "migration"
+    arguments = ["parity", str(folder / "tensorflow.parquet"), str(folder / "torch.parquet")]
+    arguments += ["--key", "row", "--label", "label", "--baseline-logit", "logit"]
+    arguments += ["--verified", str(folder / "verified.json")]
     assert main([*arguments, "--out", str(tmp_path)]) == 0
 
 

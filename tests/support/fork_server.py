@@ -173,9 +173,10 @@ def run(argv, executable, directory, environment):
     os.environ.update(environment)
     path = [part for part in environment.get("PYTHONPATH", "").split(os.pathsep) if part]
     sys.path[:1] = path
-    while argv[:1] == ["-W"]:
-        warnings.simplefilter(argv[1])
-        argv = argv[2:]
+    while argv[0] in ("-u", "-W"):
+        if argv[0] == "-W":
+            warnings.simplefilter(argv[1])
+        argv = argv[1 + (argv[0] == "-W") :]
     name, sys.argv = argv[0], argv
     if name == "-c":
         sys.path.insert(0, "")

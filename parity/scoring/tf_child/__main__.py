@@ -6,6 +6,7 @@ import traceback
 
 sys.path[0] = os.path.dirname(os.path.abspath(sys.path[0]))
 from tf_child.messages import Refused, receive, send  # noqa: E402
+from tf_child.probe import Probe  # noqa: E402
 from tf_child.scorer import Scorer  # noqa: E402
 
 del sys.path[0]  # what the user's modules import is not there
@@ -17,16 +18,15 @@ def main():
     questions = sys.stdin.buffer
     try:
         spec, _ = receive(questions)
-        scorer = Scorer(spec)
-        described = [taken.describe() for taken in scorer.inputs]
-        head = {"inputs": described, "batch": scorer.batch, "versions": scorer.versions()}
+        opened = Probe(spec) if "fetches" in spec else Scorer(spec)
+        described = [taken.describe() for taken in opened.inputs]
+        head = {"inputs": described, "batch": opened.batch, "versions": opened.versions()}
         send(answers, head)
         while True:
             message = receive(questions)
             if message is None:
                 return
-            head, arrays = message
-            send(answers, {}, [("scores", scorer.score(head["rows"], arrays))])
+            send(answers, *opened.answer(*message))
     except Refused as error:
         send(answers, {"error": str(error)})
     except Exception as error:  # TensorFlow raises whatever its kernels and files do

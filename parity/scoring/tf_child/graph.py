@@ -19,7 +19,7 @@ _KINDS = {"Iterator": "an iterator", "Queue": "a queue", "Reader": "a reader"}
 
 
 def open_model(tf, spec):
-    """(session, signature) of what `scorer.Scorer` describes; of a checkpoint no signature.
+    """(session, signature) of what `opened.Opened` describes; of a checkpoint no signature.
 
     Raises: Refused, and whatever TensorFlow does.
     """
@@ -102,6 +102,8 @@ def _saved_model(tf, spec, path):
     session = tf.Session(graph=tf.Graph())
     with session.graph.as_default():
         meta = tf.saved_model.loader.load(session, spec["tags"], path)
+    if spec["signature"] is None:
+        return session, None
     if spec["signature"] not in meta.signature_def:
         raise Refused(
             "there is no signature {!r}; there are: {}".format(

@@ -1,12 +1,20 @@
-"""What `semisync score` and its TensorFlow end say to each other, over stdin and stdout.
+"""What `semisync score` and `verify` and their TensorFlow end say to each other, over two pipes.
 
 Each waits for the other, one message in turn:
 
     1. parent: the model, see `scorer.Scorer`           child: {"inputs": [...], "batch": rows,
-                                                               "versions": {...}}
+       or a graph, see `probe.Probe`                           "versions": {...}}
     2. parent: {"rows": n} and the arrays of a batch    child: the array "scores"
        as often as there are batches
     3. parent: closes stdin                             child: ends
+
+`semisync verify` asks a graph as often as it likes, instead of 2, with the arrays of a batch:
+
+       parent: {"rows": n, "fetch": [tensor, ...]}      child: the array "k" of the k-th tensor
+       parent: {"rows": n, "again": bool}               child: the arrays of a training step, see
+                                                               `probe.Steps.take`
+       parent: {"onnx": outputs, "inputs": names}       child: {"why": sentence}, or the array
+                                                               "model"
 
 At any turn the child may answer {"error": sentence} instead, and end. A message is
 

@@ -1,90 +1,41 @@
-"""A TensorFlow model, opened in a session of its own, that scores batches."""
-
-import difflib
-import importlib
-import platform
+"""A TensorFlow model that scores batches."""
 
 import numpy as np
 
-from .graph import open_model, refuse_unfed
-from .inputs import Input, padded, serialized
+from .graph import refuse_unfed
 from .messages import Refused, listing, sizes
+from .opened import Opened
 
 
-class Scorer:
-    """The model that `spec` describes, a dict with
+class Scorer(Opened):
+    """The model that `spec` describes, see `Opened`, with
 
-    kind        "saved_model" or "checkpoint"
-    path        the SavedModel's directory, or the checkpoint's prefix
-    tags        of the SavedModel, a list; and its signature
-    meta        path of the checkpoint's MetaGraph
-    modules     to import first, for the ops that they register
-    inputs      list of [column, name, sparse]. A name is a tensor's, or the signature's for it; a
-                sparse one that of a tf.sparse_placeholder, or its indices, values and shape, with
-                commas. An empty list stands for every input of the signature, by its own name
-    examples    name of the input that takes the inputs as serialized tf.train.Examples, or None
     output      name of the output; None for the only one of the signature
-    feeds       {tensor: value}, the same for every batch
 
     Raises: Refused, and whatever TensorFlow does.
-
-    Attributes:
-      inputs: the columns that it takes, in order.
-      batch: rows that every run takes, where the graph has a fixed number of them, or None.
     """
 
     def __init__(self, spec):
-        import tensorflow.compat.v1 as tf
-
-        self._tf = tf
-        for module in spec["modules"]:
-            importlib.import_module(module)
-        self._session, signature = open_model(tf, spec)
-        self._graph = self._session.graph
-        inputs, outputs = (
-            (None, None) if signature is None else (signature.inputs, signature.outputs)
-        )
-        self._output = self._named(spec["output"] or _only(outputs), outputs, "output")
+        super().__init__(spec)
+        self._output = self._named(spec["output"] or _only(self._outputs), self._outputs, "output")
         if not self._output.dtype.is_floating:
             raise Refused(
                 "the output {!r} is {}; scores are floating-point numbers".format(
                     self._output.name, self._output.dtype.name
                 )
             )
-        self._examples = None
-        if spec["examples"]:
-            self._examples = self._named(spec["examples"], inputs, "input")
-        self._constants = {}
-        for name, value in spec["feeds"].items():
-            tensor = self._tensor(name)
-            self._constants[tensor] = np.array(value, tensor.dtype.as_numpy_dtype)
-        wanted = spec["inputs"] or [(name, name, False) for name in sorted(inputs or ())]
-        self.inputs = [self._input(column, name, sparse, inputs) for column, name, sparse in wanted]
-        rows = [self._examples] if self._examples is not None else []
-        rows += [tensor for taken in self.inputs for tensor in taken.tensors]
-        refuse_unfed(self._output, rows + list(self._constants))
-        dense = [taken.tensors[0] for taken in self.inputs if len(taken.tensors) == 1]
-        self.batch = _fixed_rows(dense if self._examples is None else rows)
+        refuse_unfed(self._output, self._fed() + list(self._constants))
+
+    def answer(self, head, arrays):
+        """(head, arrays) of the answer to a batch of `messages`."""
+        return {}, [("scores", self.score(head["rows"], arrays))]
 
     def score(self, rows, arrays):
         """The output for a batch of `messages`; float32 or float64, of the model's own shape.
 
-        Where the graph takes more rows than there are, the last one is repeated, and what the
-        repetitions score is cut off.
+        What repeated rows score is cut off.
         """
-        values = [arrays[str(i)] for i in range(len(self.inputs))]
-        lengths = [arrays.get("{}/lengths".format(i)) for i in range(len(self.inputs))]
-        run = max(rows, self.batch or 0)
-        if run > rows:
-            both = [padded(*column, more=run - rows) for column in zip(values, lengths)]
-            values, lengths = [list(part) for part in zip(*both)]
-        feed = dict(self._constants)
-        if self._examples is not None:
-            names = [taken.name for taken in self.inputs]
-            feed[self._examples] = serialized(self._tf, run, names, values, lengths)
-        else:
-            for taken, column, many in zip(self.inputs, values, lengths):
-                feed.update(taken.feed(column, many))
+        feed, run = self._feed(rows, arrays)
         scores = self._session.run(self._output, feed)
         if scores.shape[:1] == (run,):
             scores = scores[:rows]
@@ -96,71 +47,8 @@ class Scorer:
             )
         return scores if scores.dtype == np.float64 else scores.astype(np.float32)
 
-    def versions(self):
-        """Of what computes."""
-        return {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "tensorflow": self._tf.__version__,
-        }
-
-    def _input(self, column, name, sparse, signature):
-        if self._examples is not None:
-            return Input(column, name, [])
-        if signature is not None:
-            if name in signature and signature[name].WhichOneof("encoding") == "coo_sparse":
-                coo = signature[name].coo_sparse
-                names = [coo.indices_tensor_name, coo.values_tensor_name]
-                names.append(coo.dense_shape_tensor_name)
-                return Input(column, name, [self._tensor(part) for part in names])
-            if sparse:
-                raise Refused("{!r} is no sparse input of the signature".format(name))
-        if not sparse:
-            return Input(column, name, [self._named(name, signature, "input")])
-        names = name.split(",")
-        if len(names) == 1:
-            names = [name + part for part in ("/indices", "/values", "/shape")]
-        if len(names) != 3:
-            raise Refused("{!r} does not name indices, values and shape".format(name))
-        return Input(column, name, [self._tensor(part) for part in names])
-
-    def _named(self, name, signature, role):
-        """The tensor that `signature` (None: the graph itself) calls `name`."""
-        if signature is None:
-            return self._tensor(name)
-        if name not in signature:
-            raise Refused(
-                "the signature has no {} {!r}; it has: {}".format(role, name, listing(signature))
-            )
-        encoding = signature[name].WhichOneof("encoding")
-        if encoding != "name":
-            raise Refused("the {} {!r} is {}, not one tensor".format(role, name, encoding))
-        return self._tensor(signature[name].name)
-
-    def _tensor(self, name):
-        full = name if ":" in name else name + ":0"
-        try:
-            return self._graph.get_tensor_by_name(full)
-        except (KeyError, ValueError) as error:
-            operations = self._graph.get_operations()
-            near = difflib.get_close_matches(full.split(":")[0], [op.name for op in operations])
-            hint = ", did you mean {}?".format(" or ".join(near)) if near else ""
-            fed = [op.name for op in operations if op.type == "Placeholder"]
-            raise Refused(
-                "the graph has no tensor {!r}{}; its placeholders: {}".format(
-                    full, hint, listing(fed)
-                )
-            ) from error
-
 
 def _only(outputs):
     if len(outputs) != 1:
         raise Refused("name one of the outputs with --output: {}".format(listing(outputs)))
     return next(iter(outputs))
-
-
-def _fixed_rows(tensors):
-    """The size of the first dimension, where one of the tensors has a fixed one, or None."""
-    ranked = [tensor.shape for tensor in tensors if tensor.shape.ndims]
-    known = [shape.as_list()[0] for shape in ranked]
-    return next((rows for rows in known if rows is not None), None)

@@ -20,19 +20,38 @@ class Inputs:
 
     def __init__(self, log):
         self._log = log
-        self.ids = tf.placeholder(tf.int64, [None, len(log.fields)])
-        self.labels = tf.placeholder(tf.float32, [None])
+        self.ids = tf.placeholder(tf.int64, [None, len(log.fields)], name="ids")
+        self.labels = tf.placeholder(tf.float32, [None], name="label")
 
     def feed(self, rows):
         """The feed dict for a slice of the log's rows."""
         return {self.ids: self._log.ids[rows], self.labels: self._log.labels[rows]}
 
 
-def loss(inputs, log, partitions):
-    """The mean log loss of a batch, in training."""
-    logit = logits(inputs.ids, log.fields, log.numeric, partitions, True)
+def loss(inputs, log, partitions, training=True):
+    """The mean log loss of a batch; training: as in `logits`."""
+    logit = logits(inputs.ids, log.fields, log.numeric, partitions, training)
     losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=inputs.labels, logits=logit)
     return tf.reduce_mean(losses)
+
+
+def export(log, partitions, optimizer, path):
+    """Writes the MetaGraph of the model as a job without a cluster trains it.
+
+    Its variables are those of every mode's checkpoint. It is fed `ids`, `label`, and `training` in
+    training.
+
+    Args:
+      optimizer: makes one.
+      path: of the file.
+    """
+    with tf.Graph().as_default():
+        training = tf.placeholder_with_default(False, [], name="training")
+        mean = loss(Inputs(log), log, partitions, training)
+        step = tf.train.get_or_create_global_step()
+        with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+            optimizer().minimize(mean, global_step=step)
+        tf.train.Saver().export_meta_graph(path)
 
 
 def score(session, log, partitions, checkpoint=None, size=4096):
@@ -56,8 +75,8 @@ def logits(ids, fields, numeric, partitions, training):
     Args:
       ids: int64 [batch, fields], hashed.
       fields, numeric, partitions: see `architecture.tables`.
-      training: a Python bool; True normalises by the batch's own statistics and adds the updates of
-        the moving ones to UPDATE_OPS.
+      training: a Python bool or a tensor; True normalises by the batch's own statistics and adds
+        the updates of the moving ones to UPDATE_OPS.
     """
     vectors = []
     start = 0

@@ -8,7 +8,8 @@ logs `train` and `test`), `out`, `modes`, `partitions`, `batch`, `batches` (in t
 `slow_share`, `slow_factor`.
 
 `semisync.demo.tensorflow.training` describes the files of a mode in OUT/MODE; the chief then adds
-scores.npy (float32, of the held-out rows).
+scores.npy (float32, of the held-out rows), and puts the graph of a job without a cluster in place
+of the checkpoint's, which is that of one worker.
 """
 
 import json
@@ -21,7 +22,7 @@ from semisync.cluster.orphan import end_with_parent
 from semisync.common.compat import tf
 from semisync.demo.data import click_log
 from semisync.demo.tensorflow import deepfm
-from semisync.demo.tensorflow.training import Training
+from semisync.demo.tensorflow.training import Training, adam
 
 
 def main():
@@ -50,6 +51,7 @@ def main():
                 checkpoint = tf.train.latest_checkpoint(out)
                 scores = deepfm.score(session, test_log, spec["partitions"], checkpoint)
             np.save(os.path.join(out, "scores.npy"), scores)
+            deepfm.export(test_log, spec["partitions"], lambda: adam(spec), checkpoint + ".meta")
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ class Training:
         self._pause = tf.placeholder(tf.float32, [])
         optimizer, make_hooks = wrap(
             mode,
-            tf.train.AdamOptimizer(spec["learning_rate"]),
+            adam(spec),
             spec["batches_per_step"],
             workers,
             spec["bound"],
@@ -137,6 +137,11 @@ class Training:
     def _report_progress(self, share):
         progress = {"share": share, "batches_per_second": self._stopwatch.batches_per_second}
         write_json(os.path.join(self._out, "progress.json"), progress)
+
+
+def adam(spec):
+    """The optimizer of every mode."""
+    return tf.train.AdamOptimizer(spec["learning_rate"])
 
 
 def _wait(seconds):

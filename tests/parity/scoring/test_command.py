@@ -18,13 +18,19 @@ TORCH = ["--torch-model", "m:build", "--converted", "c"]
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "give one model: --saved-model, --checkpoint or --torch-model"),
+        ([], "give one model: --saved-model, --checkpoint or --converted"),
         (["--saved-model", "s", "--checkpoint", "c"], "give one model"),
-        (["--torch-model", "m:f"], "--torch-model and --converted go together"),
+        (["--torch-model", "m:f", "--saved-model", "s"], "given the directory of --converted"),
+        (["--converted", "c", "--examples", "e"], "--examples is TensorFlow's"),
+        (["--converted", "c", "--saved-model", "s"], "give one model"),
         (["--checkpoint", "c"], "--checkpoint needs --output"),
         (["--checkpoint", "c", "--output", "o"], "name the model's inputs"),
         (["--saved-model", "s", "--examples", "e"], "name the model's inputs"),
-        ([*TORCH, "--input", "a", "--output", "o"], "the code says it here"),
+        (
+            [*TORCH, "--input", "a", "--output", "o"],
+            "with --torch-model the code says what --output",
+        ),
+        (TORCH, "name the model's inputs"),
         ([*TORCH, "--input", "sparse"], "cannot be called 'sparse'"),
         ([*TORCH, "--input", "a=x", "--sparse", "b=x"], "two of the inputs are called 'x'"),
         (["--saved-model", "s", "--key", "score"], "two of the columns to write are called 'sco"),
@@ -37,6 +43,7 @@ TORCH = ["--torch-model", "m:build", "--converted", "c"]
         (["--saved-model", "none"], "none is no SavedModel, it has no saved_model.pb"),
         (["--checkpoint", "c", "--output", "o", "--input", "a"], "there is no checkpoint c"),
         ([*TORCH, "--input", "a"], "c has no manifest.json; give what `semisync convert` wrote"),
+        (["--converted", "c"], "c has no manifest.json; give what `semisync convert` wrote"),
     ],
 )
 def test_a_call_without_meaning_is_one_sentence(tmp_path, monkeypatch, capsys, arguments, sentence):

@@ -1,0 +1,129 @@
+"""The arguments with which `semisync verify` compares behaviour."""
+
+import argparse
+import sys
+from typing import Any
+
+from parity.scoring.arguments import constant, inputs, pairs, typed
+from semisync.common.errors import UsageError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares them."""
+    group = parser.add_argument_group("what the model does, instead of what it holds")
+    add = group.add_argument
+    add(
+        "--forward",
+        metavar="DATA",
+        help="compare the outputs of OUT/model.py with TensorFlow's on a data set, as `semisync "
+        "score` reads it, and name the first node that differs",
+    )
+    add(
+        "--steps",
+        metavar="N",
+        type=int,
+        help="compare N training steps with TensorFlow's: the loss, every variable and slot",
+    )
+    add("--data", metavar="DATA", help="for --steps: a data set with the labels, taken in order")
+    _add_sides(parser.add_argument_group("how both sides are run"))
+
+
+def _add_sides(group: Any) -> None:
+    add = group.add_argument
+    add(
+        "--output",
+        metavar="TENSOR",
+        action="append",
+        help="of model.py, for --forward (default: all); may be repeated",
+    )
+    add(
+        "--input",
+        metavar="COL[=NAME]",
+        action="append",
+        default=[],
+        help="feeds a column to the input NAME; by default each takes the column of its name",
+    )
+    add("--feed", metavar="NAME=VALUE", action="append", default=[], help="a constant in JSON")
+    add(
+        "--type",
+        metavar="COL=TYPE",
+        action="append",
+        default=[],
+        help="what a column is first turned into, as for `semisync score`",
+    )
+    add(
+        "--fill",
+        metavar="COL=VALUE",
+        action="append",
+        default=[],
+        help="stands for a missing value",
+    )
+    add(
+        "--list-separator",
+        metavar="TEXT",
+        default="|",
+        help="between the values of a sparse input's field in CSV or TSV (default: %(default)s)",
+    )
+    add("--no-onnx", action="store_true", help="for --forward: do without onnxruntime")
+    add("--rows", metavar="N", type=int, help="for --forward, the first N rows (default: 10000)")
+    add("--batch-size", metavar="N", type=int, help="rows at a time, a step's (default: 512)")
+    add("--meta", metavar="FILE", help="the MetaGraph (default: that of the conversion)")
+    add(
+        "--tf-python",
+        metavar="PYTHON",
+        default=sys.executable,
+        help="an interpreter with TensorFlow 1.15 or 2.x (default: this one)",
+    )
+    add(
+        "--tf-import",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="it imports this first, for its ops",
+    )
+    add(
+        "--timeout",
+        metavar="S",
+        type=float,
+        default=600.0,
+        help="seconds for each of TensorFlow's answers (default: %(default)g)",
+    )
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuses what has no meaning before anything is opened."""
+    if args.steps is not None and args.data is None:
+        raise UsageError("--steps takes its batches from --data; name a data set with the labels")
+    if args.data is not None and args.steps is None:
+        raise UsageError("--data is for --steps; --forward names its own data set")
+    if args.forward is None and (args.output or args.rows is not None or args.no_onnx):
+        raise UsageError("--output, --rows and --no-onnx are for --forward")
+    of_rows = [args.input, args.feed, args.type, args.fill, args.meta, args.batch_size]
+    if args.forward is None and args.steps is None and any(one for one in of_rows):
+        raise UsageError(
+            "--input, --feed, --type, --fill, --meta and --batch-size are for --forward and --steps"
+        )
+    if (args.batch_size is not None and args.batch_size < 1) or not args.timeout > 0:
+        raise UsageError("--batch-size is 1 or more, --timeout more than 0")
+
+
+def setting(args: argparse.Namespace) -> Any:
+    """The `Setting` that they describe."""
+    from parity.behaviour.setting import ROWS_AT_A_TIME, Setting
+    from parity.scoring.run import Reading
+
+    reading = Reading(
+        types=list(map(typed, pairs(args.type, "--type"))),
+        fills=pairs(args.fill, "--fill"),
+        separator=args.list_separator,
+        size=args.batch_size or ROWS_AT_A_TIME,
+    )
+    return Setting(
+        args.meta,
+        inputs(argparse.Namespace(input=args.input, sparse=[])),  # the graph says which are sparse
+        dict(map(constant, pairs(args.feed, "--feed"))),
+        reading,
+        args.tf_python,
+        args.tf_import,
+        args.timeout,
+    )

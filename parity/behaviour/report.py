@@ -1,0 +1,131 @@
+"""What a comparison found."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+FORWARD_SCHEMA = "semisync.forward/1"
+TRAINING_SCHEMA = "semisync.training/1"
+TORCH = "torch"  # the leg that is the conversion itself
+
+
+class Place(NamedTuple):
+    """Where two values are: the file and the row in it, from 1; the position in the tensor of
+    the batch; both values, numbers or text."""
+
+    file: str
+    row: Optional[int]
+    position: Tuple[int, ...]
+    tensorflow: Any
+    other: Any
+
+
+class OutputDifference(NamedTuple):
+    """How far one output of one leg is from TensorFlow's, over all rows.
+
+    leg        "torch", or which export onnxruntime ran
+    absolute   the largest difference, and where; infinite where the shapes differ
+    relative   the largest difference in TensorFlow's value, and where
+    beyond     rows with a value that is too far from TensorFlow's
+    """
+
+    output: str
+    leg: str
+    absolute: float
+    absolute_at: Optional[Place]
+    relative: float
+    relative_at: Optional[Place]
+    beyond: int
+
+
+class NodeDifference(NamedTuple):
+    """The first node in the order of the graph that differs, while what it is computed from agrees.
+
+    variables  those that it reads; changed: those that the conversion has otherwise than the
+               checkpoint
+    line       number and text of the line of model.py that computes it, where only that differs
+               from what the conversion would write
+    """
+
+    node: str
+    op: str
+    at: Place
+    variables: List[str]
+    changed: List[str]
+    line: Optional[Tuple[int, str]] = None
+
+
+class ForwardReport(NamedTuple):
+    """rows: compared. outputs: of each leg that ran. first: None where all is equal, or nothing on
+    the way differs by itself. skipped: legs that did not run, and why. notes: how both were run."""
+
+    rows: int
+    outputs: List[OutputDifference]
+    first: Optional[NodeDifference]
+    skipped: Dict[str, str]
+    notes: List[str]
+
+    @property
+    def equal(self) -> bool:
+        """Whether no row of torch's differs. onnxruntime only witnesses: where torch gives
+        TensorFlow's values and an export does not, the export is wrong."""
+        return not any(output.beyond for output in self.outputs if output.leg == TORCH)
+
+    def to_json(self) -> Dict[str, Any]:
+        """For a program to read."""
+        return {"schema": FORWARD_SCHEMA, "equal": self.equal, **_plain(self._asdict())}
+
+
+class StepDifference(NamedTuple):
+    """kind: "loss", "parameter", "slot", "statistic" or "counter". name: TensorFlow's. step: from
+    1. relative: as `migrate.model.training.steps` measures it."""
+
+    kind: str
+    name: str
+    step: int
+    relative: float
+
+
+class TrainingReport(NamedTuple):
+    """What the training steps gave.
+
+    steps      taken
+    largest    the largest difference of each kind
+    exceeded   the first one beyond the tolerance
+    neutral    parameters on which the loss does not depend, and how far they differ, which is no
+               difference
+    compared   tensors of each kind, after each step
+    left_out   variables that a step changes and torch does not
+    notes      how both were run
+    """
+
+    steps: int
+    tolerance: float
+    largest: List[StepDifference]
+    exceeded: Optional[StepDifference]
+    neutral: Dict[str, float]
+    compared: Dict[str, int]
+    left_out: List[str]
+    notes: List[str]
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing differs by more than the tolerance."""
+        return self.exceeded is None
+
+    def to_json(self) -> Dict[str, Any]:
+        """For a program to read."""
+        return {"schema": TRAINING_SCHEMA, "equal": self.equal, **_plain(self._asdict())}
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: no tuples with names, no infinity."""
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return str(value)
+    return value

@@ -1,0 +1,155 @@
+"""A TensorFlow model, opened in a session of its own, with what it is fed."""
+
+import difflib
+import importlib
+import platform
+import sys
+
+import numpy as np
+
+from .graph import open_model
+from .inputs import Input, padded, serialized
+from .messages import Refused, listing
+
+
+class Opened:
+    """The model that `spec` describes, a dict with
+
+    kind        "saved_model" or "checkpoint"
+    path        the SavedModel's directory, or the checkpoint's prefix
+    tags        of the SavedModel, a list; and its signature, None to name tensors instead
+    meta        path of the checkpoint's MetaGraph
+    modules     to import first, for the ops that they register
+    inputs      list of [column, name, sparse]. A name is a tensor's, or the signature's for it; a
+                sparse one that of a tf.sparse_placeholder, or its indices, values and shape, with
+                commas. An empty list stands for every input of the signature, by its own name
+    examples    name of the input that takes the inputs as serialized tf.train.Examples, or None
+    feeds       {tensor: value}, the same for every batch
+
+    Raises: Refused, and whatever TensorFlow does.
+
+    Attributes:
+      inputs: the columns that it takes, in order.
+      batch: rows that every run takes, where the graph has a fixed number of them, or None.
+    """
+
+    def __init__(self, spec):
+        self._tf = tf = _tensorflow()
+        for module in spec["modules"]:
+            importlib.import_module(module)
+        self._session, signature = open_model(tf, spec)
+        self._graph = self._session.graph
+        self._outputs = None if signature is None else signature.outputs
+        inputs = None if signature is None else signature.inputs
+        self._examples = None
+        if spec["examples"]:
+            self._examples = self._named(spec["examples"], inputs, "input")
+        self._constants = {}
+        for name, value in spec["feeds"].items():
+            tensor = self._tensor(name)
+            self._constants[tensor] = np.array(value, tensor.dtype.as_numpy_dtype)
+        wanted = spec["inputs"] or [(name, name, False) for name in sorted(inputs or ())]
+        self.inputs = [self._input(column, name, sparse, inputs) for column, name, sparse in wanted]
+        dense = [taken.tensors[0] for taken in self.inputs if len(taken.tensors) == 1]
+        self.batch = _fixed_rows(dense if self._examples is None else self._fed())
+
+    def versions(self):
+        """Of what computes."""
+        return {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "tensorflow": self._tf.__version__,
+        }
+
+    def _fed(self):
+        """The tensors that rows are fed to."""
+        if self._examples is not None:
+            return [self._examples]
+        return [tensor for taken in self.inputs for tensor in taken.tensors]
+
+    def _feed(self, rows, arrays):
+        """(feed_dict of a batch of `messages`, the rows that it has).
+
+        Where the graph takes more rows than there are, the last one is repeated.
+        """
+        values = [arrays[str(i)] for i in range(len(self.inputs))]
+        lengths = [arrays.get("{}/lengths".format(i)) for i in range(len(self.inputs))]
+        run = max(rows, self.batch or 0)
+        if run > rows:
+            both = [padded(*column, more=run - rows) for column in zip(values, lengths)]
+            values, lengths = [list(part) for part in zip(*both)]
+        feed = dict(self._constants)
+        if self._examples is not None:
+            names = [taken.name for taken in self.inputs]
+            feed[self._examples] = serialized(self._tf, run, names, values, lengths)
+        else:
+            for taken, column, many in zip(self.inputs, values, lengths):
+                feed.update(taken.feed(column, many))
+        return feed, run
+
+    def _input(self, column, name, sparse, signature):
+        if self._examples is not None:
+            return Input(column, name, [])
+        if signature is not None:
+            if name in signature and signature[name].WhichOneof("encoding") == "coo_sparse":
+                coo = signature[name].coo_sparse
+                names = [coo.indices_tensor_name, coo.values_tensor_name]
+                names.append(coo.dense_shape_tensor_name)
+                return Input(column, name, [self._tensor(part) for part in names])
+            if sparse:
+                raise Refused("{!r} is no sparse input of the signature".format(name))
+        if not sparse:
+            return Input(column, name, [self._named(name, signature, "input")])
+        names = name.split(",")
+        if len(names) == 1:
+            names = [name + part for part in ("/indices", "/values", "/shape")]
+        if len(names) != 3:
+            raise Refused("{!r} does not name indices, values and shape".format(name))
+        return Input(column, name, [self._tensor(part) for part in names])
+
+    def _named(self, name, signature, role):
+        """The tensor that `signature` (None: the graph itself) calls `name`."""
+        if signature is None:
+            return self._tensor(name)
+        if name not in signature:
+            raise Refused(
+                "the signature has no {} {!r}; it has: {}".format(role, name, listing(signature))
+            )
+        encoding = signature[name].WhichOneof("encoding")
+        if encoding != "name":
+            raise Refused("the {} {!r} is {}, not one tensor".format(role, name, encoding))
+        return self._tensor(signature[name].name)
+
+    def _tensor(self, name):
+        full = name if ":" in name else name + ":0"
+        try:
+            return self._graph.get_tensor_by_name(full)
+        except (KeyError, ValueError) as error:
+            operations = self._graph.get_operations()
+            near = difflib.get_close_matches(full.split(":")[0], [op.name for op in operations])
+            hint = ", did you mean {}?".format(" or ".join(near)) if near else ""
+            fed = [op.name for op in operations if op.type == "Placeholder"]
+            raise Refused(
+                "the graph has no tensor {!r}{}; its placeholders: {}".format(
+                    full, hint, listing(fed)
+                )
+            ) from error
+
+
+def _tensorflow():
+    try:
+        import tensorflow.compat.v1 as tf
+    except ImportError as error:
+        raise Refused(
+            "{} has no TensorFlow ({}); --tf-python names an interpreter that has it".format(
+                sys.executable, error
+            )
+        ) from error
+    return tf
+
+
+def _fixed_rows(tensors):
+    """The size of the first dimension, where one of the tensors has a fixed one, or None."""
+    ranked = [tensor.shape for tensor in tensors if tensor.shape.ndims]
+    known = [shape.as_list()[0] for shape in ranked]
+    return next((rows for rows in known if rows is not None), None)

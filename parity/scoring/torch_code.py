@@ -1,0 +1,82 @@
+"""Running torch code that is not ours: a user's model, or the model.py of a conversion."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import pathlib
+import platform
+import re
+import sys
+import traceback
+from typing import Any, Callable, Dict, Iterable, Iterator
+
+import numpy as np
+
+from semisync.common.errors import BadInput, SemisyncError
+
+_LIBRARY = re.compile(r"site-packages|^<|\bimportlib\b")
+_ROOT = pathlib.Path(__file__).resolve().parents[2]
+_OURS = (f"{_ROOT}/parity/", f"{_ROOT}/migrate/")
+_LISTED = 20  # names in a sentence
+
+# torchrec 1.8 asks torch 2.13 for something under its old name, at every import.
+logging.getLogger("torch.fx._symbolic_trace").setLevel(logging.ERROR)
+
+
+def run(model: Callable[[Any], Any], given: Any) -> Any:
+    """What the model makes of `given`, in inference mode."""
+    import torch
+
+    with torch.inference_mode():
+        return model(given)
+
+
+def scores(found: Any, name: str) -> np.ndarray:
+    """A model's output as an array, float32 or float64; half precision is widened.
+
+    Raises: BadInput where it is no tensor of floats; name: what gave it.
+    """
+    import torch
+
+    if not isinstance(found, torch.Tensor) or not found.is_floating_point():
+        kind = getattr(found, "dtype", type(found).__name__)
+        raise BadInput(f"{name} gave {kind}; a tensor of floats is expected")
+    found = found.detach().cpu()
+    return (found if found.dtype == torch.float64 else found.float()).numpy()
+
+
+def versions() -> Dict[str, str]:
+    """Of what computes."""
+    found = {"python": platform.python_version()}
+    for name in ("numpy", "torch", "torchrec"):
+        if name in sys.modules:
+            found[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
+    return found
+
+
+def listing(names: Iterable[str]) -> str:
+    """Names in a sentence, the first ones of many."""
+    names = list(names)
+    more = [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
+    return ", ".join([*names[:_LISTED], *more]) or "none"
+
+
+@contextlib.contextmanager
+def explained(name: str) -> Iterator[None]:
+    """What the code raises becomes one sentence with the line of that code; name: whose it is."""
+    try:
+        yield
+    except SemisyncError:
+        raise
+    except Exception as error:  # anything that a model may raise
+        text = (str(error).strip().splitlines() or [""])[0][:300]
+        raise BadInput(f"{name} failed{_place(error)}: {type(error).__name__}: {text}") from error
+
+
+def _place(error: Exception) -> str:
+    """The last line of the code itself on the way to the error."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith(_OURS) and not _LIBRARY.search(frame.filename):
+            return f" in {frame.filename}, line {frame.lineno}"
+    return ""

@@ -1,1 +1,0 @@
-"""The demo's torch half: the same DeepFM in TorchRec."""

@@ -1,0 +1,121 @@
+"""`semisync migrate`: the whole way from a checkpoint to a model in torch, with its proof.
+
+    semisync migrate CHECKPOINT --data rows.parquet --label click --out migrated
+
+The exit code is the verdict's.
+"""
+
+import argparse
+import sys
+
+from semisync.migration.settings import MARGIN, STEPS, Settings
+
+_EXAMPLES = """The data hold what the graph is fed: each input takes the column of its name, and the
+one that its loss compares with the labels. COL in --type and --fill may be a pattern such as 'C*'.
+What is in DIR already, of the same checkpoint, graph, data and options, is not made again.
+
+examples:
+  semisync migrate checkpoints --data clicks.parquet --label click --out migrated
+  semisync migrate model.ckpt-40000 --data 'day=31/*.parquet' --label click --key row_id \\
+    --input user_id=user --feed keep_prob=1.0 --tf-python .venv-tf1/bin/python --out migrated"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.description = "convert a model, compare it with TensorFlow's, and write one report"
+    parser.epilog = _EXAMPLES
+    add = parser.add_argument
+    add("checkpoint", metavar="CHECKPOINT", help="its prefix, or its directory")
+    add(
+        "--data",
+        metavar="DATA",
+        required=True,
+        help="rows of raw features: a Parquet, ORC, CSV, TSV or TFRecord file, a folder, a glob",
+    )
+    add("--label", metavar="COL", required=True, help="column of labels, 0 or 1")
+    add("--out", metavar="DIR", required=True, help="the folder to write, or to go on with")
+    add("--key", metavar="COL", help="column that names a row; without it the rows are numbered")
+    add("--meta", metavar="FILE", help="the MetaGraph (default: that of the checkpoint)")
+    add("--margin", metavar="M", type=float, default=MARGIN, help="in AUC (default: %(default)g)")
+    add(
+        "--steps",
+        metavar="N",
+        type=int,
+        default=STEPS,
+        help="of training to compare; 0 for a model that is no longer trained "
+        "(default: %(default)s)",
+    )
+    _add_inputs(parser.add_argument_group("the model's inputs and its output"))
+    _add_tensorflow(parser.add_argument_group("TensorFlow's side"))
+
+
+def _add_inputs(group: "argparse._ArgumentGroup") -> None:
+    def several(option: str, metavar: str, text: str) -> None:
+        group.add_argument(option, metavar=metavar, action="append", default=[], help=text)
+
+    several("--input", "COL=NAME", "a column for the input or tensor NAME")
+    several("--sparse", "COL=NAME", "the same for an input with any number of values per row")
+    several("--feed", "NAME=VALUE", "a constant in JSON, such as keep_prob=1.0")
+    several("--type", "COL=TYPE", "what a column is first turned into, as in `semisync score`")
+    several("--fill", "COL=VALUE", "stands for a missing value")
+    add = group.add_argument
+    add("--list-separator", metavar="TEXT", default="|", help="between values in CSV and TSV")
+    add("--output", metavar="NAME", help="the tensor that scores (default: as the graph says)")
+    add("--column", metavar="N", type=int, help="of an output with several per row, from 0")
+    add("--sigmoid", action="store_true", help="the output is a logit, which the graph hides")
+
+
+def _add_tensorflow(group: "argparse._ArgumentGroup") -> None:
+    add = group.add_argument
+    add(
+        "--tf-python",
+        metavar="PYTHON",
+        default=sys.executable,
+        help="an interpreter with TensorFlow 1.15 or 2.x (default: this one)",
+    )
+    add("--tf-import", metavar="MODULE", action="append", default=[], help="import it first")
+    add("--timeout", metavar="S", type=float, default=600.0, help="seconds for each answer")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Goes the whole way; returns the verdict's exit code."""
+    from semisync.common.errors import UsageError
+
+    if args.steps < 0 or not args.timeout > 0:
+        raise UsageError("--steps is 0 or more, --timeout more than 0")
+    from semisync.migration.report import write
+    from semisync.migration.run import migrate
+
+    migration = migrate(_settings(args))
+    page = write(migration)
+    print("{}: {}".format(migration.verdict.value.replace("_", " "), migration.sentence))
+    print("report in {}".format(page))
+    return migration.verdict.exit_code
+
+
+def _settings(args: argparse.Namespace) -> Settings:
+    from parity.inputs.checks import check_margin
+    from parity.scoring.arguments import constant, inputs, pairs, typed
+
+    check_margin(args.margin)
+    return Settings(
+        checkpoint=args.checkpoint,
+        data=args.data,
+        label=args.label,
+        out=args.out.rstrip("/") or args.out,
+        meta=args.meta,
+        key=args.key,
+        output=args.output,
+        column=args.column,
+        sigmoid=args.sigmoid,
+        named=inputs(args),
+        feeds=dict(map(constant, pairs(args.feed, "--feed"))),
+        types=list(map(typed, pairs(args.type, "--type"))),
+        fills=pairs(args.fill, "--fill"),
+        separator=args.list_separator,
+        python=args.tf_python,
+        modules=args.tf_import,
+        timeout=args.timeout,
+        margin=args.margin,
+        steps=args.steps,
+    )

@@ -1,0 +1,169 @@
+"""The converted model of a migration, and what it carries."""
+
+import hashlib
+import os
+import shutil
+from typing import Any, Callable, Dict, List, Optional
+
+import numpy as np
+
+from semisync.common.errors import BadInput, UsageError
+from semisync.migration import scores
+from semisync.migration.settings import Settings
+
+
+def convert(
+    settings: Settings, resume: bool, progress: Callable[[int, int], None]
+) -> Dict[str, Any]:
+    """Writes the values and model.py; returns what they carry.
+
+    resume: go on with a conversion of the same that was interrupted. progress: is called with the
+    bytes done and those in all.
+    Raises: BadInput and UsageError for what cannot be converted.
+    """
+    import migrate
+    from migrate.model.load import read_meta_graph, write_model, write_source
+    from migrate.model.outputs import find_outputs
+    from migrate.targets.work_directory import partial_path
+
+    with migrate.open_checkpoint(settings.checkpoint) as checkpoint:
+        plan = migrate.plan(checkpoint, settings.meta)
+        found = read_meta_graph(checkpoint, settings.meta)
+        outputs = find_outputs(found.graph, settings.output)
+        if len(outputs) > 1:
+            raise UsageError(
+                "{} gives several outputs; name the one that scores with --output: {}".format(
+                    found.graph.path, ", ".join(outputs)
+                )
+            )
+        written = write_source(found, checkpoint, outputs)
+    shutil.rmtree(settings.converted, ignore_errors=True)
+    if not resume:
+        shutil.rmtree(partial_path(settings.converted), ignore_errors=True)
+    manifest = migrate.convert(
+        plan, settings.converted, progress=progress, resume=resume, verify=False
+    )
+    write_model(written, settings.converted)
+    return {
+        **_values(manifest, written),
+        "outputs": list(outputs),
+        "logit": _is_logit(found.graph, next(iter(outputs.values()))),
+        "training": _training(found.graph),
+        "source": source_hash(settings),
+    }
+
+
+def _values(manifest: Any, written: Any) -> Dict[str, Any]:
+    """What was written, by kind."""
+    by_role: Dict[str, List[Any]] = {}
+    for tensor in manifest.tensors:
+        by_role.setdefault(tensor.role, []).append(tensor)
+    trained = [one for one in written.parameters if one.trainable]
+    return {
+        "tables": [
+            {
+                "name": table.name,
+                "rows": table.rows,
+                "dim": table.dim,
+                "dtype": table.dtype,
+                "optimizer": table.optimizer,
+            }
+            for table in manifest.tables
+        ],
+        "dense": [
+            {"name": one.source, "shape": one.shape, "dtype": one.dtype}
+            for one in by_role.get("dense", [])
+        ],
+        "slots": {
+            "tables": len(by_role.get("table slot", [])),
+            "dense": len(by_role.get("dense slot", [])),
+        },
+        "scalars": manifest.scalars,
+        "parameters": {
+            "count": len(trained),
+            "values": sum(int(np.prod(one.shape)) for one in trained),
+            "buffers": len(written.parameters) - len(trained),
+        },
+        "dropped": manifest.dropped,
+        "notes": manifest.notes,
+    }
+
+
+def features(settings: Settings) -> List[Dict[str, Any]]:
+    """The inputs of model.py, with the column that each takes; None: a constant, or its default."""
+    from migrate.runtime.source import read_source
+
+    wanted = read_source(settings.converted).INPUTS
+    column_of = {one.name: one.column for one in scores.module_inputs(settings, wanted).inputs}
+    return [
+        {
+            "name": name,
+            "column": column_of.get(name),
+            "dtype": one.dtype,
+            "shape": None if one.shape is None else list(one.shape),
+            "sparse": one.sparse,
+            "tensors": list(one.tensors),
+        }
+        for name, one in wanted.items()
+    ]
+
+
+def refuse_unknown_inputs(settings: Settings) -> None:
+    """Raises UsageError where --input or --sparse names what neither model.py nor the graph has."""
+    from migrate.graph.metagraph import read_graph
+    from migrate.runtime.source import read_source
+
+    assert settings.meta is not None
+    wanted, nodes = read_source(settings.converted).INPUTS, read_graph(settings.meta).nodes
+    for _, name, _ in settings.named:
+        node = name.partition(":")[0]
+        if name not in wanted and node not in nodes and node + "/values" not in nodes:
+            raise UsageError(
+                "there is no input {!r}; model.py takes {}".format(name, ", ".join(wanted))
+            )
+
+
+def label_input(meta: str) -> Optional[str]:
+    """The tensor that is fed what the graph's losses compare with; None where it is not one."""
+    from migrate.graph.interface import find_interface
+    from migrate.graph.metagraph import read_graph
+
+    feeds = [feed for feed in find_interface(read_graph(meta)).feeds if feed.labels_of]
+    return feeds[0].name if len(feeds) == 1 else None
+
+
+def _is_logit(graph: Any, output: Any) -> bool:
+    """Whether a loss of the graph takes the output for a logit."""
+    from migrate.graph.interface import find_interface
+
+    tensor = "{}:{}".format(*output)
+    found = find_interface(graph).outputs
+    return any(one.tensor == tensor and one.what == "logits" for one in found)
+
+
+def _training(graph: Any) -> Dict[str, Any]:
+    """The optimizers that train the variables, or why there are none."""
+    from migrate.model.training.recipe import read_recipe
+
+    try:
+        recipe = read_recipe(graph)
+    except BadInput as error:
+        return {"optimizers": [], "reason": str(error)}
+    found: Dict[str, Dict[str, Any]] = {}
+    for update in recipe.updates.values():
+        known = {k: v for k, v in sorted(update.hyperparameters.items()) if v is not None}
+        rule = found.setdefault(
+            update.optimizer.name + repr(known),
+            {"name": update.optimizer.name, "settings": known, "variables": 0},
+        )
+        rule["variables"] += 1
+    return {"optimizers": list(found.values()), "reason": None}
+
+
+def source_hash(settings: Settings) -> Optional[str]:
+    """SHA-256 of model.py as it is; None where there is none."""
+    try:
+        with open(os.path.join(settings.converted, "model.py"), "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,121 @@
+"""report.html of a migration: verdict, parts, what was carried, what is left, the AUC.
+
+The styles are those of `semisync parity`'s reports, and so is the section on the AUC. The page is
+whole in itself: no script, nothing fetched.
+"""
+
+import html
+from typing import List
+
+import parity
+from semisync.migration.run import Migration
+from semisync.migration.verdict import Part, State, Verdict
+from semisync.migration.words import carried, left_to_do
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>
+{style}
+{own}</style>
+</head>
+<body class="parity-page">
+{section}
+</body>
+</html>
+"""
+
+STYLE = """.parity .parts-of td { text-align: left; }
+.parity .parts-of p { margin: 0; font-size: .9em; }
+.parity .left li { margin: .4rem 0; max-width: 44rem; overflow-wrap: anywhere; }
+.parity .state { font-weight: 600; white-space: nowrap; }
+.parity .state.passed { color: var(--good); }
+.parity .state.failed { color: var(--bad); }
+.parity .state.open { color: var(--open); }
+"""
+
+_CLASS = {  # of the verdict's box, as parity's stylesheet has them
+    Verdict.MIGRATED: "EQUIVALENT",
+    Verdict.NOT_MIGRATED: "NOT_EQUIVALENT",
+    Verdict.INCONCLUSIVE: "INCONCLUSIVE",
+}
+_MARK = {Verdict.MIGRATED: "✓", Verdict.NOT_MIGRATED: "✗", Verdict.INCONCLUSIVE: "?"}
+_STATE = {State.PASSED: "passed", State.FAILED: "failed"}
+
+
+def page(migration: Migration) -> str:
+    """The whole page."""
+    title = "{} - {}".format(_name(migration), migration.settings.checkpoint)
+    return _PAGE.format(
+        title=html.escape(title),
+        style=parity.stylesheet(),
+        own=STYLE,
+        section=section(migration),
+    )
+
+
+def section(migration: Migration, heading_level: int = 1) -> str:
+    """The report as <section>s, for a page that has parity's stylesheet and STYLE."""
+    part = heading_level + 1
+    blocks = [
+        '<section class="parity">',
+        '<h{0} class="title">Migration of {1}</h{0}>'.format(
+            heading_level, html.escape(migration.settings.checkpoint)
+        ),
+        _verdict(migration),
+        '<h{0} class="part">What was compared</h{0}>'.format(part),
+        _parts(migration.parts),
+        '<h{0} class="part">What was carried</h{0}>'.format(part),
+        _table([(name, html.escape(text)) for name, text in carried(migration)]),
+        '<h{0} class="part">What is left to do</h{0}>'.format(part),
+        '<ul class="left">',
+        *("<li>{}</li>".format(html.escape(text)) for text in left_to_do(migration)),
+        "</ul>",
+        "</section>",
+    ]
+    if migration.comparison is not None:
+        provenance = {**migration.provenance, "made from": migration.identities._asdict()}
+        title = "Is the AUC the same?"
+        blocks.append(
+            parity.report_section(
+                migration.comparison, title, provenance, heading_level=heading_level + 1
+            )
+        )
+    return "\n".join(blocks)
+
+
+def _name(migration: Migration) -> str:
+    return migration.verdict.value.replace("_", " ")
+
+
+def _verdict(migration: Migration) -> str:
+    verdict = migration.verdict
+    return '<div class="verdict {}"><strong>{} {}</strong><p>{}</p></div>'.format(
+        _CLASS[verdict], _MARK[verdict], _name(migration), html.escape(migration.sentence)
+    )
+
+
+def _parts(parts: List[Part]) -> str:
+    rows = []
+    for part in parts:
+        state = '<span class="state {}">{}</span>'.format(
+            _STATE.get(part.state, "open"), part.state.value
+        )
+        finding = "".join(
+            "<p>{}</p>".format(html.escape(line)) for line in part.finding.splitlines()
+        )
+        rows.append((part.compared[0].upper() + part.compared[1:], state + finding))
+    return _table(rows)
+
+
+def _table(rows: "List[tuple]") -> str:
+    """Names, and cells of HTML."""
+    cells = "".join(
+        '<tr><th scope="row">{}</th><td class="text">{}</td></tr>'.format(html.escape(name), cell)
+        for name, cell in rows
+    )
+    return '<table class="parts-of"><tbody>{}</tbody></table>'.format(cells)

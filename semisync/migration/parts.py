@@ -1,0 +1,211 @@
+"""The parts of a migration, each made once and found again: see `results`.
+
+A part is a function of the settings; what it is made from is listed beside it. Its `Part` says what
+became of it, in a sentence.
+"""
+
+import json
+from typing import Any, Callable, Dict, List, NamedTuple
+
+from semisync.common.errors import SemisyncError, UsageError
+from semisync.common.files import write_text
+from semisync.common.progress import Progress
+from semisync.migration import scores
+from semisync.migration.conversion import convert, source_hash
+from semisync.migration.results import Results
+from semisync.migration.settings import CLOSE, ROWS, STEP_ROWS, TOLERANCE, Settings
+from semisync.migration.verdict import Part, State
+
+VERIFIED = "verified.json"  # the record of the values' verification
+
+COMPARED = {
+    "values": "the values, with the checkpoint's",
+    "forward": "the outputs of model.py, with TensorFlow's",
+    "training": "the training steps, with TensorFlow's",
+    "tensorflow": "the scores of the data by TensorFlow",
+    "torch": "the scores of the data by model.py",
+    "auc": "the AUC, to within the margin",
+}
+
+
+class Identities(NamedTuple):
+    """SHA-256 of what parts are made from: the checkpoint with its graph, the data, model.py with
+    its weights, and the version of semisync."""
+
+    checkpoint: str
+    data: List[str]
+    converted: str
+    version: str
+
+
+class Parts:
+    """Makes the parts, in order.
+
+    Args:
+      settings: of the migration.
+      results: where they are kept.
+      progress: shows what is at work, and what was found.
+    """
+
+    def __init__(self, settings: Settings, results: Results, progress: Progress) -> None:
+        self._settings, self._results, self._progress = settings, results, progress
+
+    def convert(self, identities: Identities) -> Dict[str, Any]:
+        """What was carried. Raises: SemisyncError, where there is nothing to go on with."""
+        settings = self._settings
+        made_from = [identities.checkpoint, identities.version, settings.output]
+        found = self._results.find("convert", made_from)
+        source = source_hash(settings)
+        if found is not None and source is not None:
+            self._progress.end("converted before: {}".format(settings.converted))
+            return found
+        if source not in (None, self._results.last("convert").get("source", source)):
+            raise UsageError(
+                "{}/model.py was edited, and is of another checkpoint or output than this one; "
+                "name a new folder with --out, or move it away".format(settings.converted)
+            )
+        self._progress.show("converting {}".format(settings.checkpoint))
+        began = self._results.begin("convert", made_from)
+        found = convert(settings, began, self._bytes)
+        self._results.keep("convert", made_from, found)
+        self._progress.end("converted: {}".format(settings.converted))
+        return found
+
+    def values(self, identities: Identities) -> Part:
+        """Both sides read anew."""
+        made_from = [identities.checkpoint, identities.converted, identities.version]
+
+        def work() -> Dict[str, Any]:
+            from migrate.cli.verify import record
+            from migrate.verification import verify
+
+            found = record(verify(self._settings.checkpoint, self._settings.converted))
+            write_text(self._settings.file(VERIFIED), json.dumps(found, indent=1) + "\n")
+            return found
+
+        return self._part("values", made_from, work, _values_found)
+
+    def forward(self, identities: Identities) -> Part:
+        """The same rows through both sides."""
+        settings = self._settings
+
+        def work() -> Dict[str, Any]:
+            from migrate.runtime.source import read_source
+            from parity.behaviour.forward import compare_forward
+            from parity.behaviour.text import forward_text
+
+            named = scores.for_module(settings, read_source(settings.converted).INPUTS)
+            how = scores.setting(settings, named)
+            found = compare_forward(
+                settings.checkpoint, settings.converted, settings.data, how, rows=ROWS, onnx=False
+            )
+            return {"report": found.to_json(), "text": forward_text(found)}
+
+        return self._part("forward", self._of_rows(identities), work, _outputs_compared)
+
+    def training(self, identities: Identities) -> Part:
+        """The same steps on both sides."""
+        settings = self._settings
+        if not settings.steps:
+            finding = "left out, as --steps is 0"
+            return Part("training", COMPARED["training"], State.LEFT_OUT, finding, {})
+
+        def work() -> Dict[str, Any]:
+            from parity.behaviour.text import training_text
+            from parity.behaviour.training import compare_training
+
+            how, texts = scores.setting(settings), []
+            for rows in STEP_ROWS:
+                found = compare_training(
+                    settings.checkpoint,
+                    settings.converted,
+                    settings.data,
+                    how._replace(reading=how.reading._replace(size=rows)),
+                    settings.steps,
+                    TOLERANCE,
+                )
+                texts.append("{} rows a step:\n{}".format(rows, training_text(found)))
+                if found.equal:
+                    break
+            return {"report": found.to_json(), "text": "\n".join(texts)}
+
+        made_from = [*self._of_rows(identities), settings.steps, STEP_ROWS, TOLERANCE]
+        return self._part("training", made_from, work, _compared)
+
+    def scored(self, identities: Identities, side: str, sigmoid: bool) -> Part:
+        """The scores of one side, in its file."""
+        settings = self._settings
+        made_from = [*self._of_rows(identities), settings.key, settings.label, settings.column]
+        made_from.append(sigmoid)
+
+        def work() -> Dict[str, Any]:
+            return scores.score(settings, side, sigmoid, self._rows)
+
+        return self._part(side.partition(".")[0], made_from, work, _scored)
+
+    def _of_rows(self, identities: Identities) -> List[Any]:
+        """What a part is made from that takes rows through both sides."""
+        settings = self._settings
+        return [list(identities), settings.label, *settings.reads(), *settings.tensorflow()]
+
+    def _part(
+        self,
+        name: str,
+        made_from: Any,
+        work: Callable[[], Dict[str, Any]],
+        judged: Callable[[Dict[str, Any]], Any],
+    ) -> Part:
+        """A part that was kept, or is made now; one that cannot run says why."""
+        compared = COMPARED[name]
+        found = self._results.find(name, made_from)
+        if found is None:
+            self._progress.show("{} ...".format(name))
+            try:
+                found = work()
+            except SemisyncError as error:
+                self._progress.end("{}: not run: {}".format(name, error))
+                return Part(name, compared, State.NOT_RUN, str(error), {})
+            self._results.keep(name, made_from, found)
+        state, finding = judged(found)
+        self._progress.end("{}: {}: {}".format(name, state.value, finding.splitlines()[-1]))
+        return Part(name, compared, state, finding, found)
+
+    def _bytes(self, done: int, total: int) -> None:
+        text = "converting: {:,.0f} of {:,.0f} MB".format(done / 1e6, total / 1e6)
+        if self._progress.live:
+            self._progress.show(text)
+
+    def _rows(self, rows: int, file: str) -> None:
+        if self._progress.live:
+            self._progress.show("{:,} rows scored, {}".format(rows, file))
+
+
+def _values_found(found: Dict[str, Any]) -> Any:
+    if found["verified"]:
+        finding = "all {:,} rows of {} tensors agree in every bit, and {} SHA-256 agree".format(
+            found["rows"], found["tensors"], found["hashes"]
+        )
+        return State.PASSED, finding
+    return State.FAILED, "\n".join(found["differences"])
+
+
+def _outputs_compared(found: Dict[str, Any]) -> Any:
+    """Undecided where all that differs is close."""
+    state, finding = _compared(found)
+    largest = max(float(output["absolute"]) for output in found["report"]["outputs"])
+    if state is State.FAILED and largest <= CLOSE:
+        return State.OPEN, finding + "\nnothing differs by more than {:g}".format(CLOSE)
+    return state, finding
+
+
+def _compared(found: Dict[str, Any]) -> Any:
+    return State.PASSED if found["report"]["equal"] else State.FAILED, found["text"]
+
+
+def _scored(found: Dict[str, Any]) -> Any:
+    finding = "{:,} rows, {:,} of them positive: {}".format(
+        found["rows"], found["positives"], found["file"]
+    )
+    if found["unstable"] is None:
+        return State.PASSED, finding
+    return State.OPEN, finding + "; " + found["unstable"]

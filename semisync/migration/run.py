@@ -1,0 +1,133 @@
+"""The whole way, part after part; see the package."""
+
+import hashlib
+import os
+import sys
+from typing import Any, Dict, List, NamedTuple, Optional, TextIO, Tuple
+
+from semisync.common.files import check_writable
+from semisync.common.progress import Progress
+from semisync.migration import scores
+from semisync.migration.conversion import features, label_input, refuse_unknown_inputs
+from semisync.migration.parts import COMPARED, VERIFIED, Identities, Parts
+from semisync.migration.results import Results
+from semisync.migration.settings import Settings
+from semisync.migration.verdict import Part, State, Verdict, in_words, verdict_of
+
+
+class Migration(NamedTuple):
+    """What was found.
+
+    Attributes:
+      settings: what was asked for, with the checkpoint and its graph as they were found.
+      verdict, sentence: of all parts together.
+      parts: in order.
+      carried: what the conversion has, see `conversion.convert`.
+      features: the inputs of model.py and their columns.
+      comparison: of the AUC, a `parity.Comparison`; None where it could not be made.
+      provenance: of the comparison.
+      identities: of the checkpoint, the data and the conversion.
+    """
+
+    settings: Settings
+    verdict: Verdict
+    sentence: str
+    parts: List[Part]
+    carried: Dict[str, Any]
+    features: List[Dict[str, Any]]
+    comparison: Optional[Any]
+    provenance: Dict[str, Any]
+    identities: Identities
+
+
+def migrate(settings: Settings, stream: TextIO = sys.stdout) -> Migration:
+    """Goes the whole way, as far as it has not been gone before.
+
+    Raises: SemisyncError for a checkpoint, a graph or a data set that is not what it should be; no
+    report is written then.
+    """
+    check_writable(settings.out)
+    settings = _found(settings)
+    before = _identities(settings)
+    parts = Parts(settings, Results(settings.out), Progress(stream))
+    carried = parts.convert(before)
+    refuse_unknown_inputs(settings)
+    now = before._replace(converted=_converted(settings))
+    sigmoid = settings.sigmoid or carried["logit"]
+    done = [parts.values(now), parts.forward(now), parts.training(now)]
+    done += [parts.scored(now, side, sigmoid) for side in (scores.BASELINE, scores.CANDIDATE)]
+    comparison, provenance, auc = _compare(settings, done, sigmoid)
+    done.append(auc)
+    verdict = verdict_of(done)
+    sentence = in_words(verdict, done)
+    taken = features(settings)
+    return Migration(settings, verdict, sentence, done, carried, taken, comparison, provenance, now)
+
+
+def _found(settings: Settings) -> Settings:
+    """With the checkpoint's prefix, the path of its graph, and the labels fed to its loss."""
+    from migrate.graph.find import graph_file
+    from migrate.open import open_checkpoint
+
+    with open_checkpoint(settings.checkpoint) as checkpoint:
+        prefix = checkpoint.prefix
+    meta = settings.meta or graph_file(settings.checkpoint)
+    takes_labels = label_input(meta)
+    named = list(settings.named)
+    known = {name for _, name, _ in named}
+    if takes_labels is not None and not known & {takes_labels, takes_labels.partition(":")[0]}:
+        named.append((settings.label, takes_labels, False))
+    return settings._replace(checkpoint=prefix, meta=meta, named=named)
+
+
+def _identities(settings: Settings) -> Identities:
+    """Of what there is before the conversion."""
+    from parity.io.data_files import files_of
+    from parity.io.identity import identify
+    from parity.scoring.model_files import of_checkpoint
+    from semisync.common.version import version
+
+    assert settings.meta is not None
+    checkpoint = of_checkpoint(settings.checkpoint, settings.meta)["sha256"]
+    data = [identify(file).sha256 for file in files_of(settings.data)]
+    return Identities(checkpoint, data, "", version())
+
+
+def _converted(settings: Settings) -> str:
+    """Of the conversion, as it is now: model.py may have been edited, a file may be damaged."""
+    from parity.scoring.model_files import of_conversion
+
+    found = [of_conversion(settings.converted)["sha256"]]
+    for entry in sorted(os.scandir(settings.converted), key=lambda entry: entry.name):
+        if entry.is_file():
+            stat = entry.stat()
+            found.append("{} {} {}".format(entry.name, stat.st_size, stat.st_mtime_ns))
+    return hashlib.sha256("\n".join(found).encode()).hexdigest()
+
+
+def _compare(
+    settings: Settings, done: List[Part], sigmoid: bool
+) -> Tuple[Optional[Any], Dict[str, Any], Part]:
+    """The comparison of the AUC, what it rests on, and its part."""
+    values, scored = done[0], done[-2:]
+    compared = COMPARED["auc"]
+    missing = [part.name for part in scored if part.state is State.NOT_RUN]
+    if missing:
+        finding = "there are no scores of {}".format(" and ".join(missing))
+        return None, {}, Part("auc", compared, State.NOT_RUN, finding, {})
+    verified = settings.file(VERIFIED) if values.state is State.PASSED else None
+    comparison, provenance = scores.compare(settings, sigmoid, verified)
+    state = {
+        "EQUIVALENT": State.PASSED,
+        "NOT_EQUIVALENT": State.FAILED,
+        "INCONCLUSIVE": State.OPEN,
+    }[comparison.verdict.value]
+    if state is State.PASSED and any(part.state is State.OPEN for part in scored):
+        state = State.OPEN
+    finding = "TensorFlow {:.6f}, torch {:.6f}, difference {:+.1e}; {}".format(
+        comparison.baseline.auc,
+        comparison.candidate.auc,
+        comparison.delta,
+        comparison.verdict.value.replace("_", " "),
+    )
+    return comparison, provenance, Part("auc", compared, state, finding, {})

@@ -1,0 +1,177 @@
+"""The scores of both sides, and the difference of their AUC."""
+
+import contextlib
+import os
+from typing import Any, Callable, Dict, List, Tuple
+
+import numpy as np
+
+from semisync.common.errors import BadInput
+from semisync.migration.settings import Settings
+
+BASELINE, CANDIDATE = "tensorflow.parquet", "torch.parquet"
+ROW = "row"  # the key without --key, as `parity.scoring.output` writes it
+
+
+def for_module(settings: Settings, inputs: Any) -> List[Tuple[str, str, bool]]:
+    """`settings.named` without what the module does not take, such as labels."""
+    tensors = {wanted.tensors[0] for wanted in inputs.values()}
+    return [
+        (column, name, sparse)
+        for column, name, sparse in settings.named
+        if name in inputs or tensors & {name, name + ":0"}
+    ]
+
+
+def module_inputs(settings: Settings, wanted: Any) -> Any:
+    """What model.py, which takes `wanted`, is given of each row."""
+    from parity.behaviour.subject import told_feeds
+    from parity.scoring.module_inputs import ModuleInputs
+
+    constants = told_feeds(setting(settings), wanted)
+    path = settings.converted + "/model.py"
+    return ModuleInputs(path, wanted, for_module(settings, wanted), constants)
+
+
+def setting(settings: Settings, named: Any = None) -> Any:
+    """How both sides are run, for `parity.behaviour`."""
+    from parity.behaviour.setting import Setting
+    from parity.scoring.run import Reading
+
+    return Setting(
+        meta=settings.meta,
+        named=settings.named if named is None else named,
+        feeds=settings.feeds,
+        reading=Reading(settings.types, settings.fills, separator=settings.separator),
+        python=settings.python,
+        modules=settings.modules,
+        timeout=settings.timeout,
+    )
+
+
+def score(
+    settings: Settings, side: str, sigmoid: bool, progress: Callable[[int, str], None]
+) -> Dict[str, Any]:
+    """Scores all rows of the data with one side, BASELINE or CANDIDATE, into its file.
+
+    sigmoid: the output is a logit.
+    Raises: BadInput and UsageError for what cannot be scored.
+    """
+    from parity.scoring.run import Reading, Writing, score
+
+    open_model = {BASELINE: _tensorflow, CANDIDATE: _torch}[side]
+    with contextlib.closing(open_model(settings)) as model:
+        lists = [taken.column for taken in model.inputs if taken.sparse]
+        reading = Reading(settings.types, settings.fills, lists, settings.separator)
+        writing = Writing(settings.key, settings.label, (), settings.column, sigmoid)
+        scored = score(model, settings.data, settings.file(side), reading, writing, progress)
+        versions = model.origin()["versions"]
+    instability = scored.instability
+    return {
+        "file": side,
+        "rows": scored.rows,
+        "positives": scored.positives,
+        "unstable": None if instability is None else instability.in_words(),
+        "versions": versions,
+    }
+
+
+def compare(settings: Settings, sigmoid: bool, verified: Any) -> Tuple[Any, Dict[str, Any]]:
+    """The comparison of both files, and what it rests on.
+
+    sigmoid: as the scores were written. verified: the record of the values' verification, or None.
+    """
+    import parity
+    from parity.io.logits import ROLES
+    from parity.io.readers import ColumnNames, read_two
+
+    column = "logit" if sigmoid else "score"
+    names = ColumnNames(
+        label=settings.label,
+        baseline_score=column,
+        candidate_score=column,
+        key=settings.key or ROW,
+        logits=ROLES if sigmoid else (),
+    )
+    sample = read_two(settings.file(BASELINE), settings.file(CANDIDATE), names)
+    comparison = parity.compare(
+        sample.labels, sample.baseline, sample.candidate, margin=settings.margin, verified=verified
+    )
+    return comparison, sample.provenance()
+
+
+def _torch(settings: Settings) -> Any:
+    """model.py, ready to score."""
+    from migrate.runtime.source import read_source
+    from parity.behaviour.subject import told_feeds
+    from parity.scoring import model_files
+    from parity.scoring.in_converted import ConvertedModel
+
+    wanted = read_source(settings.converted).INPUTS
+    constants, named = told_feeds(setting(settings), wanted), for_module(settings, wanted)
+    origin = model_files.of_conversion(settings.converted)
+    return ConvertedModel(settings.converted, named, constants, settings.output, origin)
+
+
+def _tensorflow(settings: Settings) -> Any:
+    """The graph in TensorFlow, fed what model.py takes, not training, without dropout."""
+    from migrate.model.outputs import find_outputs
+    from migrate.open import open_checkpoint
+    from migrate.runtime.source import read_source
+    from parity.behaviour import subject as subjects
+    from parity.behaviour.converted import trained_norms
+    from parity.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
+
+    source, how = read_source(settings.converted), setting(settings)
+    wanted = source.INPUTS
+    constants, given = subjects.told_feeds(how, wanted), module_inputs(settings, wanted)
+    with open_checkpoint(settings.checkpoint) as checkpoint:
+        subject = subjects.open_subject(checkpoint, settings.converted, how)
+        outputs = find_outputs(subject.found.graph, list(source.OUTPUTS))
+        written = subject.write(outputs)
+        if trained_norms(subject, written, outputs.values()):
+            raise BadInput(
+                "{}: BatchNorm takes the statistics of each batch in this graph, as it does in "
+                "training alone, so that TensorFlow's scores are not those that it serves; give "
+                "the graph of the evaluation with --meta".format(subject.raw.path)
+            )
+        feeds = {
+            **{name: value for name, value in settings.feeds.items() if name not in constants},
+            **{wanted[name].tensors[0]: value for name, value in constants.items()},
+            **subjects.no_dropout(subject, written.emitter),
+            **subjects.training_feeds(written.emitter, how, training=False),
+        }
+        inputs = [(one, wanted[one.name].tensors) for one in given.inputs]
+        (tensor,) = map(tensor_name, outputs.values())
+        graph = TensorFlowGraph(how, checkpoint, subject.raw, inputs, feeds, [tensor])
+        return _OneTensor(graph, tensor, given, _origin(settings, subject.raw.path))
+
+
+def _origin(settings: Settings, meta: str) -> Dict[str, Any]:
+    from parity.scoring import model_files
+
+    if os.path.basename(meta) == "saved_model.pb":
+        return model_files.of_saved_model(os.path.dirname(meta))
+    return model_files.of_checkpoint(settings.checkpoint, meta)
+
+
+class _OneTensor:
+    """A tensor of a graph as a model that scores; see `parity.scoring.model.Model`."""
+
+    def __init__(self, graph: Any, tensor: str, given: Any, origin: Dict[str, Any]) -> None:
+        self._graph, self._origin = graph, origin
+        self.inputs, self.batch, self.output = given.inputs, given.batch, tensor
+
+    def score(self, rows: int, features: List[Any]) -> Any:
+        """The output for a batch."""
+        (found,) = self._graph.fetch(rows, features, [self.output])
+        found = found if found.dtype == np.float64 else found.astype(np.float32)
+        return found[:rows] if found.shape[:1] == (max(rows, self.batch or 0),) else found
+
+    def origin(self) -> Dict[str, Any]:
+        """Where it came from."""
+        return {**self._origin, **self._graph.origin()}
+
+    def close(self) -> None:
+        """Ends TensorFlow."""
+        self._graph.close()

@@ -1,0 +1,81 @@
+"""From what the parts found to the verdict."""
+
+import enum
+from typing import Any, Dict, NamedTuple, Sequence
+
+from semisync.common import exit_codes
+
+
+class State(enum.Enum):
+    """What became of a part."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    OPEN = "undecided"
+    NOT_RUN = "not run"
+    LEFT_OUT = "left out"
+
+
+class Verdict(enum.Enum):
+    """What became of the migration; `exit_code` tells it to a program."""
+
+    MIGRATED = "MIGRATED"
+    NOT_MIGRATED = "NOT_MIGRATED"
+    INCONCLUSIVE = "INCONCLUSIVE"
+
+    @property
+    def exit_code(self) -> int:
+        return _EXIT[self]
+
+
+_EXIT = {
+    Verdict.MIGRATED: exit_codes.DONE,
+    Verdict.NOT_MIGRATED: exit_codes.NOT_EQUIVALENT,
+    Verdict.INCONCLUSIVE: exit_codes.INCONCLUSIVE,
+}
+
+
+class Part(NamedTuple):
+    """One part.
+
+    Attributes:
+      name: as the package has it.
+      compared: what with what, or what is made.
+      state: what became of it.
+      finding: in words, one or several lines.
+      found: its result; {} where it did not run.
+    """
+
+    name: str
+    compared: str
+    state: State
+    finding: str
+    found: Dict[str, Any]
+
+
+def verdict_of(parts: Sequence[Part]) -> Verdict:
+    """MIGRATED where every part that was asked for passed."""
+    states = {part.state for part in parts}
+    if State.FAILED in states:
+        return Verdict.NOT_MIGRATED
+    if states & {State.OPEN, State.NOT_RUN}:
+        return Verdict.INCONCLUSIVE
+    return Verdict.MIGRATED
+
+
+def in_words(verdict: Verdict, parts: Sequence[Part]) -> str:
+    """The verdict as a sentence or two."""
+    if verdict is Verdict.NOT_MIGRATED:
+        return "What differs: {}.".format(_in(parts, State.FAILED))
+    if verdict is Verdict.INCONCLUSIVE:
+        unanswered = _in(parts, State.OPEN, State.NOT_RUN)
+        return "No part failed. Not settled: {}.".format(unanswered)
+    left_out = _in(parts, State.LEFT_OUT)
+    sentence = "The model in torch has TensorFlow's values, outputs and AUC"
+    if left_out:
+        return "{}. Left out: {}.".format(sentence, left_out)
+    return sentence + ", and takes its training steps."
+
+
+def _in(parts: Sequence[Part], *states: State) -> str:
+    return "; ".join(part.compared for part in parts if part.state in states)

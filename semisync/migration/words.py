@@ -1,0 +1,126 @@
+"""A migration in words: what was carried, and what is left for the reader to do."""
+
+from typing import Any, Dict, List, Tuple
+
+from semisync.migration.run import Migration
+from semisync.migration.verdict import State
+
+_LISTED = 6  # names in a sentence
+
+
+def carried(migration: Migration) -> List[Tuple[str, str]]:
+    """(kind, what there is of it), for a table."""
+    found = migration.carried
+    parameters, slots = found["parameters"], found["slots"]
+    rows = sum(table["rows"] for table in found["tables"])
+    return [
+        (
+            "Features",
+            "{} taken raw: {}".format(
+                len(migration.features), _listed([_feature(one) for one in migration.features])
+            ),
+        ),
+        (
+            "Tables",
+            "{} with {:,} rows: {}".format(
+                len(found["tables"]), rows, _listed([_table(one) for one in found["tables"]])
+            ),
+        ),
+        (
+            "Dense",
+            "{} variables beside them, such as kernels, biases and statistics".format(
+                len(found["dense"])
+            ),
+        ),
+        (
+            "Model",
+            "{} parameters of {:,} values and {} buffers, which give {}".format(
+                parameters["count"],
+                parameters["values"],
+                parameters["buffers"],
+                ", ".join(found["outputs"]),
+            ),
+        ),
+        (
+            "Optimizer",
+            "{}; {} slots of tables and {} of dense variables".format(
+                _optimizers(found["training"]), slots["tables"], slots["dense"]
+            ),
+        ),
+    ]
+
+
+def left_to_do(migration: Migration) -> List[str]:
+    """What no part of the migration does, a sentence each; what did not pass first."""
+    found = migration.carried
+    left = [_of_part(part) for part in migration.parts]
+    if found["dropped"]:
+        left.append(
+            "Look at what was left out of the conversion: {}.".format(
+                _listed(["{} ({})".format(*item) for item in sorted(found["dropped"].items())])
+            )
+        )
+    renamed = [one for one in migration.features if one["column"] not in (None, one["name"])]
+    if renamed:
+        left.append(
+            "Give model.py its inputs by its own names, which these columns have not: {}.".format(
+                _listed(["{column} as {name}".format(**one) for one in renamed])
+            )
+        )
+    if found["training"]["reason"] is None:
+        left.append(
+            "Train on with migrate.build_training, which has the optimizer with its slots, its "
+            "rates and the global step."
+        )
+    left.append(
+        "Serve converted/model.py: it needs torch, torchrec, semisync's migrate.runtime, and the "
+        "folder that it stands in."
+    )
+    left += ["Note: {}".format(note) for note in found["notes"]]
+    return [sentence for sentence in left if sentence]
+
+
+def _of_part(part: Any) -> str:
+    """What is to be done about a part that did not pass."""
+    if part.state is State.NOT_RUN:
+        return "Run the command again where this can be compared: {}. It did not run: {}.".format(
+            part.compared, part.finding
+        )
+    if part.state is State.FAILED:
+        return "Find out why this differs, see above: {}.".format(part.compared)
+    if part.state is State.OPEN:
+        return "Settle this, with more rows or another graph: {}. {}.".format(
+            part.compared, part.finding
+        )
+    return ""
+
+
+def _feature(feature: Dict[str, Any]) -> str:
+    return "{} ({}{})".format(
+        feature["name"], "any number of " if feature["sparse"] else "", feature["dtype"]
+    )
+
+
+def _table(table: Dict[str, Any]) -> str:
+    trained = ", {}".format(table["optimizer"]) if table["optimizer"] else ""
+    return "{} {:,} x {}{}".format(table["name"], table["rows"], table["dim"], trained)
+
+
+def _optimizers(training: Dict[str, Any]) -> str:
+    if training["reason"] is not None:
+        return "none: {}".format(training["reason"])
+    return _listed(
+        [
+            "{} ({}) for {} variables".format(
+                one["name"],
+                ", ".join("{} {:g}".format(*item) for item in sorted(one["settings"].items())),
+                one["variables"],
+            )
+            for one in training["optimizers"]
+        ]
+    )
+
+
+def _listed(names: List[str]) -> str:
+    more = ["and {} more".format(len(names) - _LISTED)] if len(names) > _LISTED else []
+    return ", ".join(names[:_LISTED] + more) or "none"

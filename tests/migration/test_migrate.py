@@ -1,0 +1,266 @@
+"""`semisync migrate`: one command, one report, a verdict that does not pretend."""
+
+import json
+import pathlib
+import re
+import shutil
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import migrate as migrate_package
+from parity.behaviour.report import (
+    ForwardReport,
+    OutputDifference,
+    StepDifference,
+    TrainingReport,
+)
+from semisync.cli import main
+from semisync.migration import conversion
+from semisync.migration.settings import Settings
+from tests.parity import browser
+from tests.support.require import fastest_tensorflow
+from tests.support.written import written
+
+WRITER = pathlib.Path(__file__).with_name("write_job.py")
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    """A folder of its own with the job's checkpoints and its rows as Parquet."""
+    folder = tmp_path_factory.mktemp("job") / "job"
+    shutil.copytree(written(fastest_tensorflow(), WRITER), folder)
+    rows = dict(np.load(folder / "rows.npz", allow_pickle=True))
+    rows["id"] = np.arange(len(rows["item"]))[::-1]
+    pyarrow.parquet.write_table(pa.table(rows), folder / "rows.parquet")
+    return folder
+
+
+def migrate(job, out, *more, checkpoint="model.ckpt", python=None):
+    """The exit code; the report stands in `out`."""
+    arguments = ["migrate", str(job / checkpoint), "--data", str(job / "rows.parquet")]
+    arguments += ["--label", "clicked", "--key", "id", "--out", str(out)]
+    return main([*arguments, "--tf-python", python or fastest_tensorflow(), *more])
+
+
+def report(out):
+    return json.loads((out / "report.json").read_text())
+
+
+def states(out):
+    return {part["name"]: part["state"] for part in report(out)["parts"]}
+
+
+@pytest.fixture(scope="module")
+def migrated(job, tmp_path_factory):
+    out = tmp_path_factory.mktemp("migrated") / "out"
+    assert migrate(job, out) == 0
+    return out
+
+
+@pytest.fixture
+def again(migrated, tmp_path):
+    """A copy, to go on with."""
+    return shutil.copytree(migrated, tmp_path / "again")
+
+
+def test_a_model_that_is_the_same_is_migrated(migrated):
+    found = report(migrated)
+    assert (found["schema"], found["verdict"]) == ("semisync.migration/1", "MIGRATED")
+    assert set(states(migrated).values()) == {"passed"}
+    assert found["parity"]["verdict"] == "EQUIVALENT"
+    assert found["parity"]["rows"] == 3000
+    assert found["parity"]["baseline"]["auc"] > 0.6
+    by_name = {part["name"]: part["found"] for part in found["parts"]}
+    assert by_name["forward"]["report"]["rows"] == 3000
+    assert by_name["training"]["report"]["steps"] == 3
+
+
+def test_it_says_what_was_carried(migrated):
+    found = report(migrated)
+    assert [(one["rows"], one["optimizer"]) for one in found["carried"]["tables"]] == [
+        (50, "Adagrad"),
+        (100, "Adagrad"),
+    ]
+    features = {one["name"]: (one["dtype"], one["shape"]) for one in found["features"]}
+    assert features == {
+        "city": ("string", [None]),
+        "item": ("int64", [None]),
+        "price": ("float32", [None, 1]),
+    }
+    (optimizer,) = found["carried"]["training"]["optimizers"]
+    assert (optimizer["name"], optimizer["settings"]["learning_rate"]) == ("Adagrad", 0.1)
+    assert found["carried"]["slots"]["tables"] == 2
+    assert any("migrate.build_training" in sentence for sentence in found["left"])
+
+
+def test_the_scores_of_both_sides_are_probabilities_with_their_logits(migrated):
+    for name in ("tensorflow", "torch"):
+        table = pyarrow.parquet.read_table(migrated / f"{name}.parquet")
+        assert table.column_names == ["id", "clicked", "score", "logit"]
+        assert table["id"].to_pylist() == list(range(3000))[::-1]
+
+
+def test_the_page_needs_no_network_and_fits_a_phone(migrated, tmp_path):
+    page = (migrated / "report.html").read_text()
+    assert not re.search(r"(src|href)=[\"']?(https?:)?//|<script", page)
+    wide = browser.answer(tmp_path, page, "document.body.scrollWidth", "--window-size=500,900")
+    assert int(wide) <= 500
+
+
+def test_what_was_done_is_not_done_again(job, again, monkeypatch):
+    def boom(*_, **__):
+        raise AssertionError("it was done")
+
+    monkeypatch.setattr("semisync.migration.parts.convert", boom)
+    monkeypatch.setattr("parity.scoring.run.score", boom)
+    monkeypatch.setattr("parity.behaviour.forward.compare_forward", boom)
+    monkeypatch.setattr("parity.behaviour.training.compare_training", boom)
+    before = (again / "torch.parquet").stat().st_mtime_ns
+    assert migrate(job, again) == 0
+    assert (again / "torch.parquet").stat().st_mtime_ns == before
+    assert report(again)["verdict"] == "MIGRATED"
+
+
+def test_an_edit_of_model_py_is_compared_and_named(job, again):
+    source = again / "converted" / "model.py"
+    text = source.read_text()
+    assert "torch.log1p(price)" in text
+    source.write_text(text.replace("torch.log1p(price)", "torch.log(price)"))
+    assert migrate(job, again, "--steps", "0") == 1
+    found = report(again)
+    assert found["verdict"] == "NOT_MIGRATED"
+    assert states(again)["forward"] == "failed"
+    assert states(again)["training"] == "left out"
+    (forward,) = [part for part in found["parts"] if part["name"] == "forward"]
+    assert forward["found"]["report"]["first"]["node"].startswith("Log1p")
+    assert "Log1p" in forward["finding"]
+    assert "NOT MIGRATED" in (again / "report.html").read_text()
+
+
+@pytest.mark.parametrize(("differs", "code"), [({64}, 0), ({64, 48, 80}, 1)])
+def test_steps_fail_where_they_differ_whatever_the_batch(job, again, monkeypatch, differs, code):
+    def compare(prefix, converted, data, setting, steps, tolerance):
+        one = StepDifference("parameter", "out/kernel", 1, 0.007)
+        exceeded = one if setting.reading.size in differs else None
+        return TrainingReport(steps, tolerance, [one], exceeded, {}, {}, [], [])
+
+    monkeypatch.setattr("parity.behaviour.training.compare_training", compare)
+    (again / "parts" / "training.json").unlink()
+    assert migrate(job, again) == code
+    (training,) = [part for part in report(again)["parts"] if part["name"] == "training"]
+    assert re.findall(r"\d+ rows a step", training["finding"]) == [
+        f"{size} rows a step" for size in ([64, 48] if code == 0 else [64, 48, 80])
+    ]
+
+
+def test_outputs_that_are_close_are_not_called_different(job, again, monkeypatch):
+    far = [OutputDifference("out/BiasAdd:0", "torch", 5e-5, None, 0.1, None, 3)]
+    found = ForwardReport(3000, far, None, {}, [])
+    monkeypatch.setattr("parity.behaviour.forward.compare_forward", lambda *_, **__: found)
+    (again / "parts" / "forward.json").unlink()
+    assert migrate(job, again) == 2
+    assert states(again)["forward"] == "undecided"
+
+
+def test_an_edited_model_is_not_overwritten_by_that_of_another_checkpoint(job, again, capsys):
+    source = again / "converted" / "model.py"
+    source.write_text(source.read_text() + "# mine\n")
+    more = ["--output", "out/BiasAdd:0"]
+    assert migrate(job, again, *more, checkpoint="scores.ckpt") == 3
+    assert "model.py was edited" in capsys.readouterr().err
+    assert source.read_text().endswith("# mine\n")
+
+
+def test_a_weight_that_was_changed_is_found(job, again):
+    with migrate_package.open_checkpoint(job / "model.ckpt") as checkpoint:
+        kernel = checkpoint.read("out/kernel")
+    (data,) = (again / "converted").glob("*.distcp")
+    whole = data.read_bytes()
+    assert whole.count(kernel.tobytes()) == 1
+    data.write_bytes(whole.replace(kernel.tobytes(), (2 * kernel).tobytes()))
+    assert migrate(job, again, "--steps", "0") == 1
+    found = states(again)
+    assert (found["values"], found["forward"]) == ("failed", "failed")
+    assert report(again)["parity"]["verified"] is None
+
+
+def test_a_conversion_that_was_interrupted_goes_on_and_another_begins_anew(job, tmp_path):
+    settings = Settings(str(job / "model.ckpt"), "", "", str(tmp_path))
+    partial = tmp_path / ".converted.partial"
+
+    def interrupt(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        conversion.convert(settings, False, interrupt)
+    assert partial.is_dir()
+    shutil.copytree(partial, tmp_path / "kept")
+    conversion.convert(settings, True, lambda done, total: None)
+    assert (tmp_path / "converted" / "model.py").is_file()
+    (tmp_path / "kept").rename(partial)
+    other = settings._replace(checkpoint=str(job / "scores.ckpt"), output="out/BiasAdd:0")
+    found = conversion.convert(other, False, lambda done, total: None)
+    assert found["slots"] == {"tables": 0, "dense": 0}
+    assert not partial.exists()
+
+
+def test_without_tensorflow_it_is_inconclusive_and_says_why(job, again, tmp_path):
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    bare.chmod(0o755)
+    assert migrate(job, again, python=str(bare)) == 2
+    found = report(again)
+    assert found["verdict"] == "INCONCLUSIVE"
+    assert found["parity"] is None
+    assert states(again) == {
+        "values": "passed",
+        "forward": "not run",
+        "training": "not run",
+        "tensorflow": "not run",
+        "torch": "passed",
+        "auc": "not run",
+    }
+    assert "ModuleNotFoundError" in " ".join(found["left"])
+
+
+def test_a_graph_that_only_scores_is_migrated_for_scoring(job, tmp_path):
+    out = tmp_path / "out"
+    sigmoid = ["--output", "out/BiasAdd:0", "--sigmoid"]
+    assert migrate(job, out, *sigmoid, checkpoint="scores.ckpt") == 2
+    assert states(out)["training"] == "not run"
+    assert "no training op" in report(out)["carried"]["training"]["reason"]
+    assert migrate(job, out, *sigmoid, "--steps", "0", checkpoint="scores.ckpt") == 0
+    assert report(out)["verdict"] == "MIGRATED"
+    assert "Left out: the training steps" in report(out)["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--steps", "-1"], "--steps is 0 or more"),
+        (["--margin", "2"], "margin"),
+        (["--output", "absent:0"], "has no tensor 'absent:0'"),
+        (["--meta", "none.meta"], "none.meta"),
+        (["--feed", "x"], "--feed takes NAME=VALUE"),
+        (["--input", "city=town"], "there is no input 'town'; model.py takes city, item, price"),
+    ],
+)
+def test_a_call_without_meaning_is_one_sentence_and_no_report(
+    job, tmp_path, capsys, more, sentence
+):
+    assert migrate(job, tmp_path / "out", *more) == 3
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out" / "report.json").exists()
+
+
+def test_a_foreign_folder_is_left_alone(job, tmp_path, capsys):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    assert migrate(job, tmp_path) == 3
+    assert "holds something other than a migration's output" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]

@@ -1,0 +1,65 @@
+"""`semisync verify --steps`: torch takes TensorFlow's training steps, or the first that differs."""
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("which", "name", "kinds"),
+    [
+        ("zoo", "wide_and_deep", {"loss", "parameter", "slot", "statistic", "counter"}),
+        ("zoo", "youtube_dnn", {"loss", "parameter", "slot", "counter"}),  # draws classes
+        ("zoo_tf2", "mmoe", {"loss", "parameter", "slot", "statistic", "counter"}),  # dropout
+    ],
+)
+def test_torch_takes_tensorflows_steps(converted, which, name, kinds, capsys):
+    model = converted(which, name)
+    code, found = model.steps(capsys, 8)
+    assert (code, found["equal"], found["exceeded"]) == (0, True, None)
+    assert found["steps"] == 8
+    assert {one["kind"] for one in found["largest"]} == kinds
+    assert max(one["relative"] for one in found["largest"]) <= 1e-5
+    compared = found["compared"]["parameter"] + len(found["neutral"])
+    assert compared == len(model.model.said["trainable"])
+    assert set(found["neutral"]) <= {"deep/dense/bias", "deep/dense_1/bias"}
+
+
+def test_a_wrong_weight_is_seen_in_the_first_step(wide_and_deep, capsys):
+    restore = wide_and_deep.change("deep/items", by=0.25)
+    try:
+        code, found = wide_and_deep.steps(capsys, 2)
+    finally:
+        restore()
+    assert (code, found["equal"]) == (1, False)
+    assert found["exceeded"]["step"] == 1
+
+
+def test_a_wrong_slot_is_named(wide_and_deep, capsys):
+    restore = wide_and_deep.change("deep/dense/kernel/Adagrad", by=0.25)
+    try:
+        code, found = wide_and_deep.steps(capsys, 1)
+    finally:
+        restore()
+    assert code == 1
+    assert found["exceeded"]["name"] in ("deep/dense/kernel", "deep/dense/kernel/Adagrad")
+
+
+def test_what_tensorflow_draws_for_dropout_is_given_to_both(wide_and_deep, capsys):
+    more = ["--steps", "3", "--data", wide_and_deep.training_rows, "--batch-size", "10"]
+    code, found = wide_and_deep.verify(capsys, *more, "--feed", "keep_prob=0.5")
+    assert (code, found["equal"]) == (0, True)
+
+
+def test_a_flag_may_say_that_the_model_does_not_train(wide_and_deep, capsys):
+    code, found = wide_and_deep.steps(capsys, 3, "--feed", "training=false")
+    assert (code, found["equal"]) == (0, True)
+    (statistic,) = [one for one in found["largest"] if one["kind"] == "statistic"]
+    assert statistic["relative"] == 0  # nothing moves them
+
+
+def test_dropout_that_cannot_be_fed_is_refused_by_name(converted, capsys):
+    model = converted("zoo_tf2", "wide_and_deep_functional")
+    more = ["--steps", "3", "--data", model.training_rows, "--batch-size", "10"]
+    code, error = model.verify(capsys, *more, "--feed", "keep_prob=0.5")
+    assert code == 3
+    assert "as the graph draws at random in '" in error
+    assert "--feed keep_prob=1.0" in error
