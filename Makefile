@@ -7,6 +7,7 @@ export PYTHONHASHSEED = 0
 
 VENV := .venv/.made
 VENV_TF1 := .venv-tf1/.made
+ZOOKEEPER := .zookeeper/.made
 
 # A working Python 3.7: on PATH, else in pyenv (its shim needs a version chosen, so the real
 # binary is asked for), else in uv. Empty when there is none.
@@ -18,11 +19,11 @@ PYTHON3.7 = $(shell \
     [ -n "$$found" ] && works "$$found" && { echo "$$found"; break; }; \
   done)
 
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test check format bench zookeeper clean
 
 help:
 	@echo 'make demo    train, convert, compare: writes out/demo/report.html'
-	@echo 'make test    every check and test; REQUIRE=tf1 makes a skip of TensorFlow 1.15 a failure'
+	@echo 'make test    every check and test; REQUIRE=tf1,zookeeper makes a skip of either a failure'
 	@echo 'make check   ruff and mypy alone; make format mends what ruff can'
 	@echo 'make clean   removes what make made'
 
@@ -32,7 +33,7 @@ demo: $(VENV)
 # Two streams side by side, TensorFlow 1.15's tests and all tests, each in a process per core. Each is
 # a process group that an interruption ends; the logs are printed one after the other.
 test: SHELL := bash
-test: $(VENV) tf1-environment check
+test: $(VENV) tf1-environment zookeeper check
 	@set -m; export REQUIRE=$(REQUIRE); \
 	end() { trap '' INT TERM; kill -$$1 $${streams[@]/#/-}; wait; exit 130; }; \
 	trap 'end INT' INT; trap 'end TERM' TERM; \
@@ -88,5 +89,28 @@ tf1-environment:
 	  case ',$(REQUIRE),' in *,tf1,*) echo 'make: REQUIRE=tf1 asks for it'; exit 1;; esac; \
 	fi
 
+# ZooKeeper's jars from Debian's packages, unpacked in a folder of their own, where there is a Java.
+# Without them the tests that need a real server are skipped, unless REQUIRE names zookeeper.
+JARS := libzookeeper-java libnetty-java libslf4j-java libcommons-cli-java libcommons-io-java \
+  libdropwizard-metrics-java libsnappy-java \
+  libjackson2-core-java libjackson2-databind-java libjackson2-annotations-java
+
+zookeeper:
+	@if [ -e /usr/share/java/zookeeper.jar ] || [ -e $(ZOOKEEPER) ]; then exit 0; fi; \
+	if ! command -v java >/dev/null; then why='there is no java'; \
+	elif $(MAKE) --no-print-directory $(ZOOKEEPER); then exit 0; \
+	else why='its packages could not be downloaded'; fi; \
+	echo "ZooKeeper is skipped: $$why"; \
+	case ',$(REQUIRE),' in *,zookeeper,*) echo 'make: REQUIRE=zookeeper asks for it'; exit 1;; esac
+
+$(ZOOKEEPER):
+	@echo 'unpacking ZooKeeper in .zookeeper, once'
+	@rm -rf .zookeeper && mkdir -p .zookeeper/packages
+	@cd .zookeeper/packages && get='apt-get -qq -o APT::Sandbox::User=root' && \
+	  { $$get download $(JARS) || { $$get update && $$get download $(JARS); }; }
+	@for package in .zookeeper/packages/*.deb; do dpkg -x "$$package" .zookeeper || exit 1; done
+	@rm -r .zookeeper/packages
+	@touch $@
+
 clean:
-	rm -rf .venv .venv-tf1 out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-tf1 .zookeeper out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,280 @@
+"""How fast a job's launchers agree: elections, 1,000 members, a barrier, forwarded connections.
+
+    python -m benchmarks.coordination [--elections N] [--members N] [--processes N]
+
+Elections: three ZooKeeper servers and three candidates, each a process, sessions of 4 s. The leader
+is killed (kill -9) or stopped (SIGSTOP), or ZooKeeper loses its own leader. Seconds are from the
+fault to the first instant at which another leads; in the last case the longest time without a
+leader.
+
+Members: one ZooKeeper server; every member has a connection and a session of its own, in a few
+processes. Joining takes from the first connection until the leader sees all; then the leader
+publishes a generation, and each member reads it; then all enter the barrier, until the last has
+passed.
+
+Forwarding: what `semisync.cluster.launch.forward` passes on in one connection, against a connection
+without it: bytes per second, and the time of a request of 100 bytes and its answer.
+"""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from semisync.cluster.launch.forward import Forwards
+from semisync.cluster.zookeeper.barrier import conduct, enter
+from semisync.cluster.zookeeper.client import Unavailable
+from semisync.cluster.zookeeper.connection import Connection
+from semisync.cluster.zookeeper.generation import Generation, publish, read
+from semisync.cluster.zookeeper.leader import Deposed, Election, boot_clock
+from semisync.cluster.zookeeper.membership import Membership, members
+from tests.cluster.candidates import Candidates
+from tests.support.zookeeper import ZooKeeper
+
+ROOT = "/job"
+SESSION = 4.0  # seconds, of the candidates
+MEMBER_SESSION = 30.0
+BARRIER_DEADLINE = 120.0
+
+
+def elections(folder, trials):
+    """Seconds until somebody leads, {fault: list}."""
+    servers = ZooKeeper(folder, servers=3)
+    candidates = Candidates(servers.hosts + "/elections", folder, SESSION)
+    for _ in range(3):
+        candidates.start()
+    gaps = {}
+    try:
+        for trial in range(trials):
+            for fault in ("kill", "stop", "ZooKeeper's leader killed"):
+                epoch, name = candidates.leader()
+                time.sleep(0.1 * (trial % 10))  # anywhere within a lease
+                begun = boot_clock()
+                if fault == "kill":
+                    candidates.signal(name, signal.SIGKILL)
+                elif fault == "stop":
+                    candidates.signal(name, signal.SIGSTOP)
+                else:
+                    number = servers.leader()
+                    servers.kill(number)
+                    candidates.led_at(begun + 5.0)
+                    gaps.setdefault(fault, []).append(candidates.longest_gap(begun))
+                    servers.start(number)
+                    servers.wait()
+                    continue
+                gaps.setdefault(fault, []).append(candidates.led_at(begun, epoch) - begun)
+                if fault == "kill":
+                    candidates.start()
+                else:
+                    candidates.signal(name, signal.SIGCONT)
+        candidates.check()
+    finally:
+        candidates.stop()
+        servers.stop()
+    return gaps
+
+
+def member_process(hosts, first, count):
+    """Members of one process: they join, read the generation and pass the barrier, when told."""
+    say("ready")
+    sys.stdin.readline()
+    clients = {}
+    for number in range(first, first + count):
+        name = "worker-{}".format(number)
+        clients[name] = Connection(hosts, MEMBER_SESSION)
+        Membership(clients[name], ROOT, name, {"id": name}).register()
+    generations = {}
+
+    def read_generation(name):
+        told = threading.Event()
+        while name not in generations:
+            with contextlib.suppress(Unavailable):  # too many ask at once: again
+                generation = read(clients[name], ROOT, told.set)
+                if generation is None:
+                    told.wait(30.0)
+                else:
+                    generations[name] = generation
+
+    def pass_barrier(name):
+        enter(clients[name], ROOT, "start", generations[name], name, BARRIER_DEADLINE)
+
+    for part in (read_generation, pass_barrier):
+        threads = [threading.Thread(target=part, args=(name,)) for name in clients]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        say(str(boot_clock()))
+        sys.stdin.readline()
+
+
+def say(line):
+    print(line, flush=True)
+
+
+def tell(processes):
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+
+
+def last(processes):
+    """The last instant that the processes say."""
+    return max(float(process.stdout.readline()) for process in processes)
+
+
+def as_leader(act):
+    """Does what only the leader may; on a busy machine it may have to wait until it leads again."""
+    while True:
+        try:
+            return act()
+        except Deposed:
+            time.sleep(0.05)
+
+
+def many_members(folder, total, processes):
+    """Seconds until all have joined, have read a generation, and have passed a barrier."""
+    server = ZooKeeper(folder)
+    hosts = server.hosts + "/members"
+    client = Connection(hosts, MEMBER_SESSION)
+    election = Election(client, ROOT, "leader", "leader")
+    election.start()
+    share = total // processes
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.coordination", "--member-process", hosts,
+             str(share * number), str(share)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            universal_newlines=True,
+        )
+        for number in range(processes)
+    ]  # fmt: skip
+    try:
+        for process in started:
+            assert process.stdout.readline() == "ready\n"
+        begun = boot_clock()
+        tell(started)
+        told = threading.Event()
+        while len(members(client, ROOT, told.set)) < share * processes:
+            assert all(process.poll() is None for process in started)
+            told.wait(1.0)
+            told.clear()
+            time.sleep(0.2)  # the leader of a job looks at several arrivals at once, too
+        joined = boot_clock() - begun
+        here = {name: about["id"] for name, about in members(client, ROOT).items()}
+        begun = boot_clock()
+        as_leader(lambda: publish(election, ROOT, Generation(1, here, {})))
+        generation, known = read(client, ROOT), last(started) - begun
+        begun = boot_clock()
+        tell(started)
+        as_leader(lambda: conduct(election, client, ROOT, "start", generation, BARRIER_DEADLINE))
+        return joined, known, last(started) - begun
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+        election.resign()
+        client.close()
+        server.stop()
+
+
+def _serve(listener):
+    with contextlib.suppress(OSError):
+        while True:
+            taken, _ = listener.accept()
+            threading.Thread(target=_answer, args=(taken,), daemon=True).start()
+
+
+def _answer(taken):
+    buffer = bytearray(1 << 20)
+    with taken:
+        taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while True:
+            size = taken.recv_into(buffer)
+            if not size:
+                return
+            if size == 100:
+                taken.sendall(buffer[:100])
+
+
+def forwarding(direct_address):
+    """{"direct" or "forwarded": (GB/s, microseconds per request)}."""
+    forwards = Forwards(lambda name: direct_address)
+    found = {}
+    for name, address in (("direct", direct_address), ("forwarded", forwards.address("worker-0"))):
+        host, port = address.split(":")
+        with socket.create_connection((host, int(port))) as sender:
+            sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            times = []
+            for _ in range(2000):
+                begun = time.perf_counter()
+                sender.sendall(b"x" * 100)
+                sender.recv(100, socket.MSG_WAITALL)
+                times.append(time.perf_counter() - begun)
+            block, begun = bytes(1 << 20), time.perf_counter()
+            for _ in range(2000):
+                sender.sendall(block)
+            seconds = time.perf_counter() - begun
+        found[name] = (2000 * len(block) / seconds / 1e9, 1e6 * statistics.median(times))
+    forwards.close()
+    return found
+
+
+def answering_process():
+    """A server for `forwarding`, in a process of its own."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(5)
+    print("127.0.0.1:{}".format(listener.getsockname()[1]), flush=True)
+    _serve(listener)
+
+
+def report(args):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        print("processors:", os.cpu_count(), "load:", os.getloadavg())
+        for part in ("elections", "members"):
+            (folder / part).mkdir()
+        for fault, gaps in elections(folder / "elections", args.elections).items():
+            text = "election, {}: n = {}, median {:.2f} s, most {:.2f} s"
+            say(text.format(fault, len(gaps), statistics.median(gaps), max(gaps)))
+        seconds = many_members(folder / "members", args.members, args.processes)
+        text = (
+            "{} members: joined in {:.1f} s, knew of all in {:.2f} s, passed a barrier in {:.2f} s"
+        )
+        say(text.format(args.members, *seconds))
+    command = [sys.executable, "-m", "benchmarks.coordination", "--answering-process"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, universal_newlines=True) as server:
+        for name, (rate, delay) in forwarding(server.stdout.readline().strip()).items():
+            print("{}: {:.2f} GB/s, {:.0f} us per request".format(name, rate, delay))
+        server.kill()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--elections", type=int, default=20)
+    parser.add_argument("--members", type=int, default=1000)
+    parser.add_argument("--processes", type=int, default=4)
+    parser.add_argument("--member-process", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--answering-process", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.member_process:
+        hosts, first, count = args.member_process
+        member_process(hosts, int(first), int(count))
+    elif args.answering_process:
+        answering_process()
+    else:
+        report(args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""`semisync launch`: starts the processes of a job, on many machines, and ends them with it.
+
+Each process of the job has a launcher. Places are named `ps-0`, `worker-0`, `chief-0`, `torch-0`.
+
+A launcher
+1. holds a port that the kernel picked, and registers for a place with its address (`member`);
+2. waits until the leader has published a generation with this launcher in it, and starts the
+   command with the addresses of all (`environment`, `child`);
+3. starts it again within limits when it fails, and begins anew when a new generation comes;
+4. writes down how it ended for good, and leaves; a parameter server's waits for the job's end.
+
+The leader, a launcher like the others,
+1. publishes the first generation when every parameter server and the chief are there, and the
+   workers, or LATE seconds later without those who are late (`director`);
+2. adds workers that come later, which changes nothing for the others: where a worker was absent
+   when a process started, that process knows an address of its own launcher, which passes
+   connections on to the worker wherever it is now (`forward`);
+3. publishes the job's end.
+
+ZooKeeper is needed to begin, to join and to end; while it is away, training goes on.
+"""

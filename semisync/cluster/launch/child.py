@@ -1,0 +1,125 @@
+"""A command that runs as a child, in a process group that never outlives the launcher.
+
+1. A shell waits for a word on its standard input; then it becomes the command.
+2. A guard, another shell, waits for a word on a pipe that only the launcher holds. If the pipe is
+   closed instead, even by kill -9 of the launcher, the guard kills the child's group.
+3. The launcher gives the word to the first only when the guard is there.
+
+When the command ends, what is left of its group is killed. Its output comes in whole lines to a
+function.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import threading
+
+from semisync.common.errors import UsageError
+
+_GATE = 'read -r go || exit 1; exec "$@" < /dev/null'
+_GUARD = 'read -r done || kill -s KILL -- "-$1"'
+BLOCK = 1 << 16  # bytes; a line that is longer is passed on in parts
+LAST_OUTPUT = 2.0  # seconds for output that is still in the pipe
+
+
+class Child:
+    """Runs from the start.
+
+    Args:
+      command: a list of words.
+      environment: variables besides those of this process.
+      say: takes a list of lines, bytes, and True for those of stderr; called in other threads.
+      ended: called in another thread when the command has ended.
+    """
+
+    def __init__(self, command, environment, say, ended):
+        self._ended = ended
+        self.code = None  # as of subprocess.Popen; None while it runs
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", _GATE, "sh", *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(os.environ, **environment),
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+        )
+        guard = ["/bin/sh", "-c", _GUARD, "sh", str(self._process.pid)]
+        self._guard = subprocess.Popen(
+            guard,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._pumps = [
+            threading.Thread(target=_pump, args=(stream, say, is_error), daemon=True)
+            for stream, is_error in ((self._process.stdout, False), (self._process.stderr, True))
+        ]
+        for pump in self._pumps:
+            pump.start()
+        gate = self._process.stdin
+        assert gate is not None
+        with contextlib.suppress(BrokenPipeError), gate:
+            gate.write(b"go\n")
+        self._waiter = threading.Thread(target=self._wait, name="semisync-child", daemon=True)
+        self._waiter.start()
+
+    @property
+    def pid(self):
+        """The process id, which is that of its group."""
+        return self._process.pid
+
+    def _wait(self):
+        # The process is left a zombie until the rest of its group is gone: so long its id, which
+        # is the group's, cannot become another's.
+        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        self._signal(signal.SIGKILL)
+        self._guard.communicate(b"done\n")
+        for pump in self._pumps:
+            pump.join(LAST_OUTPUT)
+        self.code = self._process.wait()
+        self._ended()
+
+    def _signal(self, number):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, number)
+
+    def stop(self, grace):
+        """Ends it: SIGTERM, and SIGKILL after `grace` seconds; returns when it has ended."""
+        if self.code is None and self._waiter.is_alive():
+            self._signal(signal.SIGTERM)
+            self._waiter.join(grace)
+        if self._waiter.is_alive():
+            self._signal(signal.SIGKILL)
+            self._waiter.join()
+
+
+def _pump(stream, say, is_error):
+    rest = b""
+    with stream:
+        for block in iter(lambda: os.read(stream.fileno(), BLOCK), b""):
+            lines = (rest + block).split(b"\n")
+            rest = lines.pop()
+            if len(rest) >= BLOCK:
+                lines, rest = [*lines, rest], b""
+            if lines:
+                say(lines, is_error)
+    if rest:
+        say([rest], is_error)
+
+
+def check(command):
+    """UsageError unless the command can be run."""
+    if not command:
+        raise UsageError("the command is missing: end with -- and the command, as python train.py")
+    if shutil.which(command[0]) is None:
+        raise UsageError("{} is no program that can be run".format(command[0]))
+
+
+def in_words(code):
+    """How a process ended, for people."""
+    if code >= 0:
+        return "exit code {}".format(code)
+    return "killed by {}".format(signal.Signals(-code).name)

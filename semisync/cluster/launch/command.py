@@ -1,0 +1,213 @@
+"""`semisync launch`: runs one process of a job, or with --local all of them."""
+
+import argparse
+import concurrent.futures
+import re
+import resource
+import signal
+
+from semisync.cluster.launch import child, codes
+from semisync.cluster.launch.local import LocalJob
+from semisync.cluster.launch.member import Launcher
+from semisync.cluster.launch.order import Order
+from semisync.cluster.launch.places import CHIEF, PS, TORCH, WORKER, Shape
+from semisync.cluster.launch.port import own_host
+from semisync.common.errors import UsageError
+
+RESTARTS = 3
+MANY_FILES = 65536
+LOOK_FOR_SIGNALS = 0.1  # seconds
+EXAMPLES = """
+examples:
+  semisync launch --local --ps 2 --workers 4 -- python train.py
+  semisync launch --zookeeper zk1:2181,zk2:2181 --job ctr --role ps --ps 2 --workers 4 \\
+      -- python train.py
+  semisync launch --zookeeper zk1:2181,zk2:2181 --job ctr --role worker --ps 2 --workers 4 \\
+      -- python train.py --ps_hosts={ps_hosts} --worker_hosts={worker_hosts} \\
+      --job_name={job_name} --task_index={task_index}
+  semisync launch --zookeeper zk1:2181 --job ctr-torch --role torch --nodes 2 \\
+      -- torchrun --nproc-per-node 8 train.py
+
+"""
+
+
+def _seconds(text):
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise ValueError(text)
+    return seconds
+
+
+def _count(text):
+    if int(text) < 0:
+        raise ValueError(text)
+    return int(text)
+
+
+def configure(parser):
+    """Declares the arguments."""
+    parser.epilog = EXAMPLES + codes.listing() + "\n"
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--local", action="store_true", help="the whole job on this machine")
+    where.add_argument(
+        "--zookeeper", metavar="HOST:PORT,...[/PATH]", help="where the job's launchers meet"
+    )
+    parser.add_argument("--job", metavar="ID", help="the same for all of a job")
+    parser.add_argument("--role", choices=[PS, WORKER, CHIEF, TORCH], help="of this process")
+    parser.add_argument("--index", type=int, metavar="I", help="its number; default: a free one")
+    parser.add_argument("--ps", type=int, default=0, metavar="P", help="how many servers in all")
+    parser.add_argument("--workers", type=int, default=0, metavar="N", help="how many workers")
+    parser.add_argument(
+        "--chief",
+        action="store_true",
+        help="there is a chief besides the workers, as an Estimator wants it; else worker 0 is it",
+    )
+    parser.add_argument("--nodes", type=int, default=0, metavar="N", help="of a torch job")
+    parser.add_argument(
+        "--restarts",
+        type=_count,
+        metavar="K",
+        help="how often to start the command again when it fails; default: {}, of a parameter "
+        "server and in a torch job 0".format(RESTARTS),
+    )
+    parser.add_argument(
+        "--deadline",
+        type=_seconds,
+        default=600.0,
+        metavar="S",
+        help="seconds to wait for what the job cannot do without; default: 600",
+    )
+    parser.add_argument(
+        "--grace",
+        type=_seconds,
+        default=10.0,
+        metavar="S",
+        help="seconds between SIGTERM and SIGKILL; default: 10",
+    )
+    parser.add_argument(
+        "--session-timeout",
+        type=_seconds,
+        default=10.0,
+        metavar="S",
+        help="seconds without a word after which ZooKeeper takes a launcher for lost; default: 10",
+    )
+    parser.add_argument("--host", help="of this machine, for the others; default: its address")
+    parser.add_argument(
+        "--workers-may-move",
+        action="store_true",
+        help="of a parameter server: workers may come back on other machines; costs a copy",
+    )
+    parser.add_argument("--auth", metavar="FILE", help="USER:PASSWORD for ZooKeeper, mode 600")
+    parser.add_argument("--tls-ca", metavar="FILE", help="certificates to trust; turns TLS on")
+    parser.add_argument("--tls-certificate", metavar="FILE", help="of this machine")
+    parser.add_argument("--tls-key", metavar="FILE", help="of that certificate")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND")
+
+
+def run(args):
+    """Runs it; returns the exit code."""
+    _allow_many_files()
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    shape = Shape(args.ps, args.workers, args.chief or args.role == CHIEF, args.nodes)
+    shape.check()
+    child.check(command)
+    order = Order(
+        shape=shape,
+        role=args.role,
+        number=args.index,
+        command=command,
+        restarts=_restarts(args)(args.role),
+        deadline=args.deadline,
+        grace=args.grace,
+        host=args.host,
+        moving=args.workers_may_move,
+    )
+    return _local(args, order) if args.local else _with_zookeeper(args, order)
+
+
+def _allow_many_files():
+    """Each worker that is reached through this launcher takes several of its open files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < MANY_FILES:
+        most = MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, MANY_FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def _restarts(args):
+    def of_role(role):
+        if args.restarts is not None:
+            return args.restarts
+        return 0 if role in (PS, TORCH) else RESTARTS
+
+    return of_role
+
+
+def _local(args, order):
+    if order.shape.nodes:
+        raise UsageError("--local is for parameter servers: use torchrun --standalone")
+    for name in ("role", "index", "host", "auth", "tls_ca"):
+        if getattr(args, name) is not None:
+            raise UsageError("--{} has no meaning with --local".format(name.replace("_", "-")))
+    job = LocalJob(order, _restarts(args))
+    return _until_signal(job.run, job.stop)
+
+
+def _with_zookeeper(args, order):
+    root = _root(args.job)
+    _check_place(order)
+    order = order._replace(host=args.host or own_host(args.zookeeper))
+    client = _connect(args)
+    try:
+        launcher = Launcher(client, root, order)
+        end = _until_signal(launcher.run, launcher.stop)
+    finally:
+        client.close()
+    if end.code:
+        launcher.output.say(end.why)
+    return end.code
+
+
+def _root(job):
+    if not job or not re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*$", job):
+        raise UsageError("--job takes letters, digits, dots, dashes and underscores")
+    return "/semisync/" + job
+
+
+def _check_place(order):
+    if order.role is None:
+        raise UsageError("--role is missing: ps, worker, chief or torch")
+    count = order.shape.how_many(order.role)
+    if not count or not 0 <= (order.number or 0) < count:
+        raise UsageError(
+            "the job has no such place: {} of them with {}".format(count, order.shape.options)
+        )
+
+
+def _connect(args):
+    from semisync.cluster.zookeeper.connection import Access, Connection, read_auth
+
+    access = Access(
+        auth=read_auth(args.auth) if args.auth else None,
+        ca=args.tls_ca,
+        certificate=args.tls_certificate,
+        key=args.tls_key,
+    )
+    return Connection(args.zookeeper, args.session_timeout, access)
+
+
+def _until_signal(run, stop):
+    """What `run` returns; a signal has `stop` called with its number.
+
+    The handler itself takes no lock, which the thread that it interrupts might hold.
+    """
+    came = []
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, lambda number, _: came.append(number))
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run)
+        while not running.done():
+            concurrent.futures.wait([running], LOOK_FOR_SIGNALS)
+            if came:
+                stop(came[0])
+        return running.result()

@@ -1,0 +1,214 @@
+"""The leader's part in a job: when it begins, who belongs to it, when it ends.
+
+`decide` is a function of what can be seen and of how long it has been seen:
+
+1. A generation begins when all that the job requires are there, and either all the others or LATE
+   seconds have passed. It begins anew when nobody of the earlier one is left, as after its end or
+   a crash of everything.
+2. While it runs, a worker that comes or is replaced is written down; the others need not know.
+3. A parameter server, or a torch node, that is replaced has lost its state: the next generation
+   begins, in which all processes start again, if its launcher allows restarts; else the job fails.
+4. The job fails when a required process has ended in failure, or has been lost for DEADLINE
+   seconds. It ends well when the chief (of torch: every node) has ended well and every other worker
+   has ended, or has been lost for LOST seconds.
+"""
+
+import threading
+import time
+from typing import Any, Dict, NamedTuple, Optional
+
+from semisync.cluster.launch import codes, record
+from semisync.cluster.launch.places import PS, TORCH, role_of, spoken
+from semisync.cluster.zookeeper import generation as generations
+from semisync.cluster.zookeeper import membership
+from semisync.cluster.zookeeper.generation import Generation
+
+LATE = 5.0  # seconds
+GATHER = 0.5  # seconds at most between news and a look
+LOST = 30.0  # seconds that the end of a job waits for a lost worker to come back
+
+
+class Sight(NamedTuple):
+    """What can be seen.
+
+    Attributes:
+      current: the newest generation, or None.
+      members: {place: what its launcher says}, of those that are there.
+      ends: {place: `id`, `code`, `why`}, see `record`.
+    """
+
+    current: Optional[Generation]
+    members: Dict[str, Dict[str, Any]]
+    ends: Dict[str, Dict[str, Any]]
+
+    def ended(self, name: str) -> Optional[Dict[str, Any]]:
+        """How the process of the current generation ended for good, or None."""
+        end = self.ends.get(name)
+        assert self.current is not None
+        return end if end and end["id"] == self.current.members.get(name) else None
+
+    def is_there(self, name: str) -> bool:
+        """Whether the launcher of the current generation is there."""
+        assert self.current is not None
+        about = self.members.get(name)
+        return about is not None and about["id"] == self.current.members.get(name)
+
+
+class Director:
+    """Acts while its launcher leads.
+
+    Args:
+      client, election, root: of the job.
+      shape: its `Shape`.
+      deadline: seconds for which a required process may be lost.
+      clock: a function that returns seconds.
+      hear: called, in another thread, when there is news: then call `step`.
+    """
+
+    def __init__(self, client, election, root, shape, deadline, clock, hear):
+        self._client, self._election, self._root = client, election, root
+        self._shape, self._deadline, self._clock, self._hear = shape, deadline, clock, hear
+        self._since: Dict[str, float] = {}
+        self._sight: Optional[Sight] = None
+        self._took = 0.0  # seconds for the last look
+        self._news = threading.Event()
+        client.listen(self._tell)
+
+    def step(self):
+        """Decides once, and publishes what follows; call it at least every few seconds.
+
+        Raises:
+          Deposed, BadVersion, NodeExists, Unavailable: call it again.
+        """
+        if self._election.epoch is None:
+            self._sight = None
+            self._since.clear()
+            return
+        if self._sight is None or self._news.is_set():
+            time.sleep(min(GATHER, self._took))  # several arrivals are one piece of news
+            self._news.clear()
+            self._sight, begun = None, self._clock()
+            self._sight = self._look()
+            self._took = self._clock() - begun
+        following = decide(self._shape, self._sight, self._waited, self._deadline)
+        if following is not None:
+            self._sight = None
+            generations.publish(self._election, self._root, following)
+
+    def _look(self):
+        return Sight(
+            generations.read(self._client, self._root),
+            membership.members(self._client, self._root, self._tell),
+            record.read_ends(self._client, self._root, self._tell),
+        )
+
+    def _tell(self):
+        self._news.set()
+        self._hear()
+
+    def _waited(self, what, is_so):
+        """For how many seconds something has been so; 0 if it is not."""
+        if not is_so:
+            self._since.pop(what, None)
+            return 0.0
+        return self._clock() - self._since.setdefault(what, self._clock())
+
+
+def decide(shape, sight, waited, deadline) -> Optional[Generation]:
+    """The generation to publish, or None where nothing is to change.
+
+    Args:
+      shape: the job's `Shape`.
+      sight: a `Sight`.
+      waited: function of a name and a truth: for how many seconds it has been true.
+      deadline: seconds.
+    """
+    current = sight.current
+    if current is None or not any(map(sight.is_there, current.members)):
+        return _begun(shape, sight, waited)
+    if record.outcome_of(current) is not None:
+        return None
+    end = _end(shape, sight, waited, deadline)
+    if end is not None:
+        return current._replace(content=dict(current.content, outcome=end))
+    replaced = [name for name in _stateful(shape) if _is_replaced(sight, name)]
+    if replaced:
+        forbidden = [name for name in replaced if not sight.members[name]["restarts"]]
+        if not forbidden:
+            return _next(shape, sight)
+        end = _failure(
+            "{} was started anew and has lost its state, and its launcher does not allow that "
+            "(--restarts)".format(spoken(forbidden[0]))
+        )
+        return current._replace(content=dict(current.content, outcome=end))
+    return _with_newcomers(sight)
+
+
+def _stateful(shape):
+    return [name for name in shape.places if role_of(name) in (PS, TORCH)]
+
+
+def _is_replaced(sight, name):
+    return name in sight.members and not sight.is_there(name)
+
+
+def _begun(shape, sight, waited):
+    """The first generation, or the first of the next run, when it is time."""
+    ready = all(name in sight.members for name in shape.required)
+    late = waited("ready", ready) < LATE and any(n not in sight.members for n in shape.places)
+    return None if late or not ready else _next(shape, sight)
+
+
+def _next(shape, sight):
+    addresses = {name: about["address"] for name, about in sight.members.items()}
+    servers = [about for name, about in sight.members.items() if role_of(name) == PS]
+    fixed = {} if servers and all(about["moving"] for about in servers) else addresses
+    before = sight.current or Generation(0, {}, {})
+    return before._replace(
+        number=before.number + 1,
+        members=_ids(sight),
+        content=record.content(shape, addresses, fixed),
+    )
+
+
+def _ids(sight):
+    return {name: about["id"] for name, about in sight.members.items()}
+
+
+def _with_newcomers(sight):
+    current = sight.current
+    members = dict(current.members, **_ids(sight))
+    if members == current.members:
+        return None
+    addresses = dict(current.content["addresses"])
+    addresses.update((name, about["address"]) for name, about in sight.members.items())
+    return current._replace(members=members, content=dict(current.content, addresses=addresses))
+
+
+def _failure(why):
+    return {"code": codes.JOB_FAILED, "why": why}
+
+
+def _end(shape, sight, waited, deadline):
+    """The job's outcome, if it has ended."""
+    lost = {}
+    for name in sight.current.members:
+        is_lost = name not in sight.members and not sight.ended(name)
+        lost[name] = waited("lost " + name, is_lost)
+    for name in shape.required:
+        end = sight.ended(name)
+        if end and end["code"]:
+            return _failure("{} failed: {}".format(spoken(name), end["why"]))
+        if lost.get(name, 0.0) > deadline:
+            return _failure(
+                "{} was lost, and nobody took its place within {:.0f} s".format(
+                    spoken(name), deadline
+                )
+            )
+    decisive = [shape.chief_place] if shape.chief_place else shape.required
+    if not all(map(sight.ended, decisive)):
+        return None
+    others = [name for name in sight.current.members if role_of(name) != PS]
+    if all(sight.ended(name) or lost[name] > LOST for name in others):
+        return {"code": codes.DONE, "why": "the job has ended"}
+    return None

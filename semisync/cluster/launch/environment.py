@@ -1,0 +1,62 @@
+"""What a command is told of its job: environment variables, and words of the command line.
+
+A TensorFlow process has TF_CONFIG. Where a script takes its cluster from the command line instead,
+these words are replaced in it:
+
+    {ps_hosts} {worker_hosts} {chief_hosts}   HOST:PORT, separated by commas
+    {job_name} {task_index}                   this process
+
+A torch job's command is torchrun, whose options have their defaults from PET_ variables.
+"""
+
+import json
+
+from semisync.cluster.launch.places import CHIEF, PS, TORCH, WORKER, index_of, place, role_of
+
+
+def variables(shape, book, name):
+    """Environment variables of a process.
+
+    Args:
+      shape: the job's `Shape`.
+      book: {place: HOST:PORT}, of all places.
+      name: the process's place.
+    """
+    if shape.nodes:
+        return _torchrun(shape, book, name)
+    cluster = {role: _hosts(shape, book, role) for role in (CHIEF, PS, WORKER)}
+    told = {
+        "cluster": {role: hosts for role, hosts in cluster.items() if hosts},
+        "task": {"type": role_of(name), "index": index_of(name)},
+    }
+    return {"TF_CONFIG": json.dumps(told), "PYTHONUNBUFFERED": "1"}
+
+
+def _torchrun(shape, book, name):
+    host, _, port = book[place(TORCH, 0)].rpartition(":")
+    return {
+        "PET_NNODES": str(shape.nodes),
+        "PET_NODE_RANK": str(index_of(name)),
+        "PET_MASTER_ADDR": host.strip("[]"),
+        "PET_MASTER_PORT": port,
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def words(command, shape, book, name):
+    """The command line of a process; see `variables`."""
+    told = {
+        "{%s_hosts}" % role: ",".join(_hosts(shape, book, role)) for role in (PS, WORKER, CHIEF)
+    }
+    told.update({"{job_name}": role_of(name), "{task_index}": str(index_of(name))})
+    return [_replaced(word, told) for word in command]
+
+
+def _replaced(word, told):
+    for token, value in told.items():
+        word = word.replace(token, value)
+    return word
+
+
+def _hosts(shape, book, role):
+    return [book[place(role, index)] for index in range(shape.how_many(role))]

@@ -1,0 +1,31 @@
+"""What a launcher is to do."""
+
+from typing import List, NamedTuple, Optional
+
+from semisync.cluster.launch.places import Shape
+
+
+class Order(NamedTuple):
+    """What a launcher is to do.
+
+    Attributes:
+      shape: a `Shape`.
+      role: "ps", "worker", "chief" or "torch".
+      number: of the place; None: any.
+      command: a list of words.
+      restarts: how often the command may be started again when it fails.
+      deadline: seconds to wait for what the job cannot do without.
+      grace: seconds that the command has to end when it is told to.
+      host: name of this machine for the others.
+      moving: of a parameter server: True where workers may come back on other machines.
+    """
+
+    shape: Shape
+    role: str
+    number: Optional[int]
+    command: List[str]
+    restarts: int
+    deadline: float
+    grace: float
+    host: str
+    moving: bool = False

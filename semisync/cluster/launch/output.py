@@ -1,0 +1,41 @@
+"""What a launcher and its command print: each line with its place in front."""
+
+import contextlib
+import os
+import sys
+import threading
+
+_lock = threading.Lock()
+
+
+class Output:
+    """Writes lines to the standard output and the standard error.
+
+    Args:
+      label: in front of each line; a function that returns it.
+    """
+
+    def __init__(self, label):
+        self._label = label
+
+    def pass_on(self, lines, is_error):
+        """Lines of the command, a list of bytes.
+
+        When nobody reads them any more, they are dropped: the command must not wait for that.
+        """
+        label = "[{}] ".format(self._label()).encode()
+        text = b"".join(label + line + b"\n" for line in lines)
+        with _lock, contextlib.suppress(OSError):
+            _write(2 if is_error else 1, text)
+
+    def say(self, sentence):
+        """A sentence of the launcher's own, to the standard error."""
+        self.pass_on([("semisync launch: " + sentence).encode()], True)
+
+
+def _write(number, text):
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    while text:
+        text = text[os.write(number, text) :]

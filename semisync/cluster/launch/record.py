@@ -1,0 +1,50 @@
+"""What launchers write down for each other, besides who is there.
+
+ROOT/generation      by the leader: the members, and in its content
+    shape            the job's `Shape`
+    addresses        {place: HOST:PORT}, of all that ever came
+    fixed            {place: HOST:PORT} which the parameter servers know for ever
+    outcome          null while the job runs; then `code` and `why`
+ROOT/ended/PLACE     by a launcher whose command has ended for good: `id`, `code`, `why`
+"""
+
+import json
+from typing import Any, Dict
+
+from semisync.cluster.launch.places import Shape
+from semisync.cluster.zookeeper.client import NodeExists
+from semisync.cluster.zookeeper.generation import Generation
+
+
+def content(shape: Shape, addresses: Dict[str, str], fixed: Dict[str, str]) -> Dict[str, Any]:
+    """The content of a generation that begins with these addresses."""
+    return {
+        "shape": shape._asdict(),
+        "addresses": addresses,
+        "fixed": fixed,
+        "outcome": None,
+    }
+
+
+def outcome_of(generation: Generation):
+    """`code` and `why` of the job's end, or None while it runs."""
+    return generation.content["outcome"]
+
+
+def write_end(client, root, name, id, code, why):
+    """Writes down how a command ended for good."""
+    path = "{}/ended/{}".format(root, name)
+    value = json.dumps({"id": id, "code": code, "why": why}).encode()
+    try:
+        client.create(path, value)
+    except NodeExists:  # of an earlier run
+        client.put(path, value, -1)
+
+
+def read_ends(client, root, watch=None):
+    """{place: what its launcher wrote}, of this run and earlier ones."""
+    above = "{}/ended".format(root)
+    client.ensure(above)
+    paths = ["{}/{}".format(above, name) for name in client.children(above, watch)]
+    found = client.get_many(paths)
+    return {path.rpartition("/")[2]: json.loads(value) for path, (value, _) in found.items()}

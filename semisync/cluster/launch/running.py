@@ -1,0 +1,136 @@
+"""The command in its place: started for a generation, started again within limits, stopped.
+
+Where another process was absent when a generation began, or is a worker that may move, the command
+is told an address of this launcher, which leads to that process wherever it is (`forward`).
+"""
+
+import time
+from typing import Any, Callable, Optional
+
+from semisync.cluster.launch import codes, environment
+from semisync.cluster.launch.child import Child, in_words
+from semisync.cluster.launch.codes import End
+from semisync.cluster.launch.forward import Forwards
+from semisync.cluster.launch.order import Order
+from semisync.cluster.launch.output import Output
+from semisync.cluster.launch.places import PS, role_of, spoken
+from semisync.cluster.launch.port import is_loopback
+from semisync.cluster.zookeeper.generation import Generation
+from semisync.common.errors import UsageError
+
+LONGEST_REST = 30.0  # seconds before a command is started again
+
+
+class Running:
+    """The command of a launcher.
+
+    Args:
+      order: an `Order`.
+      output: an `Output`.
+      told: called, in another thread, when the command has ended.
+    """
+
+    def __init__(self, order: Order, output: Output, told: Callable[[], None]) -> None:
+        self._order, self._output, self._told = order, output, told
+        self._child: Any = None
+        self._number = 0  # of the generation for which the command was started
+        self._starts = 0  # in this generation
+        self._start_at = 0.0
+        self._generation: Any = None
+        self._forwards = Forwards(self.address_of)
+
+    def follow(self, name: str, generation: Generation) -> Optional[End]:
+        """Starts, restarts or replaces the command; returns its end when it has ended for good.
+
+        Args:
+          name: of the place.
+          generation: the newest, which has this launcher in it.
+
+        Raises:
+          UsageError: the others cannot reach this process where it is.
+        """
+        self._generation = generation
+        if self._number != generation.number:
+            _check_addresses(name, generation)
+            self._begin_anew(generation.number)
+        if self._child is None and time.monotonic() >= self._start_at:
+            self._start(name)
+        return self._look(name)
+
+    def stop(self) -> None:
+        """Ends the command and takes no more connections for others."""
+        if self._child is not None:
+            self._child.stop(self._order.grace)
+        self._forwards.close()
+
+    def _begin_anew(self, number):
+        if self._child is not None:
+            self._output.say("the job begins anew")
+            self._child.stop(self._order.grace)
+            self._child = None
+        self._number, self._starts, self._start_at = number, 0, 0.0
+
+    def _start(self, name):
+        order, book = self._order, self._book(name)
+        self._child = Child(
+            environment.words(order.command, order.shape, book, name),
+            environment.variables(order.shape, book, name),
+            self._output.pass_on,
+            self._told,
+        )
+        self._starts += 1
+
+    def _book(self, own):
+        """The address of every place; of one that was absent, an address here that leads to it."""
+        known, moving = self._generation.content["addresses"], self._order.moving
+        for name in self._order.shape.places:
+            moves = moving and role_of(own) == PS and role_of(name) != PS
+            if moves or name not in known:
+                self._forwards.address(name)
+        forwards = {name: self._forwards.address(name) for name in self._forwards.names}
+        return dict(known, **forwards)
+
+    def address_of(self, name):
+        """Where a process is now, HOST:PORT, or None."""
+        return self._generation.content["addresses"].get(name)
+
+    def _look(self, name):
+        """The end of a command that has ended for good; else has it started again."""
+        child = self._child
+        if child is None or child.code is None:
+            return None
+        if child.code == 0:
+            if role_of(name) == PS:
+                return None  # it has waited for the workers by itself, as its launcher still does
+            return End(codes.DONE, "the command has ended")
+        words = in_words(child.code)
+        if self._starts > self._order.restarts:
+            times = "" if self._starts == 1 else " after {} starts".format(self._starts)
+            why = "the command on {} ended with {}{}".format(self._order.host, words, times)
+            return End(codes.COMMAND_FAILED, why)
+        rest = min(LONGEST_REST, 2.0 ** (self._starts - 1))
+        self._output.say(
+            "the command ended with {}; start {} of at most {} in {:.0f} s".format(
+                words, self._starts + 1, self._order.restarts + 1, rest
+            )
+        )
+        self._child, self._start_at = None, time.monotonic() + rest
+        return None
+
+
+def _check_addresses(name, generation):
+    """UsageError where others could not reach one of the addresses."""
+    fixed, now = generation.content["fixed"].get(name), generation.content["addresses"]
+    if fixed not in (None, now[name]):
+        raise UsageError(
+            "{} was at {} when the parameter servers started, and they cannot learn another "
+            "address: start its launcher on that machine, or next time those of the parameter "
+            "servers with --workers-may-move".format(spoken(name), fixed)
+        )
+    local = sorted(place for place, address in now.items() if is_loopback(address))
+    if 0 < len(local) < len(now):
+        raise UsageError(
+            "{} is at {}, which other machines cannot reach: give its launcher --host".format(
+                spoken(local[0]), now[local[0]]
+            )
+        )

@@ -1,0 +1,16 @@
+"""Coordination over ZooKeeper: who is there, who leads, and starting together.
+
+`client` says what the recipes need of ZooKeeper; `connection` has it from a server, `memory` within
+one process. The recipes are `membership`, `leader`, `generation` and `barrier`:
+
+    client = Connection("zk1:2181,zk2:2181/ctr")
+    Membership(client, "/job", "worker-0", {"id": id}).register()  # again when the session changes
+    election = Election(client, "/job", id, "worker 0")
+    election.start()
+    if election.epoch is not None:  # this process leads
+        here = {name: about["id"] for name, about in members(client, "/job").items()}
+        publish(election, "/job", Generation(1, here, {}))
+        conduct(election, client, "/job", "start", read(client, "/job"), seconds=60)
+    ...
+    enter(client, "/job", "start", read(client, "/job"), "worker-0", seconds=60)
+"""

@@ -1,0 +1,67 @@
+"""On whom a job counts: a document that the leader publishes, at ROOT/generation.
+
+A generation is a growing number, the ids of the members that belong to it, and whatever else all
+should know alike. A leader publishes it under its epoch; the others watch the node, and see
+generations in order. What is read may be older than what is published, never out of order.
+"""
+
+import json
+from typing import Any, Dict, NamedTuple, Optional
+
+from semisync.cluster.zookeeper.client import (
+    Callback,
+    Client,
+    Create,
+    NoNode,
+    Put,
+)
+from semisync.cluster.zookeeper.leader import Deposed, Election
+
+
+class Generation(NamedTuple):
+    """What is published.
+
+    Attributes:
+      number: grows when the members must begin anew.
+      members: {name: id}.
+      content: what else all should know, a dict that JSON can hold.
+      epoch: of the leader that published it.
+      version: of the node; grows with everything that is published.
+    """
+
+    number: int
+    members: Dict[str, str]
+    content: Dict[str, Any]
+    epoch: int = 0
+    version: int = -1
+
+
+def read(client: Client, root: str, watch: Optional[Callback] = None) -> Optional[Generation]:
+    """The newest generation, or None; `watch` runs once, when another is published."""
+    try:
+        value, stat = client.get(_path(root), watch)
+    except NoNode:
+        if client.stat(_path(root), watch) is None:
+            return None
+        return read(client, root, watch)
+    return Generation(**json.loads(value), version=stat.version)
+
+
+def publish(election: Election, root: str, generation: Generation) -> None:
+    """Publishes it in place of the one with its version; version -1: as the first.
+
+    Raises:
+      Deposed: this process does not lead.
+      BadVersion, NodeExists: it was made from one that is not the newest.
+    """
+    epoch = election.epoch
+    if epoch is None:
+        raise Deposed("only the leader publishes a generation")
+    path, fields = _path(root), generation._replace(epoch=epoch)._asdict()
+    version = fields.pop("version")
+    value = json.dumps(fields, sort_keys=True).encode()
+    election.publish([Create(path, value) if version < 0 else Put(path, value, version)])
+
+
+def _path(root):
+    return root + "/generation"

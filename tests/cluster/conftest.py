@@ -1,0 +1,77 @@
+"""A tree of nodes for the recipes: in memory, and on a real server."""
+
+import itertools
+
+import pytest
+
+from semisync.cluster.zookeeper import memory
+from semisync.cluster.zookeeper.connection import Connection
+from tests.support.zookeeper import ZooKeeper
+
+SESSION = 2.0  # seconds
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """One ZooKeeper server; use a chroot of your own."""
+    started = ZooKeeper(tmp_path_factory.mktemp("zookeeper"))
+    yield started
+    started.stop()
+
+
+class Store:
+    """Makes clients of one tree, and ends them.
+
+    Attributes:
+      root: a path in it, which nobody else uses.
+    """
+
+    root = "/job"
+    _numbers = itertools.count()
+
+    def __init__(self, server=None):
+        self._server, self._clients = server, []
+        self._tree = memory.Tree()
+        self._chroot = "/test-{}".format(next(self._numbers))
+
+    @property
+    def is_real(self):
+        return self._server is not None
+
+    @property
+    def hosts(self):
+        return self._server.hosts + self._chroot
+
+    def client(self, **more):
+        """A client with a session of its own."""
+        if self.is_real:
+            made = Connection(self.hosts, SESSION, **more)
+        else:
+            made = memory.Client(self._tree, SESSION)
+        self._clients.append(made)
+        return made
+
+    def expire(self, client):
+        """Has the server end the client's session."""
+        if self.is_real:
+            Connection(self.hosts, SESSION, client_id=client.client_id).close()
+        else:
+            client.expire()
+
+    def close(self):
+        for client in self._clients:
+            client.close()
+
+
+@pytest.fixture(params=["memory", "server"])
+def store(request):
+    made = Store(request.getfixturevalue("server") if request.param == "server" else None)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def real_store(server):
+    made = Store(server)
+    yield made
+    made.close()

@@ -1,0 +1,105 @@
+"""A command runs, is heard, and leaves nothing behind."""
+
+import signal
+import subprocess
+import sys
+import threading
+
+import psutil
+import pytest
+
+from semisync.cluster.launch.child import Child, check, in_words
+from semisync.common.errors import UsageError
+from tests.cluster.waiting import until
+from tests.support.require import ROOT
+
+
+class Heard:
+    """Starts a child and keeps what it says."""
+
+    def __init__(self, *command, **environment):
+        self.lines, self.ended = [], threading.Event()
+        self.child = Child(command, environment, self._say, self.ended.set)
+
+    def _say(self, lines, is_error):
+        self.lines += [(line, is_error) for line in lines]
+
+
+def test_its_output_comes_line_by_line_and_its_exit_code_at_the_end():
+    heard = Heard("sh", "-c", 'echo "$WORD"; echo two >&2; printf three; exit 7', WORD="one two")
+    assert heard.ended.wait(30)
+    assert heard.child.code == 7
+    assert sorted(heard.lines) == [(b"one two", False), (b"three", False), (b"two", True)]
+
+
+def test_words_reach_the_command_as_they_are():
+    heard = Heard("printf", "%s|", "a b", "$HOME", "'", "*")
+    assert heard.ended.wait(30)
+    assert heard.lines == [(b"a b|$HOME|'|*|", False)]
+
+
+def test_it_reads_nothing():
+    heard = Heard("cat")
+    assert heard.ended.wait(30)
+    assert heard.child.code == 0 and heard.lines == []
+
+
+def test_a_line_without_an_end_is_passed_on_in_parts():
+    heard = Heard("sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x")
+    assert heard.ended.wait(30)
+    assert sum(len(line) for line, _ in heard.lines) == 200000
+    assert max(len(line) for line, _ in heard.lines) <= 1 << 17
+
+
+def test_it_is_asked_to_end_and_then_made_to():
+    polite = Heard("sh", "-c", "trap 'exit 3' TERM; echo ready; while :; do sleep 0.05; done")
+    until(lambda: polite.lines)
+    polite.child.stop(30)
+    assert polite.child.code == 3
+    stubborn = Heard("sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done")
+    until(lambda: stubborn.lines)
+    stubborn.child.stop(0.1)
+    assert stubborn.child.code == -signal.SIGKILL
+
+
+def test_what_it_has_started_ends_with_it():
+    heard = Heard("sh", "-c", "sleep 1000 & echo $!")
+    assert heard.ended.wait(30)
+    left = int(heard.lines[0][0])
+    until(lambda: not psutil.pid_exists(left) or psutil.Process(left).status() == "zombie")
+
+
+LAUNCHER = """
+import sys, time
+from semisync.cluster.launch.child import Child
+child = Child(["sh", "-c", "sleep 1000 & echo $!; sleep 1000"], {}, say, lambda: None)
+print(child.pid, flush=True)
+time.sleep(1000)
+"""
+SAY = "def say(lines, _):\n    print(lines[0].decode(), flush=True)\n"
+
+
+def test_it_ends_with_a_launcher_that_is_killed():
+    launcher = subprocess.Popen(
+        [sys.executable, "-c", SAY + LAUNCHER], cwd=str(ROOT), stdout=subprocess.PIPE
+    )
+    started = [psutil.Process(int(launcher.stdout.readline())) for _ in range(2)]
+    started += psutil.Process(launcher.pid).children()  # the guard is one of them
+    launcher.kill()
+    launcher.wait()
+    launcher.stdout.close()
+    gone, alive = psutil.wait_procs(started, timeout=60)
+    assert [p for p in alive if p.status() != "zombie"] == []
+
+
+def test_a_command_that_cannot_be_run_is_refused():
+    with pytest.raises(UsageError, match="no-such-program is no program"):
+        check(["no-such-program"])
+    with pytest.raises(UsageError, match="the command is missing"):
+        check([])
+    check([sys.executable, "x"])
+
+
+def test_how_it_ended_is_said_in_words():
+    assert in_words(3) == "exit code 3"
+    assert in_words(-9) == "killed by SIGKILL"

@@ -1,0 +1,193 @@
+"""`semisync launch` from the outside: whole jobs of small commands, and how each ends."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from semisync.cli import main
+from semisync.cluster.launch import codes
+from tests.cluster.waiting import until
+from tests.support.require import ROOT, environment
+
+LOCAL = ["--local", "--ps", "1", "--workers", "2"]
+ROLE = "case {{job_name}}-{{task_index}} in ps-0) sleep 1000;; worker-0) {};; *) {};; esac"
+ELSEWHERE = "--zookeeper 127.0.0.1:1 --job a"
+
+
+def start(*arguments, **more):
+    """A launcher as a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "semisync", "launch", *arguments],
+        env=environment(PYTHONPATH=str(ROOT)),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        **more,
+    )
+
+
+def local(chief, worker, *options):
+    """Runs a job of one server and two workers; returns its exit code, output and errors."""
+    job = start(*LOCAL, *options, "--", "sh", "-c", ROLE.format(chief, worker))
+    out, err = job.communicate(timeout=60)
+    return job.returncode, sorted(out.splitlines()), err
+
+
+def test_a_job_ends_with_its_workers_and_every_line_says_whose_it_is():
+    assert local("echo hello", "echo there; echo oh >&2") == (
+        0,
+        ["[worker 0] hello", "[worker 1] there"],
+        "[worker 1] oh\n",
+    )
+
+
+def test_a_command_that_fails_once_is_started_again(tmp_path):
+    once = "[ -e {0} ] && exit 0; touch {0}; exit 3".format(tmp_path / "once")
+    code, _, err = local("true", once)
+    assert code == 0
+    assert (
+        "[worker 1] semisync launch: the command ended with exit code 3; start 2 of at most 4"
+        in err
+    )
+
+
+def test_a_job_with_a_command_that_fails_for_good_fails_and_says_which():
+    code, _, err = local("exit 9", "sleep 1000", "--restarts", "0")
+    assert code == 10
+    assert "[worker 0] semisync launch: the command on 127.0.0.1 ended with exit code 9" in err
+    assert "[ps 0] semisync launch: worker 0 failed: the command on 127.0.0.1 ended with" in err
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_every_process(number, code):
+    job = start(*LOCAL, "--", "sh", "-c", "sleep 1000 & echo ready; wait")
+    for _ in range(3):
+        assert "ready" in job.stdout.readline()
+    processes = psutil.Process(job.pid).children(recursive=True)
+    job.send_signal(number)
+    job.communicate(timeout=60)
+    assert job.returncode == code
+    assert [p for p in psutil.wait_procs(processes, timeout=30)[1] if p.status() != "zombie"] == []
+
+
+def test_output_that_nobody_reads_any_more_holds_up_nothing():
+    job = start(*LOCAL, "--", "sh", "-c", ROLE.format("yes | head -c 10000000", "true"))
+    job.stdout.close()
+    job.stderr.close()
+    assert job.wait(timeout=60) == 0
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        ("--local -- true", "at least one parameter server"),
+        ("--local --ps 1 --workers 1 -- no-such-program", "no-such-program is no program"),
+        ("--local --ps 1 --workers 1", "the command is missing"),
+        ("--local --ps 1 --workers 1 --host h -- true", "--host has no meaning with --local"),
+        ("--local --nodes 2 -- true", "torchrun --standalone"),
+        (ELSEWHERE + "/b --role ps --ps 1 --workers 1 -- true", "--job takes letters"),
+        (ELSEWHERE + " --ps 1 --workers 1 -- true", "--role is missing"),
+        (ELSEWHERE + " --role ps --index 1 --ps 1 --workers 1 -- true", "no such place"),
+        (ELSEWHERE + " --role ps --ps 1 --workers 1 -- true", "no ZooKeeper at 127.0.0.1:1"),
+    ],
+)
+def test_a_wrong_call_ends_with_one_sentence(arguments, sentence, capsys, monkeypatch):
+    monkeypatch.setattr("semisync.cluster.zookeeper.connection.CONNECT_WITHIN", 0.5)
+    assert main(["launch", *arguments.split()]) == 3
+    err = capsys.readouterr().err
+    assert sentence in err and err.count("\n") == 1
+
+
+def test_the_page_has_the_exit_codes_of_the_help():
+    page = (ROOT / "docs" / "launch.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| (\d+) \| (.*?) \|$", page, re.MULTILINE))
+    assert rows == {str(code): meaning for code, meaning in codes.MEANINGS.items()}
+
+
+class Job:
+    """Launchers that meet in ZooKeeper, each with a log."""
+
+    def __init__(self, hosts, folder):
+        self._hosts, self._folder, self.launchers = hosts, folder, {}
+
+    def launch(self, key, role, *options):
+        """Starts a launcher for one server and two workers; what it prints is in `words(key)`."""
+        command = [sys.executable, "-m", "semisync", "launch", "--zookeeper", self._hosts]
+        command += ["--job", "test", "--role", role, "--ps", "1", "--workers", "2"]
+        command += ["--session-timeout", "2", *options]
+        with open(str(self._folder / key), "wb") as log:
+            self.launchers[key] = subprocess.Popen(
+                command,
+                env=environment(PYTHONPATH=str(ROOT)),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def words(self, key):
+        return (self._folder / key).read_text()
+
+    def ended(self, key):
+        return self.launchers[key].wait(timeout=60)
+
+    def stop(self):
+        for launcher in self.launchers.values():
+            launcher.kill()
+            launcher.wait()
+
+
+@pytest.fixture
+def job(real_store, tmp_path):
+    made = Job(real_store.hosts, tmp_path)
+    yield made
+    made.stop()
+
+
+def test_a_job_over_zookeeper_loses_a_launcher_and_ends_well(job, tmp_path):
+    go = tmp_path / "go"
+    wait = ["--", "sh", "-c", "echo ready $$; while [ ! -e {} ]; do sleep 0.05; done".format(go)]
+    job.launch("ps", "ps", "--", "sleep", "1000")
+    job.launch("chief", "worker", "--index", "0", *wait)
+    job.launch("one", "worker", "--index", "1", *wait)
+    until(lambda: "ready" in job.words("one") and "ready" in job.words("chief"))
+    child = psutil.Process(int(job.words("one").split()[-1]))
+    os.kill(job.launchers["one"].pid, signal.SIGKILL)
+    until(lambda: not child.is_running() or child.status() == "zombie")
+    job.launch("another", "worker", *wait)
+    until(lambda: "[worker 1] ready" in job.words("another"))
+    go.touch()
+    assert [job.ended(key) for key in ("chief", "another", "ps")] == [0, 0, 0]
+
+
+def test_a_launcher_that_was_stopped_and_replaced_ends_its_command(job, tmp_path):
+    go = tmp_path / "go"
+    wait = ["--", "sh", "-c", "echo ready $$; while [ ! -e {} ]; do sleep 0.05; done".format(go)]
+    job.launch("ps", "ps", "--", "sleep", "1000")
+    job.launch("chief", "worker", "--index", "0", *wait)
+    job.launch("one", "worker", "--index", "1", *wait)
+    until(lambda: "ready" in job.words("one") and "ready" in job.words("chief"))
+    child = psutil.Process(int(job.words("one").split()[-1]))
+    job.launchers["one"].send_signal(signal.SIGSTOP)
+    job.launch("spare", "worker", *wait)
+    until(lambda: "[worker 1] ready" in job.words("spare"))
+    job.launchers["one"].send_signal(signal.SIGCONT)
+    assert job.ended("one") == 13
+    assert "worker 1 is held by a launcher on 127.0.0.1 now" in job.words("one")
+    assert not child.is_running() or child.status() == "zombie"
+    go.touch()
+    assert [job.ended(key) for key in ("chief", "spare", "ps")] == [0, 0, 0]
+
+
+def test_a_server_that_does_not_come_is_named(job):
+    job.launch("one", "worker", "--deadline", "12", "--", "sleep", "1000")
+    assert job.ended("one") == 12
+    assert job.words("one").splitlines() == [
+        "[worker 0] semisync launch: waiting for ps 0",
+        "[worker 0] semisync launch: ps 0 did not come within 12 s",
+    ]

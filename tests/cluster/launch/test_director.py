@@ -1,0 +1,182 @@
+"""What the leader decides from what it sees."""
+
+import pytest
+
+from semisync.cluster.launch import director
+from semisync.cluster.launch.director import Sight, decide
+from semisync.cluster.launch.places import Shape
+
+SHAPE = Shape(ps=1, workers=3)
+DEADLINE = 100.0
+
+
+class Job:
+    """What a leader sees, changed step by step."""
+
+    def __init__(self, shape=SHAPE):
+        self.shape, self.now, self._since = shape, 0.0, {}
+        self.current, self.members, self.ends = None, {}, {}
+
+    def comes(self, *names, id="first", restarts=0):
+        for name in names:
+            about = {
+                "id": name + id,
+                "address": name + ":" + id,
+                "restarts": restarts,
+                "moving": False,
+            }
+            self.members[name] = about
+        return self
+
+    def goes(self, *names):
+        for name in names:
+            del self.members[name]
+        return self
+
+    def ends_with(self, code, *names):
+        for name in names:
+            self.ends[name] = {"id": self.current.members[name], "code": code, "why": "so"}
+        return self
+
+    def decide(self, after=0.0):
+        """The decision after some seconds, which becomes the newest generation."""
+        self.now += after
+        sight = Sight(self.current, self.members, self.ends)
+        decided = decide(self.shape, sight, self._waited, DEADLINE)
+        if decided is not None:
+            self.current = decided
+        return decided
+
+    def _waited(self, what, is_so):
+        if not is_so:
+            self._since.pop(what, None)
+            return 0.0
+        return self.now - self._since.setdefault(what, self.now)
+
+    @property
+    def outcome(self):
+        return self.current.content["outcome"]
+
+
+def running(shape=SHAPE, **more):
+    job = Job(shape).comes(*shape.places, **more)
+    assert job.decide().number == 1
+    return job
+
+
+def test_a_job_begins_when_all_are_there():
+    job = Job().comes("worker-0", "worker-1", "worker-2")
+    assert job.decide(1000) is None
+    begun = job.comes("ps-0").decide()
+    assert begun.members["ps-0"] == "ps-0first"
+    assert begun.content["addresses"]["worker-1"] == "worker-1:first"
+    assert begun.content["outcome"] is None
+    assert job.decide(1000) is None
+
+
+def test_a_job_begins_without_the_late_but_not_without_the_chief():
+    job = Job().comes("ps-0", "worker-1")
+    assert job.decide(1000) is None
+    job.comes("worker-0")
+    assert job.decide() is None
+    assert job.decide(director.LATE - 1) is None
+    begun = job.decide(2)
+    assert sorted(begun.members) == ["ps-0", "worker-0", "worker-1"]
+    joined = job.comes("worker-2").decide()
+    assert joined.number == begun.number
+    assert joined.content["addresses"]["worker-2"] == "worker-2:first"
+    assert joined.content["fixed"] == begun.content["fixed"]
+
+
+def test_a_job_ends_well_when_the_chief_and_all_workers_have_ended_well():
+    job = running()
+    job.ends_with(0, "worker-0", "worker-1").goes("worker-0", "worker-1")
+    assert job.decide(1000) is None
+    ended = job.ends_with(0, "worker-2").goes("worker-2").decide()
+    assert ended.content["outcome"]["code"] == 0
+    assert job.decide(1000) is None
+
+
+def test_a_worker_that_fails_or_is_lost_does_not_end_the_job():
+    job = running()
+    job.ends_with(10, "worker-1").goes("worker-1", "worker-2")
+    assert job.decide() is None
+    assert job.decide(1000) is None
+    job.ends_with(0, "worker-0").goes("worker-0")
+    assert job.decide().content["outcome"]["code"] == 0  # worker 2 was lost long ago
+
+
+def test_the_end_waits_a_while_for_a_lost_worker():
+    job = running()
+    job.goes("worker-2").ends_with(0, "worker-0", "worker-1").goes("worker-0", "worker-1")
+    assert job.decide() is None
+    assert job.decide(director.LOST - 1) is None
+    job.comes("worker-2", id="second")
+    assert job.decide(2).members["worker-2"] == "worker-2second"
+    assert job.decide(1000) is None
+    job.ends_with(0, "worker-2").goes("worker-2")
+    assert job.decide().content["outcome"]["code"] == 0
+
+
+@pytest.mark.parametrize("name", ["ps-0", "worker-0"])
+def test_what_the_job_cannot_do_without_fails_it(name):
+    job = running()
+    outcome = job.ends_with(10, name).decide().content["outcome"]
+    assert outcome == {"code": 11, "why": "{} failed: so".format(name.replace("-", " "))}
+
+
+@pytest.mark.parametrize("name", ["ps-0", "worker-0"])
+def test_what_the_job_cannot_do_without_may_be_away_until_the_deadline(name):
+    job = running()
+    assert job.goes(name).decide() is None
+    assert job.decide(DEADLINE - 1) is None
+    outcome = job.decide(2).content["outcome"]
+    assert outcome["code"] == 11
+    assert "was lost, and nobody took its place within 100 s" in outcome["why"]
+
+
+def test_a_new_chief_takes_over_and_nothing_changes_for_the_others():
+    job = running()
+    job.goes("worker-0").decide()
+    taken = job.comes("worker-0", id="second").decide(50)
+    assert (taken.number, taken.members["worker-0"]) == (1, "worker-0second")
+    assert job.decide(1000) is None
+
+
+def test_a_server_that_comes_anew_begins_all_anew_only_where_that_is_allowed():
+    job = running()
+    job.goes("ps-0").decide()
+    began = job.comes("ps-0", id="second", restarts=2).decide()
+    assert (began.number, began.content["addresses"]["ps-0"]) == (2, "ps-0:second")
+    job.goes("ps-0").decide()
+    outcome = job.comes("ps-0", id="third").decide().content["outcome"]
+    assert outcome["code"] == 11 and "has lost its state" in outcome["why"]
+
+
+def test_the_end_of_an_earlier_run_means_nothing_in_the_next():
+    job = running()
+    job.ends_with(0, "worker-0", "worker-1", "worker-2").decide()
+    assert job.outcome["code"] == 0
+    job.goes(*SHAPE.places)
+    assert job.decide(1000) is None
+    began = job.comes(*SHAPE.places, id="second").decide()
+    assert began.number == 2 and began.content["outcome"] is None
+    assert job.decide(1000) is None
+
+
+def test_after_a_crash_of_everything_the_next_run_begins():
+    job = running()
+    job.goes(*SHAPE.places)
+    job.decide()
+    assert job.comes(*SHAPE.places, id="second").decide().number == 2
+
+
+def test_a_job_of_torch_ends_well_when_all_nodes_have_and_fails_when_one_does():
+    shape = Shape(nodes=2)
+    job = running(shape)
+    job.ends_with(0, "torch-0").goes("torch-0")
+    assert job.decide() is None
+    job.ends_with(0, "torch-1")
+    assert job.decide().content["outcome"]["code"] == 0
+    job = running(shape)
+    assert job.ends_with(10, "torch-1").decide().content["outcome"]["code"] == 11

@@ -1,0 +1,120 @@
+"""A real job of TensorFlow 1.15, its script unchanged, over a real ZooKeeper.
+
+Worker 2 comes when the others train, and worker 1 is killed: the job does not mind.
+"""
+
+import os
+import re
+import signal
+import subprocess
+
+import psutil
+import pytest
+
+from tests.cluster.waiting import until
+from tests.jobs import data
+from tests.support.require import ROOT, environment, tf1_python
+
+SCRIPT = ROOT / "tests/jobs/scripts/fed_learning_rate.py"
+# Runs a script without TensorFlow's fixed sleeps.
+HASTE = """
+import runpy, sys
+from tests.jobs.haste import make_haste
+make_haste()
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+SCRIPT_WORDS = (
+    "--ps_hosts={ps_hosts} --worker_hosts={worker_hosts} --job_name={job_name} "
+    "--task_index={task_index} --data=part-{task_index}.csv --ckpt_dir=model --epochs=40"
+)
+DEADLINE = 180.0  # seconds after which a wait is a hang
+
+
+class Job:
+    """Two parameter servers and three workers, launched one by one."""
+
+    def __init__(self, hosts, folder):
+        self._hosts, self._folder, self.launchers = hosts, folder, {}
+        for worker in range(3):
+            data.write(folder / "part-{}.csv".format(worker), data.rows(worker))
+
+    def launch(self, role, number):
+        # The launcher runs under the users' own Python, too.
+        command = [tf1_python(), "-m", "semisync", "launch", "--zookeeper", self._hosts]
+        command += ["--job", "real", "--role", role, "--index", str(number)]
+        command += ["--ps", "2", "--workers", "3", "--session-timeout", "3", "--"]
+        command += [tf1_python(), "-c", HASTE, str(SCRIPT), *SCRIPT_WORDS.split()]
+        with open(str(self._log(role, number)), "wb") as log:
+            self.launchers[role, number] = subprocess.Popen(
+                command,
+                cwd=str(self._folder),
+                env=environment(
+                    PYTHONPATH=str(ROOT), TF_CPP_MIN_LOG_LEVEL="2", CUDA_VISIBLE_DEVICES="-1"
+                ),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def _log(self, role, number):
+        return self._folder / "{}-{}.log".format(role, number)
+
+    def words(self, role, number):
+        return self._log(role, number).read_text(errors="replace")
+
+    def steps(self, number):
+        """The global steps at which a worker trained."""
+        return [int(s) for s in re.findall(r"\] step (\d+),", self.words("worker", number))]
+
+    def command_of(self, role, number):
+        """The process of a launcher's command."""
+        children = psutil.Process(self.launchers[role, number].pid).children()
+        return next(child for child in children if "fed_learning_rate" in str(child.cmdline()))
+
+    def wait(self):
+        """The launchers' exit codes."""
+        return {key: launcher.wait(timeout=DEADLINE) for key, launcher in self.launchers.items()}
+
+    def stop(self):
+        for launcher in self.launchers.values():
+            launcher.kill()
+            launcher.wait()
+
+
+@pytest.fixture(scope="module")
+def ended(server, tmp_path_factory):
+    """The job after its end; (job, exit codes, the step at which worker 2 was launched)."""
+    job = Job(server.hosts + "/real", tmp_path_factory.mktemp("job"))
+    try:
+        for role, number in (("ps", 0), ("ps", 1), ("worker", 0), ("worker", 1)):
+            job.launch(role, number)
+        until(lambda: job.steps(0) and job.steps(1), DEADLINE)
+        os.kill(job.command_of("worker", 1).pid, signal.SIGKILL)
+        launched_at = job.steps(0)[-1]
+        job.launch("worker", 2)
+        yield job, job.wait(), launched_at
+    finally:
+        job.stop()
+
+
+def test_every_launcher_ends_well_the_servers_too(ended):
+    job, codes, _ = ended
+    assert set(codes.values()) == {0}, "\n".join(job.words(*key)[-2000:] for key in codes)
+
+
+def test_a_killed_worker_is_started_again_and_trains(ended):
+    job, _, _ = ended
+    before, words, after = job.words("worker", 1).partition("killed by SIGKILL; start 2 of")
+    assert words and "] step" in before and "] step" in after
+
+
+def test_a_late_worker_trains_with_the_others(ended):
+    job, _, launched_at = ended
+    assert len(job.steps(2)) == 40 * data.BATCHES
+    assert job.steps(2)[0] > launched_at
+
+
+def test_nothing_of_the_job_is_left(ended):
+    names = [str(p.info["cmdline"]) for p in psutil.process_iter(["cmdline"])]
+    assert not [name for name in names if "fed_learning_rate" in name and "--epochs=40" in name]
