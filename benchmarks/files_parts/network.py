@@ -1,0 +1,76 @@
+"""Machines with links of a known speed, on this machine: network namespaces at one bridge.
+
+Each namespace has a link of its own, full duplex, limited in both directions by a token bucket
+(tc tbf), as a switch port is. Needs root.
+"""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import time
+
+_NETWORK = "10.213.0.{}"
+
+
+class Machine:
+    """A namespace; prefix: of commands that run in it. address: its own."""
+
+    def __init__(self, name, address):
+        self.address = address
+        self.prefix = ["ip", "netns", "exec", name]
+        self._link = name + "h"
+
+    def sent(self):
+        """Bytes that have left it, as its switch port counts them."""
+        place = pathlib.Path("/sys/class/net") / self._link / "statistics" / "rx_bytes"
+        return int(place.read_text())
+
+
+class Here:
+    """This machine's loopback: no limit."""
+
+    address = "127.0.0.1"
+    prefix = ()
+
+    def sent(self):
+        return 0
+
+
+@contextlib.contextmanager
+def machines(count, megabits):
+    """Yields `count` machines with links of `megabits` per second; 0: all on the loopback."""
+    if not megabits:
+        yield [Here() for _ in range(count)]
+        return
+    mark = "ss{}".format(os.getpid() % 100000)
+    made = []
+    try:
+        _ip("link", "add", mark, "type", "bridge")
+        _ip("link", "set", mark, "up")
+        for number in range(count):
+            made.append(_machine(mark, number, megabits))
+        time.sleep(1.0)  # the bridge begins to forward
+        yield made
+    finally:
+        for number in range(len(made) + 1):
+            subprocess.run(["ip", "netns", "del", f"{mark}n{number}"], stderr=subprocess.DEVNULL)
+        subprocess.run(["ip", "link", "del", mark], stderr=subprocess.DEVNULL)
+
+
+def _machine(mark, number, megabits):
+    name, address = f"{mark}n{number}", _NETWORK.format(number + 1)
+    _ip("netns", "add", name)
+    _ip("link", "add", name + "h", "type", "veth", "peer", "name", "eth0", "netns", name)
+    _ip("link", "set", name + "h", "master", mark, "up")
+    _ip("-n", name, "addr", "add", address + "/24", "dev", "eth0")
+    _ip("-n", name, "link", "set", "eth0", "up")
+    _ip("-n", name, "link", "set", "lo", "up")
+    bucket = f"root tbf rate {megabits}mbit burst 256kb latency 100ms".split()
+    subprocess.run(["tc", "-n", name, "qdisc", "add", "dev", "eth0", *bucket], check=True)
+    subprocess.run(["tc", "qdisc", "add", "dev", name + "h", *bucket], check=True)
+    return Machine(name, address)
+
+
+def _ip(*words):
+    subprocess.run(["ip", *words], check=True)

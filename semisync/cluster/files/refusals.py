@@ -1,0 +1,79 @@
+"""What a server refuses, and its log: a line for each, without anything secret.
+
+A line has the client's address, the method, the path and the reason; never a header. Text that a
+client chose is cut and escaped, so that it cannot forge a line. In a flood, lines beyond PER_MINUTE
+are counted, and the count is logged. "Not now" (503) is part of every download: counted only.
+"""
+
+import collections
+import logging
+import time
+from typing import Callable, Counter, Optional
+
+PER_MINUTE = 120
+_logger = logging.getLogger("semisync.cluster.files")
+
+
+class Refused(Exception):
+    """A request that is not served.
+
+    Attributes:
+      status: of the HTTP answer.
+      reason: a phrase, for the client and the log.
+      size: of the file, where a range of it was asked for that is none (416).
+      wait: seconds after which it may be asked again, for 503.
+    """
+
+    def __init__(
+        self, status: int, reason: str, size: Optional[int] = None, wait: Optional[int] = None
+    ) -> None:
+        super().__init__(reason)
+        self.status, self.reason, self.size, self.wait = status, reason, size, wait
+
+
+class RefusalLog:
+    """Logs refusals as warnings of the logger "semisync.cluster.files".
+
+    Args:
+      clock: seconds that only go up.
+
+    Attributes:
+      count: Counter of refusals by their status; 0: a connection that was cut.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._minute = clock()
+        self._lines = self._unsaid = 0
+        self.count: Counter[int] = collections.Counter()
+
+    def add(self, address: str, method: str, path: str, status: int, reason: str) -> None:
+        """Logs one refusal, or counts it."""
+        self.count[status] += 1
+        if status == 503:
+            return
+        now = self._clock()
+        if now - self._minute >= 60:
+            self._say_the_rest()
+            self._minute, self._lines = now, 0
+        if self._lines >= PER_MINUTE:
+            self._unsaid += 1
+            return
+        self._lines += 1
+        _logger.warning(
+            "refused %s from %s %s: %s", shown(method, 16), address, shown(path, 120), reason
+        )
+
+    def close(self) -> None:
+        """Logs what is left to say."""
+        self._say_the_rest()
+
+    def _say_the_rest(self) -> None:
+        if self._unsaid:
+            _logger.warning("refused %d more requests within a minute", self._unsaid)
+            self._unsaid = 0
+
+
+def shown(text: str, most: int) -> str:
+    """At most `most` characters of `text`, in quotes, in ASCII, without control characters."""
+    return ascii(text if len(text) <= most else text[:most] + "...")

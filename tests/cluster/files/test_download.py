@@ -1,0 +1,354 @@
+"""What arrives is what was published, whatever happens on the way, or nothing does."""
+
+import concurrent.futures
+import fcntl
+import logging
+import os
+import subprocess
+import threading
+
+import pytest
+
+from semisync.cluster import files
+from semisync.cluster.files import leases
+from semisync.cluster.files.client import Client, SourceFailed
+from semisync.cluster.files.holding import Incoming
+from semisync.cluster.files.manifest import PARTS, make_manifest
+from semisync.common.errors import BadInput, UsageError
+from tests.cluster.files.conftest import CHUNK, contents
+
+SIZE = 11 * CHUNK + 7 + 10  # of all files
+
+
+def test_every_file_arrives_and_nothing_else_stays(node, source, tmp_path):
+    root = node()
+    digest = root.publish(source, "job")
+    node().download(digest, [root.url], tmp_path / "copy", deadline=60)
+    assert contents(tmp_path / "copy") == contents(source)
+    assert root.sent(digest) == SIZE
+
+
+def test_several_followers_get_it_from_each_other_and_one_copy_leaves_the_root(
+    node, source, tmp_path
+):
+    root = node()
+    digest = root.publish(source, "job")
+    followers = [node() for _ in range(5)]
+    with concurrent.futures.ThreadPoolExecutor(5) as pool:
+        for n, one in enumerate(followers):
+            pool.submit(one.download, digest, [root.url], tmp_path / str(n), 60)
+    assert all(contents(tmp_path / str(n)) == contents(source) for n in range(5))
+    assert root.sent(digest) == SIZE
+    assert sum(one.sent(digest) for one in followers) == 4 * SIZE
+
+
+def test_a_follower_that_is_done_serves_when_the_root_has_gone(node, source, tmp_path):
+    root, first, second = node(), node(), node()
+    digest = root.publish(source, "job")
+    first.download(digest, [root.url], tmp_path / "first", deadline=60)
+    root.close()
+    second.download(digest, [root.url, first.url], tmp_path / "second", deadline=60)
+    assert contents(tmp_path / "second") == contents(source)
+
+
+def test_who_does_not_serve_on_is_given_everything_by_the_root(node, source, tmp_path):
+    root, first, second = node(), node(), node()
+    digest = root.publish(source, "job")
+    for n, one in enumerate((first, second)):
+        one.download(digest, [root.url], tmp_path / str(n), deadline=60, serve_on=False)
+        assert contents(tmp_path / str(n)) == contents(source)
+    assert root.sent(digest) == 2 * SIZE
+
+
+def interrupted(node, source, into, chunks):
+    """Leaves a download of `source` of which so many chunks were written."""
+    holding = Incoming(make_manifest(source, "job", CHUNK), into)
+    for chunk in holding.chunks[:chunks]:
+        data = (source / chunk.file.path).read_bytes()[chunk.first : chunk.first + chunk.size]
+        assert holding.accept(chunk, data)
+    holding.close()
+
+
+def test_a_download_goes_on_where_it_was_interrupted(node, source, tmp_path):
+    interrupted(node, source, tmp_path / "copy", 7)
+    assert not (tmp_path / "copy" / "model.ckpt").exists()
+    root = node()
+    digest = root.publish(source, "job")
+    node().download(digest, [root.url], tmp_path / "copy", deadline=60)
+    assert contents(tmp_path / "copy") == contents(source)
+    assert root.sent(digest) == SIZE - 7 * CHUNK
+
+
+def test_what_was_damaged_meanwhile_is_fetched_again(node, source, tmp_path):
+    interrupted(node, source, tmp_path / "copy", 7)
+    (part,) = (tmp_path / "copy" / PARTS).glob("*/0.part")
+    with open(str(part), "r+b") as file:
+        file.seek(2 * CHUNK + 5)
+        file.write(b"rot")
+    (done,) = (tmp_path / "copy" / PARTS).glob("*/0.done")
+    done.write_bytes(done.read_bytes() + b"99\nx\n-1\n\xff\n5")  # as a crash may leave it
+    root = node()
+    digest = root.publish(source, "job")
+    node().download(digest, [root.url], tmp_path / "copy", deadline=60)
+    assert contents(tmp_path / "copy") == contents(source)
+    assert root.sent(digest) == SIZE - 6 * CHUNK
+
+
+def test_files_in_their_places_are_checked_kept_or_replaced_and_others_stay(node, source, tmp_path):
+    copy = tmp_path / "copy"
+    subprocess.check_call(["cp", "-r", str(source), str(copy)])
+    damaged = bytearray((copy / "one").read_bytes())
+    damaged[100] ^= 1
+    (copy / "one").write_bytes(bytes(damaged))
+    (copy / "mine").write_bytes(b"stays")
+    root = node()
+    digest = root.publish(source, "job")
+    node().download(digest, [root.url], copy, deadline=60)
+    assert root.sent(digest) == CHUNK
+    assert contents(copy) == dict(contents(source), mine=b"stays")
+
+
+def damage(source):
+    """Changes one byte of a published file, and nothing that a look at the folder would tell."""
+    before = os.stat(str(source / "model.ckpt"))
+    with open(str(source / "model.ckpt"), "r+b") as file:
+        file.seek(3 * CHUNK + 1)
+        byte = file.read(1)
+        file.seek(-1, 1)
+        file.write(bytes([byte[0] ^ 1]))
+    os.utime(str(source / "model.ckpt"), ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_a_changed_byte_is_found_and_its_source_is_named(node, source, tmp_path):
+    root = node()
+    digest = root.publish(source, "job")
+    damage(source)
+    with pytest.raises(BadInput) as error:
+        node().download(digest, [root.url], tmp_path / "copy", deadline=60)
+    assert "{}: it sent wrong bytes of model.ckpt (from byte {})".format(root.url, 3 * CHUNK) in (
+        str(error.value)
+    )
+    assert not (tmp_path / "copy" / "model.ckpt").exists()
+
+
+def test_a_bad_source_is_dropped_and_named_and_the_others_serve(node, source, tmp_path, caplog):
+    subprocess.check_call(["cp", "-r", str(source), str(tmp_path / "bad")])
+    bad, good = node(), node()
+    digest = bad.publish(tmp_path / "bad", "job")
+    assert good.publish(source, "job") == digest
+    for place in (tmp_path / "bad").rglob("*"):
+        if place.is_file() and place.stat().st_size:
+            place.write_bytes(bytes(place.stat().st_size))
+    with caplog.at_level(logging.WARNING, "semisync.cluster.files"):
+        node().download(digest, [bad.url, good.url], tmp_path / "copy", deadline=60)
+    assert contents(tmp_path / "copy") == contents(source)
+    assert "{} is asked no more: it sent wrong bytes".format(bad.url) in caplog.text
+    assert good.url not in caplog.text
+
+
+def test_a_source_with_another_version_is_no_source(node, source, tmp_path):
+    root, other = node(), node()
+    digest = make_manifest(source, "job").digest
+    (source / "one").write_bytes(b"newer")
+    other.publish(source, "job")
+    with pytest.raises(BadInput, match="no manifest came at the deadline.*there is no such path"):
+        node().download(digest, [other.url], tmp_path / "copy", deadline=0.5)
+    assert root.url
+
+
+def test_a_wrong_key_ends_soon_with_what_the_source_says(node, source, tmp_path):
+    root = node()
+    digest = root.publish(source, "job")
+    with pytest.raises(BadInput, match="no source is left: .*401: the signature is wrong"):
+        node(key=b"another key of the same length").download(
+            digest, [root.url], tmp_path / "copy", deadline=60
+        )
+
+
+def test_the_deadline_names_each_source_and_what_it_did(node, source, tmp_path):
+    gone = node()
+    url = gone.url
+    gone.close()
+    digest = make_manifest(source, "job").digest
+    with pytest.raises(BadInput) as error:
+        node().download(digest, [url], tmp_path / "copy", deadline=0.5)
+    assert "no manifest came at the deadline" in str(error.value)
+    assert "{}: Cannot connect to host".format(url) in str(error.value)
+
+
+def test_a_source_that_fails_now_and_then_is_asked_again(node, source, tmp_path, monkeypatch):
+    whole = Client.chunk
+    root = node()
+    digest = root.publish(source, "job")
+    follower = node()
+    monkeypatch.setattr(Client, "chunk", lossy(whole))
+    follower.download(digest, [root.url], tmp_path / "copy", deadline=60)
+    assert contents(tmp_path / "copy") == contents(source)
+
+
+def lossy(whole):
+    """`Client.chunk` that fails for the first request of every third chunk."""
+    seen = set()
+
+    async def chunk(self, source, digest, wanted, announce):
+        if wanted.number % 3 == 0 and wanted.number not in seen:
+            seen.add(wanted.number)
+            raise SourceFailed("the connection broke")
+        return await whole(self, source, digest, wanted, announce)
+
+    return chunk
+
+
+def test_a_full_disk_is_said_before_and_while_it_fills(node, source, tmp_path, monkeypatch):
+    root = node()
+    digest = root.publish(source, "job")
+    monkeypatch.setattr("shutil.disk_usage", lambda _: Usage(1000))
+    with pytest.raises(BadInput, match="bytes are missing and its disk has room for 1,000"):
+        node().download(digest, [root.url], tmp_path / "copy", deadline=60)
+    monkeypatch.undo()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(BadInput, match="cannot be written: No space left on device"):
+        node().download(digest, [root.url], tmp_path / "copy", deadline=60)
+
+
+class Usage:
+    def __init__(self, free):
+        self.free = free
+
+
+def test_one_process_at_a_time_downloads_into_a_folder(node, source, tmp_path):
+    root = node()
+    digest = root.publish(source, "job")
+    parts = tmp_path / "copy" / PARTS / digest
+    parts.mkdir(parents=True)
+    with open(str(parts / "lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match="another process downloads the same files into it"):
+            node().download(digest, [root.url], tmp_path / "copy", deadline=60)
+
+
+def test_an_older_file_is_there_until_the_new_one_is_whole(node, source, tmp_path):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / "model.ckpt").write_bytes(b"older")
+    interrupted(node, source, copy, 10)
+    assert (copy / "model.ckpt").read_bytes() == b"older"
+    interrupted(node, source, copy, 12)
+    assert (copy / "model.ckpt").read_bytes() == (source / "model.ckpt").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("digest", "sources", "sentence"),
+    [
+        ("../x", ["http://a:1"], "is no digest"),
+        ("0" * 64, [], "no source"),
+        ("0" * 64, ["https://a:1"], "http://HOST:PORT was expected"),
+        ("0" * 64, ["http://a:1/path"], "is no source"),
+        ("0" * 64, ["file:///etc"], "is no source"),
+    ],
+)
+def test_a_call_that_has_no_meaning_is_refused(node, tmp_path, digest, sources, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        node().download(digest, sources, tmp_path, deadline=1)
+
+
+def test_a_place_that_cannot_be_listened_to_is_refused(node):
+    port = int(node().url.rpartition(":")[2])
+    before = threading.active_count()
+    with pytest.raises(UsageError, match="127.0.0.1:{} cannot be listened to".format(port)):
+        node(port=port)
+    assert threading.active_count() == before
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """PEM files of an authority, of a node at 127.0.0.1, and of a stranger's authority."""
+    folder = tmp_path_factory.mktemp("tls")
+    new = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+    script = """
+    {new} -keyout ca.key -out ca.pem -subj /CN=authority
+    {new} -keyout other.key -out other.pem -subj /CN=stranger
+    openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes \
+      -keyout node.key -out node.csr -subj /CN=node
+    echo subjectAltName=IP:127.0.0.1 > names
+    openssl x509 -req -in node.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
+      -extfile names -out node.pem
+    """.format(new=new)
+    subprocess.run(["sh", "-ec", script], cwd=str(folder), check=True, stderr=subprocess.DEVNULL)
+    return folder
+
+
+def test_over_tls_both_sides_show_a_certificate_of_the_jobs_authority(
+    node, source, tmp_path, certificates
+):
+    names = ("node.pem", "node.key", "ca.pem")
+    ours = files.Tls(*[str(certificates / name) for name in names])
+    root = node(tls=ours)
+    digest = root.publish(source, "job")
+    assert root.url.startswith("https://")
+    node(tls=ours).download(digest, [root.url], tmp_path / "copy", deadline=60)
+    assert contents(tmp_path / "copy") == contents(source)
+    names = ("other.pem", "other.key", "other.pem")
+    stranger = node(tls=files.Tls(*[str(certificates / name) for name in names]))
+    with pytest.raises(BadInput, match="certificate verify failed"):
+        stranger.download(digest, [root.url], tmp_path / "none", deadline=0.5)
+    with pytest.raises(UsageError, match="no TLS with"):
+        node(tls=files.Tls("none.pem", "none.key", "none.pem"))
+
+
+def test_a_node_that_is_closed_in_the_middle_ends_the_download(node, source, tmp_path):
+    digest = make_manifest(source, "job").digest
+    one, gone = node(), node()
+    gone.close()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        running = pool.submit(one.download, digest, [gone.url], tmp_path / "copy", 600)
+        assert not running.done()
+        one.close()
+        with pytest.raises(UsageError, match="closed by another thread"):
+            running.result(timeout=60)
+
+
+def test_the_same_may_be_downloaded_twice_and_elsewhere_too(node, source, tmp_path):
+    root, one = node(), node()
+    digest = root.publish(source, "job")
+    for folder in ("copy", "copy", "other"):
+        one.download(digest, [root.url], tmp_path / folder, deadline=60)
+        assert contents(tmp_path / folder) == contents(source)
+    root.close()
+    node().download(digest, [root.url, one.url], tmp_path / "third", deadline=60)
+    assert contents(tmp_path / "third") == contents(source)
+
+
+def test_a_node_that_others_cannot_reach_does_not_offer_to_serve_on(node, tmp_path):
+    with pytest.raises(UsageError, match="give it its host, or pass serve_on=False"):
+        node().download("0" * 64, ["http://10.0.0.1:80"], tmp_path, deadline=1)
+
+
+def test_a_place_that_takes_no_file_is_named(node, source, tmp_path):
+    root = node()
+    digest = root.publish(source, "job")
+    with pytest.raises(BadInput, match="/proc/copy cannot be written: No such file"):
+        node().download(digest, [root.url], "/proc/copy", deadline=60)
+
+
+def test_a_host_that_no_url_can_have_is_refused(node):
+    with pytest.raises(UsageError, match="'a b/c' is no host by which others could reach it"):
+        node(host="a b/c", bind="127.0.0.1")
+
+
+def test_a_follower_that_promises_what_it_does_not_send_holds_nobody_up_for_long(
+    node, source, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(leases, "LONGEST", 1.0)
+    root, broken = node(), node()
+    digest = root.publish(source, "job")
+    broken.download(digest, [root.url], tmp_path / "broken", deadline=60)
+    for place in (tmp_path / "broken").rglob("*"):
+        if place.is_file():
+            os.truncate(str(place), 0)
+    node().download(digest, [root.url], tmp_path / "copy", deadline=60)
+    assert contents(tmp_path / "copy") == contents(source)

@@ -1,0 +1,61 @@
+"""A chief that trains says how it goes, and goes on when nobody takes it."""
+
+import logging
+
+from semisync.cluster.status import StatusHook
+from semisync.cluster.status.document import _TRAINING
+from semisync.common.compat import tf
+from tests.tf1.one_process import PATIENCE, Job
+
+
+def train(job, steps, write, **options):
+    """Trains so many global steps of two batches with a StatusHook."""
+    with job.graph.as_default():
+        hook = job.optimizer.make_session_run_hook(True, patience=PATIENCE)
+        reporter = StatusHook(hook, write, **options)
+        with tf.train.MonitoredTrainingSession(hooks=[hook, reporter]) as session:
+            job.train(session, *[0.0] * 2 * steps)
+            while options["every"] < 1 and not (
+                write.said and write.said[-1]["batches_per_second"]
+            ):
+                job.train(session, 0.0, 0.0)
+            return int(session.run(job.step))
+
+
+class Written:
+    """Keeps what it is given."""
+
+    def __init__(self, failure=None):
+        self.said, self._failure = [], failure
+
+    def __call__(self, training):
+        self.said.append(training)
+        if self._failure:
+            raise self._failure
+
+
+def test_the_last_report_has_every_batch_and_step():
+    job, written = Job(batches_per_step=2, paced=True), Written()
+    train(job, 10, written, every=60.0)
+    (last,) = written.said
+    assert set(last) == set(_TRAINING)
+    assert (last["global_step"], last["batches_per_step"]) == (10, 2)
+    assert (last["fates"]["admitted"], last["staleness"]) == (20, {"0": 20})
+
+
+def test_reports_come_while_it_trains_with_who_is_there_and_how_fast_it_goes():
+    job, written = Job(batches_per_step=2, paced=True), Written()
+    train(job, 1, written, every=0.05)
+    assert len(written.said) >= 2
+    assert max(len(one["workers"]) for one in written.said) == 1
+    assert written.said[-1]["batches_per_second"] > 0
+    assert written.said[-1]["global_step"] >= (written.said[0]["global_step"] or 0)
+
+
+def test_a_report_that_nobody_takes_is_logged_once_and_the_training_goes_on(caplog, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("tensorflow"), "propagate", True)
+    job, written = Job(batches_per_step=2, paced=True), Written(OSError("no connection"))
+    with caplog.at_level(logging.WARNING):
+        train(job, 1, written, every=0.05)
+    assert len(written.said) >= 2
+    assert caplog.text.count("the status could not be published: no connection") == 1
