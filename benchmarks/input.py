@@ -1,0 +1,305 @@
+"""Reading files into training batches: migrate.data against what people use, in one run.
+
+    python -m benchmarks.input [--rows N] [--repeats N] [--batch N] [--dir DIR] [--gigabyte]
+
+The rows: 8 columns of lists of ids below 2**20, 8 ids per row, and a label; seeds fixed. "one" has
+one id in every list, "some" a Poisson number with mean 1. Each case reads all of its files into
+KeyedJaggedTensors of 8 features (tf.data: into its own sparse tensors) and is checked by the sum of
+its ids. The cases take turns; ratios are within a turn, median [least, most].
+
+    ours        open_data with its defaults; shuffled: with Shuffle(), two windows or more
+    to_pylist   pyarrow's batches to Python lists, flattened into a KeyedJaggedTensor
+    dataset     a torch Dataset of rows with a DataLoader of no workers, the same collation
+    stateful    the same under torchdata's StatefulDataLoader
+    tf.data     TFRecords, batched, parsed by tf.io.parse_example, AUTOTUNE, prefetch
+
+Wall time is of everything with all threads; CPU time is that of the process, so that rows/s of CPU
+time is what one core does. Text is read by the byte: MB/s of CPU time, opening included.
+--gigabyte also measures going to a place in 1 GB of files: open, load the state, the first batch.
+Peers that are not installed are left out; benchmarks/requirements.txt names them.
+"""
+
+import argparse
+import collections
+import importlib.metadata
+import itertools
+import os
+import pathlib
+import shutil
+import statistics
+import tempfile
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.orc
+import pyarrow.parquet as pq
+import torch
+from torchrec import KeyedJaggedTensor
+
+from migrate.data import Column, Shuffle, open_data
+
+FEATURES = [f"c{k}" for k in range(8)]
+SCHEMA = [*(Column(name, "ids") for name in FEATURES), Column("click", "label")]
+GROUP = 200_000  # rows of a row group
+DELTA = {f"{name}.list.element": "DELTA_BINARY_PACKED" for name in FEATURES}
+PACKAGES = ("pyarrow", "torch", "torchrec", "numpy", "numba", "tensorflow", "torchdata")
+SLOW = 25  # the slow peers read one row in so many
+
+
+def log(rows, lists):
+    """The rows as a pyarrow.Table."""
+    random = np.random.RandomState(0)
+    columns = {}
+    for name in FEATURES:
+        lengths = np.ones(rows, int) if lists == "one" else random.poisson(1, rows)
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        columns[name] = pa.ListArray.from_arrays(offsets, random.randint(0, 1 << 20, offsets[-1]))
+    return pa.table({**columns, "click": random.randint(0, 2, rows).astype(np.float32)})
+
+
+def write_text(table, path):
+    """Tabs between fields, | between ids."""
+    columns = [["|".join(map(str, ids)) for ids in table[name].to_pylist()] for name in FEATURES]
+    clicks = [str(int(click)) for click in table["click"].to_pylist()]
+    with open(path, "w") as file:
+        file.write("\t".join([*FEATURES, "click"]) + "\n")
+        file.writelines("\t".join(fields) + "\n" for fields in zip(*columns, clicks))
+
+
+def write_records(table, path):
+    """tf.train.Examples."""
+    import tensorflow as tf
+
+    def example(row):
+        features = {
+            name: tf.train.Feature(int64_list=tf.train.Int64List(value=row[name]))
+            for name in FEATURES
+        }
+        features["click"] = tf.train.Feature(float_list=tf.train.FloatList(value=[row["click"]]))
+        return tf.train.Example(features=tf.train.Features(feature=features))
+
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for row in table.to_pylist():
+            writer.write(example(row).SerializeToString())
+
+
+def written(folder, rows, lists):
+    """The files of one kind of lists, by name."""
+    table, few = log(rows, lists), log(rows // SLOW, lists)
+    files = {
+        name: folder / f"{lists}.{name}" for name in ("parquet", "delta.parquet", "orc", "tsv")
+    }
+    pq.write_table(table, files["parquet"], row_group_size=GROUP)
+    more = {"compression": "zstd", "use_dictionary": False, "column_encoding": DELTA}
+    pq.write_table(table, files["delta.parquet"], row_group_size=GROUP, **more)
+    pyarrow.orc.write_table(table, files["orc"], compression="zstd")
+    write_text(table.slice(0, rows // 2), files["tsv"])
+    files["few.parquet"] = folder / f"{lists}.few.parquet"
+    pq.write_table(few, files["few.parquet"], row_group_size=GROUP)
+    files["tfrecord"] = folder / f"{lists}.tfrecord"
+    try:
+        write_records(few, files["tfrecord"])
+    except ImportError:
+        del files["tfrecord"]
+    return files
+
+
+def ours(path, batch, shuffle=None):
+    """(rows, sum of the ids)."""
+    count = total = 0
+    for one in open_data(path, SCHEMA, batch, last="pad", shuffle=shuffle):
+        count += one.rows
+        total += int(one.sparse.values().sum())
+    return count, total
+
+
+def collated(rows):
+    """Rows as dicts of lists to a KeyedJaggedTensor and labels."""
+    lists = [row[name] for name in FEATURES for row in rows]
+    sparse = KeyedJaggedTensor(
+        keys=FEATURES,
+        values=torch.tensor(list(itertools.chain.from_iterable(lists)), dtype=torch.int64),
+        lengths=torch.tensor([len(ids) for ids in lists], dtype=torch.int32),
+    )
+    return len(rows), sparse, torch.tensor([row["click"] for row in rows])
+
+
+def summed(batches):
+    """(rows, sum of the ids) of batches as `collated` makes them."""
+    count = total = 0
+    for rows, sparse, _ in batches:
+        count += rows
+        total += int(sparse.values().sum())
+    return count, total
+
+
+def to_pylist(path, batch):
+    """(rows, sum of the ids)."""
+    parts = pq.ParquetFile(path).iter_batches(batch)
+    return summed(collated(part.to_pylist()) for part in parts)
+
+
+class RowDataset(torch.utils.data.Dataset):
+    """The rows of a file, held as an Arrow table."""
+
+    def __init__(self, path):
+        table = pq.read_table(path).combine_chunks()
+        self._columns = {name: table[name].chunk(0) for name in table.column_names}
+
+    def __len__(self):
+        return len(self._columns["click"])
+
+    def __getitem__(self, index):
+        return {name: column[index].as_py() for name, column in self._columns.items()}
+
+
+def dataset(path, batch):
+    """(rows, sum of the ids)."""
+    loader = torch.utils.data.DataLoader(RowDataset(path), batch, collate_fn=collated)
+    return summed(loader)
+
+
+def stateful(path, batch):
+    """(rows, sum of the ids)."""
+    from torchdata.stateful_dataloader import StatefulDataLoader
+
+    return summed(StatefulDataLoader(RowDataset(path), batch, collate_fn=collated))
+
+
+def tf_data(path, batch):
+    """(rows, sum of the ids)."""
+    import tensorflow as tf
+
+    features = {name: tf.io.VarLenFeature(tf.int64) for name in FEATURES}
+    features["click"] = tf.io.FixedLenFeature([], tf.float32)
+    records = tf.data.TFRecordDataset(str(path)).batch(batch)
+    parsed = records.map(
+        lambda examples: tf.io.parse_example(examples, features), tf.data.AUTOTUNE
+    ).prefetch(tf.data.AUTOTUNE)
+    count = total = 0
+    for one in parsed:
+        count += len(one["click"])
+        total += sum(int(one[name].values.numpy().sum()) for name in FEATURES)
+    return count, total
+
+
+def cases(files, batch):
+    """By name: (what to call, the file)."""
+    found = {
+        "ours, Parquet": (ours, "parquet"),
+        "ours, Parquet, delta": (ours, "delta.parquet"),
+        "ours, Parquet, delta, shuffled": (
+            lambda path, size: ours(path, size, Shuffle()),
+            "delta.parquet",
+        ),
+        "ours, ORC": (ours, "orc"),
+        "ours, text": (ours, "tsv"),
+        "to_pylist, Parquet": (to_pylist, "few.parquet"),
+        "dataset, Parquet": (dataset, "few.parquet"),
+        "stateful, Parquet": (stateful, "few.parquet"),
+        "tf.data, TFRecord": (tf_data, "tfrecord"),
+    }
+    try:
+        importlib.metadata.version("torchdata")
+    except importlib.metadata.PackageNotFoundError:
+        del found["stateful, Parquet"]
+    return {name: (call, files[kind]) for name, (call, kind) in found.items() if kind in files}
+
+
+def timed(call, path, batch):
+    """Rows, the sum of the ids, seconds of wall and of CPU time."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    rows, total = call(path, batch)
+    return rows, total, time.perf_counter() - wall, time.process_time() - cpu
+
+
+def spread(values, form="{:.2f}"):
+    """Median [least, most]."""
+    middle, ends = statistics.median(values), (min(values), max(values))
+    return "{} [{}, {}]".format(*(form.format(value) for value in (middle, *ends)))
+
+
+def compare(folder, args, lists):
+    """The table of one kind of lists, as Markdown."""
+    files = written(folder, args.rows, lists)
+    found, sums = collections.defaultdict(list), {}
+    for turn in range(args.repeats + 1):  # the first one compiles and fills caches
+        for name, (call, path) in cases(files, args.batch).items():
+            rows, total, wall, cpu = timed(call, path, args.batch)
+            assert sums.setdefault((path, rows), total) == total, name
+            if turn:
+                found[name].append((rows / wall / 1e6, rows / cpu / 1e6))
+    by_rows = {rows: total for (_, rows), total in sums.items()}
+    assert all(by_rows[rows] == total for (_, rows), total in sums.items())
+    print(f"\nLists with {lists}:\n")
+    print("| what | M rows/s, wall | M rows/s of CPU time | ours, Parquet / it: wall | CPU time |")
+    print("|---|---|---|---|---|")
+    base = found["ours, Parquet"]
+    for name, figures in found.items():
+        columns = [spread(column, "{:.3f}") for column in zip(*figures)]
+        ratios = [
+            spread([one[k] / other[k] for one, other in zip(base, figures)]) for k in range(2)
+        ]
+        print(f"| {name} | {' | '.join(columns)} | {' | '.join(ratios)} |", flush=True)
+    size, rows = files["tsv"].stat().st_size, args.rows // 2
+    speeds = [millions * size / rows for _, millions in found["ours, text"]]
+    print(f"\nText: {spread(speeds, '{:.0f}')} MB/s of CPU time.")
+
+
+def restoring(folder, args):
+    """Seconds to the first batch at places of 1 GB of files, for each format."""
+    print("\n| 1 GB of | place | open, s | state and first batch, s | CPU time of both, s |")
+    print("|---|---|---|---|---|")
+    for kind in ("delta.parquet", "orc", "tsv"):
+        source = folder / f"one.{kind}"
+        copies = folder / f"gigabyte.{kind}"
+        copies.mkdir()
+        for number in range(-(-(10**9) // source.stat().st_size)):
+            shutil.copy(source, copies / f"{number:03}.{kind}")
+        data = open_data(copies, SCHEMA, args.batch, last="drop", shuffle=Shuffle())
+        for place in (0.1, 0.5, 0.9):
+            position = [0, [[1, args.batch, int(place * data.batches)]]]
+            state = {**data.state_dict(), "position": position}
+            began, cpu = time.perf_counter(), time.process_time()
+            again = open_data(copies, SCHEMA, args.batch, last="drop", shuffle=Shuffle())
+            opened = time.perf_counter()
+            again.load_state_dict(state)
+            next(iter(again))
+            ended = time.perf_counter()
+            again.close()
+            print(
+                f"| {kind} | {place} | {opened - began:.2f} | {ended - opened:.2f} | "
+                f"{time.process_time() - cpu:.2f} |",
+                flush=True,
+            )
+        shutil.rmtree(copies)
+
+
+def main():
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--batch", type=int, default=4096)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--dir", type=pathlib.Path)
+    parser.add_argument("--gigabyte", action="store_true")
+    args = parser.parse_args()
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    torch.set_num_threads(1)
+    versions = []
+    for name in PACKAGES:
+        try:
+            versions.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            versions.append(f"no {name}")
+    print(", ".join(versions) + f"; {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
+    with tempfile.TemporaryDirectory(dir=args.dir) as folder:
+        for lists in ("one", "some"):
+            compare(pathlib.Path(folder), args, lists)
+        if args.gigabyte:
+            restoring(pathlib.Path(folder), args)
+
+
+if __name__ == "__main__":
+    main()

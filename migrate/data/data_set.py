@@ -1,0 +1,282 @@
+"""Opening a data set, going through it, and its state; `migrate.data` says what these are."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import weakref
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Generator,
+    Generic,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
+
+from migrate.data.ahead import Ahead
+from migrate.data.assembly import tables
+from migrate.data.listing import Listing, survey
+from migrate.data.loading import Loader, Lost, empty_table
+from migrate.data.order.position import Division, Position, Taken, left_at
+from migrate.data.order.shuffling import Order, Shuffle
+from migrate.data.paths import Paths
+from migrate.data.ranks import check_alike, share_of
+from migrate.data.rows import Rows
+from migrate.data.schema import Column, TextFormat, checked
+from migrate.storage.threads import default_count
+from semisync.common.errors import BadInput, SemisyncError, UsageError
+
+B = TypeVar("B")
+
+_STATE = "semisync.data/1"
+
+logger = logging.getLogger(__name__)
+
+
+def open_data(
+    paths: Paths,
+    schema: Sequence[Column],
+    batch_size: int,
+    *,
+    last: str,
+    shuffle: Optional[Shuffle] = None,
+    rank: Optional[int] = None,
+    ranks: Optional[int] = None,
+    text: Optional[TextFormat] = None,
+    on_broken: str = "stop",
+    convert: Optional[Callable[[Rows], Any]] = None,
+    readers: Optional[int] = None,
+    prefetch: int = 4,
+) -> DataSet[Any]:
+    """Files as batches of one rank.
+
+        data = open_data("log/day=*", schema, 4096, last="drop", shuffle=Shuffle(seed=1))
+        for batch in data:
+            loss = model(batch.sparse, batch.dense)
+
+    Args:
+        paths: files, folders or patterns, or several; on disk or URLs that fsspec serves, hdfs://
+            among them. Parquet and ORC are known by their first bytes.
+        schema: the columns to read; `infer` suggests one.
+        batch_size: rows per batch of a rank.
+        last: "drop" leaves out the rows of an epoch's last, partial global batch; "pad" shares them
+            among the ranks, in batches filled up with rows that `Batch.rows` says are none.
+        shuffle: None reads in the order of the files' paths.
+        rank, ranks: which share this is, of how many. Without them, those of torch.distributed;
+            where it is not initialized, the only one.
+        text: how text files are written; by default .csv and .tsv files are read by their name.
+        on_broken: "skip" goes on without files and blocks that cannot be decoded: see
+            `DataSet.skipped`. The batches of a broken block have fewer rows, as padded ones do. A
+            file that cannot be reached always stops.
+        convert: makes a batch of `Rows`, in a thread; by default a `Batch`.
+        readers: threads that read; by default one per CPU, at most four, and eight for URLs.
+        prefetch: batches that are made before they are asked for.
+
+    Raises: BadInput for files that are missing, broken or lack a column; also where the ranks of
+        torch.distributed do not see the same files. UsageError for arguments without meaning.
+    """
+    columns = checked(schema)
+    for name, number in (("batch_size", batch_size), ("prefetch", prefetch), ("readers", readers)):
+        if number is not None and number < 1:
+            raise UsageError(f"{name} is {number}; 1 is the least")
+    for name, value, known in (
+        ("last", last, ("drop", "pad")),
+        ("on_broken", on_broken, ("stop", "skip")),
+    ):
+        if value not in known:
+            raise UsageError(f"{name} is {value!r}; it must be {known[0]!r} or {known[1]!r}")
+    own, count, together = share_of(rank, ranks)
+    skip = on_broken == "skip"
+    written = None if text is None else text.checked()
+    try:
+        listing = survey(paths, columns, written, skip)
+    except SemisyncError:
+        if together:
+            check_alike(None)
+        raise
+    if together:
+        check_alike(listing.digest())
+    data: DataSet[Any] = DataSet(
+        listing=listing,
+        schema=columns,
+        batch_size=batch_size,
+        share=(own, count),
+        shuffle=None if shuffle is None else shuffle.checked(),
+        pad=last == "pad",
+        loader=Loader(listing, columns, written, skip),
+        convert=convert or _batches_of(columns),
+        readers=readers or default_count(listing.files[0].path),
+        prefetch=prefetch,
+    )
+    if not data.batches:
+        raise BadInput(
+            f"the data set has {data.rows} rows, less than one global batch of {count} x "
+            f"{batch_size}; with last='pad' they make one"
+            if data.rows
+            else f"{listing.files[0].path} and the other files hold no rows"
+        )
+    return data
+
+
+class DataSet(Generic[B]):
+    """One rank's batches; `open_data` makes it.
+
+    Iterating goes through the rest of the current epoch and ends; the next iteration is the next
+    epoch. Leaving an iteration early keeps the place. One iteration at a time.
+
+    Attributes:
+        schema: the columns.
+        batch_size: rows per batch and rank. rank, ranks: which of how many shares this is.
+        rows: of the whole data set. digest: 16 hexadecimal digits of its listing.
+        skipped: the broken files and blocks that were left out so far, with their rows (None where
+            nobody knows) and the reason; of blocks, those of this rank.
+    """
+
+    def __init__(
+        self,
+        listing: Listing,
+        schema: Sequence[Column],
+        batch_size: int,
+        share: Tuple[int, int],
+        shuffle: Optional[Shuffle],
+        pad: bool,
+        loader: Loader,
+        convert: Callable[[Rows], B],
+        readers: int,
+        prefetch: int,
+    ) -> None:
+        self.schema, self.batch_size = list(schema), batch_size
+        self.rank, self.ranks = share
+        self._shuffle, self._pad = shuffle, pad
+        self._loader, self._convert = loader, convert
+        self._readers, self._prefetch = readers, prefetch
+        self._block_rows = listing.block_rows()
+        self.rows, self.digest = sum(self._block_rows), listing.digest()
+        self.skipped: List[Tuple[str, Optional[int], str]] = [
+            (path, None, reason) for path, reason in listing.skipped
+        ]
+        self._position = Position()
+        self._running: Callable[[], Optional[Generator[B, None, None]]] = lambda: None
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the next batch is of, from 0."""
+        return self._position.epoch
+
+    @property
+    def batches(self) -> int:
+        """Batches that are left in the epoch: the same number on every rank."""
+        _, division, taken = self._divided(self._order())
+        return division.batches - taken
+
+    def __iter__(self) -> Iterator[B]:
+        self.close()
+        running = self._iterate()
+        self._running = weakref.ref(running)  # so that it ends when the caller drops it
+        return running
+
+    def state_dict(self, position: Optional[Position] = None) -> Dict[str, Any]:
+        """The place after the last batch that was delivered, as JSON has it.
+
+        It is the same on every rank, so that one copy is enough, and knows nothing of batches that
+        were read ahead. position: of a batch, for the place after that one instead.
+        """
+        return {
+            "schema": _STATE,
+            "digest": self.digest,
+            "shuffle": None if self._shuffle is None else list(self._shuffle),
+            "position": (position or self._position).to_json(),
+        }
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Goes to the place of a state; the number of ranks and the batch size may be others.
+
+        Raises: BadInput where the state is of other files or another shuffle.
+        """
+        if not isinstance(state, dict) or state.get("schema") != _STATE:
+            raise BadInput(f"this is not the state of a data set ({_STATE}): {state!r}")
+        own = self.state_dict()
+        if state["digest"] != own["digest"]:
+            raise BadInput(
+                f"the state is of a data set with the digest {state['digest']}, but the files here "
+                f"have {own['digest']}: files were added, removed or changed, or are others"
+            )
+        if state["shuffle"] != own["shuffle"]:
+            raise BadInput(
+                f"the state is of the shuffle (seed, buffer) {state['shuffle']}; here it is "
+                f"{own['shuffle']}"
+            )
+        position = Position.from_json(state["position"])
+        left_at(position, self.rows, self._shuffle is None)
+        self.close()
+        self._position = position
+
+    def close(self) -> None:
+        """Ends the iteration and its threads; so does leaving the loop, and the process."""
+        running = self._running()
+        if running is not None:
+            running.close()
+
+    def _order(self) -> Order:
+        return Order(self._block_rows, self._shuffle, self._position.epoch)
+
+    def _divided(self, order: Order) -> Tuple[Tuple[Taken, ...], Division, int]:
+        """Earlier divisions, the one in use, and the batches that are taken of it."""
+        before, taken = self._position.taken, 0
+        if before and before[-1][:2] == (self.ranks, self.batch_size):
+            before, taken = before[:-1], before[-1].batches
+        in_order = self._shuffle is None
+        left = left_at(Position(self.epoch, before), order.rows, in_order)
+        return before, Division(left, self.ranks, self.batch_size, in_order, self._pad), taken
+
+    def _iterate(self) -> Generator[B, None, None]:
+        order = self._order()
+        before, division, taken = self._divided(order)
+        epoch, size = self.epoch, self.batch_size
+
+        def position_after(batches: int) -> Position:
+            if batches == division.batches:
+                return Position(epoch + 1)
+            return Position(epoch, (*before, Taken(self.ranks, size, batches)))
+
+        def make() -> Generator[Tuple[Position, B], None, None]:
+            numbers = range(taken, division.batches)
+            source = tables(
+                order,
+                lambda: (division.batch(self.rank, number) for number in numbers),
+                self._loader.load,
+                self._readers,
+                self._lost,
+            )
+            with contextlib.closing(source):
+                for number, table in zip(numbers, source):
+                    position = position_after(number + 1)
+                    if table is None:
+                        table = empty_table(self.schema)
+                    yield position, self._convert(Rows(table, size, position))
+
+        made = Ahead(make(), self._prefetch)
+        try:
+            for position, batch in made:
+                self._position = position
+                yield batch
+            self._position = Position(epoch + 1)
+        finally:
+            made.close()
+
+    def _lost(self, block: Lost) -> None:
+        self.skipped.append((block.file, block.rows, block.reason))
+        logger.warning("%d rows were skipped: %s", block.rows, block.reason)
+
+
+def _batches_of(schema: Sequence[Column]) -> Callable[[Rows], Any]:
+    from migrate.data.batch import to_batch
+
+    return functools.partial(to_batch, schema=schema)

@@ -1,0 +1,172 @@
+"""The fields of one column of text as an Arrow array, null where a field is missing."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import numpy
+import pyarrow as pa
+
+from migrate.data.compiled import tokens
+from migrate.data.place import Place
+from migrate.data.schema import Column, TextFormat
+from migrate.data.values import At, lists_of_pairs
+from semisync.common.errors import BadInput
+
+
+class Fields:
+    """One column of the lines of a block.
+
+    starts: what `lines.fields` gave of `data`; index: the column's number; quote: a byte or -1.
+    """
+
+    def __init__(
+        self,
+        data: numpy.ndarray,
+        starts: numpy.ndarray,
+        index: int,
+        quote: int,
+        column: Column,
+        place: Place,
+        written: TextFormat,
+    ) -> None:
+        self._at, self._kind, self._written = At(column, place), column.kind, written
+        self._data, self._starts, self._ends = data, starts[index], starts[index + 1] - 1
+        if quote >= 0 and self._has(quote):
+            self._data, offsets, wrong = tokens.unquoted(data, self._starts, self._ends, quote)
+            if wrong >= 0:
+                raise self._wrong(wrong, "text whose quotes are closed")
+            self._starts, self._ends = offsets[:-1], offsets[1:]
+
+    def arrow(self) -> Any:
+        """The array, of a type that `checked_values` takes for the kind."""
+        make = {
+            "dense": self._numbers if self._at.column.width == 1 else self._number_lists,
+            "ids": self._id_lists,
+            "key": self._integers if self._at.column.dtype == "int64" else self._text,
+            "label": self._numbers,
+            "numbers": self._number_lists,
+            "string": self._text,
+            "strings": self._text_lists,
+            "weighted": self._pairs,
+        }
+        return make[self._kind]()
+
+    def _id_lists(self) -> Any:
+        offsets, values, wrong = tokens.integers(
+            self._data, self._starts, self._ends, ord(self._written.values)
+        )
+        if wrong >= 0:
+            raise self._wrong(wrong, "integers of 64 bits")
+        # Without a default a missing list is an empty one, and is cheaper as such.
+        mask = None if self._at.column.default is None else self._mask()
+        return pa.ListArray.from_arrays(pa.array(offsets), values, mask=mask)
+
+    def _integers(self) -> Any:
+        _, values, wrong = tokens.integers(self._data, self._starts, self._ends, -1)
+        if wrong >= 0:
+            raise self._wrong(wrong, "an integer of 64 bits")
+        missing = self._missing()
+        if not missing.any():
+            return pa.array(values)
+        spread = numpy.zeros(len(missing), numpy.int64)
+        spread[~missing] = values
+        return pa.array(spread, mask=missing)
+
+    def _pairs(self) -> Any:
+        offsets, values, starts, ends, wrong = tokens.pairs(
+            self._data,
+            self._starts,
+            self._ends,
+            ord(self._written.values),
+            ord(self._written.weight),
+        )
+        if wrong >= 0:
+            raise self._wrong(
+                wrong, f"ids, each perhaps with {self._written.weight!r} and a weight"
+            )
+        weights = self._parsed(starts, ends, offsets)
+        weights = weights.fill_null(1.0) if weights.null_count else weights
+        return lists_of_pairs(offsets, values, weights.to_numpy())
+
+    def _numbers(self) -> Any:
+        return self._parsed(self._starts, self._ends, None)
+
+    def _number_lists(self) -> Any:
+        offsets, starts, ends = self._parts()
+        numbers = self._parsed(starts, ends, offsets)
+        return pa.LargeListArray.from_arrays(offsets, numbers, mask=self._mask())
+
+    def _text(self) -> Any:
+        array = self._copied(self._starts, self._ends, pa.large_binary())
+        try:
+            return array.cast(pa.large_string())
+        except pa.ArrowInvalid as error:
+            for row, value in enumerate(array.to_pylist()):
+                try:
+                    (value or b"").decode()
+                except UnicodeDecodeError:
+                    raise self._wrong(row, "UTF-8") from error
+            raise
+
+    def _text_lists(self) -> Any:
+        offsets, starts, ends = self._parts()
+        values = self._copied(starts, ends, pa.large_binary(), empty_is_null=False)
+        return pa.LargeListArray.from_arrays(offsets, values)
+
+    def _parts(self) -> Any:
+        return tokens.parts(self._data, self._starts, self._ends, ord(self._written.values))
+
+    def _parsed(
+        self, starts: numpy.ndarray, ends: numpy.ndarray, offsets: Optional[numpy.ndarray]
+    ) -> Any:
+        """float32 of the spans; offsets: of the lists whose values they are."""
+        texts = self._copied(starts, ends, pa.large_string())
+        try:
+            return texts.cast(pa.float32())
+        except pa.ArrowInvalid as error:
+            low, high = 0, len(texts)
+            while high - low > 1:  # the first half that cannot be cast holds the first wrong one
+                middle = (low + high) // 2
+                try:
+                    texts[low:middle].cast(pa.float32())
+                    low = middle
+                except pa.ArrowInvalid:
+                    high = middle
+            what = f"holds {texts[low].as_py()!r}; a number is expected"
+            raise self._at.wrong_value(low, offsets, what) from error
+
+    def _copied(
+        self,
+        starts: numpy.ndarray,
+        ends: numpy.ndarray,
+        kind: pa.DataType,
+        empty_is_null: bool = True,
+    ) -> Any:
+        """The bytes of the spans as an Arrow array."""
+        data, offsets, _ = tokens.unquoted(self._data, starts, ends, -1)
+        valid, nulls = None, 0
+        if empty_is_null:
+            present = starts < ends
+            nulls = len(present) - int(numpy.count_nonzero(present))
+            valid = pa.py_buffer(numpy.packbits(present, bitorder="little")) if nulls else None
+        buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(data)]
+        return pa.Array.from_buffers(kind, len(starts), buffers, nulls)
+
+    def _has(self, quote: int) -> bool:
+        """Whether a field begins with a quote."""
+        present = self._starts < self._ends
+        return bool((self._data[self._starts[present]] == quote).any())
+
+    def _missing(self) -> numpy.ndarray:
+        missing: numpy.ndarray = self._starts >= self._ends
+        return missing
+
+    def _mask(self) -> Any:
+        missing = self._missing()
+        return pa.array(missing) if missing.any() else None
+
+    def _wrong(self, row: int, wanted: str) -> BadInput:
+        field = bytes(self._data[self._starts[row] : self._ends[row]])[:60]
+        what = f"is {field.decode(errors='replace')!r}; {wanted} expected"
+        return self._at.wrong_value(row, None, what)

@@ -1,0 +1,186 @@
+"""Text: a block is the lines that begin within 8 MB of a file; a compressed file is one block.
+
+The first line of each file is a header, unless the format has names. Empty lines are no rows, empty
+fields are missing values. A line belongs to the block in which its first byte stands, so the bytes
+of a block are known without reading the ones before it.
+"""
+
+from __future__ import annotations
+
+import csv
+import pathlib
+from typing import Any, List, Optional, Sequence, Tuple
+
+import numpy
+import pyarrow as pa
+
+from migrate.data.compiled import lines
+from migrate.data.formats.fields import Fields
+from migrate.data.paths import opened
+from migrate.data.place import Broken, Place
+from migrate.data.schema import Column, TextFormat
+from semisync.common.errors import BadInput
+
+BLOCK = 1 << 23  # bytes
+
+_COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_KNOWN = {".csv": TextFormat(","), ".tsv": TextFormat("\t")}
+_MARK = b"\xef\xbb\xbf"  # the byte order mark that some programs put before UTF-8
+_LF = b"\n"
+_AHEAD = 1 << 16  # bytes to read at a time for the end of a block's last line
+
+
+def format_of(path: str, given: Optional[TextFormat]) -> TextFormat:
+    """How a file is written: as given, else by its name."""
+    if given is not None:
+        return given
+    suffixes = [suffix.lower() for suffix in pathlib.PurePosixPath(path).suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    if suffixes and suffixes[-1] in _KNOWN:
+        return _KNOWN[suffixes[-1]]
+    raise BadInput(
+        f"{path} is neither Parquet nor ORC nor, by its name, .csv or .tsv; say with text= how it "
+        "is written"
+    )
+
+
+def survey(path: str, size: int, written: TextFormat) -> Tuple[List[str], List[int]]:
+    """The names of the columns, and the rows of each block."""
+    with opened(path) as source:
+        if _codec(path):
+            start = _decompressed(source, path)
+            rows = [lines.count(_bytes(start), 0, len(start))]
+        else:
+            start = source.read(BLOCK + 1)
+            rows = [lines.count(_bytes(start), 0, min(BLOCK, len(start)))]
+            for at in range(BLOCK, size, BLOCK):
+                source.seek(at - 1)
+                data = source.read(BLOCK + 2)
+                rows.append(lines.count(_bytes(data), 1, min(BLOCK + 1, len(data))))
+    if written.names is not None:
+        return list(written.names), rows
+    names, _ = _header(start, path, written)
+    return names, [rows[0] - 1, *rows[1:]]
+
+
+class Lines:
+    """The lines of a block, whose columns can be read.
+
+    rows, names: as `survey` found them. Raises BadInput for a line with another number of fields.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        size: int,
+        block: int,
+        rows: int,
+        names: Sequence[str],
+        written: TextFormat,
+        place: Place,
+    ) -> None:
+        with opened(path) as source:
+            data = (
+                _padded(_decompressed(source, path))
+                if _codec(path)
+                else _block(source, size, block)
+            )
+        if not block:
+            data = data[_start(data, path, written) :]
+        self._data, self._names, self._written, self._place = data, names, written, place
+        self._quote = -1 if written.quote is None else ord(written.quote)
+        if not lines.holds(data, self._quote):
+            self._quote = -1
+        shape = rows, len(names), ord(written.separator)
+        self._starts, found, wrong, count = (
+            lines.plain_fields(data, *shape)
+            if self._quote < 0
+            else lines.fields(data, *shape, self._quote)
+        )
+        if wrong >= 0:
+            line = bytes(data[wrong : wrong + 60]).split(_LF)[0].decode(errors="replace")
+            raise BadInput(
+                f"{path}: row {place.first + found + 1} has {count} fields, expected {len(names)} "
+                f"separated by {written.separator!r}: {line!r}"
+            )
+        if found != rows:
+            raise BadInput(
+                f"{path} has {found} rows where {rows} lines were counted: it changed, or a field "
+                "in quotes has a line break, which is not supported"
+            )
+
+    def column(self, column: Column) -> Any:
+        """The column as an Arrow array that `checked_values` takes, null for empty fields.
+
+        Raises: BadInput for a field that is not of the column's kind.
+        """
+        index = self._names.index(column.name)
+        place, written = self._place, self._written
+        return Fields(self._data, self._starts, index, self._quote, column, place, written).arrow()
+
+
+def _block(source: Any, size: int, block: int) -> numpy.ndarray:
+    """The lines that begin in a block; after them 8 more bytes can be read."""
+    start, stop = block * BLOCK, min((block + 1) * BLOCK, size)
+    before = min(start, 1)
+    source.seek(start - before)
+    own = before + stop - start
+    buffer = numpy.empty(own + _AHEAD + 8, numpy.uint8)
+    data = buffer[: source.readinto(buffer.data[: own + _AHEAD])]
+    begin = lines.end_of_line(data, 0) if before else 0
+    if (before and not begin) or begin >= own:
+        return buffer[:0]
+    end = lines.end_of_line(data, own - 1)
+    while not end:
+        more = source.read(_AHEAD)
+        if not more:
+            return data[begin:]
+        known = len(data)
+        data = _padded(data.tobytes() + more)
+        end = lines.end_of_line(data, known)
+    return data[begin:end]
+
+
+def _start(data: numpy.ndarray, path: str, written: TextFormat) -> int:
+    """Where the rows of the first block begin."""
+    if written.names is None:
+        return _header(data.tobytes(), path, written)[1]
+    return len(_MARK) if bytes(data[: len(_MARK)]) == _MARK else 0
+
+
+def _header(data: bytes, path: str, written: TextFormat) -> Tuple[List[str], int]:
+    """The names in the first line that is not empty, and where the next one begins."""
+    at = 0
+    while data[at : at + 1] in (b"\r", _LF):
+        at += 1
+    end = data.find(_LF, at) + 1 or len(data)
+    if end > BLOCK:
+        raise Broken(f"{path}: its first line has more than {BLOCK} bytes, which is no header")
+    try:
+        line = data[at:end].removeprefix(_MARK).decode().rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise Broken(f"{path}: its header is not UTF-8 ({error.reason})") from error
+    if written.quote is None:
+        return line.split(written.separator), end
+    fields = csv.reader([line], delimiter=written.separator, quotechar=written.quote)
+    return next(fields, []), end
+
+
+def _codec(path: str) -> Optional[str]:
+    return _COMPRESSED.get(pathlib.PurePosixPath(path).suffix.lower())
+
+
+def _decompressed(source: Any, path: str) -> bytes:
+    with pa.CompressedInputStream(source, _codec(path)) as stream:
+        whole: bytes = stream.read()
+    return whole
+
+
+def _bytes(data: bytes) -> numpy.ndarray:
+    return numpy.frombuffer(data, numpy.uint8)
+
+
+def _padded(data: bytes) -> numpy.ndarray:
+    """The bytes, after which 8 more can be read."""
+    return _bytes(data + bytes(8))[: len(data)]

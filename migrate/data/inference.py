@@ -1,0 +1,127 @@
+"""A schema suggested by the first file of a data set.
+
+in Parquet and ORC: integers, lists of them        ids
+lists of structs (id, weight), maps from integers  weighted
+floating-point numbers, decimals, booleans         dense; fixed-size lists of them too
+text; lists of text                                string; strings
+in text, where all fields of the first 8 MB are so:
+integers, also several                             ids
+integers, some with a weight                       weighted
+numbers                                            dense
+anything else                                      string; strings where the values' separator
+                                                   occurs
+"""
+
+from __future__ import annotations
+
+from typing import List, Optional, Sequence, Union
+
+import pyarrow as pa
+
+from migrate.data.formats import orc, parquet
+from migrate.data.formats.text import Lines
+from migrate.data.listing import File, file_of, lines_of
+from migrate.data.paths import Paths, files_of
+from migrate.data.place import Place, explained
+from migrate.data.schema import Column, TextFormat, checked
+from migrate.data.values import is_list, is_text
+from semisync.common.errors import BadInput
+
+_CANDIDATES = ("ids", "weighted", "dense", "numbers")  # of text, the narrowest first
+
+
+def infer(
+    paths: Paths,
+    label: Union[str, Sequence[str]] = (),
+    key: Union[str, Sequence[str]] = (),
+    columns: Optional[Sequence[str]] = None,
+    text: Optional[TextFormat] = None,
+) -> List[Column]:
+    """The columns of the first file with the kinds that their types suggest.
+
+    It is a suggestion to look at: no file says whether integers are ids or numbers to compute with.
+    Going through the data set checks every file against it.
+
+    Args:
+        paths, text: as for `open_data`.
+        label, key: names of columns that are labels and keys.
+        columns: the ones to take; by default all.
+
+    Raises: BadInput for a column that is not there, or of a type that is of no kind.
+    """
+    labels = [label] if isinstance(label, str) else list(label)
+    keys = [key] if isinstance(key, str) else list(key)
+    path, size = next(iter(files_of(paths).items()))
+    file = file_of(path, size, text)
+    names = list(file.names if columns is None else columns)
+    for name in [*labels, *keys, *names]:
+        if name not in file.names:
+            raise BadInput(f"{path} has no column {name!r}; it has: {', '.join(file.names)}")
+    names += [name for name in (*labels, *keys) if name not in names]
+    known = {**dict.fromkeys(labels, "label"), **dict.fromkeys(keys, "key")}
+    open_ones = [name for name in names if name not in known]
+    suggested = {name: Column(name, kind) for name, kind in known.items()}
+    with explained(path):
+        of = _of_text if file.format == "text" else _of_types
+        suggested.update((column.name, column) for column in of(file, open_ones, text))
+    return checked(suggested[name] for name in names)
+
+
+def _of_types(file: File, names: Sequence[str], _: Optional[TextFormat]) -> List[Column]:
+    read = parquet.survey if file.format == "parquet" else orc.survey
+    schema, _rows = read(file.path, file.size)
+    return [_of_type(name, schema.field(name).type, file.path) for name in names]
+
+
+def _of_type(name: str, kind: pa.DataType, path: str) -> Column:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_integer(kind):
+        return Column(name, "ids")
+    if _is_number(kind):
+        return Column(name, "dense")
+    if is_text(kind):
+        return Column(name, "string")
+    if pa.types.is_map(kind) and pa.types.is_integer(kind.key_type):
+        return Column(name, "weighted")
+    if is_list(kind):
+        inner = kind.value_type
+        if pa.types.is_struct(inner) and {field.name for field in inner} == {"id", "weight"}:
+            return Column(name, "weighted")
+        if pa.types.is_integer(inner):
+            return Column(name, "ids")
+        if is_text(inner):
+            return Column(name, "strings")
+        if _is_number(inner):
+            fixed = pa.types.is_fixed_size_list(kind)
+            return Column(name, "dense", width=kind.list_size) if fixed else Column(name, "numbers")
+    raise BadInput(
+        f"{path}: column {name!r} holds {kind}, which suggests no kind; declare it by a Column, or "
+        "leave it out by columns="
+    )
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return any(
+        check(kind) for check in (pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+    )
+
+
+def _of_text(file: File, names: Sequence[str], text: Optional[TextFormat]) -> List[Column]:
+    lines = lines_of(file, 0, text, Place(file.path))
+    return [_of_fields(lines, name, file.path) for name in names]
+
+
+def _of_fields(lines: Lines, name: str, path: str) -> Column:
+    strings = lines.column(Column(name, "strings"))
+    values = len(strings.flatten())
+    if not values:
+        raise BadInput(f"{path}: column {name!r} has no value to tell its kind by")
+    for kind in _CANDIDATES:
+        column = Column(name, kind)
+        try:
+            lines.column(column)
+        except BadInput:
+            continue
+        return column
+    return Column(name, "strings" if values > len(strings) else "string")

@@ -1,0 +1,104 @@
+"""A block as a checked record batch."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Union
+
+import pyarrow as pa
+
+from migrate.data.listing import Listing, read_block
+from migrate.data.paths import partition_value
+from migrate.data.place import Broken, Place
+from migrate.data.schema import Column, TextFormat
+from migrate.data.values import checked_values
+from semisync.common.errors import BadInput
+
+
+class Lost(NamedTuple):
+    """A block that could not be read and was skipped."""
+
+    file: str
+    rows: int
+    reason: str
+
+
+class Loader:
+    """Reads blocks of a listing, from any thread."""
+
+    def __init__(
+        self,
+        listing: Listing,
+        schema: Sequence[Column],
+        text: Optional[TextFormat],
+        skip_broken: bool,
+    ) -> None:
+        self._listing, self._schema, self._text = listing, schema, text
+        self._skip_broken = skip_broken
+        self._blocks = listing.blocks()
+
+    def load(self, number: int) -> Union[Any, Lost]:
+        """A pyarrow.RecordBatch of the rows of a block, as `Rows` has them.
+
+        Raises: BadInput for a column of another kind, for values that are missing or out of range,
+            for a file that changed, and for damage unless it is to be skipped.
+        """
+        file, block = self._blocks[number]
+        at = self._listing.files[file]
+        try:
+            found, place = read_block(self._listing, file, block, self._schema, self._text)
+        except Broken as error:
+            if not self._skip_broken:
+                raise
+            return Lost(at.path, at.rows[block], str(error))
+        return self._checked(found, place, at.rows[block])
+
+    def _checked(self, found: Dict[str, Any], place: Place, rows: int) -> Any:
+        arrays = []
+        for column in self._schema:
+            array = found.get(column.name)
+            if array is None:
+                array = _constant(column, place, rows)
+            elif len(array) != rows:
+                raise BadInput(
+                    f"{place.file} has {len(array)} rows where {rows} were listed; it changed"
+                )
+            arrays.append(checked_values(array, column, place))
+        return pa.RecordBatch.from_arrays(arrays, [column.name for column in self._schema])
+
+
+def empty_table(schema: Sequence[Column]) -> Any:
+    """No rows, with a column for each of the schema; keys are of type null."""
+    kinds = {
+        "dense": pa.float32(),
+        "ids": pa.list_(pa.int64()),
+        "key": pa.null(),
+        "label": pa.float32(),
+        "numbers": pa.list_(pa.float32()),
+        "string": pa.binary(),
+        "strings": pa.list_(pa.binary()),
+        "weighted": pa.list_(pa.struct([("id", pa.int64()), ("weight", pa.float32())])),
+    }
+    arrays = []
+    for column in schema:
+        kind = kinds[column.kind]
+        if column.width > 1:
+            kind = pa.list_(kind)
+        untyped = column._replace(dtype=None) if column.kind == "key" else column
+        arrays.append(checked_values(pa.array([], kind), untyped, Place("")))
+    return pa.RecordBatch.from_arrays(arrays, [column.name for column in schema])
+
+
+def _constant(column: Column, place: Place, rows: int) -> Any:
+    """The value that a folder such as day=2024-01-31 gives all rows of its files."""
+    _, value = partition_value(place.file, column.name)
+    kind = pa.large_string()
+    if column.kind in ("ids", "weighted") or column.dtype == "int64":
+        kind = pa.int64()
+    elif column.kind in ("dense", "label"):
+        kind = pa.float64()
+    try:
+        return pa.repeat(pa.scalar(value, pa.large_string()).cast(kind), rows)
+    except pa.ArrowInvalid as error:
+        raise BadInput(
+            f"{place.column(column.name)} is {value!r} by its folder; {kind} is expected"
+        ) from error

@@ -1,0 +1,1 @@
+"""Which row comes when, and on which rank: numbers alone, no files."""

@@ -1,0 +1,123 @@
+"""How far an epoch has come: which rows of its order are left, and how they are divided.
+
+An epoch begins with all rows of its order left. Each entry of `Position.taken` divides what is left
+over ranks and takes some batches of it from each; the next entry, made when the number of ranks or
+the batch size changes, divides the remainder.
+"""
+
+from __future__ import annotations
+
+import bisect
+from itertools import accumulate
+from typing import Any, Iterable, List, NamedTuple, Tuple
+
+from semisync.common.errors import BadInput
+
+Range = Tuple[int, int]  # rows of the order, the second one excluded
+
+
+class Taken(NamedTuple):
+    """`batches` batches of `batch_size` rows that each of `ranks` ranks has taken."""
+
+    ranks: int
+    batch_size: int
+    batches: int
+
+
+class Position(NamedTuple):
+    """A place in a data set: the same on every rank, between two global batches."""
+
+    epoch: int = 0
+    taken: Tuple[Taken, ...] = ()
+
+    def to_json(self) -> Any:
+        """Lists and numbers, for `from_json`."""
+        return [self.epoch, [list(taken) for taken in self.taken]]
+
+    @classmethod
+    def from_json(cls, saved: Any) -> Position:
+        """What `to_json` gave; BadInput for anything else."""
+        try:
+            epoch, taken = saved
+            position = cls(int(epoch), tuple(Taken(*map(int, one)) for one in taken))
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"{saved!r} is not a position in a data set") from error
+        sizes = [number for one in position.taken for number in one[:2]]
+        counts = [position.epoch, *(one.batches for one in position.taken)]
+        if min(sizes, default=1) < 1 or min(counts) < 0:
+            raise BadInput(f"{saved!r} is not a position in a data set")
+        return position
+
+
+class Left:
+    """Rows of the order: ranges, one after the other."""
+
+    def __init__(self, ranges: Iterable[Range]) -> None:
+        self._ranges: List[Range] = []
+        for start, stop in ranges:
+            if self._ranges and self._ranges[-1][1] == start:
+                self._ranges[-1] = (self._ranges[-1][0], stop)
+            elif start < stop:
+                self._ranges.append((start, stop))
+        self._ends = list(accumulate(stop - start for start, stop in self._ranges))
+        self.rows = self._ends[-1] if self._ends else 0
+
+    def part(self, start: int, stop: int) -> List[Range]:
+        """The rows from the start-th to before the stop-th."""
+        parts: List[Range] = []
+        number = bisect.bisect_right(self._ends, start)
+        while start < stop:
+            first, last = self._ranges[number]
+            end = self._ends[number]
+            upto = min(end, stop)
+            parts.append((last - (end - start), last - (end - upto)))
+            start, number = upto, number + 1
+        return parts
+
+
+class Division:
+    """The rows that are left, divided over ranks.
+
+    in_order: a global batch is a range of them; otherwise each rank has one range, and a global
+    batch is a batch of each. pad: the last, partial global batch is one too.
+    """
+
+    def __init__(self, left: Left, ranks: int, batch_size: int, in_order: bool, pad: bool) -> None:
+        self._left, self._ranks, self._size = left, ranks, batch_size
+        self._in_order = in_order
+        self._whole, self._rest = divmod(left.rows, ranks * batch_size)
+        self.batches = self._whole + int(pad and self._rest > 0)
+
+    def batch(self, rank: int, number: int) -> List[Range]:
+        """The rows of a rank's batch; fewer than the batch size, perhaps none, in a padded one."""
+        if number == self._whole:
+            start, ranks = self._whole * self._ranks * self._size, self._ranks
+            shares = (self._rest * k // ranks for k in (rank, rank + 1))
+            return self._left.part(*(start + share for share in shares))
+        ahead = number * self._ranks + rank if self._in_order else rank * self._whole + number
+        return self._left.part(ahead * self._size, (ahead + 1) * self._size)
+
+    def after(self, batches: int) -> Left:
+        """What is left when each rank has taken the first `batches`, all of them whole."""
+        taken = batches * self._size
+        if self._in_order:
+            return Left(self._left.part(taken * self._ranks, self._left.rows))
+        share = self._whole * self._size
+        ranges: List[Range] = []
+        for rank in range(self._ranks):
+            ranges += self._left.part(rank * share + taken, (rank + 1) * share)
+        return Left(ranges + self._left.part(self._ranks * share, self._left.rows))
+
+
+def left_at(position: Position, rows: int, in_order: bool) -> Left:
+    """Which of an epoch's `rows` are left; BadInput where more were taken than there are."""
+    left = Left([(0, rows)])
+    for taken in position.taken:
+        division = Division(left, taken.ranks, taken.batch_size, in_order, pad=False)
+        if taken.batches > division.batches:
+            raise BadInput(
+                f"the position says that {taken.ranks} ranks took {taken.batches} batches of "
+                f"{taken.batch_size} rows, but only {division.batches} were left"
+            )
+        left = division.after(taken.batches)
+    return left

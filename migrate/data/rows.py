@@ -1,0 +1,36 @@
+"""Some rows as checked Arrow columns, which hold no missing value.
+
+ids                 list<int64 or int32>
+weighted            list<struct<id: int64 or int32, weight: float>>
+dense               float, or fixed_size_list<float>[width]
+label               float
+key                 int64, large_string, or the plain type that the file has
+string, strings     large_binary, list<large_binary>
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Tuple
+
+import numpy
+
+from migrate.data.order.position import Position
+
+
+class Rows(NamedTuple):
+    """The rows of a batch before they become tensors.
+
+    columns: a pyarrow.RecordBatch with a column for each of the schema, of at most `batch_size`
+    rows. position: of the data set once they have been used.
+    """
+
+    columns: Any
+    batch_size: int
+    position: Position
+
+
+def lists_of(array: Any) -> Tuple[numpy.ndarray, Any]:
+    """Offsets from 0, int32 [rows + 1], and the values of a list array without missing ones."""
+    offsets = array.offsets.to_numpy()
+    first, last = int(offsets[0]), int(offsets[-1])
+    return offsets - first if first else offsets, array.values.slice(first, last - first)

@@ -1,0 +1,129 @@
+"""What the columns of a data set are to a model, and how text files write them.
+
+    kind        in Parquet and ORC                        in text               becomes
+    ids         integers, or lists of them                7|12|3                a KeyedJaggedTensor
+    weighted    list<struct<id, weight>>, map<id, weight> 7:0.5|12:1            a weighted one
+    dense       numbers; lists of `width` of them         0.25, 1|0|3           columns of a matrix
+    numbers     lists of numbers, of any length           0.5|0.25              jagged float32
+    label       numbers, booleans                         1                     float32 [rows]
+    key         integers, text                            row-17                passed through
+    string      text                                      red                   passed through
+    strings     lists of text                             red|blue              passed through
+
+A missing value (null, an empty field, for numbers NaN too) is the column's default. Without one,
+a row of ids, weighted, numbers or strings has no values there, a string is empty, and a dense,
+label or key column refuses it. A missing value inside a list is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from semisync.common.errors import UsageError
+
+KINDS = ("dense", "ids", "key", "label", "numbers", "string", "strings", "weighted")
+_DTYPES: Dict[str, Tuple[Optional[str], ...]] = {
+    "ids": ("int64", "int32"),
+    "weighted": ("int64", "int32"),
+    "key": ("int64", "string"),
+}
+
+
+class Column(NamedTuple):
+    """One column of the files.
+
+    kind: one of KINDS. dtype: of ids int64 (the default) or int32; of a key in a text file string
+    (the default) or int64. default: stands for a missing value. width: values per row of a dense
+    column.
+    """
+
+    name: str
+    kind: str
+    dtype: Optional[str] = None
+    default: Union[int, float, str, None] = None
+    width: int = 1
+
+    def to_json(self) -> Dict[str, Any]:
+        """The fields that are not their defaults; `Column(**fields)` makes the column again."""
+        unset = self._field_defaults
+        fields = self._asdict().items()
+        return {key: value for key, value in fields if key not in unset or value != unset[key]}
+
+
+class TextFormat(NamedTuple):
+    """How a text file is written; .csv files have commas and .tsv files tabs by default.
+
+    separator: one character between fields. names: of the columns, where the first line has none.
+    values: one character between the values of a field; weight: one between an id and its weight.
+    quote: one character around fields that hold a separator, doubled within; None where quotes are
+    characters like any other. Line breaks within a field are refused.
+    """
+
+    separator: str = "\t"
+    names: Optional[Sequence[str]] = None
+    values: str = "|"
+    weight: str = ":"
+    quote: Optional[str] = '"'
+
+    def checked(self) -> TextFormat:
+        """Itself; UsageError where one is no single ASCII character, or two are the same."""
+        marks = {
+            "separator": self.separator,
+            "values": self.values,
+            "weight": self.weight,
+            "quote": self.quote,
+        }
+        given = {name: mark for name, mark in marks.items() if mark is not None}
+        for name, mark in given.items():
+            if len(mark) != 1 or not mark.isascii() or mark in "\r\n":
+                raise UsageError(f"{name} of a text format is {mark!r}; one ASCII character is due")
+        if len(set(given.values())) < len(given):
+            raise UsageError(f"a text format has one character for two purposes: {given}")
+        return self
+
+
+def checked(schema: Iterable[Column]) -> List[Column]:
+    """The columns; UsageError for a kind, dtype, default or width that means nothing."""
+    columns = [Column(*column) for column in schema]
+    names = [column.name for column in columns]
+    if not columns:
+        raise UsageError("the schema has no column; name what to read")
+    for column in columns:
+        at = f"column {column.name!r} of the schema"
+        if names.count(column.name) > 1:
+            raise UsageError(f"{at} stands there twice")
+        if column.kind not in KINDS:
+            raise UsageError(f"{at} is of kind {column.kind!r}; there are: {', '.join(KINDS)}")
+        dtypes = _DTYPES.get(column.kind, ())
+        if column.dtype is not None and column.dtype not in dtypes:
+            possible = " or ".join(map(str, dtypes)) or "none"
+            raise UsageError(f"{at} has dtype {column.dtype!r}; of kind {column.kind}: {possible}")
+        if column.width < 1 or (column.width != 1 and column.kind != "dense"):
+            raise UsageError(f"{at} has width {column.width}; only a dense column is wider than 1")
+        _check_default(column, at)
+    return columns
+
+
+def of_kind(schema: Sequence[Column], *kinds: str) -> List[Column]:
+    """The columns of these kinds."""
+    return [column for column in schema if column.kind in kinds]
+
+
+def _check_default(column: Column, at: str) -> None:
+    if column.default is None:
+        return
+    if column.kind in ("weighted", "numbers", "strings"):
+        raise UsageError(f"{at} has a default; a missing {column.kind} value is a row without any")
+    wanted: Dict[str, Any] = {
+        "ids": int,
+        "string": str,
+        "dense": (int, float),
+        "label": (int, float),
+    }
+    right = wanted.get(column.kind, (int, str))
+    if not isinstance(column.default, right) or isinstance(column.default, bool):
+        raise UsageError(f"{at} has the default {column.default!r}, which is not of its kind")
+    if column.kind == "ids":
+        bits = 31 if column.dtype == "int32" else 63
+        if not -(1 << bits) <= int(column.default) < 1 << bits:
+            raise UsageError(f"{at} has the default {column.default!r}, which does not fit it")

@@ -1,0 +1,138 @@
+"""Every format gives the rows that were written, in batches, whatever their blocks."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.orc
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from migrate.data import Column, Shuffle, TextFormat, infer, open_data
+from migrate.data.formats import orc, text
+from semisync.common.errors import BadInput
+from tests.data.logs import FORMATS, SCHEMA, batch_rows, rows, write
+
+ROWS = rows(500)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("logs")
+    for kind in FORMATS:
+        for part, start in enumerate((0, 170, 340)):
+            more = {"row_group_size": 50} if kind == "parquet" else {}
+            write(folder / f"{part}.{kind}", ROWS[start : start + 170], **more)
+    return folder
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(text, "BLOCK", 1000)
+
+
+@pytest.mark.parametrize("shuffle", [None, Shuffle(3, buffer=120)])
+@pytest.mark.parametrize("kind", FORMATS)
+def test_each_row_comes_once_and_is_what_was_written(folder, small_blocks, kind, shuffle):
+    data = open_data(f"{folder}/*.{kind}", SCHEMA, 64, last="pad", shuffle=shuffle)
+    found = [row for batch in data for row in batch_rows(batch)]
+    assert sorted(found, key=lambda row: row["row"]) == ROWS
+    assert (found == ROWS) == (shuffle is None)
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1000])
+@pytest.mark.parametrize("block", [10, 13, 100, 1 << 20])
+def test_a_line_belongs_to_one_block_wherever_blocks_end(tmp_path, monkeypatch, block, size):
+    monkeypatch.setattr(text, "BLOCK", block)
+    lines = b"\n\r\nid\tx\n" + b"".join(
+        b"%d\t%d%s" % (k, 10 ** (k % 9), (b"\r\n", b"\n", b"\n\n", b"\n\r\n\n")[k % 4])
+        for k in range(60)
+    )
+    (tmp_path / "log.tsv").write_bytes(lines + b"60\t5")  # no line end
+    schema = [Column("id", "key", "int64"), Column("x", "dense")]
+    data = open_data(tmp_path / "log.tsv", schema, size, last="pad")
+    assert data.rows == 61
+    assert sum((batch.keys["id"].to_pylist() for batch in data), []) == list(range(61))
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "zlib", "snappy", "lz4", "zstd"])
+def test_the_rows_of_orc_stripes_are_known_before_they_are_read(tmp_path, compression):
+    many = pa.table({"id": np.random.RandomState(0).randint(0, 1 << 60, 20_000)})
+    path = tmp_path / "log.orc"
+    pyarrow.orc.write_table(many, path, compression=compression, stripe_size=4096, batch_size=1024)
+    _, found = orc.survey(str(path), path.stat().st_size)
+    file = pyarrow.orc.ORCFile(path)
+    assert len(found) > 1
+    assert found == [file.read_stripe(k).num_rows for k in range(file.nstripes)]
+
+
+def test_maps_fixed_lists_dictionaries_and_slices_are_read_too(tmp_path):
+    original = pa.table(
+        {
+            "map": pa.array(
+                [[(1, 0.5)], [], [(2, 1.5), (3, 2.0)]], pa.map_(pa.int64(), pa.float32())
+            ),
+            "fixed": pa.array([[1, 2], [3, 4], [5, 6]], pa.list_(pa.int16(), 2)),
+            "word": pa.array(["a", "b", "a"]).dictionary_encode(),
+            "code": pa.array([7, 8, 7], pa.uint64()).dictionary_encode(),
+            "flag": [True, False, True],
+        }
+    )
+    pq.write_table(original, tmp_path / "log.parquet")
+    schema = [
+        Column("map", "weighted"),
+        Column("fixed", "ids", "int32"),
+        Column("word", "string"),
+        Column("code", "ids", "int32"),
+        Column("flag", "label"),
+    ]
+    (batch,) = open_data(tmp_path / "log.parquet", schema, 3, last="drop")
+    assert batch.weighted["map"].values().tolist() == [1, 2, 3]
+    assert batch.weighted["map"].weights().tolist() == [0.5, 1.5, 2.0]
+    assert batch.sparse["fixed"].values().tolist() == [1, 2, 3, 4, 5, 6]
+    assert str(batch.sparse.values().dtype) == "torch.int32"
+    assert batch.strings["word"].to_pylist() == [b"a", b"b", b"a"]
+    assert batch.labels["flag"].tolist() == [1, 0, 1]
+
+
+def test_a_text_file_without_a_header_takes_the_names_given(tmp_path):
+    (tmp_path / "log.txt").write_text("1;5,6;0.5\n0;;-2\n")
+    written = TextFormat(";", names=["click", "ids", "x"], values=",")
+    schema = [Column("x", "dense"), Column("ids", "ids"), Column("click", "label")]
+    (batch,) = open_data(tmp_path / "log.txt", schema, 2, last="drop", text=written)
+    assert batch.sparse["ids"].lengths().tolist() == [2, 0]
+    assert batch.dense.tolist() == [[0.5], [-2.0]]
+    with pytest.raises(BadInput, match="neither Parquet nor ORC nor, by its name"):
+        open_data(tmp_path / "log.txt", schema, 2, last="drop")
+
+
+def test_a_folder_that_names_a_value_gives_it_to_its_rows(tmp_path):
+    for day in ("day=3", "day=4"):
+        (tmp_path / day).mkdir()
+        pq.write_table(pa.table({"id": [1, 2]}), tmp_path / day / "log.parquet")
+    schema = [Column("id", "ids"), Column("day", "key", "int64")]
+    batches = open_data(tmp_path, schema, 2, last="drop")
+    assert [batch.keys["day"].to_pylist() for batch in batches] == [[3, 3], [4, 4]]
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_suggested_schema_is_the_one_that_the_log_was_written_with(folder, kind):
+    suggested = infer(f"{folder}/*.{kind}", label="click", key="row")
+    expected = {column.name: column.kind for column in SCHEMA}
+    expected["vector"] = "numbers"  # no list says that its length is the same everywhere
+    assert {column.name: column.kind for column in suggested} == expected
+
+
+def test_a_batch_moves_to_a_device_with_all_its_tensors(folder):
+    batch = next(iter(open_data(f"{folder}/*.parquet", SCHEMA, 64, last="drop")))
+    moved = batch.to(torch.device("meta"), non_blocking=True)
+    jagged = (moved.sparse, moved.weighted, moved.numbers)
+    tensors = [*(one.values() for one in jagged), moved.dense, *moved.labels.values()]
+    assert [tensor.device.type for tensor in tensors] == ["meta"] * 5
+    assert batch_rows(batch.to(torch.device("cpu"))) == batch_rows(batch)
+
+
+def test_a_text_column_without_a_value_suggests_no_kind(tmp_path):
+    (tmp_path / "log.tsv").write_text("a\tx\n1\t\n2\t\n")
+    with pytest.raises(BadInput, match="column 'x' has no value to tell its kind by"):
+        infer(tmp_path / "log.tsv")
+    assert infer(tmp_path / "log.tsv", columns=["a"]) == [Column("a", "ids")]
