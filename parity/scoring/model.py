@@ -1,9 +1,13 @@
 """What a model is to `semisync score`, whichever framework computes it."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Protocol, Union
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Protocol, Union
 
 import numpy as np
-import pyarrow as pa
+
+if TYPE_CHECKING:  # --help does not need it
+    import pyarrow as pa
 
 TYPES = ("bool", "int32", "int64", "float32", "float64", "string")  # that a column can be given
 
@@ -32,19 +36,21 @@ class Feature(NamedTuple):
         """The values; text as bytes objects."""
         if isinstance(self.values, np.ndarray):
             return self.values
+        import pyarrow as pa
+
         size, flat = [len(self.values)], self.values
         if pa.types.is_fixed_size_list(flat.type):
             size, flat = [*size, flat.type.list_size], flat.flatten()
         return flat.to_numpy(zero_copy_only=False).astype(object).reshape(size)
 
-    def part(self, start: int, stop: int) -> "Feature":
+    def part(self, start: int, stop: int) -> Feature:
         """Those of some of the rows."""
         if self.lengths is None:
             return Feature(self.values[start:stop], None)
         ends = np.concatenate([[0], np.cumsum(self.lengths)])
         return Feature(self.values[ends[start] : ends[stop]], self.lengths[start:stop])
 
-    def padded(self, more: int) -> "Feature":
+    def padded(self, more: int) -> Feature:
         """With the last row `more` times more."""
         count, last, lengths = len(self.values), 1, self.lengths
         if lengths is not None:
