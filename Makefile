@@ -40,7 +40,7 @@ test: $(VENV) tf1-environment zookeeper check
 	.venv/bin/python $(PYTEST) --no-loadscope-reorder $(PYTEST_ARGS) \
 	  < /dev/null & streams=($$!); \
 	if [ -e $(VENV_TF1) ]; then \
-	  .venv-tf1/bin/python $(PYTEST) tests/tf1 tests/jobs $(PYTEST_ARGS) \
+	  .venv-tf1/bin/python $(PYTEST) tests/tf1 tests/jobs tests/cluster tests/simulate $(PYTEST_ARGS) \
 	    < /dev/null > .venv-tf1/tests.log 2>&1 & streams+=($$!); \
 	fi; \
 	wait $${streams[0]}; result=$$?; \
