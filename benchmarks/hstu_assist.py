@@ -1,0 +1,220 @@
+"""HSTU beside DeepFM on ASSISTments 2017: who answers a problem rightly, given all answers before.
+
+    python -m benchmarks.hstu_assist DATA [--epochs N] [--out DIR]
+
+DATA is interactions.parquet: user, seq, problem, skill, label, day. Users are divided, every fifth
+for the test, so that a test user is new. Both train under migrate.training's loop, in one thread.
+
+- HSTU reads a user's answers in windows of 100, two tokens each: the problem with its skill, then
+  the answer. The logit stands at the problem, which sees what was before. Time is the day.
+- DeepFM has a row per answer: the problem, its skill, the problem and answer before, the skill's
+  and the user's answers so far in buckets of their number and of their share of right ones.
+
+The AUC's difference is parity.compare's, with the users as clusters.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+
+import numpy as np
+import pyarrow.parquet as pq
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import parity
+from migrate.hstu import Hstu
+from migrate.training.task import Batch, Task
+from migrate.training.trainer import Settings, train
+
+WINDOW, DIM, EVERY = 100, 64, 5
+NAMES = ("user", "problem", "skill", "label", "day")
+
+
+def read(path):
+    """The columns in the order of the users and their answers; numbers from 1."""
+    table = pq.read_table(path)
+    order = np.lexsort([table["seq"].to_numpy(), table["user"].to_numpy()])
+    columns = {name: table[name].to_numpy()[order] for name in NAMES}
+    for name in ("user", "problem", "skill"):
+        columns[name] = np.unique(columns[name], return_inverse=True)[1] + 1
+    return columns
+
+
+class Shuffled:
+    """Rows of tensors, of one first dimension, in an order that a seed gives for each epoch."""
+
+    def __init__(self, tensors, make, size, epochs):
+        self._tensors, self._make, self._size = tensors, make, size
+        self._epochs, self._given = epochs, 0
+
+    def __iter__(self):
+        count = len(self._tensors[0])
+        batches = -(-count // self._size)
+        while self._given < batches * self._epochs:
+            epoch, number = divmod(self._given, batches)
+            order = torch.randperm(count, generator=torch.Generator().manual_seed(epoch))
+            for own in order.split(self._size)[number:]:
+                self._given += 1
+                yield self._make(*(tensor[own] for tensor in self._tensors))
+
+    def state_dict(self):
+        return {"given": self._given}
+
+    def load_state_dict(self, state):
+        self._given = state["given"]
+
+
+class Sequences(nn.Module):
+    """HSTU's logits at the problems."""
+
+    def __init__(self, problems, skills):
+        super().__init__()
+        self.problem, self.skill = nn.Embedding(problems, DIM), nn.Embedding(skills, DIM)
+        self.answer = nn.Embedding(2, DIM)
+        self.tower = Hstu(DIM, heads=2, blocks=2, length=2 * WINDOW, dropout=0.1)
+        self.out = nn.Linear(DIM, 1)
+        for table in (self.problem, self.skill, self.answer):
+            nn.init.normal_(table.weight, std=0.05)
+
+    def forward(self, inputs):
+        problem, skill, label, day, there = inputs
+        asked = self.problem(problem) + self.skill(skill)
+        tokens = torch.stack([asked, asked + self.answer(label)], 2).flatten(1, 2)
+        states = self.tower(tokens, day.repeat_interleave(2, 1))[:, ::2]
+        logits = self.out(states)[..., 0][there]
+        return F.binary_cross_entropy_with_logits(logits, label[there].float()), logits
+
+
+def windows(columns, users):
+    """Tensors [windows, WINDOW] of the users' answers, the last of a user padded; and where each
+    stands in the columns."""
+    places = []
+    for user in users:
+        own = np.flatnonzero(columns["user"] == user)
+        padded = np.full(-(-len(own) // WINDOW) * WINDOW, -1)
+        padded[: len(own)] = own
+        places.append(padded.reshape(-1, WINDOW))
+    place = np.concatenate(places)
+    there = torch.from_numpy(place >= 0)
+    at = np.maximum(place, 0)
+    tensors = [torch.from_numpy(columns[name][at]).long() for name in NAMES[1:]]
+    return [*tensors, there], place[place >= 0]
+
+
+def sequence_batch(*tensors):
+    label, there = tensors[2], tensors[4]
+    return Batch(tensors, label[there].float())
+
+
+class DeepFM(nn.Module):
+    """Factorisation machine and layers over one embedding per field."""
+
+    def __init__(self, sizes, dim=16):
+        super().__init__()
+        starts = np.cumsum([0, *sizes])[:-1]
+        self.register_buffer("starts", torch.from_numpy(starts))
+        self.vectors, self.first = nn.Embedding(sum(sizes), dim), nn.Embedding(sum(sizes), 1)
+        nn.init.normal_(self.vectors.weight, std=0.05)
+        nn.init.zeros_(self.first.weight)
+        self.deep = nn.Sequential(
+            nn.Linear(len(sizes) * dim, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(),
+            nn.Linear(64, 1),
+        )  # fmt: skip
+
+    def forward(self, inputs):
+        fields, label = inputs
+        ids = fields + self.starts
+        vectors = self.vectors(ids)
+        pairs = (vectors.sum(1) ** 2 - (vectors**2).sum(1)).sum(1) / 2
+        logits = self.first(ids).sum((1, 2)) + pairs + self.deep(vectors.flatten(1))[:, 0]
+        return F.binary_cross_entropy_with_logits(logits, label), logits
+
+
+def before(groups, label):
+    """How many answers of its group came before each, and how many of them were right."""
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(groups[order]) != 0])
+    sizes = np.diff(np.r_[starts, len(order)])
+    number = np.arange(len(order)) - np.repeat(starts, sizes)
+    right = np.cumsum(label[order]) - label[order]
+    right -= np.repeat(right[starts], sizes)
+    counts = np.empty((2, len(order)), np.int64)
+    counts[:, order] = number, right
+    return counts
+
+
+def fields(columns):
+    """(int64 [rows, fields], the sizes of the fields)"""
+    user, label = columns["user"], columns["label"]
+    first = np.r_[True, np.diff(user) != 0]
+    found = [columns["problem"], columns["skill"]]
+    found += [np.where(first, 0, np.roll(columns["problem"], 1))]
+    found += [np.where(first, 2, np.roll(label, 1))]
+    for groups in (user, user * 1000 + columns["skill"]):
+        number, right = before(groups, label)
+        share = np.floor(20 * right / np.maximum(number, 1)).astype(np.int64)
+        found += [np.log2(number + 1).astype(np.int64), np.where(number > 0, share + 1, 0)]
+    return np.stack(found, 1), [int(one.max()) + 1 for one in found]
+
+
+def trained(module, rate, data, out):
+    """The module after all batches, and the seconds that they took."""
+    begun = time.monotonic()
+    task = Task(module, torch.optim.Adam(module.parameters(), rate))
+    train(task, data, out, Settings(checkpoint_every=10**6, report_every=100))
+    return module.eval(), time.monotonic() - begun
+
+
+def scores(module, tensors, make, size):
+    """The logits, batch by batch."""
+    with torch.no_grad():
+        batches = (make(*some) for some in zip(*(tensor.split(size) for tensor in tensors)))
+        return torch.cat([module(batch.inputs)[1] for batch in batches]).numpy()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data")
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--out", help="folder for the report of parity")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    columns = read(args.data)
+    users = np.unique(columns["user"])
+    tested = users[users % EVERY == 0]
+    chosen = np.isin(columns["user"], tested)
+    with tempfile.TemporaryDirectory() as folder:
+        table, sizes = fields(columns)
+        rows = [torch.from_numpy(table), torch.from_numpy(columns["label"]).float()]
+
+        def row_batch(own, label):
+            return Batch((own, label), label)
+
+        source = Shuffled([one[torch.from_numpy(~chosen)] for one in rows], row_batch, 1024, 2)
+        deepfm, seconds = trained(DeepFM(sizes), 1e-3, source, os.path.join(folder, "deepfm"))
+        print(f"DeepFM: {seconds:.0f} s")
+        baseline = scores(deepfm, [one[torch.from_numpy(chosen)] for one in rows], row_batch, 4096)
+        sequences, _ = windows(columns, np.setdiff1d(users, tested))
+        source = Shuffled(sequences, sequence_batch, 16, args.epochs)
+        model = Sequences(*(int(columns[name].max()) + 1 for name in ("problem", "skill")))
+        hstu, seconds = trained(model, 1e-3, source, os.path.join(folder, "hstu"))
+        print(f"HSTU: {seconds:.0f} s")
+    sequences, places = windows(columns, tested)
+    candidate = np.empty(len(columns["label"]), np.float32)
+    candidate[places] = scores(hstu, sequences, sequence_batch, 64)
+    label, owner = columns["label"][chosen], columns["user"][chosen]
+    comparison = parity.compare(label, baseline, candidate[chosen], clusters=owner)
+    low, high = comparison.interval
+    print(f"{chosen.sum():,} answers of {len(tested)} users")
+    print(f"AUC DeepFM {comparison.baseline.auc:.4f}, HSTU {comparison.candidate.auc:.4f}")
+    print(f"difference {comparison.delta:+.4f} [{low:+.4f}, {high:+.4f}]")
+    if args.out:
+        parity.write_report(comparison, args.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""A training's checkpoints: written while it goes on, whole or not there, the newest few kept.
+
+    FOLDER/step-00001200/
+        state.json          what is no tensor, such as the position in the data
+        __0_0.distcp ...    tensors, as torch.distributed.checkpoint writes them, a file per process
+        .metadata           written last, by renaming: a folder that has it is whole
+
+1. `save` copies the tensors, which is all that the training waits for; a thread writes the copy.
+   One checkpoint is written at a time: the next `save` first waits for it.
+2. Once one is whole, rank 0 removes all but the newest `keep`.
+3. A process that dies while it writes leaves a folder without .metadata, which nobody reads and the
+   next `save` of that step writes anew.
+
+All processes call `save`, `load` and `wait`, with the same steps. The tensors' names and sizes do
+not depend on how many processes there are, so that another number of them can go on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from concurrent.futures import Future
+from typing import Any, Dict, List, Mapping, Optional
+
+import torch
+import torch.distributed as dist
+from torch.distributed import checkpoint as dcp
+
+from migrate.torchrec.loading import read
+from migrate.training.staging import Copies
+from semisync.common.errors import BadInput, SemisyncError, UsageError
+from semisync.common.files import write_text
+
+CHECKPOINTS = "checkpoints"  # in the folder of a training
+_NAME = re.compile(r"step-(\d{8,})")
+_STATE, _WHOLE = "state.json", ".metadata"
+
+
+class Checkpoints:
+    """Those of one folder. group: processes' own for writing, which meanwhile train with others;
+    None: there is one process."""
+
+    def __init__(self, folder: str, keep: int = 3, group: Any = None) -> None:
+        self._folder, self._keep, self._group = folder, keep, group
+        self._stager = Copies()
+        self._writing: Optional[Future] = None
+
+    @property
+    def steps(self) -> List[int]:
+        """The steps of those that are whole, ascending."""
+        return whole_steps(self._folder)
+
+    def path(self, step: int) -> str:
+        """Where the one of a step stands."""
+        return os.path.join(self._folder, f"step-{step:08d}")
+
+    def save(self, step: int, tensors: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+        """Begins to write one. tensors: by name, plain or sharded. state: of JSON's types, the same
+        on all processes.
+
+        Raises SemisyncError where the one before it could not be written.
+        """
+        self.wait()
+        path = self.path(step)
+        if _rank() == 0:
+            shutil.rmtree(path, ignore_errors=True)  # of a process that died
+            os.makedirs(path)
+            write_text(os.path.join(path, _STATE), json.dumps(state))
+        if self._group is not None:
+            dist.barrier()
+        writing = dcp.async_save(
+            dict(tensors),
+            storage_writer=dcp.FileSystemWriter(path),
+            process_group=self._group,
+            async_stager=self._stager,
+            no_dist=self._group is None,
+        )
+        assert isinstance(writing, Future)  # the copy is made
+        self._writing = writing
+
+    def wait(self) -> None:
+        """Until what `save` began is whole; SemisyncError where it could not be written."""
+        if self._writing is None:
+            return
+        writing, self._writing = self._writing, None
+        try:
+            writing.result()
+        except BaseException as error:  # DCP's own is no Exception
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            reason = " ".join(str(error).split())[:300]
+            raise SemisyncError(
+                f"{self._folder}: a checkpoint was not written: {reason}"
+            ) from error
+        if _rank() == 0:
+            for step in self.steps[: -self._keep]:
+                os.remove(os.path.join(self.path(step), _WHOLE))  # from now on it is none
+                shutil.rmtree(self.path(step))
+
+    def state(self, step: int) -> Dict[str, Any]:
+        """What is no tensor; BadInput where it is damaged."""
+        path = os.path.join(self.path(step), _STATE)
+        try:
+            with open(path, encoding="utf-8") as file:
+                return json.load(file)
+        except (OSError, ValueError) as error:
+            raise BadInput(f"{path} cannot be read ({error}); remove its folder") from error
+
+    def sizes(self, step: int) -> Dict[str, torch.Size]:
+        """Those of its tensors, by name; BadInput where it cannot be read."""
+        try:
+            found = dcp.FileSystemReader(self.path(step)).read_metadata().state_dict_metadata
+            return {name: one.size for name, one in found.items()}  # type: ignore[union-attr]
+        except Exception as error:  # what its unpickler or the file system raises
+            raise BadInput(
+                f"{self.path(step)} cannot be read ({error}); without it the one before is taken"
+            ) from error
+
+    def load(self, step: int, tensors: Dict[str, Any]) -> None:
+        """Fills `tensors` in place; BadInput where one is missing, of another size, or damaged."""
+        read(self.path(step), tensors)
+
+
+def whole_steps(folder: str) -> List[int]:
+    """The steps of the whole checkpoints in a folder, ascending."""
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    found = [(_NAME.fullmatch(name), name) for name in names]
+    return sorted(
+        int(match[1])
+        for match, name in found
+        if match is not None and os.path.exists(os.path.join(folder, name, _WHOLE))
+    )
+
+
+def refuse_existing(folder: str) -> None:
+    """UsageError where there is a checkpoint, from which a training could go on."""
+    steps = whole_steps(folder)
+    if steps:
+        raise UsageError(
+            f"{folder} has a training up to step {steps[-1]:,}; go on with it by --resume, or name "
+            "another place"
+        )
+
+
+def _rank() -> int:
+    return dist.get_rank() if dist.is_initialized() else 0

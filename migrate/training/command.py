@@ -1,0 +1,265 @@
+"""`semisync train PREFIX`: goes on with a TensorFlow job in torch, from its checkpoint.
+
+1. The arguments are checked; with --nproc, torchrun's agent then starts the command once per
+   process.
+2. Each process builds the graph's loss and optimizer, keeps its part of the tables, and trains on
+   its share of every global batch.
+3. The figures go to the terminal and to OUT/report.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import warnings
+from typing import Any, Dict, List, Tuple
+
+from semisync.common.errors import UsageError
+from semisync.common.files import check_writable, write_text
+
+_EXAMPLES = """examples:
+  semisync train model.ckpt-40000 --data 'log/day=1[5-9]' --label click --out trained
+  semisync train model.ckpt-40000 --data log --label click --day day --batch-size 4096 --epochs 2 \\
+    --shuffle 100000 --eval-data test.parquet --out trained --nproc 2
+  semisync train model.ckpt-40000 --data log --label click --out trained --resume
+  torchrun --nproc-per-node 8 --max-restarts 3 -m semisync.cli train model.ckpt-40000 --data log \\
+    --label click --out trained --resume"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.epilog = _EXAMPLES
+    add = parser.add_argument
+    add("prefix", metavar="PREFIX", help="the checkpoint, with the graph that trained it")
+    add("--meta", metavar="FILE", help="the MetaGraph (default: PREFIX.meta)")
+    add("--data", metavar="PATH", nargs="+", required=True, help="files, folders or patterns")
+    add("--label", metavar="COL", help="column of labels, 0 or 1, for AUC and log loss")
+    add("--day", metavar="COL", help="column of days, for AUC by day")
+    add("--out", metavar="DIR", required=True, help="checkpoints, log and report go there")
+    _add_steps(parser.add_argument_group("steps"))
+    _add_model(parser.add_argument_group("the graph"))
+    _add_processes(parser.add_argument_group("processes"))
+
+
+def _add_steps(group: Any) -> None:
+    add = group.add_argument
+    size = _positive
+    add("--batch-size", metavar="N", type=size, default=1024, help="rows of a step (%(default)s)")
+    add("--epochs", metavar="N", type=size, default=1, help="passes over the data (%(default)s)")
+    add("--steps", metavar="N", type=size, help="end after so many steps in all")
+    add("--shuffle", metavar="ROWS", type=size, help="shuffle, in windows of so many rows or more")
+    add("--seed", metavar="N", type=int, default=0, help="of shuffling and dropout (%(default)s)")
+    add("--eval-data", metavar="PATH", nargs="+", help="measure the trained model on these files")
+    add("--checkpoint-every", metavar="N", type=size, default=1000, help="steps (%(default)s)")
+    add("--keep", metavar="N", type=size, default=3, help="checkpoints (%(default)s)")
+    add("--report-every", metavar="N", type=size, default=100, help="steps (%(default)s)")
+    add("--resume", action="store_true", help="go on from the newest checkpoint of DIR, if any")
+
+
+def _add_model(group: Any) -> None:
+    add = group.add_argument
+    add("--output", metavar="TENSOR", help="the logits (default: those that the loss is given)")
+    add("--loss", metavar="TENSOR", help="by default the one whose gradients are applied")
+    add("--train-op", metavar="NODE", help="by default all training ops")
+    add(
+        "--frozen",
+        choices=("fp16", "int8"),
+        help="keep the tables that the graph does not train in fewer bits",
+    )
+    add(
+        "--input",
+        metavar="COL=NAME",
+        action="append",
+        default=[],
+        help="the column of an input; by default the one of its name",
+    )
+    add(
+        "--feed",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="an input or a hyperparameter that is one value for all steps, in JSON",
+    )
+
+
+def _add_processes(group: Any) -> None:
+    add = group.add_argument
+    add("--nproc", metavar="N", type=_positive, help="start so many processes on this machine")
+    add(
+        "--max-restarts",
+        metavar="N",
+        type=int,
+        default=0,
+        help="with --nproc: start them anew so often when one fails (%(default)s)",
+    )
+    add(
+        "--deadline",
+        metavar="SECONDS",
+        type=_positive,
+        default=600,
+        help="how long a process waits for the others (%(default)s)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Trains; returns 0."""
+    from migrate.training.checkpoints import CHECKPOINTS, refuse_existing
+    from migrate.training.processes import joined, launch
+
+    check_writable(args.out)
+    if args.nproc is not None and "WORLD_SIZE" not in os.environ:
+        if not args.resume:
+            refuse_existing(os.path.join(args.out, CHECKPOINTS))
+        return launch(_arguments(args), args.nproc, args.max_restarts)
+    _quieten()
+    with joined(args.deadline):
+        _train(args)
+    return 0
+
+
+def _train(args: argparse.Namespace) -> None:
+    import torch
+
+    from migrate.data import Shuffle
+    from migrate.training.processes import rank, ranks
+    from migrate.training.reading import open_columns
+    from migrate.training.trainer import Settings, train
+
+    size, rest = divmod(args.batch_size, ranks())
+    if rest:
+        raise UsageError(
+            f"--batch-size {args.batch_size} cannot be shared out among {ranks()} processes"
+        )
+    torch.manual_seed(args.seed + rank())
+    task, reading = _opened(args)
+    shuffle = None if args.shuffle is None else Shuffle(seed=args.seed, buffer=args.shuffle)
+    data = open_columns(args.data, reading, size, args.epochs, shuffle)
+    if args.frozen is not None:
+        _shrink(task, args.frozen)
+    if ranks() > 1:
+        task = _shared_out(args, task, reading)
+
+    def evaluation() -> Any:
+        return open_columns(args.eval_data, reading, size, last="pad")
+
+    settings = Settings(args.steps, args.checkpoint_every, args.report_every, args.keep)
+    result = train(
+        task, data, args.out, settings, args.resume, evaluation if args.eval_data else None
+    )
+    if rank() == 0:
+        _write_report(args, result)
+
+
+def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
+    """(the task of the checkpoint, what it reads of the files)"""
+    from migrate.open import open_checkpoint
+    from migrate.training.converted import open_converted
+    from migrate.training.reading import reading_of
+
+    feeds = {name: _json(name, text) for name, text in _pairs(args.feed, "--feed")}
+    scored = args.label is not None
+    converted = open_converted(
+        open_checkpoint(args.prefix),
+        args.meta,
+        args.output,
+        feeds,
+        args.train_op,
+        args.loss,
+        scored,
+    )
+    named = {name: column for column, name in _pairs(args.input, "--input")}
+    return converted.task, reading_of(converted.inputs, named, feeds, args.label, args.day)
+
+
+def _shared_out(args: argparse.Namespace, task: Any, reading: Any) -> Any:
+    """The task over all processes, which take the steps of one."""
+    from migrate.training.processes import ranks
+    from migrate.training.reading import open_columns
+    from migrate.training.sharding import distribute
+    from migrate.training.shares import check_mean
+
+    def first(share: int, of: int) -> Any:
+        own = open_columns(args.data, reading, args.batch_size // of, rank=share, ranks=of)
+        return next(iter(own))
+
+    check_mean(task.module, first(0, 1), [first(k, ranks()) for k in range(ranks())])
+    return distribute(task)
+
+
+def _shrink(task: Any, precision: str) -> None:
+    from migrate.training.frozen import shrink
+    from migrate.training.processes import rank
+
+    trained = {target.attribute for target in task.optimizer.targets}
+    shrunk = shrink(task.module, trained, precision)
+    if not shrunk.tables:
+        raise UsageError(f"--frozen {precision}: the graph trains all of its tables")
+    if rank() == 0:
+        print(
+            f"frozen in {precision}: {', '.join(shrunk.tables)}; {shrunk.bytes_before:,} -> "
+            f"{shrunk.bytes_after:,} bytes, values differ by up to {shrunk.largest:.3g}"
+        )
+
+
+def _write_report(args: argparse.Namespace, result: Any) -> None:
+    from migrate.training.reporting import measured
+
+    whole = result.metrics.whole()
+    report: Dict[str, Any] = {"schema": "semisync.train/1", "steps": result.step}
+    if whole is not None:
+        report["training"] = measured(whole)
+        report["days"] = {day: measured(one) for day, one in result.metrics.by_day().items()}
+    if result.evaluation is not None:
+        report["evaluation"] = measured(result.evaluation)
+    path = os.path.join(args.out, "report.json")
+    write_text(path, json.dumps(report, indent=1) + "\n")
+    for name, figures in [("training", whole), ("evaluation", result.evaluation)]:
+        if figures is not None:
+            auc = "-" if figures.auc is None else f"{figures.auc:.5f}"
+            print(f"{name}: AUC {auc}, log loss {figures.loss:.5f}, {figures.rows:,} rows")
+    print(f"trained up to step {result.step:,}: {path}")
+
+
+def _arguments(args: argparse.Namespace) -> List[str]:
+    """Those of each process; one that is started anew goes on."""
+    given = [args.prefix, "--resume"]
+    for name, value in vars(args).items():
+        option = "--" + name.replace("_", "-")
+        if name in ("prefix", "nproc", "max_restarts", "resume") or value is None:
+            continue
+        if name in ("input", "feed"):
+            given += [text for one in value for text in (option, one)]
+        else:
+            given += [option, *map(str, value if isinstance(value, list) else [value])]
+    return given
+
+
+def _pairs(given: List[str], option: str) -> List[Any]:
+    pairs = [text.partition("=") for text in given]
+    for text, (left, separator, right) in zip(given, pairs):
+        if not (left and separator and right):
+            raise UsageError(f"{option} is {text!r}, expected two names with = between them")
+    return [(left, right) for left, _, right in pairs]
+
+
+def _json(name: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"--feed {name}={text}: {text!r} is no JSON value") from error
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return number
+
+
+def _quieten() -> None:
+    """Without what torch and torchrec say of their own workings, per process."""
+    for name in ("torch.fx._symbolic_trace", "torchrec"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore")

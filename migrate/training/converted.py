@@ -1,0 +1,71 @@
+"""A TensorFlow checkpoint with its graph as a task: the graph's loss, its scores, its optimizer.
+
+The scores are logits: of the tensor that is named, or of the one that the graph's loss is given;
+where that is a sigmoid, what the sigmoid is of.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, NamedTuple, Optional
+
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.graph.lookups import PASS
+from migrate.graph.metagraph import Graph
+from migrate.model.load import read_meta_graph
+from migrate.model.outputs import find_outputs
+from migrate.model.training.build import build_training
+from migrate.training.task import Task
+from semisync.common.errors import UsageError
+
+
+class Converted(NamedTuple):
+    """inputs: what the module takes, by name (migrate.runtime.columns.Input). loss, scores: the
+    tensors' names; scores is None where none are wanted."""
+
+    task: Task
+    inputs: Mapping[str, Any]
+    loss: str
+    scores: Optional[str]
+
+
+def open_converted(
+    checkpoint: Checkpoint,
+    meta: Optional[str] = None,
+    output: Optional[str] = None,
+    feeds: Optional[Mapping[str, Any]] = None,
+    train_op: Optional[str] = None,
+    loss: Optional[str] = None,
+    scored: bool = True,
+) -> Converted:
+    """The task of a checkpoint. scored: whether scores are wanted, by `output` or the graph's own;
+    the other arguments and errors as in `migrate.build_training`."""
+    scores = None
+    if scored:
+        graph = read_meta_graph(checkpoint, meta).graph
+        scores = _logits(graph, output)
+    training = build_training(checkpoint, meta, train_op, loss, feeds, output=scores)
+    module = training.module
+    task = Task(module, training.optimizer)
+    return Converted(task, module.tensorflow_inputs, training.loss, scores)
+
+
+def _logits(graph: Graph, output: Optional[str]) -> str:
+    """The name of the logits; UsageError where the scores are none."""
+    found = find_outputs(graph, output)
+    if len(found) != 1:
+        raise UsageError(
+            f"{graph.path} has several outputs, {', '.join(found)}; name one with --output"
+        )
+    (edge,) = found.values()
+    node = graph.nodes[edge[0]]
+    while node.op in PASS and node.inputs:
+        edge = node.inputs[0]
+        node = graph.nodes[edge[0]]
+    if node.op == "Softmax":
+        raise UsageError(
+            f"{graph.path}: {edge[0]!r} are probabilities of classes; AUC is of one score per row: "
+            "name its logits with --output"
+        )
+    if node.op == "Sigmoid":
+        edge = node.inputs[0]
+    return "{}:{}".format(*edge)

@@ -1,0 +1,160 @@
+"""How well a model scores what it has not been trained on yet: AUC, log loss, normalised entropy.
+
+1. Every batch is scored before the step that it is for, so that the metrics of one pass over the
+   data are those of rows that the model had not seen: progressive validation.
+2. Scores are counted in the fixed bins of `parity.histogram`, by label and day. Counts of several
+   processes and of the parts of an interrupted training add up to those of the whole: the AUC is
+   the same to the last digit, and within sum(positives x negatives) / (2 P Q) over the bins of the
+   exact one.
+3. Normalised entropy is log loss over that of always predicting the share of ones (He et al. 2014).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+import numpy
+import torch
+import torch.distributed as dist
+
+from migrate.training.task import Day
+from parity.histogram.bins import bins_of
+from semisync.common.errors import BadInput
+
+_UNITS = float(1 << 32)
+_LARGEST = float(1 << 20)  # loss of a row, lest the sum overflow
+
+
+class Figures(NamedTuple):
+    """What was measured of some rows. loss, entropy: mean log loss, normalised entropy. auc,
+    entropy: None where one class alone occurs."""
+
+    rows: int
+    positives: int
+    loss: float
+    auc: Optional[float]
+    entropy: Optional[float]
+
+
+class Counts:
+    """Rows by bin and label, [2, bins in use] int64, and the sum of their log losses in units of
+    2^-32: an integer, which is the same in whatever order it is added up."""
+
+    def __init__(self) -> None:
+        self.bins = numpy.empty(0, numpy.int64)
+        self.rows = numpy.empty((2, 0), numpy.int64)
+        self.loss = 0
+
+    def add(self, positive: numpy.ndarray, logits: numpy.ndarray) -> None:
+        """positive: bool [n]; logits: float32 [n]."""
+        bins, places = numpy.unique(bins_of(logits), return_inverse=True)
+        rows = numpy.stack(
+            [
+                numpy.bincount(places[~positive], minlength=len(bins)),
+                numpy.bincount(places[positive], minlength=len(bins)),
+            ]
+        )
+        wide = logits.astype(numpy.float64)
+        losses = numpy.logaddexp(0.0, numpy.where(positive, -wide, wide))
+        loss = numpy.rint(numpy.minimum(losses, _LARGEST) * _UNITS).astype(numpy.int64).sum()
+        self.merge({"bins": bins, "rows": rows, "loss": int(loss)})
+
+    def merge(self, other: Mapping[str, Any]) -> None:
+        """Adds what `state` gave."""
+        bins = numpy.union1d(self.bins, numpy.asarray(other["bins"], numpy.int64))
+        rows = numpy.zeros((2, len(bins)), numpy.int64)
+        rows[:, numpy.searchsorted(bins, self.bins)] += self.rows
+        added = numpy.asarray(other["rows"], numpy.int64).reshape(2, -1)
+        rows[:, numpy.searchsorted(bins, numpy.asarray(other["bins"], numpy.int64))] += added
+        self.bins, self.rows, self.loss = bins, rows, self.loss + other["loss"]
+
+    def state(self) -> Dict[str, Any]:
+        """All that it holds."""
+        return {"bins": self.bins, "rows": self.rows, "loss": self.loss}
+
+    def figures(self) -> Figures:
+        """Of at least one row."""
+        negatives, positives = (int(n) for n in self.rows.sum(1))
+        count = negatives + positives
+        loss = self.loss / _UNITS / count
+        if not (negatives and positives):
+            return Figures(count, positives, loss, None, None)
+        below = numpy.cumsum(self.rows[0]) - self.rows[0]
+        won = int((self.rows[1] * (2 * below + self.rows[0])).sum())
+        share = positives / count
+        entropy = -share * math.log(share) - (1 - share) * math.log1p(-share)
+        return Figures(count, positives, loss, won / (2 * positives * negatives), loss / entropy)
+
+
+class Metrics:
+    """Counts by day; those of data without days are of the day ""."""
+
+    def __init__(self) -> None:
+        self._days: Dict[str, Counts] = {}
+
+    def add(
+        self, labels: torch.Tensor, scores: torch.Tensor, days: Optional[Sequence[Day]] = None
+    ) -> None:
+        """Counts one batch. labels: [rows] or [rows, 1], 0 or 1; scores: logits of the same rows.
+
+        Raises BadInput for other labels, and for scores that are not finite.
+        """
+        logits = scores.detach().reshape(-1).float().cpu().numpy()
+        given = labels.detach().reshape(-1).cpu().numpy()
+        if len(given) != len(logits):
+            raise BadInput(
+                f"the model gives {len(logits)} scores for {len(given)} labels; expected one each"
+            )
+        positive = given == 1
+        if not (positive | (given == 0)).all():
+            raise BadInput(f"a label is {given[~positive & (given != 0)][0]}, expected 0 or 1")
+        if not numpy.isfinite(logits).all():
+            raise BadInput("a score is not finite: the training has diverged")
+        if days is None:
+            self._of("").add(positive, logits)
+            return
+        names, codes = numpy.unique(numpy.asarray(days), return_inverse=True)
+        for code, name in enumerate(names):
+            self._of(str(name)).add(positive[codes == code], logits[codes == code])
+
+    def whole(self) -> Optional[Figures]:
+        """Of all rows; None: there are none."""
+        total = Counts()
+        for counts in self._days.values():
+            total.merge(counts.state())
+        return total.figures() if total.rows.any() else None
+
+    def by_day(self) -> Dict[str, Figures]:
+        """By day, in order; none for data without days."""
+        days = sorted((day for day in self._days if day), key=_place)
+        return {day: self._days[day].figures() for day in days}
+
+    def gathered(self) -> "Metrics":
+        """Those of all processes; every process must call it."""
+        if not dist.is_initialized():
+            return self
+        states: List[Any] = [None] * dist.get_world_size()
+        dist.all_gather_object(states, self.state())
+        return Metrics.of(states)
+
+    def state(self) -> Dict[str, Dict[str, Any]]:
+        """All that it holds; `of` makes them again."""
+        return {day: counts.state() for day, counts in self._days.items()}
+
+    @classmethod
+    def of(cls, states: Sequence[Mapping[str, Mapping[str, Any]]]) -> "Metrics":
+        """The sum of what `state` gave."""
+        metrics = cls()
+        for state in states:
+            for day, counts in state.items():
+                metrics._of(day).merge(counts)
+        return metrics
+
+    def _of(self, day: str) -> Counts:
+        return self._days.setdefault(day, Counts())
+
+
+def _place(day: str) -> Any:
+    """Numbers by their size, before other names."""
+    return (0, int(day), "") if day.lstrip("-").isdigit() else (1, 0, day)

@@ -1,0 +1,179 @@
+"""Columns of files as the batches of a converted graph: each of its inputs takes one.
+
+    an input                               its column
+    of text                                text; of a sparse input lists of text
+    of integers                            integers; lists of as many as each row has
+    of other numbers                       numbers; lists of them
+    of a label                             0 and 1
+
+What it cannot take, sparse numbers that are no integers, is refused by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+
+import numpy
+import pyarrow as pa
+import torch
+
+from migrate.data import Column, DataSet, Rows, Shuffle, open_data
+from migrate.data.rows import lists_of
+from migrate.runtime import columns
+from migrate.runtime.columns import Input
+from migrate.training.task import Batch
+from semisync.common.errors import BadInput, UsageError
+
+
+class Reading(NamedTuple):
+    """What is read of the files.
+
+    inputs    what the module takes, by name
+    column    the column of each input that has one
+    constants the value of each input that is one for all rows
+    label, day columns; None: there is none
+    """
+
+    inputs: Mapping[str, Input]
+    column: Mapping[str, str]
+    constants: Mapping[str, Any]
+    label: Optional[str] = None
+    day: Optional[str] = None
+
+    def schema(self) -> List[Column]:
+        """The columns, each once; UsageError where two inputs want one column differently."""
+        found: Dict[str, Column] = {}
+        for name, column in self.column.items():
+            one = _column(name, column, self.inputs[name], column == self.label)
+            if found.setdefault(column, one) != one:
+                raise UsageError(f"two inputs take the column {column!r} as two different kinds")
+        if self.label is not None:
+            found.setdefault(self.label, Column(self.label, "label"))
+        if self.day in found:
+            raise UsageError(
+                f"the column {self.day!r} is an input or the label, and cannot be the day"
+            )
+        if self.day is not None:
+            found[self.day] = Column(self.day, "key")
+        return list(found.values())
+
+    def batch(self, rows: Rows) -> Batch:
+        """The rows as a batch; it is called in a thread of the data set."""
+        table = rows.columns
+        inputs = dict(self.constants)
+        for name, column in self.column.items():
+            inputs[name] = _given(name, self.inputs[name], table[column])
+        labels = None if self.label is None else torch.tensor(table[self.label].to_numpy())
+        days = None if self.day is None else table[self.day].to_numpy(zero_copy_only=False)
+        return Batch(inputs, labels, days)
+
+
+def reading_of(
+    inputs: Mapping[str, Input],
+    named: Mapping[str, str],
+    feeds: Mapping[str, Any],
+    label: Optional[str],
+    day: Optional[str],
+) -> Reading:
+    """What is read for a module's `inputs`. named: {input: column} where the names differ. feeds:
+    {input: value}; an input with a default that is not named takes none.
+
+    Raises UsageError for names that are no inputs.
+    """
+    strange = [name for name in named if name not in inputs]
+    if strange:
+        raise UsageError(
+            f"the graph has no input {strange[0]!r}; its inputs are {', '.join(sorted(inputs))}"
+        )
+    constants = {
+        name: columns.constant(name, inputs[name], value)
+        for name, value in feeds.items()
+        if name in inputs
+    }
+    column = {
+        name: named.get(name, name)
+        for name, wanted in inputs.items()
+        if name not in constants and (name in named or not wanted.optional)
+    }
+    return Reading(inputs, column, constants, label, day)
+
+
+class ColumnData:
+    """A data set over several epochs, as the loop takes it."""
+
+    def __init__(self, data: DataSet[Batch], epochs: int) -> None:
+        self._data, self._epochs = data, epochs
+
+    def __iter__(self) -> Iterator[Batch]:
+        while self._data.epoch < self._epochs:
+            yield from self._data
+
+    def state_dict(self) -> Dict[str, Any]:
+        """The data set's position."""
+        return self._data.state_dict()
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """Goes to a position."""
+        self._data.load_state_dict(state)
+
+
+def open_columns(
+    paths: Sequence[str],
+    reading: Reading,
+    batch_size: int,
+    epochs: int = 1,
+    shuffle: Optional[Shuffle] = None,
+    **more: Any,
+) -> ColumnData:
+    """The training's batches. batch_size: of a process. more: as `migrate.data.open_data` takes.
+    The last, partial global batch of an epoch is left out."""
+    more = {"last": "drop", **more}
+    convert = reading.batch
+    data = open_data(paths, reading.schema(), batch_size, shuffle=shuffle, convert=convert, **more)
+    return ColumnData(data, epochs)
+
+
+def _column(name: str, column: str, wanted: Input, label: bool) -> Column:
+    if label:
+        return Column(column, "label")
+    dtype = wanted.dtype or "float32"
+    if dtype == "string":
+        return Column(column, "strings" if wanted.sparse else "string")
+    if dtype.startswith(("int", "uint")):
+        return Column(column, "ids")
+    if wanted.sparse:
+        raise UsageError(
+            f"the input {name!r} is sparse, of {dtype}; such a column cannot be read, and "
+            "--feed may give it one value"
+        )
+    width = 1 if wanted.shape is None or len(wanted.shape) < 2 else wanted.shape[1]
+    if width is None or (wanted.shape is not None and len(wanted.shape) > 2):
+        raise UsageError(
+            f"the input {name!r} has the shape {list(wanted.shape or ())}; the values of a row "
+            "must be of a known number"
+        )
+    return Column(column, "dense", width=width)
+
+
+def _given(name: str, wanted: Input, array: Any) -> Any:
+    if not pa.types.is_list(array.type):
+        if wanted.dtype == "string":
+            return columns.dense(name, wanted, array)
+        if pa.types.is_fixed_size_list(array.type):
+            flat = array.flatten().to_numpy()
+            return columns.dense(name, wanted, flat.reshape(len(array), -1))
+        return columns.dense(name, wanted, array.to_numpy())
+    offsets, values = lists_of(array)
+    lengths = numpy.diff(offsets).astype(numpy.int64)
+    if wanted.sparse:
+        flat = values if wanted.dtype == "string" else values.to_numpy()
+        return columns.sparse(name, wanted, flat, lengths)
+    width = int(lengths[0]) if len(lengths) else 1
+    if (lengths != width).any() or not width:
+        raise BadInput(
+            f"the input {name!r} takes as many values of each row, but its column has rows with "
+            f"{int(lengths.min())} and with {int(lengths.max())}"
+        )
+    flat = values.to_numpy()
+    one = wanted.shape is not None and len(wanted.shape) == 1
+    return columns.dense(name, wanted, flat if one and width == 1 else flat.reshape(-1, width))

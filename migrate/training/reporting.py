@@ -1,0 +1,84 @@
+"""What a training says: a line while it runs, a file of figures, TensorBoard's scalars.
+
+    OUT/log.jsonl       a line per report: {"step": ..., "loss": ..., "auc": ..., ...}
+    OUT/tensorboard     the same as scalars for TensorBoard
+
+A training that goes on from a checkpoint takes back what was said of later steps.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any, Dict, Mapping
+
+from migrate.training.board import Board
+from migrate.training.metrics import Figures
+from semisync.common.files import write_text
+from semisync.common.progress import Progress
+
+LOG, BOARD = "log.jsonl", "tensorboard"
+
+
+class Reporter:
+    """Rank 0's; another rank has none. step: the one that the training begins after."""
+
+    def __init__(self, out: str, step: int) -> None:
+        self._progress = Progress(sys.stdout)
+        self._path = os.path.join(out, LOG)
+        self._forget(step)
+        self._board = Board(os.path.join(out, BOARD), step)
+        self._since, self._rows = time.monotonic(), 0
+
+    def report(self, step: int, figures: Mapping[str, Any], rows: int) -> None:
+        """figures: of this step; None for what is not known. rows: trained on since the start."""
+        now = time.monotonic()
+        speed = (rows - self._rows) / max(now - self._since, 1e-9)
+        self._since, self._rows = now, rows
+        with open(self._path, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"step": step, **figures}) + "\n")
+        numbers = {k: float(v) for k, v in figures.items() if v is not None}
+        self._board.add(step, {**numbers, "rows per second": speed})
+        shown = ", ".join(f"{name} {_text(value)}" for name, value in figures.items())
+        self._progress.show(f"step {step:,}: {shown}, {speed:,.0f} rows/s")
+
+    def end(self, text: str) -> None:
+        """A line that stays."""
+        self._progress.end(text)
+
+    def close(self) -> None:
+        """Writes what is left."""
+        self._progress.close()
+        self._board.close()
+
+    def _forget(self, step: int) -> None:
+        """Takes out of the log what is later than `step`."""
+        if os.path.exists(self._path):
+            with open(self._path, encoding="utf-8") as file:
+                lines = [line for line in file if _step(line) <= step]
+            write_text(self._path, "".join(lines))
+
+
+def _step(line: str) -> int:
+    """That of a line; of one that a killed process left unfinished, later than all."""
+    try:
+        return int(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return sys.maxsize
+
+
+def measured(figures: Figures, prefix: str = "") -> Dict[str, Any]:
+    """Figures as a report has them."""
+    values = {
+        "rows": figures.rows,
+        "auc": figures.auc,
+        "log loss": figures.loss,
+        "normalised entropy": figures.entropy,
+    }
+    return {prefix + name: value for name, value in values.items()}
+
+
+def _text(value: Any) -> str:
+    return f"{value:.5f}" if isinstance(value, float) else "-" if value is None else f"{value:,}"

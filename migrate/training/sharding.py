@@ -1,0 +1,273 @@
+"""A converted model over several processes: TorchRec's DistributedModelParallel for its tables,
+DistributedDataParallel for the rest.
+
+1. Every process builds the whole model and reads the whole checkpoint; the planner then gives each
+   table to one process, or its rows to all, and a process keeps its part.
+2. That is done with the collections whose tables all have optimizers that FBGEMM's fused kernels
+   compute as TensorFlow does: Adagrad, gradient descent, or none. They step within the backward
+   pass, and only the rows of the batch. Other collections stand in every process, which exchange
+   the gradients of the looked-up rows; so do the dense layers.
+3. Each process has an equal share of the global batch, and gradients are averaged. With a loss that
+   is a mean over the batch, the step is that of the whole global batch.
+4. BatchNorm takes mean and variance of the global batch.
+5. What a graph does to gradients, such as clipping by their norm, needs the gradients of all tables
+   in one place, and is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torchrec.distributed import DistributedModelParallel
+from torchrec.distributed.embedding import EmbeddingCollectionSharder
+from torchrec.distributed.embedding_types import EmbeddingComputeKernel, ShardingType
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.model_parallel import DefaultDataParallelWrapper
+from torchrec.distributed.planner import EmbeddingShardingPlanner, ParameterConstraints, Topology
+from torchrec.distributed.types import BoundsCheckMode
+from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
+from torchrec.optim.keyed import CombinedOptimizer
+
+from migrate.model.training.graph_optimizer import GraphOptimizer
+from migrate.model.training.rules import Rule
+from migrate.training.frozen import FrozenTable
+from migrate.training.norms import over_processes
+from migrate.training.tables import tables_of
+from migrate.training.task import Task
+from semisync.common.errors import UsageError
+
+_SHARDINGS = [ShardingType.TABLE_WISE.value, ShardingType.ROW_WISE.value]
+_FUSED: Dict[
+    str, Tuple[Any, Dict[str, str]]
+] = {  # in migrate.torchrec.optimizers -> what FBGEMM fuses, and its names of the slots
+    "Adagrad": (torch.optim.Adagrad, {"sum": "momentum1"}),
+    "GradientDescent": (torch.optim.SGD, {}),
+}
+
+
+class Table(NamedTuple):
+    """A table of a collection. path: the collection's in the module; attribute: the weight's. name:
+    in the collection. weight: None where it is kept in fewer bits. fused: whether its optimizer can
+    be a kernel's."""
+
+    path: str
+    attribute: str
+    name: str
+    weight: Optional[nn.Parameter]
+    fused: bool
+
+
+class ShardedOptimizer(GraphOptimizer):
+    """A `GraphOptimizer` of what is not stepped within the backward pass.
+
+    The tables that are get their learning rates from `zero_grad`, which therefore comes before each
+    backward pass.
+    """
+
+    def __init__(
+        self,
+        whole: GraphOptimizer,
+        parameters: Mapping[str, nn.Parameter],
+        fused: Mapping[str, Tuple[Any, Mapping[str, Any]]],
+    ) -> None:
+        """parameters: of the wrapped module. fused: by attribute, TorchRec's optimizer that steps
+        the table, and its state."""
+        targets = [
+            target._replace(tensor=parameters[target.attribute])
+            for target in whole.targets
+            if target.attribute not in fused
+        ]
+        super().__init__(
+            targets,
+            whole.rules,
+            whole._rates,
+            whole._transformation,
+            whole._counters,
+            whole.counters,
+            whole.feeds,
+            whole.left_out,
+            whole.names,
+            whole.slots,
+        )
+        self._fused = fused
+        for (attribute, slot), value in whole.named_slots().items():
+            if attribute not in fused:
+                self.state[parameters[attribute]][slot] = value
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Also sets the learning rates of the step that begins."""
+        super().zero_grad(set_to_none)
+        now = self._computed()
+        for attribute, (optimizer, _) in self._fused.items():
+            rate = self.rules[attribute].arguments(now)["lr"]
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            optimizer.zero_grad()  # hands it on to the kernel
+
+    def named_slots(self) -> Dict[Tuple[str, str], Any]:
+        """As a `GraphOptimizer`'s; those of sharded tables are sharded."""
+        slots = super().named_slots()
+        for attribute, (_, state) in self._fused.items():
+            by_name = {name.rpartition(".")[2]: value for name, value in state.items()}
+            for slot, name in _FUSED[self.rules[attribute].kind][1].items():
+                if name in by_name:  # else this process has no part of the table
+                    slots[attribute, slot] = by_name[name]
+        return slots
+
+
+def distribute(task: Task) -> Task:
+    """The task over all processes.
+
+    Raises UsageError where its optimizer is no `GraphOptimizer`, where the graph changes gradients
+    before it applies them, and for tables that are looked up by other ways than collections.
+    """
+    module, whole = task.module, task.optimizer
+    if not isinstance(whole, GraphOptimizer):
+        raise UsageError(
+            f"the optimizer is {type(whole).__name__}; a model of one's own trains in one process"
+        )
+    if whole.transforms:
+        raise UsageError(
+            "the graph changes gradients before it applies them, such as by clipping, for which "
+            "all of them are needed in one place; train in one process"
+        )
+    trained = {target.attribute for target in whole.targets}
+    for name, parameter in module.named_parameters():
+        parameter.requires_grad_(name in trained)
+    tables = list(_tables(module, whole.rules))
+    in_collections = {table.attribute for table in tables}
+    for target in whole.targets:
+        if target.sparse and target.attribute not in in_collections:
+            raise UsageError(
+                f"the table {target.name!r} is used otherwise than by TorchRec's collections, and "
+                "cannot be shared out; train in one process"
+            )
+    over_processes(module)
+    values = {name: value.detach() for name, value in module.state_dict().items()}
+    whole_collections = {table.path for table in tables if not table.fused}
+    sharded = [table for table in tables if table.path not in whole_collections]
+    for number, table in enumerate(sharded):
+        _fuse(table, whole.rules.get(table.attribute), number)
+    model = _wrapped(module, sharded)
+    _fill(model.state_dict(), values)
+    optimizer = _optimizer(model, whole)
+    _fill(optimizer.named_slots(), whole.named_slots())
+    return Task(model, optimizer)
+
+
+def _tables(module: nn.Module, rules: Mapping[str, Rule]) -> Iterator[Table]:
+    for path, name, members, attribute in tables_of(module):
+        member: Any = members[name]
+        if isinstance(member, FrozenTable):
+            yield Table(path, attribute, name, None, False)
+            continue
+        known = attribute not in rules or rules[attribute].kind in _FUSED
+        fused = known and member.weight.dtype == torch.float32
+        yield Table(path, attribute, name, member.weight, fused)
+
+
+def _fuse(table: Table, rule: Optional[Rule], number: int) -> None:
+    """Gives a table's optimizer to the backward pass. Each has a learning rate of its own to begin
+    with, lest TorchRec make one optimizer of several tables whose rates part later."""
+    assert table.weight is not None
+    if rule is None:  # frozen; fused kernels step all tables
+        table.weight.requires_grad_(True)
+        apply_optimizer_in_backward(torch.optim.SGD, [table.weight], {"lr": 0.0})
+        return
+    class_, _ = _FUSED[rule.kind]
+    settings = {name: value for name, value in rule.settings if name == "eps"}
+    apply_optimizer_in_backward(class_, [table.weight], {"lr": 1.0 + number, **settings})
+
+
+def _wrapped(module: nn.Module, tables: List[Table]) -> DistributedModelParallel:
+    paths = {table.path for table in tables}
+    sharders: List[Any] = [_Bags(paths, module), _Sequences(paths, module)]
+    size = dist.get_world_size()
+    constraints = {
+        table.name: ParameterConstraints(
+            sharding_types=_SHARDINGS,
+            compute_kernels=[EmbeddingComputeKernel.FUSED.value],
+            bounds_check_mode=BoundsCheckMode.FATAL,  # an id beyond the table is an error, not 0
+        )
+        for table in tables
+    }
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", size))  # of this machine
+    topology = Topology(world_size=size, local_world_size=local, compute_device="cpu")
+    planner = EmbeddingShardingPlanner(topology=topology, constraints=constraints)
+    plan = planner.collective_plan(module, sharders, dist.group.WORLD)
+    return DistributedModelParallel(
+        module,
+        device=torch.device("cpu"),
+        plan=plan,
+        sharders=sharders,
+        data_parallel_wrapper=DefaultDataParallelWrapper(
+            static_graph=False, find_unused_parameters=True
+        ),
+    )
+
+
+class _Some:
+    """A sharder of those collections of a module whose paths are given."""
+
+    def __init__(self, paths: Any, module: nn.Module) -> None:
+        super().__init__()
+        self._own = {id(inner) for path, inner in module.named_modules() if path in paths}
+
+    def shardable_parameters(self, module: Any) -> Dict[str, nn.Parameter]:
+        """Of a collection that is none of them, none."""
+        if id(module) not in self._own:
+            return {}
+        return super().shardable_parameters(module)  # type: ignore[misc]
+
+    def sharding_types(self, compute_device_type: str) -> List[str]:
+        """TorchRec's leaves out on the CPU what works there."""
+        return _SHARDINGS
+
+
+class _Bags(_Some, EmbeddingBagCollectionSharder):
+    pass
+
+
+class _Sequences(_Some, EmbeddingCollectionSharder):
+    pass
+
+
+def _fill(wanted: Mapping[Any, Any], values: Mapping[Any, torch.Tensor]) -> None:
+    """Gives every tensor, whole or sharded, its value; wrapping has drawn them anew."""
+    for name, tensor in wanted.items():
+        for part, value in _parts(tensor, values[name]):
+            if part is not value:
+                part.copy_(value)
+
+
+def _parts(tensor: Any, whole: torch.Tensor) -> Iterator[Tuple[torch.Tensor, torch.Tensor]]:
+    """(what this process has of `tensor`, the same of `whole`)."""
+    if not hasattr(tensor, "local_shards"):
+        yield tensor, whole
+        return
+    for shard in tensor.local_shards():
+        places = zip(shard.metadata.shard_offsets, shard.metadata.shard_sizes)
+        yield shard.tensor, whole[tuple(slice(start, start + size) for start, size in places)]
+
+
+def _optimizer(model: DistributedModelParallel, whole: GraphOptimizer) -> ShardedOptimizer:
+    fused = {
+        name: (optimizer, optimizer.state[optimizer.params[key]])
+        for name, key, optimizer in _fused(model.fused_optimizer)
+        if name in whole.rules
+    }
+    return ShardedOptimizer(whole, dict(model.named_parameters()), fused)
+
+
+def _fused(optimizer: Any, path: str = "") -> Iterator[Tuple[str, str, Any]]:
+    """(the table's attribute, its key in the optimizer, the optimizer) of each fused one."""
+    if isinstance(optimizer, CombinedOptimizer):
+        for key, inner in optimizer.optimizers:
+            yield from _fused(inner, CombinedOptimizer.prepend_opt_key(key, path) if key else path)
+        return
+    for key in optimizer.params:
+        yield CombinedOptimizer.prepend_opt_key(key, path), key, optimizer

@@ -1,0 +1,32 @@
+"""Whether several processes, each with a share of the batch, take the step of the whole batch.
+
+They average their gradients, so that the loss must be the mean of the losses of equal shares. That
+is tried on the first batch: a sum over the batch, or a loss over pairs of its rows, is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+import torch
+
+from migrate.training.task import Batch, loss_and_scores
+from semisync.common.errors import UsageError
+
+_TOLERANCE = 1e-4  # relative; a sum differs by a factor of the number of shares
+
+
+def check_mean(module: torch.nn.Module, whole: Batch, shares: Sequence[Batch]) -> None:
+    """UsageError unless the loss of `whole` is the mean of those of its shares."""
+    training = module.training
+    module.eval()  # no dropout
+    with torch.no_grad():
+        losses = [float(loss_and_scores(module, batch)[0]) for batch in (whole, *shares)]
+    module.train(training)
+    together, mean = losses[0], sum(losses[1:]) / len(shares)
+    if abs(together - mean) > _TOLERANCE * max(abs(together), abs(mean)):
+        raise UsageError(
+            f"the loss of the first batch is {together:.6g}, and the mean over its {len(shares)} "
+            f"shares {mean:.6g}: it is no mean over the rows, and {len(shares)} processes would "
+            "take other steps than one; train in one process"
+        )

@@ -1,0 +1,121 @@
+"""What a checkpoint of a training holds: every tensor by a name that does not depend on how many
+processes there are, and what is no tensor.
+
+    model.KEY               the module's state
+    optim.PARAMETER.SLOT    the optimizer's
+    counter.NODE            the graph's counters, the global step among them
+    random.RANK             the state of torch's generator of each process
+    metrics.DAY.PART        the counts of all processes (migrate.training.metrics)
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Tuple
+
+import torch
+
+from migrate.model.training.graph_optimizer import GraphOptimizer
+from migrate.training.checkpoints import Checkpoints
+from migrate.training.metrics import Metrics
+from migrate.training.processes import rank
+from migrate.training.task import Task
+from semisync.common.errors import UsageError
+
+_PARTS = ("bins", "rows", "loss")  # int64
+
+
+def save(
+    checkpoints: Checkpoints, step: int, task: Task, metrics: Metrics, state: Mapping[str, Any]
+) -> None:
+    """Begins to write a checkpoint. state: what is no tensor; all processes call it."""
+    tensors = _of_task(task)
+    tensors[f"random.{rank()}"] = torch.get_rng_state()
+    for day, counts in metrics.gathered().state().items():
+        for part in _PARTS:
+            tensors[f"metrics.{day}.{part}"] = torch.tensor(counts[part], dtype=torch.int64)
+    checkpoints.save(step, tensors, {**state, "groups": _groups(task.optimizer)})
+
+
+def load(checkpoints: Checkpoints, step: int, task: Task) -> Tuple[Metrics, Dict[str, Any]]:
+    """Restores the task in place; returns the metrics, of rank 0 all and of the others none, and
+    what is no tensor.
+
+    Raises UsageError where the checkpoint is another model's, BadInput where it is damaged.
+    """
+    sizes = checkpoints.sizes(step)
+    _prepare(task, sizes)
+    tensors = _of_task(task)
+    _check(checkpoints.path(step), tensors, sizes)
+    own = f"random.{rank()}"
+    if own in sizes:  # there were as many processes
+        tensors[own] = torch.empty_like(torch.get_rng_state())
+    counted = {
+        name: torch.empty(size, dtype=torch.int64)
+        for name, size in sizes.items()
+        if name.startswith("metrics.")
+    }
+    checkpoints.load(step, {**tensors, **counted})
+    if own in tensors:
+        torch.set_rng_state(tensors[own])
+    state = checkpoints.state(step)
+    _set_groups(task.optimizer, state.pop("groups"))
+    return _metrics(counted), state
+
+
+def _metrics(counted: Mapping[str, torch.Tensor]) -> Metrics:
+    days: Dict[str, Dict[str, Any]] = {}
+    for name, value in counted.items():
+        day, part = name[len("metrics.") :].rsplit(".", 1)
+        days.setdefault(day, {})[part] = value.item() if part == "loss" else value.numpy()
+    return Metrics.of([days] if rank() == 0 else [])
+
+
+def _of_task(task: Task) -> Dict[str, Any]:
+    """The tensors themselves, whole or sharded."""
+    optimizer = task.optimizer
+    tensors = {f"model.{key}": value for key, value in task.module.state_dict().items()}
+    if isinstance(optimizer, GraphOptimizer):
+        for (attribute, slot), value in optimizer.named_slots().items():
+            tensors[f"optim.{attribute}.{slot}"] = value
+        tensors.update((f"counter.{node}", value) for node, value in optimizer.counters.items())
+        return tensors
+    for name, parameter in task.module.named_parameters():
+        for slot, value in optimizer.state.get(parameter, {}).items():
+            tensors[f"optim.{name}.{slot}"] = value
+    return tensors
+
+
+def _prepare(task: Task, sizes: Mapping[str, torch.Size]) -> None:
+    """Makes the slots that an optimizer of torch.optim makes in its first step."""
+    if isinstance(task.optimizer, GraphOptimizer):
+        return
+    for name, parameter in task.module.named_parameters():
+        start = f"optim.{name}."
+        for key in sizes:
+            if key.startswith(start) and "." not in key[len(start) :]:
+                value = torch.empty(sizes[key], dtype=torch.float32)
+                task.optimizer.state[parameter][key[len(start) :]] = value
+
+
+def _check(path: str, tensors: Mapping[str, Any], sizes: Mapping[str, torch.Size]) -> None:
+    for name, tensor in tensors.items():
+        if name not in sizes:
+            raise UsageError(f"{path} has no {name!r}; it is a checkpoint of another model")
+        if torch.Size(tensor.size()) != sizes[name]:
+            raise UsageError(
+                f"{path}: {name!r} is {list(sizes[name])}, and {list(tensor.size())} in the model; "
+                "it is a checkpoint of another model"
+            )
+
+
+def _groups(optimizer: Any) -> List[Dict[str, Any]]:
+    """The settings of torch.optim's groups, which schedulers change; a graph computes its own."""
+    if isinstance(optimizer, GraphOptimizer):
+        return []
+    return [{k: v for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
+
+
+def _set_groups(optimizer: Any, groups: List[Dict[str, Any]]) -> None:
+    if not isinstance(optimizer, GraphOptimizer):
+        for group, settings in zip(optimizer.param_groups, groups):
+            group.update(settings)

@@ -1,0 +1,57 @@
+"""What is trained: a module that gives a loss, its optimizer, and the batches.
+
+Anything that has these few methods trains under the same loop: a converted graph with its own
+optimizer, or a module of one's own with one of torch.optim.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Protocol, Sequence, Tuple, Union
+
+import torch
+
+Day = Union[int, str]
+
+
+class Batch(NamedTuple):
+    """One process's share of a global batch.
+
+    inputs  what the module takes
+    labels  0 or 1, [rows] or [rows, 1]; None: there is nothing to measure
+    days    of each row, for metrics by day; None: there are none
+    """
+
+    inputs: Any
+    labels: Optional[torch.Tensor] = None
+    days: Optional[Sequence[Day]] = None
+
+
+class Data(Protocol):
+    """This process's shares of all global batches that are left, over all epochs, in an order of
+    its own that does not change.
+
+    The state is the position behind the last batch that was given, JSON's types alone, and the
+    same on all processes.
+    """
+
+    def __iter__(self) -> Iterator[Batch]: ...
+
+    def state_dict(self) -> Dict[str, Any]: ...
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None: ...
+
+
+class Task(NamedTuple):
+    """module: from a batch's inputs to (loss, scores), or to the loss alone; scores are logits
+    [rows] or [rows, 1]. optimizer: of torch.optim, a `GraphOptimizer` or a `ShardedOptimizer`."""
+
+    module: torch.nn.Module
+    optimizer: Any
+
+
+def loss_and_scores(
+    module: torch.nn.Module, batch: Batch
+) -> Tuple[torch.Tensor, Optional[torch.Tensor]]:
+    """What the module of a task makes of a batch."""
+    found = module(batch.inputs)
+    return found if isinstance(found, tuple) else (found, None)

@@ -1,0 +1,176 @@
+"""The training loop.
+
+1. A batch is scored, counted in the metrics, and trained on.
+2. Every `report_every` steps the figures so far are reported, every `checkpoint_every` a checkpoint
+   is begun; the last step ends with both.
+3. A checkpoint holds the model, the optimizer, the position in the data, torch's random state, the
+   metrics. A training that goes on from it takes the steps that it would have taken.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from typing import Any, Callable, Iterable, List, NamedTuple, Optional
+
+import torch
+import torch.distributed as dist
+
+from migrate.training import state
+from migrate.training.checkpoints import (
+    CHECKPOINTS,
+    Checkpoints,
+    refuse_existing,
+    whole_steps,
+)
+from migrate.training.metrics import Figures, Metrics
+from migrate.training.processes import from_first, rank, ranks
+from migrate.training.reporting import Reporter, measured
+from migrate.training.task import Batch, Data, Task, loss_and_scores
+from semisync.common.errors import BadInput
+
+
+class Settings(NamedTuple):
+    """steps: after which it ends; None: with the data. checkpoint_every, report_every: steps.
+    keep: checkpoints."""
+
+    steps: Optional[int] = None
+    checkpoint_every: int = 1000
+    report_every: int = 100
+    keep: int = 3
+
+
+class Result(NamedTuple):
+    """step: the last one. metrics: of all processes and steps, those before a restart too.
+    evaluation: None without data for it."""
+
+    step: int
+    metrics: Metrics
+    evaluation: Optional[Figures]
+
+
+def train(
+    task: Task,
+    data: Data,
+    out: str,
+    settings: Optional[Settings] = None,
+    resume: bool = False,
+    evaluation: Optional[Callable[[], Iterable[Batch]]] = None,
+) -> Result:
+    """Trains `task` on what is left of `data`; every process calls it.
+
+    out: the folder for checkpoints, log and TensorBoard's scalars. resume: go on from the newest
+    whole checkpoint of `out`, if there is one; without it `out` must have none. evaluation: opens
+    the data that the trained model is measured on.
+
+    Raises UsageError where `out` has checkpoints and `resume` is not set, BadInput where the loss
+    is not finite, SemisyncError where a checkpoint cannot be written.
+    """
+    run = _Run(task, data, out, settings or Settings())
+    with warnings.catch_warnings():  # one process is intended
+        warnings.filterwarnings("ignore", message="torch.distributed is disabled")
+        run.begin(resume)
+        try:
+            run.to_the_end()
+            figures = None if evaluation is None else run.evaluate(evaluation())
+            return Result(run.step, run.metrics.gathered(), figures)
+        finally:
+            if run.reporter is not None:
+                run.reporter.close()
+
+
+class _Run:
+    def __init__(self, task: Task, data: Data, out: str, settings: Settings) -> None:
+        self._task, self._data, self._out, self._settings = task, data, out, settings
+        group = dist.new_group(backend="gloo") if ranks() > 1 else None
+        folder = os.path.join(out, CHECKPOINTS)
+        self._checkpoints = Checkpoints(folder, settings.keep, group)
+        self.step, self._saved = 0, -1
+        self.metrics = Metrics()
+        self._loss, self._losses, self._rows = 0.0, 0, 0
+        self.reporter: Optional[Reporter] = None
+
+    def begin(self, resume: bool) -> None:
+        """From the newest checkpoint, or from the start."""
+        folder = os.path.join(self._out, CHECKPOINTS)
+        if not resume:
+            refuse_existing(folder)
+        newest: Any = from_first(whole_steps(folder)[-1:])
+        if newest:
+            self.step = self._saved = newest[0]
+            self.metrics, found = state.load(self._checkpoints, self.step, self._task)
+            self._data.load_state_dict(found["data"])
+            if rank() == 0:
+                self._loss, self._losses = found["loss"]
+        if rank() == 0:
+            os.makedirs(self._out, exist_ok=True)
+            self.reporter = Reporter(self._out, self.step)
+
+    def to_the_end(self) -> None:
+        """All steps that are left, and their last checkpoint."""
+        settings = self._settings
+        self._task.module.train()
+        if settings.steps is None or self.step < settings.steps:
+            for batch in self._data:
+                self._take(batch)
+                if self.step % settings.report_every == 0:
+                    self._report()
+                if self.step % settings.checkpoint_every == 0:
+                    self._save()
+                if self.step == settings.steps:
+                    break
+        if self._sums()[1]:
+            self._report()
+        if self._saved != self.step:
+            self._save()
+        self._checkpoints.wait()
+
+    def evaluate(self, batches: Iterable[Batch]) -> Optional[Figures]:
+        """The model's figures on other data."""
+        module, metrics = self._task.module.eval(), Metrics()
+        with torch.no_grad():
+            for batch in batches:
+                _, scores = loss_and_scores(module, batch)
+                if batch.labels is not None and scores is not None:
+                    metrics.add(batch.labels, scores)
+        return metrics.gathered().whole()
+
+    def _take(self, batch: Batch) -> None:
+        optimizer = self._task.optimizer
+        optimizer.zero_grad()
+        loss, scores = loss_and_scores(self._task.module, batch)
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise BadInput(
+                f"the loss of step {self.step + 1} is {value}: the training has diverged"
+            )
+        if batch.labels is not None and scores is not None:
+            self.metrics.add(batch.labels, scores, batch.days)
+            self._rows += len(batch.labels)
+        loss.backward()
+        optimizer.step()
+        self.step += 1
+        self._loss, self._losses = self._loss + value, self._losses + 1
+
+    def _save(self) -> None:
+        loss = self._sums()
+        plain = {"step": self.step, "data": self._data.state_dict(), "loss": loss}
+        state.save(self._checkpoints, self.step, self._task, self.metrics, plain)
+        self._saved = self.step
+
+    def _report(self) -> None:
+        loss, count = self._sums()
+        figures = self.metrics.gathered().whole()
+        self._loss, self._losses = 0.0, 0
+        if self.reporter is not None:
+            more = {} if figures is None else measured(figures)
+            self.reporter.report(self.step, {"loss": loss / count, **more}, self._rows * ranks())
+
+    def _sums(self) -> List[float]:
+        """[sum of the losses since the last report, their number] of all processes."""
+        if ranks() == 1:
+            return [self._loss, self._losses]
+        sums = torch.tensor([self._loss, self._losses], dtype=torch.float64)
+        dist.all_reduce(sums)
+        return [float(sums[0]), int(sums[1])]

@@ -1,0 +1,58 @@
+"""One process of a training on `Memory`, alone or under torchrun:
+
+python -m tests.training.process JOB OUT [--steps N] [--every N] [--resume] [--still]
+
+It writes its number to OUT/pid.RANK, and OUT/begun.RANK once it asks for its first batch. --still
+is without dropout, whose random numbers are each process's own.
+"""
+
+import argparse
+import os
+import pathlib
+
+import numpy as np
+import torch
+
+import migrate
+from migrate.training.converted import open_converted
+from migrate.training.processes import joined, rank, ranks
+from migrate.training.trainer import Settings, train
+from tests.training.memory import Memory
+
+
+class Watched(Memory):
+    """Writes a file when the first batch is asked for."""
+
+    def __iter__(self):
+        self.begun.touch()
+        yield from super().__iter__()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("job", type=pathlib.Path)
+    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--every", type=int, default=10)
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--still", action="store_true")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    if args.still:
+        torch.nn.functional.dropout = lambda x, *_: x
+    with joined(deadline=60):
+        args.out.mkdir(parents=True, exist_ok=True)
+        (args.out / f"pid.{rank()}").write_text(str(os.getpid()))
+        torch.manual_seed(rank())
+        task = open_converted(migrate.open_checkpoint(args.job / "clicks.ckpt")).task
+        if ranks() > 1:
+            from migrate.training.sharding import distribute
+
+            task = distribute(task)
+        data = Watched(np.load(args.job / "clicks.npz"), epochs=30)
+        data.begun = args.out / f"begun.{rank()}"
+        train(task, data, str(args.out), Settings(args.steps, args.every, 10), args.resume)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,231 @@
+"""`semisync train`: the steps of build_training, from files, in one process or several."""
+
+import json
+import pathlib
+import subprocess
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from tensorboard.compat.proto import event_pb2
+
+import migrate
+from migrate.encoding.tfrecord import read_records
+from migrate.training.command import _arguments
+from migrate.training.converted import open_converted
+from migrate.training.reading import open_columns, reading_of
+from migrate.training.shares import check_mean
+from migrate.training.task import Batch
+from migrate.training.trainer import Settings, train
+from semisync.cli import main
+from semisync.common.errors import BadInput, UsageError
+from tests.support.require import ROOT, environment
+from tests.training.memory import Memory
+
+
+@pytest.fixture(scope="module")
+def clicks(job, tmp_path_factory):
+    """The job's rows as Parquet."""
+    path = tmp_path_factory.mktemp("data") / "clicks.parquet"
+    data = dict(np.load(job / "clicks.npz"))
+    offsets = np.concatenate([[0], np.cumsum(data.pop("lengths"))]).astype(np.int32)
+    columns = {name: data[name] for name in ("item", "clicked", "day", "key")}
+    columns["tags"] = pa.ListArray.from_arrays(pa.array(offsets), pa.array(data["tags"]))
+    columns["user"] = [user.decode() for user in data["user"]]
+    columns["price"] = data["price"][:, 0]
+    pq.write_table(pa.table(columns), path, row_group_size=500)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+def opened(job):
+    return open_converted(migrate.open_checkpoint(job / "clicks.ckpt"))
+
+
+def test_a_step_is_bit_for_bit_that_of_build_training(job, tmp_path):
+    task, rows = opened(job).task, Memory(np.load(job / "clicks.npz"))
+    torch.manual_seed(3)
+    train(task, Memory(np.load(job / "clicks.npz")), str(tmp_path), Settings(steps=5))
+    plain = migrate.build_training(job / "clicks.ckpt")
+    torch.manual_seed(3)
+    for _, batch in zip(range(5), rows):
+        plain.optimizer.zero_grad()
+        plain.module(batch.inputs).backward()
+        plain.optimizer.step()
+    ours, theirs = task.module.state_dict(), plain.module.state_dict()
+    assert [name for name in theirs if not torch.equal(ours[name], theirs[name])] == []
+
+
+def test_columns_of_files_are_what_the_graph_takes(job, clicks):
+    converted = opened(job)
+    reading = reading_of(converted.inputs, {}, {}, "clicked", "day")
+    from_file = next(iter(open_columns([str(clicks)], reading, 64)))
+    in_memory = next(iter(Memory(np.load(job / "clicks.npz"))))
+    module = converted.task.module.eval()
+    for found, wanted in zip(module(from_file.inputs), module(in_memory.inputs)):
+        assert torch.equal(found, wanted)
+    assert torch.equal(from_file.labels, in_memory.labels)
+    assert list(from_file.days) == list(in_memory.days)
+
+
+@pytest.fixture(scope="module")
+def trained(job, clicks, tmp_path_factory):
+    """OUT of the command: two epochs, shuffled."""
+    out = tmp_path_factory.mktemp("trained") / "out"
+    assert main(arguments(job, clicks, out)) == 0
+    return out
+
+
+def arguments(job, clicks, out, *more):
+    given = ["train", str(job / "clicks.ckpt"), "--data", str(clicks), "--label", "clicked"]
+    given += ["--day", "day", "--batch-size", "256", "--epochs", "2", "--shuffle", "500"]
+    return [*given, "--eval-data", str(clicks), "--out", str(out), "--report-every", "8", *more]
+
+
+def test_the_command_trains_measures_and_reports(trained):
+    report = json.loads((trained / "report.json").read_text())
+    assert report["steps"] == 32
+    assert report["training"]["rows"] == 2 * 4096
+    assert sum(day["rows"] for day in report["days"].values()) == 2 * 4096
+    assert report["evaluation"]["rows"] == 4096
+    assert report["evaluation"]["auc"] > report["training"]["auc"] > 0.6
+    assert 0 < report["evaluation"]["normalised entropy"] < 1
+    log = [json.loads(line) for line in (trained / "log.jsonl").open()]
+    assert [line["step"] for line in log] == [8, 16, 24, 32]
+    assert log[-1]["auc"] == report["training"]["auc"]
+
+
+def test_the_scalars_are_tensorboards_messages(trained):
+    (path,) = (trained / "tensorboard").glob("events.out.tfevents.*")
+    found = {}
+    for record in read_records(str(path)):  # checks the sums
+        event = event_pb2.Event.FromString(bytes(record))
+        for value in event.summary.value:
+            found.setdefault(value.tag, []).append((event.step, value.simple_value))
+    log = [json.loads(line) for line in (trained / "log.jsonl").open()]
+    assert [step for step, _ in found["auc"]] == [8, 16, 24, 32]
+    assert np.allclose([auc for _, auc in found["auc"]], [line["auc"] for line in log])
+
+
+def test_a_second_training_does_not_take_the_place_of_the_first(trained, job, clicks, capsys):
+    assert main(arguments(job, clicks, trained)) == 3
+    assert "go on with it by --resume" in capsys.readouterr().err
+
+
+def test_a_training_that_has_ended_may_get_more_epochs(trained, job, clicks, capsys):
+    assert main(arguments(job, clicks, trained, "--resume", "--epochs", "3")) == 0
+    assert "trained up to step 48" in capsys.readouterr().out
+    assert json.loads((trained / "report.json").read_text())["training"]["rows"] == 3 * 4096
+
+
+def test_without_a_label_the_loss_alone_is_reported(job, clicks, tmp_path, capsys):
+    given = ["train", str(job / "clicks.ckpt"), "--data", str(clicks), "--out", str(tmp_path)]
+    assert main([*given, "--steps", "2"]) == 0
+    assert json.loads((tmp_path / "report.json").read_text()) == {
+        "schema": "semisync.train/1",
+        "steps": 2,
+    }
+    assert list(json.loads((tmp_path / "log.jsonl").read_text())) == ["step", "loss"]
+
+
+def test_nproc_starts_processes_that_train_together(interpreters, job, clicks, tmp_path):
+    out = tmp_path / "out"
+    # 250 does not divide the rows to be evaluated
+    given = arguments(job, clicks, out, "--steps", "3", "--nproc", "2", "--batch-size", "250")
+    done = subprocess.run(
+        [str(interpreters / "semisync"), *given],
+        cwd=ROOT,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    report = json.loads((out / "report.json").read_text())
+    assert report["training"]["rows"] == 3 * 250
+    assert report["evaluation"]["rows"] == 4096
+
+
+def test_what_a_process_refuses_is_the_commands_answer(interpreters, job, clicks, tmp_path):
+    given = arguments(job, clicks, tmp_path / "out", "--nproc", "2", "--batch-size", "255")
+    done = subprocess.run(
+        [str(interpreters / "semisync"), *given],
+        cwd=ROOT,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 3, done.stdout
+    assert "--batch-size 255 cannot be shared out among 2 processes" in done.stdout
+
+
+def refusal(arguments, capsys):
+    assert main(arguments) == 3
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1 and "Traceback" not in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--input", "price=cost"], "has no input 'cost'"),
+        (["--input", "price"], "expected two names"),
+        (["--feed", "price={"], "is no JSON value"),
+        (["--input", "absent=price"], "absent"),
+        (["--frozen", "int8"], "the graph trains all of its tables"),
+        (["--output", "nowhere"], "no tensor 'nowhere'"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_sentence(
+    more, sentence, job, clicks, tmp_path, capsys
+):
+    assert sentence in refusal(arguments(job, clicks, tmp_path / "out", *more), capsys)
+
+
+def test_a_label_that_is_neither_0_nor_1_is_refused(job, tmp_path):
+    rows = Memory(np.load(job / "clicks.npz"))
+
+    class Graded(Memory):
+        def __iter__(self):
+            for batch in rows:
+                yield batch._replace(labels=batch.labels + 1)
+
+    with pytest.raises(BadInput, match="a label is 2.0, expected 0 or 1"):
+        train(opened(job).task, Graded(np.load(job / "clicks.npz")), str(tmp_path))
+
+
+def test_a_loss_that_is_a_sum_is_refused_for_several_processes():
+    class Sum(torch.nn.Module):
+        def forward(self, x):
+            return x.sum(), x
+
+    x = torch.arange(8.0)
+    shares = [Batch(x[:4]), Batch(x[4:])]
+    with pytest.raises(UsageError, match="it is no mean over the rows"):
+        check_mean(Sum(), Batch(x), shares)
+
+
+def test_the_arguments_of_a_process_are_those_of_the_command(job, clicks, tmp_path):
+    import argparse
+
+    from migrate.training.command import configure
+
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    more = ["--feed", "a=1", "--feed", "b=[2]", "--input", "c=d", "--nproc", "2"]
+    given = parser.parse_args(arguments(job, clicks, tmp_path, *more)[1:])
+    again = parser.parse_args(_arguments(given))
+    assert {**vars(given), "nproc": None, "resume": True} == vars(again)
+    assert pathlib.Path(again.out) == tmp_path
