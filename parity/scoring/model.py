@@ -58,6 +58,8 @@ class Feature(NamedTuple):
         places = np.append(np.arange(count), np.tile(np.arange(count - last, count), more))
         if isinstance(self.values, np.ndarray):
             return Feature(self.values[places], lengths)
+        import pyarrow as pa
+
         return Feature(self.values.take(pa.array(places)), lengths)
 
 

@@ -16,20 +16,18 @@ tf = pytest.importorskip("tensorflow").compat.v1
 def saved(request, tmp_path_factory):
     """(prefix, {(p, training, n): (y, z)}, x): nested conds, a loop with a cond in it."""
     prefix = str(tmp_path_factory.mktemp(request.param) / "model")
-    functions = request.param == "functions"
-    (tf.enable_control_flow_v2 if functions else tf.disable_control_flow_v2)()
+    from tests.support.control_flow import control_flow
+
     x_value = np.random.RandomState(0).randn(4, 3).astype(np.float32)
-    try:
-        with tf.Graph().as_default(), tf.Session() as session:
-            fetched, feeds = _graph()
-            session.run(tf.global_variables_initializer())
-            tf.train.Saver().save(session, prefix)
-            values = {}
-            for p, training, n in itertools.product([False, True], [False, True], [0, 3]):
-                fed = dict(zip(feeds, (x_value, p, training, n)))
-                values[p, training, n] = session.run(fetched, fed)
-    finally:
-        tf.disable_control_flow_v2()
+    version = 2 if request.param == "functions" else 1
+    with control_flow(version), tf.Graph().as_default(), tf.Session() as session:
+        fetched, feeds = _graph()
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver().save(session, prefix)
+        values = {}
+        for p, training, n in itertools.product([False, True], [False, True], [0, 3]):
+            fed = dict(zip(feeds, (x_value, p, training, n)))
+            values[p, training, n] = session.run(fetched, fed)
     return prefix, values, torch.tensor(x_value)
 
 

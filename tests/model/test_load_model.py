@@ -74,9 +74,10 @@ def test_batch_norm_and_dropout_follow_train_and_eval(zoo):
 
 def test_a_flag_of_any_name_that_switches_batch_norm_is_the_modules_training(tmp_path):
     tf = pytest.importorskip("tensorflow").compat.v1
+    from tests.support.control_flow import control_flow
+
     prefix, x_value = str(tmp_path / "model"), np.random.RandomState(0).randn(6, 3).astype("f")
-    with tf.Graph().as_default(), tf.Session() as session:
-        tf.disable_control_flow_v2()
+    with control_flow(1), tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 3], name="x")
         learns = tf.placeholder(tf.bool, [], name="learns")
         moving = [tf.get_variable(name, [3], trainable=False) for name in ("mean", "variance")]

@@ -53,9 +53,10 @@ CASES = {
 
 @pytest.mark.parametrize("build", CASES, ids=lambda build: build.__name__)
 def test_it_is_refused_in_one_sentence(build, tmp_path, capsys):
+    from tests.support.control_flow import control_flow
+
     prefix = str(tmp_path / "model")
-    tf.disable_control_flow_v2()
-    with tf.Graph().as_default(), tf.Session() as session:
+    with control_flow(1), tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 3], name="x")
         build(tf.matmul(x, tf.get_variable("w", [3, 3])))
         session.run(tf.global_variables_initializer())

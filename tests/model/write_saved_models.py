@@ -7,6 +7,8 @@ tables/                 a tf.Module with lookup tables, one filled from an asset
 import os
 import sys
 
+os.environ.pop("TF_USE_LEGACY_KERAS", None)  # which other scripts of the tests set
+
 import numpy as np
 import tensorflow as tf
 

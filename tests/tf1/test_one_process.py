@@ -8,6 +8,7 @@ from semisync import audit
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
 from semisync.transport import mailbox
+from semisync.transport.messages import JOINED
 from tests.tf1.one_process import Job, late
 
 
@@ -60,7 +61,7 @@ def test_the_chief_ends_without_a_member_that_fell_silent():
     job = Job()
     with job.graph.as_default():
         ghost = mailbox.Mailbox("GlobalBatch", "/device:CPU:0").send(
-            "ghost", tf.constant([mailbox.JOINED, 0, 0, 0], tf.int64)
+            "ghost", tf.constant([JOINED, 0, 0, 0], tf.int64)
         )
     with job.session(patience=1.0) as session:
         session.run(ghost)

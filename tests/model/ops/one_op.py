@@ -6,7 +6,6 @@
    the inputs, where there are any.
 """
 
-import contextlib
 import math
 import os
 import tempfile
@@ -23,6 +22,7 @@ from migrate.graph.tensors import constant_array
 from migrate.model.ops.registry import write
 from migrate.model.ops.types import kind_of, output_dtype
 from migrate.model.ops.values import HOST, STRINGS, Call, Host, Many, Value, literal
+from tests.support.control_flow import control_flow
 
 tf = tensorflow.compat.v1
 SAME = {"Identity", "PlaceholderWithDefault", "Snapshot"}
@@ -108,7 +108,7 @@ class Program:
             ]
             sources = [one for one in self.inputs if one.dtype.is_floating]
             weights = [one for one in self._weights if one is not None]
-            with _control_flow_of_1():
+            with control_flow(1):  # else TensorLists would stand for a TensorArray's gradient
                 found = tf.gradients(floats, sources, weights) if floats and sources else []
             self._gradients = [None if one is None else tf.convert_to_tensor(one) for one in found]
 
@@ -204,18 +204,6 @@ def tensor(array):
     """A torch tensor, or Strings, of an array."""
     array = numpy.asarray(array)
     return runtime.Strings.of(array) if array.dtype.kind in "OSU" else torch.tensor(array)
-
-
-@contextlib.contextmanager
-def _control_flow_of_1():
-    """Without it, the gradient of a TensorArray's ops takes them for TensorLists."""
-    enabled = tf.control_flow_v2_enabled()
-    tf.disable_control_flow_v2()
-    try:
-        yield
-    finally:
-        if enabled:
-            tf.enable_control_flow_v2()
 
 
 def _placeholder(array, shapes, number):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graph_rewrite
-from semisync.common.compat import tf
+from tests.support.control_flow import control_flow
 from tests.support.require import skip_without
 from tests.tf1.one_process import assert_close
 from tests.tf1.rewrite import models, zoo
@@ -43,14 +43,10 @@ def test_attention_over_a_history(resource):
     assert any("share the fate of their batch: dice" in change for change in report.changes)
 
 
-@pytest.mark.parametrize("control_flow", [1, 2])
-def test_batch_norms_that_a_placeholder_switches(control_flow):
-    before = tf.control_flow_v2_enabled()
-    (tf.enable_control_flow_v2 if control_flow == 2 else tf.disable_control_flow_v2)()
-    try:
-        report = check(models.SwitchedResNet, resource=control_flow == 2)
-    finally:
-        (tf.enable_control_flow_v2 if before else tf.disable_control_flow_v2)()
+@pytest.mark.parametrize("version", [1, 2])
+def test_batch_norms_that_a_placeholder_switches(version):
+    with control_flow(version):
+        report = check(models.SwitchedResNet, resource=version == 2)
     assert any("3 BatchNorms share the fate" in change for change in report.changes)
 
 
