@@ -81,10 +81,10 @@ class Training:
             started, before = time.time(), step
             try:
                 step = int(session.run(self._train, options=self._limit(stop)))
-            except tf.errors.DeadlineExceededError:
+            except (tf.errors.DeadlineExceededError, tf.errors.OutOfRangeError):
                 if stop is None:
                     raise
-                break  # the others have ended
+                break  # the others have ended; of SyncReplicasOptimizer's queue the chief, too
             batches.append([started, time.time(), before, step])
             if not warm and len(batches) >= WARM_BATCHES and step >= WARM_STEPS:
                 warm = True
