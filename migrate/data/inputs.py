@@ -59,7 +59,7 @@ def inputs_of(
         for name, wanted in inputs.items():
             column = renamed.get(name, name)
             if column in present:
-                found[name] = _input(name, wanted, rows.columns[column])
+                found[name] = input_of(name, wanted, rows.columns[column])
             elif not wanted.optional or name in renamed:
                 raise BadInput(
                     f"the input {name!r} has no column {column!r}; the schema has: "
@@ -70,8 +70,8 @@ def inputs_of(
     return convert
 
 
-def _input(name: str, wanted: Input, array: Any) -> Any:
-    """One input of the module, of a column as `Rows` has it."""
+def input_of(name: str, wanted: Input, array: Any) -> Any:
+    """One input of a module, of a column as `Rows` has it; BadInput where it does not fit."""
     if not pa.types.is_list(array.type):
         if wanted.sparse:
             values = array if _is_text(array.type) else array.to_numpy()

@@ -13,16 +13,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
-import numpy
-import pyarrow as pa
 import torch
 
 from migrate.data import Column, DataSet, Rows, Shuffle, open_data
-from migrate.data.rows import lists_of
+from migrate.data.inputs import input_of
 from migrate.runtime import columns
 from migrate.runtime.columns import Input
 from migrate.training.task import Batch
-from semisync.common.errors import BadInput, UsageError
+from semisync.common.errors import UsageError
 
 
 class Reading(NamedTuple):
@@ -62,7 +60,7 @@ class Reading(NamedTuple):
         table = rows.columns
         inputs = dict(self.constants)
         for name, column in self.column.items():
-            inputs[name] = _given(name, self.inputs[name], table[column])
+            inputs[name] = input_of(name, self.inputs[name], table[column])
         labels = None if self.label is None else torch.tensor(table[self.label].to_numpy())
         days = None if self.day is None else table[self.day].to_numpy(zero_copy_only=False)
         return Batch(inputs, labels, days)
@@ -153,27 +151,3 @@ def _column(name: str, column: str, wanted: Input, label: bool) -> Column:
             "must be of a known number"
         )
     return Column(column, "dense", width=width)
-
-
-def _given(name: str, wanted: Input, array: Any) -> Any:
-    if not pa.types.is_list(array.type):
-        if wanted.dtype == "string":
-            return columns.dense(name, wanted, array)
-        if pa.types.is_fixed_size_list(array.type):
-            flat = array.flatten().to_numpy()
-            return columns.dense(name, wanted, flat.reshape(len(array), -1))
-        return columns.dense(name, wanted, array.to_numpy())
-    offsets, values = lists_of(array)
-    lengths = numpy.diff(offsets).astype(numpy.int64)
-    if wanted.sparse:
-        flat = values if wanted.dtype == "string" else values.to_numpy()
-        return columns.sparse(name, wanted, flat, lengths)
-    width = int(lengths[0]) if len(lengths) else 1
-    if (lengths != width).any() or not width:
-        raise BadInput(
-            f"the input {name!r} takes as many values of each row, but its column has rows with "
-            f"{int(lengths.min())} and with {int(lengths.max())}"
-        )
-    flat = values.to_numpy()
-    one = wanted.shape is not None and len(wanted.shape) == 1
-    return columns.dense(name, wanted, flat if one and width == 1 else flat.reshape(-1, width))

@@ -1,10 +1,9 @@
 """The arguments with which `semisync verify` compares behaviour."""
 
 import argparse
-import sys
 from typing import Any
 
-from parity.scoring.arguments import constant, inputs, pairs, typed
+from parity.scoring.arguments import add_tensorflow, constant, inputs, pairs, typed
 from semisync.common.errors import UsageError
 
 
@@ -68,26 +67,7 @@ def _add_sides(group: Any) -> None:
     add("--rows", metavar="N", type=int, help="for --forward, the first N rows (default: 10000)")
     add("--batch-size", metavar="N", type=int, help="rows at a time, a step's (default: 512)")
     add("--meta", metavar="FILE", help="the MetaGraph (default: that of the conversion)")
-    add(
-        "--tf-python",
-        metavar="PYTHON",
-        default=sys.executable,
-        help="an interpreter with TensorFlow 1.15 or 2.x (default: this one)",
-    )
-    add(
-        "--tf-import",
-        metavar="MODULE",
-        action="append",
-        default=[],
-        help="it imports this first, for its ops",
-    )
-    add(
-        "--timeout",
-        metavar="S",
-        type=float,
-        default=600.0,
-        help="seconds for each of TensorFlow's answers (default: %(default)g)",
-    )
+    add_tensorflow(group)
 
 
 def check(args: argparse.Namespace) -> None:

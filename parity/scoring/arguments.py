@@ -112,6 +112,19 @@ def _add_more(group: Any) -> None:
         help="with --converted, instead of its model.py: a module, or a .py file, and its function "
         "that makes a torch model of DIR",
     )
+    add_tensorflow(group)
+    add(
+        "--batch-size",
+        metavar="N",
+        type=int,
+        default=4096,
+        help="rows at a time (default: %(default)s)",
+    )
+
+
+def add_tensorflow(group: Any) -> None:
+    """Declares how TensorFlow's side is run, whichever command runs it."""
+    add = group.add_argument
     add(
         "--tf-python",
         metavar="PYTHON",
@@ -130,14 +143,7 @@ def _add_more(group: Any) -> None:
         metavar="S",
         type=float,
         default=600.0,
-        help="seconds for TensorFlow to open the model, or to score a batch (default: %(default)g)",
-    )
-    add(
-        "--batch-size",
-        metavar="N",
-        type=int,
-        default=4096,
-        help="rows at a time (default: %(default)s)",
+        help="seconds for TensorFlow to open the model, or for a batch (default: %(default)g)",
     )
 
 

@@ -6,8 +6,8 @@ The exit code is the verdict's.
 """
 
 import argparse
-import sys
 
+from parity.scoring.arguments import add_tensorflow
 from semisync.migration.settings import MARGIN, STEPS, Settings
 
 _EXAMPLES = """The data hold what the graph is fed: each input takes the column of its name, and the
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)s)",
     )
     _add_inputs(parser.add_argument_group("the model's inputs and its output"))
-    _add_tensorflow(parser.add_argument_group("TensorFlow's side"))
+    add_tensorflow(parser.add_argument_group("TensorFlow's side"))
 
 
 def _add_inputs(group: "argparse._ArgumentGroup") -> None:
@@ -63,18 +63,6 @@ def _add_inputs(group: "argparse._ArgumentGroup") -> None:
     add("--output", metavar="NAME", help="the tensor that scores (default: as the graph says)")
     add("--column", metavar="N", type=int, help="of an output with several per row, from 0")
     add("--sigmoid", action="store_true", help="the output is a logit, which the graph hides")
-
-
-def _add_tensorflow(group: "argparse._ArgumentGroup") -> None:
-    add = group.add_argument
-    add(
-        "--tf-python",
-        metavar="PYTHON",
-        default=sys.executable,
-        help="an interpreter with TensorFlow 1.15 or 2.x (default: this one)",
-    )
-    add("--tf-import", metavar="MODULE", action="append", default=[], help="import it first")
-    add("--timeout", metavar="S", type=float, default=600.0, help="seconds for each answer")
 
 
 def run(args: argparse.Namespace) -> int:
