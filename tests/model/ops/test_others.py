@@ -55,8 +55,8 @@ def test_random_values_are_of_tensorflows_type_shape_and_distribution(op, known)
     scale = expected.std()
     assert abs(found.mean() - expected.mean()) < 0.1 * scale
     assert abs(found.std() - scale) < 0.1 * scale
-    assert abs(found.min() - expected.min()) < scale
-    assert abs(found.max() - expected.max()) < scale
+    for part in (0.01, 0.99):
+        assert abs(numpy.quantile(found, part) - numpy.quantile(expected, part)) < 0.4 * scale
     if op == "RandomShuffle":
         assert sorted(found) == sorted(expected)
         assert found.tolist() != expected.tolist()
