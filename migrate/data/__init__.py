@@ -29,32 +29,6 @@
 Importing this package imports neither torch nor pyarrow.
 """
 
-import importlib
-from typing import Any, List
+import lazy_loader
 
-_HOME = {
-    "Batch": "migrate.data.batch",
-    "Column": "migrate.data.schema",
-    "DataSet": "migrate.data.data_set",
-    "Position": "migrate.data.order.position",
-    "Rows": "migrate.data.rows",
-    "Shuffle": "migrate.data.order.shuffling",
-    "TextFormat": "migrate.data.schema",
-    "infer": "migrate.data.inference",
-    "InputBatch": "migrate.data.inputs",
-    "inputs_of": "migrate.data.inputs",
-    "open_data": "migrate.data.data_set",
-    "to_batch": "migrate.data.batch",
-}
-
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'migrate.data' has no attribute {name!r}")
-
-
-def __dir__() -> List[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

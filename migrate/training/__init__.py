@@ -13,31 +13,6 @@
 `semisync train` is these together. Importing this package imports no torch.
 """
 
-import importlib
-from typing import Any, List
+import lazy_loader
 
-_HOME = {
-    "Batch": "migrate.training.task",
-    "Checkpoints": "migrate.training.checkpoints",
-    "Settings": "migrate.training.trainer",
-    "Task": "migrate.training.task",
-    "distribute": "migrate.training.sharding",
-    "joined": "migrate.training.processes",
-    "open_columns": "migrate.training.reading",
-    "open_converted": "migrate.training.converted",
-    "reading_of": "migrate.training.reading",
-    "shrink": "migrate.training.frozen",
-    "train": "migrate.training.trainer",
-}
-
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'migrate.training' has no attribute {name!r}")
-
-
-def __dir__() -> List[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -10,27 +10,6 @@ Every request is signed with the job's key. `semisync.cluster.files.node` has an
 docs/files.md tells how to use it, docs/security.md what it protects from.
 """
 
-import importlib
+import lazy_loader
 
-_HOME = {
-    "Configuration": "semisync.cluster.files.configurations",
-    "Configurations": "semisync.cluster.files.configurations",
-    "Conflict": "semisync.cluster.files.configurations",
-    "Manifest": "semisync.cluster.files.manifest",
-    "Node": "semisync.cluster.files.node",
-    "Tls": "semisync.cluster.files.tls",
-    "make_manifest": "semisync.cluster.files.manifest",
-    "read_key": "semisync.cluster.files.signing",
-}
-
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name):
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
-    raise AttributeError("module 'semisync.cluster.files' has no attribute {!r}".format(name))
-
-
-def __dir__():
-    return __all__
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

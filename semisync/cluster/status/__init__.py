@@ -9,22 +9,6 @@
 docs/files.md tells how to use it.
 """
 
-import importlib
+import lazy_loader
 
-_HOME = {
-    "Page": "semisync.cluster.status.server",
-    "StatusHook": "semisync.cluster.status.reporter",
-    "to_zookeeper": "semisync.cluster.status.published",
-}
-
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name):
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
-    raise AttributeError("module 'semisync.cluster.status' has no attribute {!r}".format(name))
-
-
-def __dir__():
-    return __all__
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,12 @@
+# What __init__.py imports when it is first used; type checkers and the API reference read it too.
+from .checkpoints import Checkpoints as Checkpoints
+from .converted import open_converted as open_converted
+from .frozen import shrink as shrink
+from .processes import joined as joined
+from .reading import open_columns as open_columns
+from .reading import reading_of as reading_of
+from .sharding import distribute as distribute
+from .task import Batch as Batch
+from .task import Task as Task
+from .trainer import Settings as Settings
+from .trainer import train as train

@@ -1,0 +1,19 @@
+# What __init__.py imports when it is first used; type checkers and the API reference read it too.
+from .cluster.session import wait_until_initialised as wait_until_initialised
+from .cluster.session import worker_config as worker_config
+from .fate import ADMITTED as ADMITTED
+from .fate import DECAYED as DECAYED
+from .fate import Fate as Fate
+from .fate import LOST as LOST
+from .fate import PENDING as PENDING
+from .fate import STALE as STALE
+from .optimizer import GlobalBatchOptimizer as GlobalBatchOptimizer
+from .pacing import PacedSteps as PacedSteps
+from .presets import wrap as wrap
+from .restore import restore_hook as restore_hook
+from .staleness import Exponential as Exponential
+from .staleness import Hinge as Hinge
+from .staleness import Inverse as Inverse
+from .staleness import Polynomial as Polynomial
+from .staleness import Threshold as Threshold
+from .worker.trace import TraceHook as TraceHook
