@@ -1,33 +1,125 @@
-"""Many random faults in one job: kill -9 and SIGSTOP of workers, chief and parameter servers.
+"""Random faults in a real job on many machines, and whether anything was lost, torn or stuck.
 
     python benchmarks/chaos.py [--faults N] [--seed N] [--python PATH]
 
-`make test` injects 25 faults with a fixed seed. This runs the same test, with the same checks of
-every checkpoint and every ticket, with any number of faults: 200 take about 15 minutes. Prints the
-seed, the faults and the fates of the batches.
+Two parameter servers and six workers, each started by `semisync launch --zookeeper` in a network
+namespace of its own, under three ZooKeeper servers. Processes and launchers are killed (kill -9)
+and stopped, ZooKeeper loses its leader, links are pulled out, the disk of the checkpoints fills:
+chaos_parts/faults.py. Without root the links that fail are those to ZooKeeper alone, and no disk.
+
+It ends with 1 where a wait hangs, two lead at one instant, a stale leader writes, a batch is torn,
+the training stands still for more than 10 s at a worker's loss or 60 s at the chief's, or the AUC
+leaves the spread that an undisturbed job has over its seeds: chaos_parts/checks.py.
 """
 
 import argparse
+import contextlib
 import os
 import pathlib
 import random
-import subprocess
+import signal
+import statistics
 import sys
+import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-TEST = ["tests/tf1/test_faults.py", "-k", "random_faults"]
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from benchmarks.chaos_parts import checks
+from benchmarks.chaos_parts.cluster import Cluster
+from benchmarks.chaos_parts.faults import KINDS, STEPS, Faults
+from benchmarks.files_parts.network import are_allowed
+
+UNDISTURBED = 600  # global steps, after which the regressions only fluctuate
+
+
+def run(folder, python, faults, seed, with_links, steps=0, pause=0.05, said=print):
+    """Does faults to a job and checks everything; returns what was found.
+
+    Args:
+      folder: an empty pathlib directory.
+      python: an interpreter with TensorFlow, kazoo and psutil.
+      faults: their number; 0: an undisturbed job. Ctrl-C ends them early.
+      with_links: True: every process has a machine, with a link, of its own.
+      steps: how many global steps it trains at least.
+      said: called with what happened, a sentence each.
+
+    Raises:
+      Stuck: something hung.
+      AssertionError, BadInput: something was lost or torn, or two led.
+    """
+    with Cluster(folder, python, with_links, seed, pause) as cluster:
+        cluster.launch_all()
+        done = Faults(cluster, seed)
+        cluster.until("the start", lambda: cluster.steps.look() > STEPS, done.tick)
+        with contextlib.suppress(KeyboardInterrupt):
+            for number in range(faults):
+                said("{} {}".format(number + 1, done.one()))
+        cluster.until("enough steps", lambda: cluster.steps.look() >= steps, done.tick)
+        done.all_work()
+        cluster.end()
+        return {
+            "seen": done.seen,
+            "steps": cluster.steps.count,
+            "reigns": checks.reigns(cluster),
+            "generations": checks.writes(cluster),
+            "fates": dict(checks.batches(cluster)),
+            "auc": checks.scores(cluster),
+        }
+
+
+def table(seen):
+    """The faults as a Markdown table."""
+    lines = ["| fault | times | allowed, s | median, s | most, s |", "|---|---|---|---|---|"]
+    for kind in KINDS:
+        waits = [seconds for name, seconds in seen if name == kind.name]
+        if waits:
+            middle, most = statistics.median(waits), max(waits)
+            words = "| {} | {} | {} | {:.1f} | {:.1f} |"
+            lines.append(words.format(kind.name, len(waits), kind.within, middle, most))
+    return "\n".join(lines)
+
+
+def report(undisturbed, disturbed):
+    """Prints two Markdown tables of what was found; returns the exit code."""
+    spread, mean = undisturbed["auc"], disturbed["auc"].mean()
+    fates = ", ".join("{} {:,}".format(*fate) for fate in sorted(disturbed["fates"].items()))
+    auc = "{:.5f}; {:.5f} to {:.5f}".format(mean, spread.min(), spread.max())
+    print(table(disturbed["seen"]))
+    print("\n| what was checked | found |\n|---|---|")
+    print("| global steps | {:,} |".format(disturbed["steps"]))
+    print("| reigns, no two at one instant | {} |".format(disturbed["reigns"]))
+    print("| generations, none by a stale leader | {} |".format(disturbed["generations"]))
+    print("| batches, each in every variable or in none | {} |".format(fates))
+    print("| AUC; of the undisturbed job, over its {} seeds | {} |".format(len(spread), auc))
+    within = {kind.name: kind.within for kind in KINDS}
+    late = [name for name, seconds in disturbed["seen"] if seconds > within[name]]
+    return int(bool(late) or not spread.min() <= mean <= spread.max())
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--faults", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="default: any")
-    parser.add_argument("--python", default=sys.executable, help="has TensorFlow and pytest")
+    parser.add_argument("--python", default=sys.executable, help="has TensorFlow, kazoo and psutil")
     args = parser.parse_args()
-    environment = dict(os.environ, FAULTS=str(args.faults), FAULT_SEED=str(args.seed))
-    environment.pop("TF2_BEHAVIOR", None)  # which would make TensorFlow 1.15 behave like 2.x
-    command = [args.python, "-m", "pytest", "-q", "-s", *TEST]
-    return subprocess.run(command, cwd=str(ROOT), env=environment).returncode
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or the namespaces would stay
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background, too
+    print("seed {}, load {:.1f}\n".format(args.seed, os.getloadavg()[0]), flush=True)
+    found = []
+    for faults in (0, args.faults):
+        with tempfile.TemporaryDirectory() as folder:
+            found.append(
+                run(
+                    pathlib.Path(folder),
+                    os.path.abspath(args.python),
+                    faults,
+                    args.seed + len(found),
+                    with_links=are_allowed(),
+                    steps=UNDISTURBED,
+                    said=lambda sentence: print(sentence, file=sys.stderr, flush=True),
+                )
+            )
+    return report(*found)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How fast a job's launchers agree: elections, 1,000 members, a barrier, forwarded connections.
 
-    python -m benchmarks.coordination [--elections N] [--members N] [--processes N]
+    python benchmarks/coordination.py [--elections N] [--members N] [--processes N]
 
 Elections: three ZooKeeper servers and three candidates, each a process, sessions of 4 s. The leader
 is killed (kill -9) or stopped (SIGSTOP), or ZooKeeper loses its own leader. Seconds are from the
@@ -29,6 +29,8 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 from semisync.cluster.launch.forward import Forwards
 from semisync.cluster.zookeeper.barrier import conduct, enter
 from semisync.cluster.zookeeper.client import Unavailable
@@ -43,6 +45,17 @@ ROOT = "/job"
 SESSION = 4.0  # seconds, of the candidates
 MEMBER_SESSION = 30.0
 BARRIER_DEADLINE = 120.0
+KILL, STOP, LOSS = "kill", "stop", "loss"
+FAULTS = {
+    KILL: "the leader is killed (kill -9): until another leads",
+    STOP: "the leader is stopped (SIGSTOP): until another leads",
+    LOSS: "ZooKeeper loses the leader of its three servers: longest time without a leader",
+}
+MEMBERS = (
+    "{:,} members, each with a session of its own: until the leader sees all",
+    "until each has read the generation with all names",
+    "until all have passed a barrier",
+)
 
 
 def elections(folder, trials):
@@ -54,13 +67,13 @@ def elections(folder, trials):
     gaps = {}
     try:
         for trial in range(trials):
-            for fault in ("kill", "stop", "ZooKeeper's leader killed"):
+            for fault in FAULTS:
                 epoch, name = candidates.leader()
                 time.sleep(0.1 * (trial % 10))  # anywhere within a lease
                 begun = boot_clock()
-                if fault == "kill":
+                if fault == KILL:
                     candidates.signal(name, signal.SIGKILL)
-                elif fault == "stop":
+                elif fault == STOP:
                     candidates.signal(name, signal.SIGSTOP)
                 else:
                     number = servers.leader()
@@ -71,7 +84,7 @@ def elections(folder, trials):
                     servers.wait()
                     continue
                 gaps.setdefault(fault, []).append(candidates.led_at(begun, epoch) - begun)
-                if fault == "kill":
+                if fault == KILL:
                     candidates.start()
                 else:
                     candidates.signal(name, signal.SIGCONT)
@@ -150,8 +163,7 @@ def many_members(folder, total, processes):
     share = total // processes
     started = [
         subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.coordination", "--member-process", hosts,
-             str(share * number), str(share)],
+            [sys.executable, __file__, "--member-process", hosts, str(share * number), str(share)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             universal_newlines=True,
@@ -207,10 +219,11 @@ def _answer(taken):
 
 
 def forwarding(direct_address):
-    """{"direct" or "forwarded": (GB/s, microseconds per request)}."""
+    """{way: (GB/s, microseconds per request)}."""
     forwards = Forwards(lambda name: direct_address)
     found = {}
-    for name, address in (("direct", direct_address), ("forwarded", forwards.address("worker-0"))):
+    ways = {"direct": direct_address, "through the launcher": forwards.address("worker-0")}
+    for name, address in ways.items():
         host, port = address.split(":")
         with socket.create_connection((host, int(port))) as sender:
             sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -239,23 +252,24 @@ def answering_process():
 
 
 def report(args):
+    """Prints two Markdown tables."""
+    say("{} processors, load {:.1f}\n".format(os.cpu_count(), os.getloadavg()[0]))
+    say("| what | seconds |\n|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        print("processors:", os.cpu_count(), "load:", os.getloadavg())
         for part in ("elections", "members"):
             (folder / part).mkdir()
         for fault, gaps in elections(folder / "elections", args.elections).items():
-            text = "election, {}: n = {}, median {:.2f} s, most {:.2f} s"
-            say(text.format(fault, len(gaps), statistics.median(gaps), max(gaps)))
-        seconds = many_members(folder / "members", args.members, args.processes)
-        text = (
-            "{} members: joined in {:.1f} s, knew of all in {:.2f} s, passed a barrier in {:.2f} s"
-        )
-        say(text.format(args.members, *seconds))
-    command = [sys.executable, "-m", "benchmarks.coordination", "--answering-process"]
+            text = "| {}, {} times | median {:.2f}, most {:.2f} |"
+            say(text.format(FAULTS[fault], len(gaps), statistics.median(gaps), max(gaps)))
+        whole = many_members(folder / "members", args.members, args.processes)
+    for text, seconds in zip(MEMBERS, whole):
+        say("| {} | {:.1f} |".format(text.format(args.members), seconds))
+    say("\n| | GB/s | time of a request of 100 bytes and its answer, us |\n|---|---|---|")
+    command = [sys.executable, __file__, "--answering-process"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, universal_newlines=True) as server:
         for name, (rate, delay) in forwarding(server.stdout.readline().strip()).items():
-            print("{}: {:.2f} GB/s, {:.0f} us per request".format(name, rate, delay))
+            say("| {} | {:.1f} | {:.0f} |".format(name, rate, delay))
         server.kill()
 
 

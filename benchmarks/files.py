@@ -23,14 +23,17 @@ import pathlib
 import platform
 import secrets
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-from files_parts.network import machines
-from files_parts.simulation import report
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from benchmarks.files_parts.network import machines
+from benchmarks.files_parts.simulation import report
 
 MACHINE = pathlib.Path(__file__).with_name("files_parts") / "machine.py"
 KEY = {"SEMISYNC_KEY": secrets.token_hex(32)}
@@ -175,6 +178,7 @@ def main():
     parser.add_argument("--work", default="/dev/shm", help="a folder on a fast disk, or in memory")
     parser.add_argument("--simulate", action="store_true")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or the namespaces would stay
     simulated = args.simulate
     args.followers = args.followers or (1000 if simulated else 8)
     args.link = (1000 if simulated else 100) if args.link is None else args.link

@@ -1,7 +1,7 @@
 """Machines with links of a known speed, on this machine: network namespaces at one bridge.
 
 Each namespace has a link of its own, full duplex, limited in both directions by a token bucket
-(tc tbf), as a switch port is. Needs root.
+(tc tbf), as a switch port is; it can be pulled out. Needs root.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ import pathlib
 import subprocess
 import time
 
-_NETWORK = "10.213.0.{}"
+_NETWORK = "10.213.{}.{{}}".format(os.getpid() % 256)  # two programs may do so at once
 
 
 class Machine:
@@ -20,6 +20,10 @@ class Machine:
         self.address = address
         self.prefix = ["ip", "netns", "exec", name]
         self._link = name + "h"
+
+    def plug(self, is_in):
+        """Pulls the link out, or puts it in again."""
+        _ip("link", "set", self._link, "up" if is_in else "down")
 
     def sent(self):
         """Bytes that have left it, as its switch port counts them."""
@@ -37,9 +41,27 @@ class Here:
         return 0
 
 
+def are_allowed():
+    """Whether this process may make machines."""
+    name = "ss{}t".format(os.getpid() % 100000)
+    try:
+        for words in (["netns", "add", name], ["link", "add", name, "type", "bridge"]):
+            subprocess.run(["ip", *words], check=True, stderr=subprocess.DEVNULL)
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    finally:
+        with contextlib.suppress(OSError):
+            _remove(name, [name])
+    return True
+
+
 @contextlib.contextmanager
-def machines(count, megabits):
-    """Yields `count` machines with links of `megabits` per second; 0: all on the loopback."""
+def machines(count, megabits, seen=False):
+    """Yields `count` machines with links of `megabits` per second; 0: all on the loopback.
+
+    Args:
+      seen: True where processes outside of all namespaces are to reach the machines.
+    """
     if not megabits:
         yield [Here() for _ in range(count)]
         return
@@ -48,14 +70,14 @@ def machines(count, megabits):
     try:
         _ip("link", "add", mark, "type", "bridge")
         _ip("link", "set", mark, "up")
+        if seen:
+            _ip("addr", "add", _NETWORK.format(254) + "/24", "dev", mark)
         for number in range(count):
             made.append(_machine(mark, number, megabits))
         time.sleep(1.0)  # the bridge begins to forward
         yield made
     finally:
-        for number in range(len(made) + 1):
-            subprocess.run(["ip", "netns", "del", f"{mark}n{number}"], stderr=subprocess.DEVNULL)
-        subprocess.run(["ip", "link", "del", mark], stderr=subprocess.DEVNULL)
+        _remove(mark, [f"{mark}n{number}" for number in range(len(made) + 1)])
 
 
 def _machine(mark, number, megabits):
@@ -70,6 +92,12 @@ def _machine(mark, number, megabits):
     subprocess.run(["tc", "-n", name, "qdisc", "add", "dev", "eth0", *bucket], check=True)
     subprocess.run(["tc", "qdisc", "add", "dev", name + "h", *bucket], check=True)
     return Machine(name, address)
+
+
+def _remove(bridge, names):
+    for name in names:
+        subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL)
+    subprocess.run(["ip", "link", "del", bridge], stderr=subprocess.DEVNULL)
 
 
 def _ip(*words):

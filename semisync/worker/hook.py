@@ -23,6 +23,7 @@ from typing import Any, Optional
 from semisync import arguments, settings
 from semisync.chief.checkpoints import whole_steps
 from semisync.chief.thread import Chief
+from semisync.cluster.status import reporter
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError, UsageError
 from semisync.transport.job_state import ENDED
@@ -61,6 +62,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._has_ticket = False  # for the next run
         self._chief: Optional[Chief] = None
         self._watchdog: Optional[Watchdog] = None
+        self._reporter: Any = None  # where a launcher wants to know how the training goes
 
     @property
     def handles(self):
@@ -92,6 +94,9 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._chief = self._watchdog = None  # of an earlier session
         if self.is_chief:  # now: a CheckpointSaverHook saves before this hook sees the session
             self._saver = whole_steps(tf.get_default_graph())
+        self._reporter = self._reporter or reporter.of_environment(self)
+        if self._reporter:
+            self._reporter.begin()
 
     def after_create_session(self, session, coord):
         others = _hooks.setdefault(session, [])
@@ -120,6 +125,8 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._coordinator = coord
         self._agreed = self._has_ticket = self._left = False
         self._is_new = self._may_be_empty = True
+        if self._reporter:
+            self._reporter.after_create_session(session, coord)
 
     def before_run(self, run_context):
         session = run_context.session
@@ -224,6 +231,8 @@ class GlobalBatchHook(tf.train.SessionRunHook):
             self._chief.finish()
         if self._watchdog:
             self._watchdog.stop()
+        if self._reporter:
+            self._reporter.end(session)
         if self._chief:
             self._saver.save_again(session)
             tf.logging.info("semisync: %s", dict(self._chief.ledger.fates))

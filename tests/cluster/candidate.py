@@ -11,7 +11,18 @@ import time
 from semisync.cluster.zookeeper.connection import Connection
 from semisync.cluster.zookeeper.leader import LEASE, Election, boot_clock
 
-LOOK_EVERY = 0.002  # seconds
+
+def write_down(election, file, every=0.002):
+    """Adds a line to a file whenever it finds that the election's process leads; never returns.
+
+    The instant lies between two looks that found the same epoch: however long this process had to
+    wait meanwhile, it led at that instant.
+    """
+    while True:
+        epoch, instant = election.epoch, boot_clock()
+        if epoch is not None and election.epoch == epoch:
+            print(epoch, instant, file=file)
+        time.sleep(every)
 
 
 def main(hosts, name, file, session_timeout, lease=LEASE):
@@ -20,12 +31,7 @@ def main(hosts, name, file, session_timeout, lease=LEASE):
     election.start()
     with open(file, "w", buffering=1) as written:
         print("ready", file=written)
-        while True:
-            now = boot_clock()
-            epoch = election.epoch
-            if epoch is not None:
-                print(epoch, now, file=written)
-            time.sleep(LOOK_EVERY)
+        write_down(election, written)
 
 
 if __name__ == "__main__":

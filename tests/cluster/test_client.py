@@ -92,3 +92,9 @@ def test_an_expired_session_is_followed_by_another(store):
     store.expire(client)
     assert told.wait(10)
     until(lambda: client.session not in (None, before))
+
+
+def test_there_is_no_session_from_the_moment_the_connection_is_lost(real_store):
+    client = real_store.client()
+    client._kazoo._live.clear()  # kazoo knows it, its state and listeners do not yet
+    assert client.session is None

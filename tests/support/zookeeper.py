@@ -47,12 +47,15 @@ class ZooKeeper:
       folder: a pathlib directory for their data and logs.
       servers: 1 or 3.
       keystore: a PEM file with a key and its certificate, to speak TLS at `secure_hosts`; or None.
+      machines: where each server runs, objects with `address` and `prefix`, the words in front of
+        a command that runs there; None: all on this machine's loopback.
     """
 
-    def __init__(self, folder, servers=1, keystore=None):
+    def __init__(self, folder, servers=1, keystore=None, machines=None):
         self._classpath = classpath()
         self._folder = folder
         self._held, self._keystore = [], keystore
+        self._machines = machines
         self._ports = [[self._hold() for _ in range(4)] for _ in range(servers)]
         self._running = {}
         for number in range(servers):
@@ -61,11 +64,16 @@ class ZooKeeper:
 
     @property
     def hosts(self):
-        return ",".join("127.0.0.1:{}".format(ports[0]) for ports in self._ports)
+        return ",".join(
+            "{}:{}".format(self._address(n), ports[0]) for n, ports in enumerate(self._ports)
+        )
 
     @property
     def secure_hosts(self):
         return ",".join("127.0.0.1:{}".format(ports[3]) for ports in self._ports)
+
+    def _address(self, number):
+        return self._machines[number].address if self._machines else "127.0.0.1"
 
     def _hold(self):
         held = socket.socket()
@@ -81,7 +89,7 @@ class ZooKeeper:
         lines = [
             "dataDir={}".format(folder),
             "clientPort={}".format(self._ports[number][0]),
-            "clientPortAddress=127.0.0.1",
+            "clientPortAddress={}".format(self._address(number)),
             "admin.enableServer=false",
             "4lw.commands.whitelist=srvr",
             "tickTime={}".format(TICK),
@@ -100,14 +108,15 @@ class ZooKeeper:
             (folder / "myid").write_text(str(number))
             lines += ["initLimit=50", "syncLimit=25"]
             lines += [
-                "server.{}=127.0.0.1:{}:{}".format(n, ports[1], ports[2])
+                "server.{}={}:{}:{}".format(n, self._address(n), ports[1], ports[2])
                 for n, ports in enumerate(self._ports)
             ]
         (folder / "zoo.cfg").write_text("\n".join(lines) + "\n")
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+        prefix = self._machines[number].prefix if self._machines else []
         with open(str(folder / "log"), "ab") as log:
             self._running[number] = subprocess.Popen(
-                [*JAVA, "-cp", self._classpath, main, str(folder / "zoo.cfg")],
+                [*prefix, *JAVA, "-cp", self._classpath, main, str(folder / "zoo.cfg")],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -125,7 +134,8 @@ class ZooKeeper:
     def mode(self, number):
         """ "standalone", "leader" or "follower"; None while the server does not serve."""
         try:
-            with socket.create_connection(("127.0.0.1", self._ports[number][0]), 1.0) as asked:
+            where = self._address(number), self._ports[number][0]
+            with socket.create_connection(where, 1.0) as asked:
                 asked.sendall(b"srvr")
                 with asked.makefile("rb") as answer:
                     said = re.search(rb"Mode: (\w+)", answer.read())
@@ -136,6 +146,10 @@ class ZooKeeper:
     def leader(self):
         """The number of the server that leads."""
         return next(number for number in self._running if self.mode(number) == "leader")
+
+    def has_leader(self):
+        """Whether a server leads just now."""
+        return any(self.mode(number) == "leader" for number in list(self._running))
 
     def signal(self, number, what):
         """Sends a signal to a server."""

@@ -6,11 +6,11 @@ import re
 import resource
 import signal
 
+from semisync.cluster.job.places import CHIEF, PS, TORCH, WORKER, Shape
 from semisync.cluster.launch import child, codes
 from semisync.cluster.launch.local import LocalJob
 from semisync.cluster.launch.member import Launcher
 from semisync.cluster.launch.order import Order
-from semisync.cluster.launch.places import CHIEF, PS, TORCH, WORKER, Shape
 from semisync.cluster.launch.port import own_host
 from semisync.common.errors import UsageError
 
@@ -40,6 +40,12 @@ def _seconds(text):
 
 def _count(text):
     if int(text) < 0:
+        raise ValueError(text)
+    return int(text)
+
+
+def _port(text):
+    if not 0 <= int(text) < 65536:
         raise ValueError(text)
     return int(text)
 
@@ -93,6 +99,13 @@ def configure(parser):
     )
     parser.add_argument("--host", help="of this machine, for the others; default: its address")
     parser.add_argument(
+        "--status-port",
+        type=_port,
+        metavar="PORT",
+        help="serve the job's page, which needs no key, at this port of --host (with --local: of "
+        "127.0.0.1) while this launcher leads; default: no page",
+    )
+    parser.add_argument(
         "--workers-may-move",
         action="store_true",
         help="of a parameter server: workers may come back on other machines; costs a copy",
@@ -121,6 +134,7 @@ def run(args):
         grace=args.grace,
         host=args.host,
         moving=args.workers_may_move,
+        status_port=args.status_port,
     )
     return _local(args, order) if args.local else _with_zookeeper(args, order)
 

@@ -17,8 +17,9 @@ import threading
 import time
 from typing import Any, Dict, NamedTuple, Optional
 
-from semisync.cluster.launch import codes, record
-from semisync.cluster.launch.places import PS, TORCH, role_of, spoken
+from semisync.cluster.job import record
+from semisync.cluster.job.places import PS, TORCH, role_of, spoken
+from semisync.cluster.launch import codes
 from semisync.cluster.zookeeper import generation as generations
 from semisync.cluster.zookeeper import membership
 from semisync.cluster.zookeeper.generation import Generation

@@ -11,7 +11,7 @@ A torch job's command is torchrun, whose options have their defaults from PET_ v
 
 import json
 
-from semisync.cluster.launch.places import CHIEF, PS, TORCH, WORKER, index_of, place, role_of
+from semisync.cluster.job.places import CHIEF, PS, TORCH, WORKER, index_of, place, role_of
 
 
 def variables(shape, book, name):

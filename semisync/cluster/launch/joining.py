@@ -9,9 +9,9 @@ import contextlib
 import random
 import time
 
-from semisync.cluster.launch import record
+from semisync.cluster.job import record
+from semisync.cluster.job.places import PS, Shape, place, role_of, spoken
 from semisync.cluster.launch.director import Sight
-from semisync.cluster.launch.places import PS, Shape, place, role_of, spoken
 from semisync.cluster.launch.port import HeldPort, with_port
 from semisync.cluster.zookeeper import generation as generations
 from semisync.cluster.zookeeper import membership

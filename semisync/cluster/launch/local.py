@@ -2,13 +2,13 @@
 
 import concurrent.futures
 
+from semisync.cluster.job.places import index_of, role_of
 from semisync.cluster.launch import codes
 from semisync.cluster.launch.member import Launcher
 from semisync.cluster.launch.order import Order
-from semisync.cluster.launch.places import index_of, role_of
 from semisync.cluster.zookeeper import memory
 
-ROOT = "/job"
+ROOT = "/semisync/local"
 HOST = "127.0.0.1"
 
 

@@ -11,13 +11,14 @@ import time
 import uuid
 from typing import Any, Optional
 
-from semisync.cluster.launch import codes, record
+from semisync.cluster.job import record
+from semisync.cluster.job.places import spoken
+from semisync.cluster.launch import codes
 from semisync.cluster.launch.codes import End
 from semisync.cluster.launch.director import Director
 from semisync.cluster.launch.joining import join
 from semisync.cluster.launch.order import Order
 from semisync.cluster.launch.output import Output
-from semisync.cluster.launch.places import spoken
 from semisync.cluster.launch.running import Running
 from semisync.cluster.zookeeper import generation as generations
 from semisync.cluster.zookeeper import membership
@@ -51,11 +52,22 @@ class Launcher:
         self.output = Output(lambda: spoken(self.name))
         self.running = Running(order, self.output, self._told.set)
         self._director: Any = None
+        self._page = self._made_page()
         self._generation: Optional[Generation] = None  # the newest that is known
         self._looked_at = 0.0
+        self._said: Any = None  # by the chief, and not written down yet
         self._is_away = False
         self._say_after = SAY_AFTER
         self._leader_seen: Any = (None, time.monotonic())
+
+    def _made_page(self) -> Any:
+        if self._order.status_port is None:
+            return None
+        from semisync.cluster.launch.page import LeadersPage  # which needs aiohttp
+
+        return LeadersPage(
+            self._client, self._root, self._order.host, self._order.status_port, self.output.say
+        )
 
     def stop(self, signal: int) -> None:
         """Has `run` end the command and return 128 + signal; called from another thread."""
@@ -90,10 +102,12 @@ class Launcher:
         election = self._stand()
         self._client.listen(self._hear)
         try:
-            return self._until_the_end()
+            return self._until_the_end(election)
         finally:
             self.running.stop()
             joined.port.close()
+            if self._page is not None:
+                self._page.close()
             if election is not None:
                 election.resign()
             with contextlib.suppress(Unavailable):  # the session ends by itself
@@ -113,7 +127,7 @@ class Launcher:
         election.start()
         return election
 
-    def _until_the_end(self):
+    def _until_the_end(self, election):
         begun = time.monotonic()
         while True:
             self._told.wait(WAKE_EVERY)
@@ -121,6 +135,8 @@ class Launcher:
             if self._stopped.is_set():
                 return self._stopped_end()
             self._tell_of_connection()
+            if self._page is not None and election is not None:
+                self._page.follow(election.epoch is not None)
             try:
                 self._meet()
             except Taken as taken:
@@ -149,6 +165,10 @@ class Launcher:
         """Holds the place, leads if it is this launcher's turn, and reads the newest generation."""
         if self._director is not None:
             self._director.step()
+        self._said = self.running.report.news() or self._said
+        if self._said is not None:
+            record.write_training(self._client, self._root, self._said)
+            self._said = None
         now = time.monotonic()
         if not self._news.is_set() and now - self._looked_at < LOOK_EVERY:
             return

@@ -2,7 +2,7 @@
 
 from typing import List, NamedTuple, Optional
 
-from semisync.cluster.launch.places import Shape
+from semisync.cluster.job.places import Shape
 
 
 class Order(NamedTuple):
@@ -18,6 +18,7 @@ class Order(NamedTuple):
       grace: seconds that the command has to end when it is told to.
       host: name of this machine for the others.
       moving: of a parameter server: True where workers may come back on other machines.
+      status_port: of the job's page, which the launcher that leads serves; None: no page.
     """
 
     shape: Shape
@@ -29,3 +30,4 @@ class Order(NamedTuple):
     grace: float
     host: str
     moving: bool = False
+    status_port: Optional[int] = None

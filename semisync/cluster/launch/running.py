@@ -7,18 +7,20 @@ is told an address of this launcher, which leads to that process wherever it is 
 import time
 from typing import Any, Callable, Optional
 
+from semisync.cluster.job.places import PS, TORCH, role_of, spoken
 from semisync.cluster.launch import codes, environment
 from semisync.cluster.launch.child import Child, in_words
 from semisync.cluster.launch.codes import End
 from semisync.cluster.launch.forward import Forwards
 from semisync.cluster.launch.order import Order
 from semisync.cluster.launch.output import Output
-from semisync.cluster.launch.places import PS, role_of, spoken
 from semisync.cluster.launch.port import is_loopback
+from semisync.cluster.status.report_file import ReportFile
 from semisync.cluster.zookeeper.generation import Generation
 from semisync.common.errors import UsageError
 
-LONGEST_REST = 30.0  # seconds before a command is started again
+LONGEST_REST = 10.0  # seconds before a command is started again
+LONG_RUN = 60.0  # seconds after which a failure says nothing about the next start
 
 
 class Running:
@@ -35,9 +37,11 @@ class Running:
         self._child: Any = None
         self._number = 0  # of the generation for which the command was started
         self._starts = 0  # in this generation
-        self._start_at = 0.0
+        self._failures = 0  # in a row, each soon after its start
+        self._started_at = self._start_at = 0.0
         self._generation: Any = None
         self._forwards = Forwards(self.address_of)
+        self.report = ReportFile()
 
     def follow(self, name: str, generation: Generation) -> Optional[End]:
         """Starts, restarts or replaces the command; returns its end when it has ended for good.
@@ -62,23 +66,29 @@ class Running:
         if self._child is not None:
             self._child.stop(self._order.grace)
         self._forwards.close()
+        self.report.close()
 
     def _begin_anew(self, number):
         if self._child is not None:
             self._output.say("the job begins anew")
             self._child.stop(self._order.grace)
             self._child = None
-        self._number, self._starts, self._start_at = number, 0, 0.0
+        self._number, self._starts, self._failures, self._start_at = number, 0, 0, 0.0
 
     def _start(self, name):
         order, book = self._order, self._book(name)
         self._child = Child(
             environment.words(order.command, order.shape, book, name),
-            environment.variables(order.shape, book, name),
+            dict(environment.variables(order.shape, book, name), **self._reporting(name)),
             self._output.pass_on,
             self._told,
         )
         self._starts += 1
+        self._started_at = time.monotonic()
+
+    def _reporting(self, name):
+        """What a process that may be the chief is told besides; see `report_file`."""
+        return {} if role_of(name) in (PS, TORCH) else self.report.variables()
 
     def _book(self, own):
         """The address of every place; of one that was absent, an address here that leads to it."""
@@ -108,7 +118,10 @@ class Running:
             times = "" if self._starts == 1 else " after {} starts".format(self._starts)
             why = "the command on {} ended with {}{}".format(self._order.host, words, times)
             return End(codes.COMMAND_FAILED, why)
-        rest = min(LONGEST_REST, 2.0 ** (self._starts - 1))
+        if time.monotonic() - self._started_at > LONG_RUN:
+            self._failures = 0
+        rest = min(LONGEST_REST, 2.0**self._failures)
+        self._failures += 1
         self._output.say(
             "the command ended with {}; start {} of at most {} in {:.0f} s".format(
                 words, self._starts + 1, self._order.restarts + 1, rest

@@ -2,6 +2,7 @@
 
     document    the JSON document that everything here shows
     reporter    the chief's hook that says how the training goes
+    report_file from the chief's process to its launcher
     published   the document in ZooKeeper: what the launchers know, and what the chief said
     server      a page for people, /status.json for programs, /metrics for Prometheus
     command     `semisync status`

@@ -1,4 +1,3 @@
 # What __init__.py imports when it is first used; type checkers and the API reference read it too.
-from .published import to_zookeeper as to_zookeeper
 from .reporter import StatusHook as StatusHook
 from .server import Page as Page

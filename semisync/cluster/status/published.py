@@ -1,37 +1,20 @@
 """The status of a job in ZooKeeper: what its launchers keep there, and what its chief said last.
 
-The chief's report is at ROOT/training, with the training of `semisync.cluster.status.document` as
-its value. Everything else is read from where the launchers keep it: ROOT/leader, ROOT/members and
-ROOT/generation (`semisync.cluster.launch.record`).
+All of it is read from where they write it down (`semisync.cluster.job.record`): ROOT/leader,
+ROOT/members, ROOT/generation and ROOT/training.
 """
 
 import json
 import time
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Dict, Optional
 
-from semisync.cluster.launch import record
-from semisync.cluster.launch.places import Shape, spoken
+from semisync.cluster.job import record
+from semisync.cluster.job.places import Shape, spoken
 from semisync.cluster.status.document import document
 from semisync.cluster.zookeeper import generation as generations
 from semisync.cluster.zookeeper import membership
 from semisync.cluster.zookeeper.client import Client, NoNode
 from semisync.common.errors import BadInput
-
-
-def to_zookeeper(client: Client, root: str) -> Callable[[Dict[str, Any]], None]:
-    """For a `StatusHook`: a function that publishes the chief's reports.
-
-    Args:
-      client: a `semisync.cluster.zookeeper.client.Client`.
-      root: path of the job, /semisync/ID for one of `semisync launch`.
-    """
-
-    def write(training: Dict[str, Any]) -> None:
-        path = root + "/training"
-        client.ensure(path)
-        client.put(path, json.dumps(training).encode("utf-8"), -1)
-
-    return write
 
 
 def read_status(client: Client, root: str, job: str) -> Dict[str, Any]:

@@ -1,19 +1,24 @@
 """How the training goes, said by the chief every few seconds.
 
     hook = opt.make_session_run_hook(is_chief)
-    page = status.Page("ctr-7", port=8080)             # or status.to_zookeeper(...)
+    page = status.Page("ctr-7", port=8080)
     hooks = [hook, status.StatusHook(hook, page.show)]
 
 The hook reads the chief's ledger in a thread of its own: a step of the training costs it one call
 of a function. Only the chief's hook does anything, so that every worker may have one.
+
+Under `semisync launch` nothing of that is needed: the optimizer's own hook reports to the file that
+the launcher names (`of_environment`).
 """
 
 import collections
+import os
 import re
 import threading
 import time
 from typing import Any, Callable, Deque, Dict, Optional, Tuple
 
+from semisync.cluster.status.report_file import VARIABLE, to_file
 from semisync.common.compat import tf
 
 _OVER = 10.0  # seconds over which rates are taken
@@ -110,6 +115,17 @@ class StatusHook(tf.train.SessionRunHook):
             return None, None
         (since, step, batches), (now, last_step, last_batches) = self._past[0], self._past[-1]
         return (last_step - step) / (now - since), (last_batches - batches) / (now - since)
+
+
+def of_environment(hook):
+    """A StatusHook that writes to the file which the environment names; None where it names none.
+
+    Of several optimizers in a graph, the one that was built first reports.
+    """
+    path = os.environ.get(VARIABLE)
+    if not path or not hook.is_chief or hook.handles.number:
+        return None
+    return StatusHook(hook, to_file(path))
 
 
 def _short(member):

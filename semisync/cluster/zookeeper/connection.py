@@ -119,9 +119,8 @@ class Connection(client.Client):
 
     @property
     def session(self):
-        if self._kazoo.state != self._states.CONNECTED:
-            return None
-        return self._kazoo.client_id[0]
+        known = self._kazoo.client_id  # None as soon as the connection is lost, before the state
+        return known[0] if known and self._kazoo.state == self._states.CONNECTED else None
 
     @property
     def client_id(self):

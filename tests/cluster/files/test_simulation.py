@@ -4,7 +4,11 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.require import ROOT
+
+pytestmark = pytest.mark.one_tensorflow
 
 
 def figures(*arguments):

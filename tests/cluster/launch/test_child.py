@@ -10,7 +10,7 @@ import pytest
 
 from semisync.cluster.launch.child import Child, check, in_words
 from semisync.common.errors import UsageError
-from tests.cluster.waiting import until
+from tests.cluster.waiting import running, until
 from tests.support.require import ROOT
 
 
@@ -66,7 +66,7 @@ def test_what_it_has_started_ends_with_it():
     heard = Heard("sh", "-c", "sleep 1000 & echo $!")
     assert heard.ended.wait(30)
     left = int(heard.lines[0][0])
-    until(lambda: not psutil.pid_exists(left) or psutil.Process(left).status() == "zombie")
+    until(lambda: left not in running())
 
 
 LAUNCHER = """

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from semisync.cluster.job.places import Shape
 from semisync.cluster.launch.environment import variables, words
-from semisync.cluster.launch.places import Shape
 from semisync.cluster.launch.port import HeldPort, is_loopback, own_host, with_port
 from semisync.common.errors import SemisyncError, UsageError
 

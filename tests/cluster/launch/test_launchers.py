@@ -5,10 +5,12 @@ import signal
 
 import pytest
 
+from semisync.cluster.job.places import Shape
 from semisync.cluster.launch import director, member, running
-from semisync.cluster.launch.places import Shape
 from tests.cluster.launch.job import ROOT, SLEEP, Job
 from tests.cluster.waiting import until
+
+pytestmark = pytest.mark.one_tensorflow
 
 
 @pytest.fixture

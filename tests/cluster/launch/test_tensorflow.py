@@ -15,6 +15,8 @@ from tests.cluster.waiting import until
 from tests.jobs import data
 from tests.support.require import ROOT, environment, tf1_python
 
+pytestmark = pytest.mark.one_tensorflow
+
 SCRIPT = ROOT / "tests/jobs/scripts/fed_learning_rate.py"
 # Runs a script without TensorFlow's fixed sleeps.
 HASTE = """

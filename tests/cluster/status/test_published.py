@@ -5,9 +5,8 @@ import json
 import pytest
 
 from semisync.cli import main
-from semisync.cluster.launch.places import Shape
-from semisync.cluster.launch.record import content
-from semisync.cluster.status import to_zookeeper
+from semisync.cluster.job.places import Shape
+from semisync.cluster.job.record import content, write_training
 from semisync.cluster.status.published import read_status
 from semisync.cluster.zookeeper import generation
 from semisync.cluster.zookeeper.leader import Election
@@ -46,7 +45,7 @@ def test_the_document_tells_what_the_launchers_know_and_the_chief_said(store):
         "waiting_for": [],
         "outcome": None,
     }
-    to_zookeeper(client, ROOT)(training())
+    write_training(client, ROOT, training())
     assert read_status(store.client(), ROOT, "ctr-7")["training"] == training()
 
 

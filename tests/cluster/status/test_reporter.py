@@ -1,9 +1,11 @@
 """A chief that trains says how it goes, and goes on when nobody takes it."""
 
+import contextlib
 import logging
 
 from semisync.cluster.status import StatusHook
 from semisync.cluster.status.document import _TRAINING
+from semisync.cluster.status.report_file import ReportFile
 from semisync.common.compat import tf
 from tests.tf1.one_process import PATIENCE, Job
 
@@ -41,6 +43,20 @@ def test_the_last_report_has_every_batch_and_step():
     assert set(last) == set(_TRAINING)
     assert (last["global_step"], last["batches_per_step"]) == (10, 2)
     assert (last["fates"]["admitted"], last["staleness"]) == (20, {"0": 20})
+
+
+def test_under_a_launcher_the_optimizers_own_hook_reports(monkeypatch):
+    with contextlib.closing(ReportFile()) as file:
+        for name, path in file.variables().items():
+            monkeypatch.setenv(name, path)
+        job = Job(batches_per_step=2, paced=True)
+        with job.graph.as_default():
+            hook = job.optimizer.make_session_run_hook(True, patience=PATIENCE)
+            with tf.train.MonitoredTrainingSession(hooks=[hook]) as session:
+                job.train(session, *[0.0] * 20)
+        said = file.news()
+        assert (said["global_step"], said["fates"]["admitted"]) == (10, 20)
+        assert file.news() is None
 
 
 def test_reports_come_while_it_trains_with_who_is_there_and_how_fast_it_goes():

@@ -6,12 +6,14 @@ ROOT/generation      by the leader: the members, and in its content
     fixed            {place: HOST:PORT} which the parameter servers know for ever
     outcome          null while the job runs; then `code` and `why`
 ROOT/ended/PLACE     by a launcher whose command has ended for good: `id`, `code`, `why`
+ROOT/training        by the chief's: what the chief said last of how the training goes, see
+                     `semisync.cluster.status.document`
 """
 
 import json
 from typing import Any, Dict
 
-from semisync.cluster.launch.places import Shape
+from semisync.cluster.job.places import Shape
 from semisync.cluster.zookeeper.client import NodeExists
 from semisync.cluster.zookeeper.generation import Generation
 
@@ -48,3 +50,10 @@ def read_ends(client, root, watch=None):
     paths = ["{}/{}".format(above, name) for name in client.children(above, watch)]
     found = client.get_many(paths)
     return {path.rpartition("/")[2]: json.loads(value) for path, (value, _) in found.items()}
+
+
+def write_training(client, root, training):
+    """Writes down what the chief said of how the training goes, a dict."""
+    path = root + "/training"
+    client.ensure(path)
+    client.put(path, json.dumps(training).encode("utf-8"), -1)
