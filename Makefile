@@ -4,6 +4,7 @@ PYTHON ?= python3.11
 PYTEST_ARGS ?=
 PYTEST := -m pytest --durations=30 -n logical --maxprocesses 4 --dist loadfile
 export PYTHONHASHSEED = 0
+unexport PYTHONDONTWRITEBYTECODE  # each of many processes would compile the tests and packages anew
 
 VENV := .venv/.made
 VENV_TF1 := .venv-tf1/.made
@@ -19,25 +20,29 @@ PYTHON3.7 = $(shell \
     [ -n "$$found" ] && works "$$found" && { echo "$$found"; break; }; \
   done)
 
-.PHONY: help demo test check format bench zookeeper clean
+.PHONY: help demo test check format docs bench zookeeper clean
 
 help:
 	@echo 'make demo    train, convert, compare: writes out/demo/report.html'
 	@echo 'make test    every check and test; REQUIRE=tf1,zookeeper makes a skip of either a failure'
 	@echo 'make check   ruff and mypy alone; make format mends what ruff can'
+	@echo 'make docs    the documentation as a site: out/site/index.html'
+	@echo 'make bench   every benchmark, and its tables into the pages; BENCH_ARGS="--short" in minutes'
 	@echo 'make clean   removes what make made'
 
 demo: $(VENV)
 	@.venv/bin/semisync demo $(DEMO_ARGS)
 
-# Two streams side by side, TensorFlow 1.15's tests and all tests, each in a process per core. Each is
-# a process group that an interruption ends; the logs are printed one after the other.
+# Two streams side by side, TensorFlow 1.15's tests and all tests, each in a process per core; what is
+# marked one_tensorflow is left to 1.15 where there is one. Each stream is a process group that an
+# interruption ends; the logs are printed one after the other.
 test: SHELL := bash
 test: $(VENV) tf1-environment zookeeper check
 	@set -m; export REQUIRE=$(REQUIRE); \
 	end() { trap '' INT TERM; kill -$$1 $${streams[@]/#/-}; wait; exit 130; }; \
 	trap 'end INT' INT; trap 'end TERM' TERM; \
-	.venv/bin/python $(PYTEST) --no-loadscope-reorder $(PYTEST_ARGS) \
+	others=(); [ ! -e $(VENV_TF1) ] || others=(-m 'not one_tensorflow'); \
+	.venv/bin/python $(PYTEST) --no-loadscope-reorder "$${others[@]}" $(PYTEST_ARGS) \
 	  < /dev/null & streams=($$!); \
 	if [ -e $(VENV_TF1) ]; then \
 	  .venv-tf1/bin/python $(PYTEST) tests/tf1 tests/jobs tests/cluster tests/simulate $(PYTEST_ARGS) \
@@ -112,5 +117,22 @@ $(ZOOKEEPER):
 	@rm -r .zookeeper/packages
 	@touch $@
 
+# A warning fails it. Search needs a server: python -m http.server --directory out/site
+docs: $(VENV)
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --strict
+	@echo 'the site is in out/site/index.html'
+
+# The peers that the benchmarks compare with, in a folder that they alone see.
+PEERS := .peers/.made
+
+bench: $(VENV) $(PEERS)
+	@.venv/bin/python benchmarks/run.py $(BENCH_ARGS); result=$$?; \
+	.venv/bin/python benchmarks/pages.py && exit $$result
+
+$(PEERS): benchmarks/requirements.txt
+	@rm -rf .peers
+	@.venv/bin/pip install --quiet --no-deps --target .peers -r benchmarks/requirements.txt
+	@touch $@
+
 clean:
-	rm -rf .venv .venv-tf1 .zookeeper out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-tf1 .zookeeper .peers out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

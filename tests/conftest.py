@@ -1,10 +1,26 @@
-"""What all tests share: interpreters that start in a moment, and the order of the files."""
+"""What all tests share: threads, examples, the order of the files, interpreters at the ready."""
 
+import os
 import signal
 
+import hypothesis
 import pytest
 
 from tests.support import fork_server
+
+# The threads of OpenMP spin while they wait, and take the cores from the other processes: torch's
+# small steps cost four times as much processor time with two threads as with one.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# The same examples in every run, however slow the machine is: a failure is a change's, not chance.
+hypothesis.settings.register_profile(
+    "suite",
+    deadline=None,
+    derandomize=True,
+    max_examples=50,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("suite")
 
 # A shell has what it starts in the background ignore Ctrl-C, and so would every process of a test.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -22,11 +38,19 @@ LONGEST = (
     "tests/docs/test_docs.py",
     "tests/demo/test_demo.py",
     "tests/migration/test_migrate.py",
+    "tests/cluster/test_chaos.py",
     "tests/cluster/launch/test_tensorflow.py",
     "tests/benchmarks/test_batch_norm_auc.py",
     "tests/benchmarks/test_semi_sync.py",
     "tests/parity/scoring/test_graphs.py",
 )
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers",
+        "one_tensorflow: does not depend on TensorFlow's version; make test runs it on 1.15",
+    )
 
 
 def pytest_collection_modifyitems(items):

@@ -54,6 +54,21 @@ def test_a_line_belongs_to_one_block_wherever_blocks_end(tmp_path, monkeypatch, 
     assert sum((batch.keys["id"].to_pylist() for batch in data), []) == list(range(61))
 
 
+@pytest.mark.parametrize("block", [40, 1 << 20])
+@pytest.mark.parametrize("most", [0, 1 << 30])  # bytes for reading ids and lines in one pass
+def test_ids_of_text_are_the_same_however_they_are_read(tmp_path, monkeypatch, block, most):
+    monkeypatch.setattr(text, "BLOCK", block)
+    monkeypatch.setattr(text, "_AT_ONCE", most)
+    lines = ["7|8\tx|y\t\t0.5", f"\t\t{2**62}\t1", "-3\tz\t0000000000000000012\t1e-3"]
+    (tmp_path / "log.tsv").write_text("a\tleft\tb\tclick\n" + "\r\n".join(lines * 5))
+    schema = [Column("click", "label"), Column("b", "ids", default=-1), Column("a", "ids")]
+    (batch,) = open_data(tmp_path / "log.tsv", schema, 15, last="drop")
+    found = {name: one.to_dense() for name, one in batch.sparse.to_dict().items()}
+    assert [one.tolist() for one in found["a"]] == [[7, 8], [], [-3]] * 5
+    assert [one.tolist() for one in found["b"]] == [[-1], [2**62], [12]] * 5
+    assert batch.labels["click"].tolist() == [0.5, 1.0, float(np.float32(1e-3))] * 5
+
+
 @pytest.mark.parametrize("compression", ["uncompressed", "zlib", "snappy", "lz4", "zstd"])
 def test_the_rows_of_orc_stripes_are_known_before_they_are_read(tmp_path, compression):
     many = pa.table({"id": np.random.RandomState(0).randint(0, 1 << 60, 20_000)})

@@ -1,10 +1,11 @@
 """Finding lines and fields in bytes, against Python's own splitting."""
 
 import numpy as np
-from hypothesis import given, settings
+import pyarrow as pa
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from migrate.data.compiled import lines, tokens
+from migrate.data.compiled import lines, lists, records, tokens
 
 TEXT = st.lists(st.sampled_from([b"\n", b"\t", b"a", b"\r", b"bcd", b"12345678"]), max_size=40)
 
@@ -27,8 +28,8 @@ def test_fields_are_those_of_python_or_the_first_wrong_line_is_named(parts, colu
     wrong = next((k for k, line in enumerate(expected) if len(line) != columns), None)
     array = padded(data)
     for starts, rows, at, count in (
-        lines.fields(array, len(expected), columns, ord("\t"), -1),
-        lines.plain_fields(array, len(expected), columns, ord("\t")),
+        records.fields(array, len(expected), columns, ord("\t"), -1),
+        records.plain_fields(array, len(expected), columns, ord("\t")),
     ):
         assert rows == (len(expected) if wrong is None else wrong)
         assert (at >= 0) == (wrong is not None)
@@ -68,3 +69,93 @@ def test_integers_are_read_up_to_the_ends_of_int64(values):
     if wrong < 0:
         assert found.tolist() == [value for value in values if value != ""]
         assert np.diff(offsets).tolist() == [int(value != "") for value in values]
+
+
+FIELDS = [
+    "7",
+    "12|3",
+    "",
+    "-5",
+    "123456789",
+    f"{2**63 - 1}",
+    f"{-(2**63)}|1",
+    "1234567812345678",
+    "0",
+]
+ODD = [
+    "x",
+    "1|",
+    "|1",
+    "-",
+    "1||2",
+    f"{2**63}",
+    "-9223372036854775809",
+    "0" * 20,
+    "1 ",
+    "7\r",
+    "1\t",
+]
+ENDS = ["\n", "\r\n", "\n\n\r\n"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.tuples(*[st.sampled_from(FIELDS)] * 2, st.sampled_from(["", "a", "b" * 20]))),
+    st.none() | st.sampled_from(ODD),
+    st.sampled_from(ENDS),
+    st.booleans(),
+)
+def test_lines_and_ids_in_one_pass_are_those_of_python_and_odd_ones_are_left(rows, odd, end, open_):
+    rows = [row if any(row) else ("7", "", "") for row in rows]
+    written = [*rows, (odd, "1", "a")] if odd else rows
+    text = "".join("\t".join((row[0], row[2], row[1])) + end for row in written)
+    data = padded((text.rstrip("\r\n") if open_ else text).encode())
+    values, offsets, spans, plain = records.columns(
+        data, len(written), np.array([0, -1, 1]), 2, 1, ord("\t"), ord("|"), len(data)
+    )
+    assert plain == (not odd)
+    for row, (first, second, other) in enumerate(rows):
+        for k, ids in enumerate((first, second)):
+            found = values[k, offsets[k, row] : offsets[k, row + 1]]
+            assert found.tolist() == [int(one) for one in ids.split("|") if one]
+        assert bytes(data[slice(*spans[0, :, row])]) == other.encode()
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.floats(width=32, allow_nan=False, allow_infinity=False).map(repr)
+    | st.floats(allow_nan=False, allow_infinity=False).map(repr)
+    | st.integers(-(10**17), 10**17).map(str)
+    | st.decimals(-(10**6), 10**6, places=4).map(str)
+)
+@example("16777217")
+@example("16777219")
+@example("-0")
+@example("0.0000000000000000001")
+def test_decimals_are_the_float32_that_arrow_reads_or_are_left_to_it(text):
+    data = padded(text.encode())
+    (value,), (other,) = tokens.numbers(data, np.array([0]), np.array([len(text)]))
+    expected = pa.array([text]).cast(pa.float32()).to_numpy()
+    assert other or np.array([value]).tobytes() == expected.tobytes()
+
+
+def test_plain_decimals_are_not_left_to_arrow():
+    texts = ["0", "1", "-12", "0.25", "-1234.5678", "123456789012345"]
+    for text in texts:
+        data = padded(text.encode())
+        _, (other,) = tokens.numbers(data, np.array([0]), np.array([len(text)]))
+        assert not other, text
+    for text in ("", "-", ".5", "5.", "1e3", "nan", "1 ", "+1", "1.2.3", "--1"):
+        data = padded(text.encode())
+        _, (other,) = tokens.numbers(data, np.array([0]), np.array([len(text)]))
+        assert other, text
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.integers(0, 9)), min_size=1), st.data())
+def test_the_lists_at_some_places_are_those_of_arrow(all_lists, data):
+    places = np.array(data.draw(st.lists(st.integers(0, len(all_lists) - 1))), np.int64)
+    array = pa.array(all_lists, pa.list_(pa.int64()))
+    offsets, wanted = lists.taken(array.offsets.to_numpy(), places)
+    values = array.values.to_numpy().take(wanted)
+    assert pa.ListArray.from_arrays(offsets, values).equals(array.take(pa.array(places)))

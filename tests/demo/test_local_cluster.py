@@ -72,9 +72,9 @@ def test_nothing_outlives_a_killed_parent(tmp_path):
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
-    processes = [
-        psutil.Process(int(pid)) for pid in killed.stdout.split() if psutil.pid_exists(int(pid))
-    ]
+    started = {int(pid) for pid in killed.stdout.split()}
+    processes = [process for process in psutil.process_iter() if process.pid in started]
+    assert len(started) == 2
     assert psutil.wait_procs(processes, timeout=60)[1] == []
 
 

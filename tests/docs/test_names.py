@@ -24,8 +24,8 @@ for name in sys.argv[1:]:
 
 
 def _text(page):
-    """A page; of the changelog what is new, since older entries name what is gone."""
-    text = page.read_text(encoding="utf-8")
+    """A page without comments; of the changelog what is new, as older entries name what is gone."""
+    text = re.sub("<!--.*?-->", "", page.read_text(encoding="utf-8"))
     return text.partition("### Added")[2].partition("\n##")[0] if "CHANGELOG" in page.name else text
 
 

@@ -43,6 +43,8 @@ def _job(name, ps, arguments, alone=(), synchronous=False, audits=("audit.jsonl"
 _HOSTS = "--ps_hosts={ps_hosts} --worker_hosts={worker_hosts} --job_name={job} "
 _CLUSTER = _HOSTS + "--task_index={task} "
 
+# The first of them run in the ways that differ most: a Supervisor, synchronously; a
+# MonitoredTrainingSession; an Estimator; slim's loop.
 JOBS = [
     _job(
         "supervisor_sync",
@@ -53,6 +55,24 @@ JOBS = [
         synchronous=True,
     ),
     _job(
+        "fed_learning_rate",
+        2,
+        _CLUSTER + "--data={data} --ckpt_dir={model} --batch_size={batch_size}",
+    ),
+    _job(
+        "estimator_model_fn",
+        2,
+        "--model_dir={model} --train_data={data} --test_data={data} --batch_size={batch_size} "
+        "--train_steps={steps}",
+    ),
+    _job(
+        "slim_train",
+        1,
+        "--ps_hosts={ps_hosts} --master_hosts={worker_hosts} --job_name={job} --task={task} "
+        "--dataset_dir={data} --train_dir={model} --batch_size={batch_size} "
+        "--max_number_of_steps={steps}",
+    ),
+    _job(
         "session_sync",
         2,
         _CLUSTER + "--train_file={data} --checkpoint_dir={model} --batch_size={batch_size} "
@@ -61,20 +81,9 @@ JOBS = [
         synchronous=True,
     ),
     _job(
-        "fed_learning_rate",
-        2,
-        _CLUSTER + "--data={data} --ckpt_dir={model} --batch_size={batch_size}",
-    ),
-    _job(
         "learning_rate_hook",
         1,
         _CLUSTER + "--train_data_path={data} --log_root={model} --batch_size={batch_size}",
-    ),
-    _job(
-        "estimator_model_fn",
-        2,
-        "--model_dir={model} --train_data={data} --test_data={data} --batch_size={batch_size} "
-        "--train_steps={steps}",
     ),
     _job(
         "dnn_classifier",
@@ -92,13 +101,6 @@ JOBS = [
         1,
         "--model_dir={model} --train_data={data} --test_data={data} --batch_size={batch_size}",
         audits=("linear.jsonl", "dnn.jsonl"),
-    ),
-    _job(
-        "slim_train",
-        1,
-        "--ps_hosts={ps_hosts} --master_hosts={worker_hosts} --job_name={job} --task={task} "
-        "--dataset_dir={data} --train_dir={model} --batch_size={batch_size} "
-        "--max_number_of_steps={steps}",
     ),
     _job(
         "optimize_loss",
@@ -119,3 +121,4 @@ JOBS = [
         graph="export_graph",
     ),
 ]
+OF_EACH_KIND = 4

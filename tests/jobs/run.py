@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 from semisync.common.errors import SemisyncError
 from tests.support.forked_cluster import ForkedCluster
 
-DEADLINE = 90.0  # seconds for a whole run, of which it needs a few
+DEADLINE = 300.0  # seconds for a whole run, of which it needs a few
 LAST_WORDS = 30  # lines of each log in a failure
 
 

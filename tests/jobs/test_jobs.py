@@ -1,8 +1,9 @@
 """Whole jobs as they are written for TensorFlow 1.x, before and after the documented change.
 
-Each script in `scripts` runs on a real cluster as it is, and again with the change that stands
-beside it. The audit log of the changed job says which batches made each global step. The unchanged
-script, run as a single worker that reads them as one batch, must end with the same variables.
+Each script in `scripts` runs on a real cluster with the change that stands beside it. The audit log
+of the changed job says which batches made each global step. The unchanged script, run as a single
+worker that reads them as one batch, must end with the same variables. An unchanged script of each
+kind runs on a cluster, too: it is a job.
 """
 
 import collections
@@ -16,7 +17,7 @@ import pytest
 from semisync import audit
 from semisync.common.compat import tf
 from tests.jobs import data
-from tests.jobs.jobs import JOBS
+from tests.jobs.jobs import JOBS, OF_EACH_KIND
 from tests.jobs.run import DEADLINE, Run, preload, read_checkpoint
 from tests.jobs.unions import numbered, rows_of
 from tests.support import job_changes
@@ -31,7 +32,7 @@ STEPS = WORKERS * data.BATCHES // M  # global steps when every batch counts once
 
 
 class Trained:
-    """A job before and after its change, on clusters of their own at the same time."""
+    """A job after its change on a cluster, and one of each kind before it at the same time."""
 
     def __init__(self, job, directory):
         self.job, self._directory = job, directory
@@ -42,11 +43,14 @@ class Trained:
         if job.graph:
             command([str(job_changes.SCRIPTS / (job.graph + ".py"))], directory)
         preload()
-        steps = STEPS if job.synchronous else STEPS * M
-        before, after = self._place("before"), self._place("after")
+        self.before = None
+        if job in JOBS[:OF_EACH_KIND]:
+            steps = STEPS if job.synchronous else STEPS * M
+            place = self._place("before")
+            self.before = Run(job, self._script, place, files, data.BATCH, steps)
+        after = self._place("after")
         for words in job_changes.commands(changes):
             command(["-m"] + words, after)
-        self.before = Run(job, self._script, before, files, data.BATCH, steps)
         self.after = Run(
             job, job_changes.apply(self._script, changes), after, files, data.BATCH, STEPS
         )
@@ -60,8 +64,9 @@ class Trained:
         return place
 
     def stop(self):
-        self.before.stop()
-        self.after.stop()
+        for run in (self.before, self.after):
+            if run:
+                run.stop()
 
     def logs(self):
         """Paths of the audit logs, once the changed job has ended."""
@@ -127,6 +132,7 @@ def differing(found, expected):
     }
 
 
+@pytest.mark.parametrize("trained", JOBS[:OF_EACH_KIND], indirect=True, ids=lambda job: job.name)
 def test_the_job_trains_to_its_end_as_it_was(trained):
     # SyncReplicasOptimizer's chief may leave a worker behind, which waits for a token for ever.
     trained.before.wait(chief_only=trained.job.synchronous)

@@ -57,16 +57,21 @@ GONE = FAILING.replace("BadInput", "Unreachable").replace(
 )
 
 
-def start(rank, count, *arguments, code=None):
-    """`semisync convert` as this rank."""
-    command = [sys.executable, *(["-c", code] if code else ["-m", "semisync"]), "convert"]
-    return subprocess.Popen(
-        [*command, *map(str, arguments)],
-        env=environment(RANK=str(rank), WORLD_SIZE=str(count), TORCHELASTIC_RUN_ID="one"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.fixture
+def start(interpreters):
+    """Starts `semisync convert` as a rank of several, or what `code` makes of it."""
+
+    def popen(rank, count, *arguments, code=None):
+        program = ["-c", code] if code else ["-m", "semisync"]
+        return subprocess.Popen(
+            [str(interpreters / "python"), *program, "convert", *map(str, arguments)],
+            env=environment(RANK=str(rank), WORLD_SIZE=str(count), TORCHELASTIC_RUN_ID="one"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return popen
 
 
 def ends(*processes):
@@ -76,7 +81,7 @@ def ends(*processes):
 
 
 def test_ranks_share_the_parts_and_a_killed_one_is_named_and_resumed(
-    tf2_checkpoints, tmp_path, small_parts
+    start, tf2_checkpoints, tmp_path, small_parts
 ):
     arguments = [tf2_checkpoints / "adagrad_ref", tmp_path / "out"]
     limited = [*arguments, "--deadline", "8"]  # in which the other one starts, too
@@ -115,7 +120,7 @@ def test_torchrun_starts_the_ranks(tf2_checkpoints, tmp_path):
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
 
 
-def test_what_another_rank_cannot_read_ends_all(tf2_checkpoints, tmp_path):
+def test_what_another_rank_cannot_read_ends_all(start, tf2_checkpoints, tmp_path):
     arguments = [tf2_checkpoints / "adagrad_ref", tmp_path / "out"]
     found = ends(start(0, 2, *arguments, code=RANK_0), start(1, 2, *arguments, code=FAILING))
     assert [code for code, _, _ in found] == [3, 3]
@@ -125,7 +130,7 @@ def test_what_another_rank_cannot_read_ends_all(tf2_checkpoints, tmp_path):
 
 
 def test_a_server_that_went_away_from_another_rank_leaves_the_work_to_be_resumed(
-    tf2_checkpoints, tmp_path, small_parts
+    start, tf2_checkpoints, tmp_path, small_parts
 ):
     arguments = [tf2_checkpoints / "adagrad_ref", tmp_path / "out"]
     found = ends(start(0, 2, *arguments, code=RANK_0), start(1, 2, *arguments, code=GONE))

@@ -29,5 +29,5 @@ def zoo():
 
 @pytest.fixture(scope="session")
 def zoo_tf2():
-    """The same by TensorFlow 2.x, which has neither Estimators nor contrib."""
+    """A folder for each of `registry.OF_2`, by TensorFlow 2.x."""
     return _write(sys.executable)

@@ -1,5 +1,6 @@
 """features.json: the steps from raw features to ids, applied by a second, small interpreter."""
 
+import contextlib
 import json
 
 import numpy as np
@@ -96,10 +97,9 @@ def kept(lookup, inputs, assets):
     return ids
 
 
-@pytest.fixture(scope="module", params=MODELS)
-def subject(request, zoo):
+def described(zoo, name):
     """(model of the zoo, its features.json, its inputs)."""
-    (model,) = [model for model in models(zoo) if model.said["name"] == request.param]
+    (model,) = [model for model in models(zoo) if model.said["name"] == name]
     outputs = list(model.said["outputs"].values())
     module = migrate.load_model(model.prefix, output=outputs)
     given = features(model)
@@ -111,8 +111,15 @@ def subject(request, zoo):
     return model, module.tensorflow_features, inputs
 
 
-def ids_of_tensorflow(model, tensors):
-    """What TensorFlow's own graph gives for the recorded inputs."""
+@pytest.fixture(scope="module", params=MODELS)
+def subject(request, zoo):
+    """Each of the models, `described`."""
+    return described(zoo, request.param)
+
+
+@contextlib.contextmanager
+def session_of(model):
+    """TensorFlow's own graph of a model in a session, and what the recorded inputs feed."""
     points = {}
     for name, value in model.inputs().items():
         scope, _, part = name.rpartition("/")
@@ -124,6 +131,12 @@ def ids_of_tensorflow(model, tensors):
     with tf.Graph().as_default(), tf.Session() as session:
         tf.train.import_meta_graph(model.meta).restore(session, model.prefix)
         session.run(tf.get_collection(tf.GraphKeys.TABLE_INITIALIZERS))
+        yield session, points
+
+
+def ids_of_tensorflow(model, tensors):
+    """What TensorFlow gives for the recorded inputs."""
+    with session_of(model) as (session, points):
         found = {}
         for tensor in tensors:
             node = tf.get_default_graph().get_operation_by_name(tensor.partition(":")[0])
@@ -135,13 +148,30 @@ def ids_of_tensorflow(model, tensors):
 
 
 def test_the_steps_give_the_ids_that_tensorflow_looks_up(subject):
-    model, described, inputs = subject
-    assert described["schema"] == "semisync.features/1"
-    expected = ids_of_tensorflow(model, [one["tensor"] for one in described["lookups"]])
-    assert described["lookups"]
-    for lookup in described["lookups"]:
+    model, said, inputs = subject
+    assert said["schema"] == "semisync.features/1"
+    expected = ids_of_tensorflow(model, [one["tensor"] for one in said["lookups"]])
+    assert said["lookups"]
+    for lookup in said["lookups"]:
         found = kept(lookup, inputs, model.folder).numpy()
         assert np.array_equal(found, expected[lookup["tensor"]]), lookup
+
+
+def test_an_indicator_of_weighted_ids_sums_their_weights(zoo):
+    model, said, inputs = described(zoo, "canned_dnn")
+    (one,) = [one for one in said["one_hots"] if "weights" in one]
+    assert one["keep"] == ["ids >= 0"]
+    rows, ids = apply(one["ids"], inputs, model.folder)
+    weights = apply(one["weights"], inputs, model.folder)[1][ids >= 0]
+    with session_of(model) as (session, points):
+        graph = session.graph
+        (summed,) = [node for node in graph.get_operations() if node.type == "ScatterNd"]
+        expected = session.run(summed.outputs[0], points)
+    places = (rows[ids >= 0], ids[ids >= 0])
+    found = torch.zeros(len(expected), one["depth"]).index_put(places, weights, accumulate=True)
+    assert found.shape == expected.shape
+    assert np.allclose(found.numpy(), expected, atol=1e-6)
+    assert not any("sparse_reorder" in one["expression"] for one in said["computed"])
 
 
 def test_what_is_no_step_is_listed_with_its_expression(zoo):

@@ -1,5 +1,7 @@
 """Models that TensorFlow trained score the same in torch, from the same raw features."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -17,11 +19,17 @@ def written(request):
     return models(request.getfixturevalue(request.param))
 
 
+@functools.lru_cache(maxsize=None)
+def loaded(prefix, *outputs):
+    """A model, loaded once: the tests that take it leave it as it is."""
+    return load_model(prefix, output=list(outputs))
+
+
 def test_every_model_scores_as_in_tensorflow(written):
     worst = {}
     for model in written:
         expected = model.outputs()
-        module = load_model(model.prefix, output=list(model.said["outputs"].values()))
+        module = loaded(model.prefix, *model.said["outputs"].values())
         found = outputs_of(module, features(model))
         for name, array in zip(model.said["outputs"], found):
             assert array.shape == expected[name].shape, (model.said["name"], name)
@@ -31,7 +39,7 @@ def test_every_model_scores_as_in_tensorflow(written):
 
 def test_every_trained_variable_that_a_score_depends_on_is_a_parameter(written):
     for model in written:
-        module = load_model(model.prefix, output=list(model.said["outputs"].values()))
+        module = loaded(model.prefix, *model.said["outputs"].values())
         kept = module.tensorflow_variables
         parameters = {kept[name] for name, _ in module.named_parameters()}
         assert parameters == set(kept.values()) & set(model.said["trainable"]), model.said["name"]
@@ -40,7 +48,7 @@ def test_every_trained_variable_that_a_score_depends_on_is_a_parameter(written):
 def test_what_the_parameters_hold_is_what_the_checkpoint_holds(written):
     for model in written:
         checkpoint = migrate.open_checkpoint(model.prefix)
-        module = load_model(checkpoint, output=list(model.said["outputs"].values()))
+        module = loaded(model.prefix, *model.said["outputs"].values())
         for parameter in set(module.tensorflow_nodes.values()):
             assert parameter.variable in checkpoint
             value = module.state_dict()[parameter.attribute].numpy()

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from semisync.simulate.events import Clock, Lock, Processor
 
+pytestmark = pytest.mark.one_tensorflow
+
 
 def run(cores, demands):
     """When each of `demands`, (time, core seconds), is done, by its number; and the processor."""

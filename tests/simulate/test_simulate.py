@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semisync.common.errors import BadInput, UsageError
+from semisync.pacing import MeanStaleness
 from semisync.simulate import (
     SSP,
     Async,
@@ -18,6 +19,8 @@ from semisync.simulate import (
     simulate,
 )
 from semisync.staleness import Threshold
+
+pytestmark = pytest.mark.one_tensorflow
 
 FREE = Costs(*[0] * len(Costs._fields))._replace(accumulators=1)
 _COSTLY = Costs(pull=0.01, push=0.01, apply=0.005, apply_step=0.01, latency=0.002)
@@ -91,6 +94,8 @@ def test_a_preempted_worker_is_away_and_does_its_batch_again():
     assert result.batches_per_second == pytest.approx(50 * 10 * 10 / 15.05, rel=0.05)
 
 
+# Hypothesis would make up what is not given.
+_DEFAULTS = {"staleness": st.none(), "on_stale": st.just("keep"), "in_flight": st.none()}
 modes = st.one_of(
     st.just(Async()),
     st.builds(SSP, st.integers(0, 5)),
@@ -100,9 +105,9 @@ modes = st.one_of(
         st.integers(1, 12),
         st.sampled_from([None, Threshold(0), Threshold(3)]),
         st.sampled_from(["keep", "drop"]),
-        st.sampled_from([None, 1, 20]),
+        st.sampled_from([None, 1, 20, MeanStaleness(0.5)]),
     ),
-    st.builds(SemiSync, st.integers(1, 12), st.just(None), paced=st.just(True)),
+    st.builds(SemiSync, st.integers(1, 12), paced=st.just(True), **_DEFAULTS),
 )
 
 

@@ -64,7 +64,7 @@ def _write(folder, command, options, given):
         [*command, str(folder), *options],
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=3600,
         check=False,
         env=environment(TF_CPP_MIN_LOG_LEVEL="2"),
     )

@@ -7,8 +7,8 @@ The spec holds `cases`, a list of dicts:
     loss              see build_loss
     batches_per_step  M
     batches           how many batches each worker trains, a list by task
-    paced, bound      see GlobalBatchOptimizer and Threshold; a list for PacedSteps; bound may be
-                      null
+    paced, bound      see GlobalBatchOptimizer and Threshold; a list for PacedSteps, a dict for the
+                      MeanStaleness in flight; bound may be null
     resource          True for resource variables
     save_every        global steps between two checkpoints in CASE.checkpoints, or null
     slow              seconds that a worker rests between reading and training, a list by task
@@ -90,6 +90,13 @@ def placement(spec):
     return tf.train.replica_device_setter(cluster=cluster, worker_device=worker)
 
 
+def pace(paced):
+    """The arguments of GlobalBatchOptimizer that a case's `paced` stands for."""
+    if isinstance(paced, dict):
+        return {"in_flight": semisync.MeanStaleness(**paced)}
+    return {"paced": semisync.PacedSteps(*paced) if isinstance(paced, list) else paced}
+
+
 def train(case, spec, server):
     """Trains one case in this worker."""
     task, chief = spec["task"], spec["task"] == 0
@@ -97,12 +104,12 @@ def train(case, spec, server):
         ids = tf.placeholder(tf.int64, [None, 4])
         targets = tf.placeholder(tf.float32, [None])
         step = tf.train.get_or_create_global_step()
-        bound, paced = case["bound"], case["paced"]
+        bound = case["bound"]
         opt = semisync.GlobalBatchOptimizer(
             make_optimizer(case["optimizer"]),
             case["batches_per_step"],
             staleness=None if bound is None else semisync.Threshold(bound),
-            paced=semisync.PacedSteps(*paced) if isinstance(paced, list) else paced,
+            **pace(case["paced"]),
             name=case["name"] + "_opt",
         )
         loss = build_loss(case["loss"], ids, targets, case["resource"])

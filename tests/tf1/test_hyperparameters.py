@@ -11,6 +11,8 @@ from semisync.common.compat import tf
 from semisync.common.errors import UsageError
 from tests.tf1.one_process import Job, Remember
 
+pytestmark = pytest.mark.one_tensorflow
+
 
 class Rates(Job):
     """A job with gradient descent of a rate that `make` builds.

@@ -59,10 +59,13 @@ EVENTS = st.lists(
 )
 
 
-@given(EVENTS, st.integers(1, 5), st.booleans(), st.booleans())
-def test_every_ticket_is_accounted_for_once(events, size, paced, keep):
+PACES = st.sampled_from([{}, {"paced": True}, {"paced": True, "ahead": 2}])
+
+
+@given(EVENTS, st.integers(1, 5), PACES, st.booleans())
+def test_every_ticket_is_accounted_for_once(events, size, pace, keep):
     time = Clock()
-    ledger = Ledger(size, paced=paced, keep_stale=keep, patience=9, first=1000, now=time)
+    ledger = Ledger(size, keep_stale=keep, patience=9, first=1000, now=time, **pace)
     issued, applied = [], []
     for what, number, member in events:
         ticket = issued[number % len(issued)] if issued else 1

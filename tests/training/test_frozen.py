@@ -5,7 +5,7 @@ import torch
 from torchrec import EmbeddingBagCollection, EmbeddingBagConfig, EmbeddingCollection
 from torchrec.modules.embedding_configs import EmbeddingConfig, PoolingType
 
-from migrate.runtime import look_up, look_up_bags
+from migrate.runtime import bags, look_up, look_up_bags
 from migrate.training.frozen import shrink
 from semisync.common.errors import BadInput
 
@@ -44,7 +44,7 @@ class Model(torch.nn.Module):
 
     def forward(self, weighted=False):
         found = look_up(self.rows, {"static_ids": IDS.reshape(7, 1), "trained_ids": IDS})
-        bag = (IDS, BAGS, WEIGHTS) if weighted else (IDS, BAGS)
+        bag = bags(IDS, BAGS, WEIGHTS if weighted else None)
         return {**found, **look_up_bags(self.bags, {"bag": bag, "one": bag})}
 
 

@@ -5,7 +5,6 @@ import pathlib
 import subprocess
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -22,26 +21,8 @@ from migrate.training.trainer import Settings, train
 from semisync.cli import main
 from semisync.common.errors import BadInput, UsageError
 from tests.support.require import ROOT, environment
+from tests.training.command import arguments, refusal
 from tests.training.memory import Memory
-
-
-@pytest.fixture(scope="module")
-def clicks(job, tmp_path_factory):
-    """The job's rows as Parquet."""
-    path = tmp_path_factory.mktemp("data") / "clicks.parquet"
-    data = dict(np.load(job / "clicks.npz"))
-    offsets = np.concatenate([[0], np.cumsum(data.pop("lengths"))]).astype(np.int32)
-    columns = {name: data[name] for name in ("item", "clicked", "day", "key")}
-    columns["tags"] = pa.ListArray.from_arrays(pa.array(offsets), pa.array(data["tags"]))
-    columns["user"] = [user.decode() for user in data["user"]]
-    columns["price"] = data["price"][:, 0]
-    pq.write_table(pa.table(columns), path, row_group_size=500)
-    return path
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    torch.set_num_threads(1)
 
 
 def opened(job):
@@ -80,12 +61,6 @@ def trained(job, clicks, tmp_path_factory):
     out = tmp_path_factory.mktemp("trained") / "out"
     assert main(arguments(job, clicks, out)) == 0
     return out
-
-
-def arguments(job, clicks, out, *more):
-    given = ["train", str(job / "clicks.ckpt"), "--data", str(clicks), "--label", "clicked"]
-    given += ["--day", "day", "--batch-size", "256", "--epochs", "2", "--shuffle", "500"]
-    return [*given, "--eval-data", str(clicks), "--out", str(out), "--report-every", "8", *more]
 
 
 def test_the_command_trains_measures_and_reports(trained):
@@ -135,9 +110,10 @@ def test_without_a_label_the_loss_alone_is_reported(job, clicks, tmp_path, capsy
 
 
 def test_nproc_starts_processes_that_train_together(interpreters, job, clicks, tmp_path):
-    out = tmp_path / "out"
+    out, scores = tmp_path / "out", tmp_path / "scores.parquet"
     # 250 does not divide the rows to be evaluated
     given = arguments(job, clicks, out, "--steps", "3", "--nproc", "2", "--batch-size", "250")
+    given += ["--epochs", "1", "--key", "key", "--scores", str(scores)]
     done = subprocess.run(
         [str(interpreters / "semisync"), *given],
         cwd=ROOT,
@@ -152,6 +128,7 @@ def test_nproc_starts_processes_that_train_together(interpreters, job, clicks, t
     report = json.loads((out / "report.json").read_text())
     assert report["training"]["rows"] == 3 * 250
     assert report["evaluation"]["rows"] == 4096
+    assert len(set(pq.read_table(scores)["key"].to_pylist())) == 3 * 250
 
 
 def test_what_a_process_refuses_is_the_commands_answer(interpreters, job, clicks, tmp_path):
@@ -168,13 +145,6 @@ def test_what_a_process_refuses_is_the_commands_answer(interpreters, job, clicks
     )
     assert done.returncode == 3, done.stdout
     assert "--batch-size 255 cannot be shared out among 2 processes" in done.stdout
-
-
-def refusal(arguments, capsys):
-    assert main(arguments) == 3
-    message = capsys.readouterr().err
-    assert message.count("\n") == 1 and "Traceback" not in message
-    return message
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 FOLDER/clicks.ckpt with its MetaGraph, and clicks.npz, ROWS rows by column: user, item, tags (with
 their lengths), price, clicked, day, key.
 
-The tables have an optimizer each: Adagrad with a rate that decays, Adagrad with another, Ftrl,
-Momentum. One has vectors of one number, one is looked up in bags. There is a BatchNorm, and
-dropout.
+The tables have an optimizer each: Adagrad with a rate that decays, Adagrad with another and vectors
+of 6 numbers, for which FBGEMM has no kernel, Ftrl, Momentum. One has vectors of one number, one is
+looked up in bags. There is a BatchNorm, and dropout.
 """
 
 import os
@@ -50,7 +50,7 @@ def build():
     training = tf.placeholder_with_default(False, [], name="training")
     with tf.variable_scope("model"):
         users = tf.get_variable("users", [USERS, 8])
-        items = tf.get_variable("items", [ITEMS, 8])
+        items = tf.get_variable("items", [ITEMS, 6])
         first = tf.get_variable("first", [ITEMS, 1])
         tagged = tf.get_variable("tags", [TAGS, 8])
     found = [

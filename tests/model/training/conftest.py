@@ -10,6 +10,8 @@ from tests.support.require import tf1_python
 from tests.support.written import written
 
 _WRITER = pathlib.Path(__file__).with_name("write_steps.py")
+# References and resources, slots of each kind, a rate that the graph computes, clipping.
+OF_2 = ["adagrad", "adam", "adam_ref", "centered_rmsprop", "ftrl", "nesterov"]
 
 
 @pytest.fixture(scope="session")
@@ -20,5 +22,5 @@ def jobs_tf1():
 
 @pytest.fixture(scope="session")
 def jobs_tf2():
-    """The same by TensorFlow 2.x, without contrib's."""
-    return jobs(written(sys.executable, _WRITER))
+    """Those of OF_2 by TensorFlow 2.x."""
+    return jobs(written(sys.executable, _WRITER, *OF_2))

@@ -16,15 +16,14 @@ class ByHand:
 
     Args:
       build: `build(mode)`, see `model`.
-      needs: an attribute of `tensorflow` that the model uses and that TensorFlow 2.x lacks.
       modes: whether the graph depends on the mode.
       functional: whether tf.cond makes one op with two functions, as in TensorFlow 2.x.
       exports: ["simple"] for a SavedModel, too.
       parsed: what tf.parse_example takes, where the feature "example" is fed.
     """
 
-    def __init__(self, build, needs=None, modes=False, functional=False, exports=(), parsed=None):
-        self._build, self.needs, self.modes, self._functional = build, needs, modes, functional
+    def __init__(self, build, modes=False, functional=False, exports=(), parsed=None):
+        self._build, self.modes, self._functional = build, modes, functional
         self.exports, self._parsed = dict.fromkeys(exports), parsed
 
     def rows(self, count, seed, odd=False):

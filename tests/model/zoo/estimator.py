@@ -25,7 +25,6 @@ class Canned:
       exports: {"parsed" or "raw": the columns that it reads, a function of the vocabulary}.
     """
 
-    needs = "estimator"
     modes = True
 
     def __init__(self, make, label="clicked", noisy=False, exports=None):

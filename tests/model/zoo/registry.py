@@ -29,7 +29,7 @@ MODELS: Dict[str, Union[ByHand, Canned]] = {
     "wide_and_deep_functional": ByHand(wide_and_deep.wide_and_deep_functional, functional=True),
     "fm": ByHand(factorization.fm),
     "ffm": ByHand(factorization.ffm),
-    "deepfm": ByHand(factorization.deepfm, needs="contrib"),
+    "deepfm": ByHand(factorization.deepfm),
     "dcn": ByHand(crossing.dcn),
     "xdeepfm": ByHand(crossing.xdeepfm),
     "din": ByHand(interest.din),
@@ -43,7 +43,7 @@ MODELS: Dict[str, Union[ByHand, Canned]] = {
     "lstm": ByHand(sequences.lstm),
     "attention": ByHand(sequences.attention),
     "conv": ByHand(images.conv, modes=True),
-    "conv_slim": ByHand(images.conv_slim, needs="contrib", modes=True),
+    "conv_slim": ByHand(images.conv_slim, modes=True),
     "lookups": ByHand(lookups.lookups),
     "lookups_resource": ByHand(lookups.lookups_resource),
     "words": ByHand(lookups.words),
@@ -51,3 +51,20 @@ MODELS: Dict[str, Union[ByHand, Canned]] = {
     "parse_example": ByHand(declared.parse_example, parsed=declared.PARSED),
     "sequence_columns": ByHand(declared.sequence_columns),
 }
+
+# What TensorFlow 2.x writes when all are asked for: one model of each kind whose graph it builds
+# otherwise than 1.15 does, such as its layers, conditions, loops, columns, tables and resources.
+OF_2 = [
+    "wide_and_deep",
+    "wide_and_deep_functional",
+    "dcn",
+    "din_prelu",
+    "mmoe",
+    "gru",
+    "attention",
+    "conv",
+    "lookups_resource",
+    "words",
+    "input_layer",
+    "parse_example",
+]

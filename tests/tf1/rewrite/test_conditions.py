@@ -12,9 +12,12 @@ from tests.tf1.rewrite.exported import export, rewrite, train
 DUE = STEPS - 1  # global steps between two copies, so that the last step makes none
 
 
-@pytest.fixture(params=[(1, False), (1, True), (2, True)], ids=["ref", "resource", "function"])
+REF, RESOURCE, FUNCTION = (1, False), (1, True), (2, True)
+
+
+@pytest.fixture
 def resource(request):
-    """Whether variables are resources, in each version of control flow."""
+    """Whether variables are resources; for (version of control flow, whether they are)."""
     control_flow, resource = request.param
     with zoo.graph(control_flow):
         yield resource
@@ -45,17 +48,27 @@ def copy(target, kernel):
     return tf.group(tf.assign(target, kernel.read_value()))
 
 
+ENDS = {
+    "its value is fetched": lambda copied, loss: copied,
+    "it is waited for": lambda copied, loss: tf.group(copied),
+    "a batch takes its value": lambda copied, loss: tf.cond(copied, lambda: loss, lambda: -loss),
+}
+
+
 @pytest.mark.parametrize(
-    "end",
+    "resource, end",
     [
-        lambda copied, loss: copied,
-        lambda copied, loss: tf.group(copied),
-        lambda copied, loss: tf.cond(copied, lambda: loss, lambda: -loss),
+        (REF, "its value is fetched"),
+        (RESOURCE, "it is waited for"),
+        (REF, "a batch takes its value"),
+        (FUNCTION, "its value is fetched"),
+        (FUNCTION, "a batch takes its value"),
     ],
-    ids=["its value is fetched", "it is waited for", "a batch takes its value"],
+    indirect=["resource"],
+    ids=lambda value: {REF: "ref", RESOURCE: "resource", FUNCTION: "function"}.get(value, value),
 )
 def test_a_copy_that_is_due_now_and_then_is_made_once_a_global_step(resource, end):
-    build = copying(resource, end)
+    build = copying(resource, ENDS[end])
     before, after, _ = train(rewrite(export(build, resource), paced=True))
     assert_close(after, on_unions(build, before, resource))
     assert np.any(after["target"]) and np.any(after["target"] != after["kernel"])

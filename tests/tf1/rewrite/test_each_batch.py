@@ -8,6 +8,8 @@ from semisync.common.compat import tf
 from tests.tf1.one_process import STEPS, M, assert_close, on_unions
 from tests.tf1.rewrite.exported import export, rewrite, train
 
+pytestmark = pytest.mark.one_tensorflow
+
 both = pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 
 

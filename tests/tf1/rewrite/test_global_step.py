@@ -10,6 +10,8 @@ from semisync.common.errors import BadInput, UsageError
 from tests.tf1.one_process import PATIENCE, STEPS, M, assert_close, on_unions
 from tests.tf1.rewrite.exported import export, rewrite, train
 
+pytestmark = pytest.mark.one_tensorflow
+
 RATE = 0.1
 
 

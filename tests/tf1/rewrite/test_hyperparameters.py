@@ -12,6 +12,8 @@ from semisync.common.compat import tf
 from semisync.common.errors import UsageError
 from tests.tf1.one_process import PATIENCE, M, Model, Remember, assert_close, inputs, union
 
+pytestmark = pytest.mark.one_tensorflow
+
 STEPS = 3
 Exported = collections.namedtuple("Exported", "meta train ids targets rate")
 OPTIMIZERS = {
@@ -84,7 +86,7 @@ def expected(before, *args, rates=rate_of, **options):
 
 @pytest.mark.parametrize(
     "optimizer, resource",
-    [(name, False) for name in sorted(OPTIMIZERS)] + [("adam", True), ("sgd", True)],
+    [("adam", False), ("ftrl", False), ("rmsprop", False), ("momentum", True), ("sgd", True)],
 )
 def test_a_placeholder_goes_with_its_batch(optimizer, resource):
     args = optimizer, RATES["placeholder"]
@@ -93,7 +95,7 @@ def test_a_placeholder_goes_with_its_batch(optimizer, resource):
     np.testing.assert_allclose(summaries, np.repeat([rate_of(s) for s in range(STEPS)], M))
 
 
-@pytest.mark.parametrize("rate", sorted(RATES))
+@pytest.mark.parametrize("rate", ["constant", "with a default", "without a shape"])
 def test_every_kind_of_rate_goes_with_its_batch(rate):
     args = "adagrad", RATES[rate]
     before, after, _ = train(export(*args))

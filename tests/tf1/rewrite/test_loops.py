@@ -7,6 +7,8 @@ from graph_rewrite import find_batch_norms
 from semisync.common.compat import tf
 from tests.tf1.rewrite import zoo
 
+pytestmark = pytest.mark.one_tensorflow
+
 if zoo.TF2:
     from tf_keras.api._v1.keras.__internal__.legacy.rnn_cell import RNNCell
 else:

@@ -14,6 +14,8 @@ from tests.tf1.one_process import assert_close
 from tests.tf1.rewrite import models
 from tests.tf1.rewrite.training import export, trained_by_tensorflow
 
+pytestmark = pytest.mark.one_tensorflow
+
 PS, WORKERS, BATCHES, M = 4, 3, 8, 2
 
 # A job: the class of its `Model`, whether its variables are resources, what `semi_synchronize` is
@@ -28,8 +30,6 @@ def decayed(staleness):
 
 
 CASES = {
-    "adam_ref": Case(models.AdamSquare, False, PACED, EVEN),
-    "adagrad_resource": Case(models.Square, True, PACED, EVEN),
     "sync_replicas": Case(models.SyncSquare, False, PACED, EVEN),
     "uncounted": Case(models.UncountedSquare, True, PACED, EVEN),
     "unplaced_ref": Case(models.AdamSquare, False, dict(PACED, ps=PS), EVEN),

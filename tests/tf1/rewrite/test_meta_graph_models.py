@@ -11,6 +11,8 @@ from semisync.common.errors import BadInput
 from tests.support.require import shared
 from tests.tf1.one_process import PATIENCE
 
+pytestmark = pytest.mark.one_tensorflow
+
 M = 4
 
 REFUSED = {

@@ -16,6 +16,8 @@ from semisync.common.errors import BadInput, UsageError
 from tests.tf1.one_process import PATIENCE, M, assert_close, in_batches, inputs, on_unions
 from tests.tf1.rewrite.exported import export, rewrite, train
 
+pytestmark = pytest.mark.one_tensorflow
+
 POLICY = [("table|bias", "async")]
 OPTIMIZERS = {
     "GradientDescent": lambda: tf.train.GradientDescentOptimizer(0.1),

@@ -8,6 +8,8 @@ from semisync.common.errors import BadInput, UsageError
 from tests.tf1.one_process import M
 from tests.tf1.rewrite.exported import export, rewrite, sgd
 
+pytestmark = pytest.mark.one_tensorflow
+
 
 def refusal(build, resource=False, **options):
     """The sentence with which a job's MetaGraph is refused."""

@@ -9,6 +9,8 @@ from semisync.common.errors import UsageError
 from tests.tf1.one_process import STEPS, assert_close, in_batches, inputs
 from tests.tf1.rewrite.exported import export, rewrite, train
 
+pytestmark = pytest.mark.one_tensorflow
+
 
 def builder(resource=False):
     def build(model, wrap):

@@ -1,6 +1,7 @@
 """Whole models of others' making, exported, rewritten and trained in one process.
 
-The reference is TensorFlow with the models' own optimizers. The zoo on a cluster:
+The reference is TensorFlow with the models' own optimizers. Variables are references in
+TensorFlow 1 and resources in TensorFlow 2, as jobs there have them. The zoo on a cluster:
 `test_meta_graph_cluster`.
 """
 
@@ -17,7 +18,7 @@ from tests.tf1.rewrite.training import export, train, trained_by_tensorflow
 M, STEPS = 3, 4
 
 
-def check(kind, resource=False):
+def check(kind, resource=zoo.TF2):
     """Trains the rewritten job and the reference; returns the report."""
     exported = export(kind, resource)
     meta, report = graph_rewrite.semi_synchronize(exported.meta, M, paced=True)
@@ -30,16 +31,14 @@ def check(kind, resource=False):
     return report
 
 
-@pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
-def test_wide_and_deep(resource):
-    report = check(models.WideAndDeep, resource)
+def test_wide_and_deep():
+    report = check(models.WideAndDeep)
     kinds = {(each.variable, each.kind) for each in report.trained}
     assert {("wide/weights", "sparse"), ("deep/table", "sparse")} <= kinds
 
 
-@pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
-def test_attention_over_a_history(resource):
-    report = check(models.DeepInterest, resource)
+def test_attention_over_a_history():
+    report = check(models.DeepInterest)
     assert any("share the fate of their batch: dice" in change for change in report.changes)
 
 

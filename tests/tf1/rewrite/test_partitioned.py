@@ -10,6 +10,8 @@ from semisync.common.compat import tf
 from tests.tf1.one_process import PATIENCE
 from tests.tf1.rewrite import zoo
 
+pytestmark = pytest.mark.one_tensorflow
+
 WIDTH, RATE = 5, 0.1
 
 

@@ -11,6 +11,8 @@ from semisync.common.errors import UsageError
 from tests.tf1.rewrite import models
 from tests.tf1.rewrite.training import export
 
+pytestmark = pytest.mark.one_tensorflow
+
 PS = 3
 MODELS = [models.AdamSquare, models.SwitchedResNet, models.WideAndDeep]
 

@@ -4,10 +4,14 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from semisync.common.compat import tf
 from tests.tf1.rewrite import models
 from tests.tf1.rewrite.training import export
 from tests.tf1.rewrite.zoo import graph
+
+pytestmark = pytest.mark.one_tensorflow
 
 SEEDS = "1", "2", "3"
 

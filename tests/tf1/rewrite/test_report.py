@@ -1,8 +1,12 @@
 """The report says once what holds for several BatchNorms, and what became of UPDATE_OPS."""
 
+import pytest
+
 import graph_rewrite
 from semisync.common.compat import tf
 from tests.tf1.rewrite import zoo
+
+pytestmark = pytest.mark.one_tensorflow
 
 LAYERS = 3
 

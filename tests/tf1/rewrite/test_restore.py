@@ -9,6 +9,8 @@ from semisync.common.compat import tf
 from semisync.common.errors import UsageError
 from tests.tf1.rewrite.exported import export, rewrite
 
+pytestmark = pytest.mark.one_tensorflow
+
 PS = tf.train.replica_device_setter(
     cluster=tf.train.ClusterSpec({"ps": ["a:1"], "worker": ["b:1", "c:1"]}),
     worker_device="/job:worker/task:0",

@@ -6,6 +6,8 @@ from semisync.common.compat import tf
 from tests.tf1.one_process import assert_close, on_unions
 from tests.tf1.rewrite.exported import export, rewrite, train
 
+pytestmark = pytest.mark.one_tensorflow
+
 DECAY = 0.1
 
 

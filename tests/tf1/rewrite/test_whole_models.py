@@ -39,9 +39,10 @@ def big(size):
     return whole, copies
 
 
-def test_every_layer_of_a_graph_of_50000_nodes_is_found():
-    graph_def, copies = big(50000)
-    assert len(Nodes.of(graph_def)) > 45000
+@pytest.mark.one_tensorflow
+def test_every_layer_of_a_graph_of_20000_nodes_is_found():
+    graph_def, copies = big(20000)
+    assert len(Nodes.of(graph_def)) > 18000
     found = find_batch_norms(graph_def)
     assert [bn.name for bn in found] == ["copy{}/bn".format(copy) for copy in range(copies)]
     assert {bn.training for bn in found} == {"training"}
