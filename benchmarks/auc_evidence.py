@@ -30,6 +30,8 @@ import tempfile
 
 import numpy as np
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 import parity
 from benchmarks.auc_evidence_parts import context, data, plan, report, runs
 
@@ -108,6 +110,7 @@ def print_report(evidence):
     print("train on days {}-{}, score days {}-{}".format(*evidence["days"]), end="; ")
     print("{:,} and {:,} rows; ".format(*evidence["rows"]), end="")
     print("AUC of the users' and problems' means: {:.5f}\n".format(evidence["means_auc"]))
+    print(report.summary_table(evidence["results"], settings) + "\n")
     print(report.auc_table(evidence["results"]) + "\n")
     print(report.staleness_table(evidence["results"], settings) + "\n")
     for mode, compared in evidence["ensembles"].items():

@@ -36,6 +36,8 @@ from collections import namedtuple
 
 import numpy as np
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 from benchmarks.auc_evidence_parts import data, plan, report, runs
 from benchmarks.batch_norm_auc_parts import report as norm_report
 from semisync.common import files

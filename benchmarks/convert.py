@@ -33,6 +33,8 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 DIM, PARTS = 64, 8
 DATA = ".data-00000-of-00001"
 SOURCES = ("plain", "sliced", "mod", "hashed")

@@ -3,7 +3,8 @@
     python benchmarks/demo_modes.py [--repeats N] [--data FILE ...] [--json FILE]
 
 Each repeat is one `semisync demo`, so its modes run one after another on the same machine.
-Prints the speed of one core (`core_speed`) and a Markdown table: median [smallest, largest].
+Prints the speed of one core (`core_speed`) and Markdown tables: median [smallest, largest] of the
+repeats, and the modes in the first of them.
 """
 
 import argparse
@@ -15,7 +16,9 @@ import subprocess
 import sys
 import tempfile
 
-from core_speed import ROWS, core_milliseconds
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from benchmarks.core_speed import ROWS, core_milliseconds
 
 RATIOS = {"x async": "async", "x native-sync": "native-sync", "x sync": "sync"}
 OTHERS = ("async", "native-sync", "semi-sync")  # whose AUC is compared with that of sync
@@ -61,6 +64,33 @@ def row(name, reports):
     return "| " + " | ".join(cells) + " |", raw
 
 
+TITLES = {
+    "async": "asynchronous",
+    "native-sync": "`SyncReplicasOptimizer`",
+    "semi-sync": "semi-sync",
+    "sync": "exact sync",
+}
+
+
+def modes_table(report):
+    """The modes of one demo, as Markdown."""
+    lines = [
+        "| mode | batches/s | x asynchronous | mean staleness, steps | AUC "
+        "| minus exact sync, 95 % interval of the rows |",
+        "|---|---|---|---|---|---|",
+    ]
+    base = report["modes"]["async"]["batches_per_second"]
+    for mode, title in TITLES.items():
+        figures = report["modes"][mode]
+        pace, minus = figures["batches_per_second"], figures.get("minus_sync")
+        cells = [title, f"{pace:.1f}", f"{pace / base:.2f}", f"{figures['staleness']['mean']:.2f}"]
+        cells.append(f"{figures['auc']:.4f}")
+        interval = "{delta:+.4f}, {low:+.4f} to {high:+.4f}"
+        cells.append(interval.format(**minus) if minus else "")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--repeats", type=int, default=3)
@@ -74,14 +104,15 @@ def main():
     heads += ["largest dAUC of the conversion", "seconds"]
     print("| " + " | ".join(heads) + " |")
     print("|---" * len(heads) + "|")
-    results = {}
+    results, first = {}, None
     for data in [None, *args.data]:
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "demo")
             reports = [run_demo(data, args.tf_python, out) for _ in range(args.repeats)]
-        name = reports[0]["data"]["name"]
+        name, first = reports[0]["data"]["name"], first or reports[0]
         line, results[name] = row(name, reports)
         print(line, flush=True)
+    print("\n" + modes_table(first))
     if args.json:
         with open(args.json, "w") as file:
             json.dump(results, file, indent=1)

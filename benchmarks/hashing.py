@@ -11,11 +11,14 @@ least of several tries; million values per second follow from them.
 import argparse
 import importlib.metadata
 import os
+import sys
 import time
 
 import numpy as np
 import pyarrow
 import torch
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from migrate import runtime
 from migrate.runtime import Strings

@@ -15,6 +15,7 @@ The AUC's difference is parity.compare's, with the users as clusters.
 
 import argparse
 import os
+import sys
 import tempfile
 import time
 
@@ -23,6 +24,8 @@ import pyarrow.parquet as pq
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import parity
 from migrate.hstu import Hstu
@@ -210,7 +213,9 @@ def main():
     comparison = parity.compare(label, baseline, candidate[chosen], clusters=owner)
     low, high = comparison.interval
     print(f"{chosen.sum():,} answers of {len(tested)} users")
-    print(f"AUC DeepFM {comparison.baseline.auc:.4f}, HSTU {comparison.candidate.auc:.4f}")
+    print("\n| | AUC |\n|---|---|")
+    print(f"| DeepFM | {comparison.baseline.auc:.4f} |")
+    print(f"| HSTU | {comparison.candidate.auc:.4f} |\n")
     print(f"difference {comparison.delta:+.4f} [{low:+.4f}, {high:+.4f}]")
     if args.out:
         parity.write_report(comparison, args.out)

@@ -27,6 +27,7 @@ import os
 import pathlib
 import shutil
 import statistics
+import sys
 import tempfile
 import time
 
@@ -37,11 +38,14 @@ import pyarrow.parquet as pq
 import torch
 from torchrec import KeyedJaggedTensor
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 from migrate.data import Column, Shuffle, open_data
 
 FEATURES = [f"c{k}" for k in range(8)]
 SCHEMA = [*(Column(name, "ids") for name in FEATURES), Column("click", "label")]
 GROUP = 200_000  # rows of a row group
+STRIPE = 4 << 20  # bytes by pyarrow's estimate, which are about as many rows
 DELTA = {f"{name}.list.element": "DELTA_BINARY_PACKED" for name in FEATURES}
 PACKAGES = ("pyarrow", "torch", "torchrec", "numpy", "numba", "tensorflow", "torchdata")
 SLOW = 25  # the slow peers read one row in so many
@@ -93,7 +97,7 @@ def written(folder, rows, lists):
     pq.write_table(table, files["parquet"], row_group_size=GROUP)
     more = {"compression": "zstd", "use_dictionary": False, "column_encoding": DELTA}
     pq.write_table(table, files["delta.parquet"], row_group_size=GROUP, **more)
-    pyarrow.orc.write_table(table, files["orc"], compression="zstd")
+    pyarrow.orc.write_table(table, files["orc"], compression="zstd", stripe_size=STRIPE)
     write_text(table.slice(0, rows // 2), files["tsv"])
     files["few.parquet"] = folder / f"{lists}.few.parquet"
     pq.write_table(few, files["few.parquet"], row_group_size=GROUP)

@@ -5,9 +5,9 @@
 Three models, SavedModels of random values: the canned Wide & Deep with 26 columns of text, DeepFM
 with 39 fields, a GRU with attention. Both sides score one batch again and again, with two threads
 each, in turns; TensorFlow is fed NumPy arrays (bytes objects for text), torch tensors and Arrow
-arrays. The logits are compared. Medians of the repeats, with the least and the most; CPU time is
-that of all threads. The last table is how long converting takes: reading, writing the source,
-building the module.
+arrays. torch keeps the memory that it frees, as in `semisync score`. The logits are compared.
+Medians of the repeats, with the least and the most; CPU time is that of all threads. The last table
+is how long converting takes: reading, writing the source, building the module.
 """
 
 import argparse
@@ -23,9 +23,12 @@ import numpy as np
 import pyarrow
 import torch
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 from benchmarks.model_parts.batches import batch_of
 from migrate.graph.metagraph import read_graph
 from migrate.model.load import load_model
+from migrate.runtime.serving.memory import keep_freed_memory
 
 SIDE = os.path.join(os.path.dirname(__file__), "model_parts", "tensorflow_side.py")
 MODELS = ("wide_and_deep", "deepfm", "sequence")
@@ -132,6 +135,7 @@ def main():
     parser.add_argument("--models", nargs="*", choices=MODELS, default=MODELS)
     args = parser.parse_args()
     torch.set_num_threads(THREADS)
+    keep_freed_memory()
     converted = []
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([args.tf_python, "-W", "ignore", SIDE, "write", folder], check=True)

@@ -2,9 +2,8 @@
 
     python -m benchmarks.parity [--rows N ...] [--parquet N ...] [--repeats R]
 
-Peers that are not installed are left out. To install all, in a separate virtual environment:
-
-    pip install numpy pyarrow scikit-learn torch torchmetrics polars MLstatkit
+Peers that are not installed are left out, which the last line says; `make bench` installs those of
+benchmarks/requirements.txt.
 
 2 % positive rows, two models' float32 probabilities. Seconds are CPU time, which for one thread
 equals the time on an idle machine, so that other load matters less. A peer that exceeds the time
@@ -22,6 +21,8 @@ import tempfile
 import time
 
 import numpy as np
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import parity
 
@@ -113,8 +114,11 @@ def measure(call, repeats):
     return took[1:] if len(took) > 1 else took
 
 
-def tables(sizes, repeats):
-    """Yields Markdown rows: case, rows, implementation, seconds, ratio to parity."""
+def tables(sizes, repeats, missing):
+    """Yields Markdown rows: case, rows, implementation, seconds, ratio to parity.
+
+    missing: a list to which the implementations are added that cannot be imported.
+    """
     slow = set()
     for rows in sizes:
         columns = scores(rows)
@@ -126,7 +130,7 @@ def tables(sizes, repeats):
                 try:
                     call = make(*columns)
                 except ImportError as error:
-                    print(f"{name} is left out: {error}", file=sys.stderr)
+                    missing.append(f"{name} ({error})")
                     slow.add(name)
                     continue
                 print(f"{case}, {rows:,} rows, {name}", file=sys.stderr)
@@ -158,7 +162,7 @@ def from_parquet(rows, repeats):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "scores.parquet")
         write_parquet(path, rows)
-        command = [sys.executable, "-m", "benchmarks.parity", "--count", path]
+        command = [sys.executable, os.path.abspath(__file__), "--count", path]
         runs = [
             subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
             for _ in range(repeats)
@@ -215,12 +219,15 @@ def main():
     print(versions() + "\n")
     print("| what | rows | implementation | s, median [least, most] | x parity |")
     print("|---|---|---|---|---|")
-    for line in tables(args.rows, args.repeats):
+    missing = []
+    for line in tables(args.rows, args.repeats, missing):
         print(line, flush=True)
     print("\n| Parquet rows | s, median [least, most] | M rows/s | peak MB | certified bound |")
     print("|---|---|---|---|---|")
     for rows in args.parquet:
         print(from_parquet(rows, args.repeats), flush=True)
+    if missing:
+        print("\nLeft out: " + ", ".join(missing))
 
 
 if __name__ == "__main__":

@@ -14,9 +14,13 @@ Markdown table: median [least, most] in seconds; the ratio is taken within a rep
 
 import argparse
 import gc
+import os
 import platform
 import statistics
+import sys
 import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import graph_rewrite
 from semisync.common.compat import tf

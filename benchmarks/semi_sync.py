@@ -25,12 +25,13 @@ import subprocess
 import sys
 import tempfile
 
-from core_speed import core_milliseconds
-from semi_sync_parts import plot, summary, table
-from semi_sync_parts.cases import CASES, MODES, STALENESS_BOUND
-from semi_sync_parts.conductor import run_repeat
-from semi_sync_parts.measures import figures
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from benchmarks.core_speed import core_milliseconds
+from benchmarks.semi_sync_parts import plot, summary, table
+from benchmarks.semi_sync_parts.cases import CASES, MODES, STALENESS_BOUND
+from benchmarks.semi_sync_parts.conductor import run_repeat
+from benchmarks.semi_sync_parts.measures import figures
 from semisync.common.errors import SemisyncError, UsageError
 from semisync.common.files import write_json
 
@@ -167,6 +168,9 @@ def report(cases, args, host):
     print("\n" + table.RATIO_HEAD)
     for case in cases:
         print(table.ratio_row(case))
+    print("\n" + table.SHORT_HEAD)
+    for case in cases:
+        print(table.short_row(case))
     print("\n" + table.others(cases))
 
 

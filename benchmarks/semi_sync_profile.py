@@ -16,12 +16,13 @@ import os
 import sys
 import tempfile
 
-from core_speed import core_milliseconds
-from semi_sync_parts.cases import CASES
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from benchmarks.core_speed import core_milliseconds
+from benchmarks.semi_sync_parts.cases import CASES
 from semisync.cluster.local import LocalCluster
 
-MODES = ("async", "semi-sync", "sync")
+MODES = ("async", "semi-sync", "auto", "sync")
 MODULE = "benchmarks.semi_sync_parts.profiled"
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 

@@ -26,6 +26,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 import migrate
 from migrate.training import state
 from migrate.training.checkpoints import Checkpoints
@@ -87,14 +89,8 @@ def shown(values):
     return f"{statistics.median(values):.3f} [{min(values):.3f}, {max(values):.3f}]"
 
 
-def reading(converted, paths, batch, repeats):
-    """Prints the throughput from files and from memory."""
-    wanted = reading_of(converted.inputs, {}, {}, "click", None)
-
-    def from_files():
-        return open_columns(paths, wanted, batch)
-
-    kept = list(from_files())
+def reading(converted, from_files, kept, repeats):
+    """Yields the throughput from files and from memory. kept: the batches of `from_files`."""
     task, metrics = converted.task, Metrics()
     take(task, kept[:5], metrics)
     walls, cpus, speeds = [], [], []
@@ -104,14 +100,13 @@ def reading(converted, paths, batch, repeats):
         walls.append(memory[0] / files[0])
         cpus.append(files[1] / memory[1])
         speeds.append(files[2] / files[0])
-    print(f"rows/s from files: {statistics.median(speeds):,.0f}")
-    print(f"throughput with reading / from memory: {shown(walls)}")
-    print(f"CPU with reading / from memory: {shown(cpus)}")
-    return kept
+    yield "rows/s from files", f"{statistics.median(speeds):,.0f}"
+    yield "throughput with reading / from memory", shown(walls)
+    yield "CPU with reading / from memory", shown(cpus)
 
 
 def checkpoints(converted, kept, folder, repeats):
-    """Prints how long saves stop the training and how long they are written."""
+    """Yields how long saves stop the training and how long they are written."""
     task, metrics = converted.task, Metrics()
     saved = Checkpoints(str(folder), keep=1)
     stops, writes, numbers = [], [], iter(range(1, 10**6))
@@ -133,10 +128,11 @@ def checkpoints(converted, kept, folder, repeats):
         saved.wait()
         slowed.append(quiet[0] / busy[0])
     size = sum(path.stat().st_size for path in pathlib.Path(folder).rglob("*") if path.is_file())
-    print(f"checkpoint: {size / 1e6:,.0f} MB, written in {shown(writes)} s")
-    print(f"the training stops for {shown(stops)} s")
-    print(f"stop / writing: {shown([stop / write for stop, write in zip(stops, writes)])}")
-    print(f"throughput with one checkpoint per {len(kept)} steps / without: {shown(slowed)}")
+    yield "checkpoint, MB", f"{size / 1e6:,.0f}"
+    yield "written in, s", shown(writes)
+    yield "the training stops for, s", shown(stops)
+    yield "stop / writing", shown([stop / write for stop, write in zip(stops, writes)])
+    yield f"throughput with one checkpoint per {len(kept)} steps / without", shown(slowed)
 
 
 def main():
@@ -157,8 +153,18 @@ def main():
         converted = opened(prefix)
         converted.task.module.train()
         paths = [str(folder / f"{part}.parquet") for part in range(4)]
-        kept = reading(converted, paths, args.batch, args.repeats)
-        checkpoints(converted, kept, folder / "checkpoints", args.repeats)
+        wanted = reading_of(converted.inputs, {}, {}, "click", None)
+
+        def from_files():
+            return open_columns(paths, wanted, args.batch)
+
+        kept = list(from_files())
+        print("| what | median [least, most] |\n|---|---|")
+        for name, figure in (
+            *reading(converted, from_files, kept, args.repeats),
+            *checkpoints(converted, kept, folder / "checkpoints", args.repeats),
+        ):
+            print(f"| {name} | {figure} |", flush=True)
 
 
 if __name__ == "__main__":

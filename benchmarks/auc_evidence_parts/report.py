@@ -43,6 +43,41 @@ def auc_table(results):
     return "\n".join(lines)
 
 
+def summary_table(results, settings):
+    """Markdown: a line per mode with its AUC, difference from sync, staleness and pace."""
+    seeds = len({result["seed"] for result in results})
+    lines = [
+        "| mode | AUC, mean of {} seeds | sd of seeds | minus sync, seed by seed | 95 % interval"
+        " | mean staleness, global steps | batches/s |".format(seeds),
+        "|---|---|---|---|---|---|---|",
+    ]
+    from_sync = differences(results)
+    for mode, aucs in by_seed(results).items():
+        values = list(aucs.values())
+        sd = "{:.5f}".format(statistics.stdev(values)) if len(values) > 1 else ""
+        cells = [mode, "{:.5f}".format(statistics.mean(values)), sd]
+        cells += _difference_cells(from_sync.get(mode))[:2]
+        runs = [result for result in results if result["mode"] == mode and "staleness" in result]
+        if runs:
+            batches, total = _staleness(mode, runs, settings)
+            cells.append("{:.2f}".format(sum(s * count for s, count in batches) / total))
+            pace = statistics.mean(run["batches_per_second"] for run in runs)
+            cells.append("{:.1f}".format(pace))
+        lines.append("| " + " | ".join(cells + [""] * (7 - len(cells))) + " |")
+    return "\n".join(lines)
+
+
+def _staleness(mode, runs, settings):
+    """[(staleness in global steps, batches)] of all runs of a mode, and the sum of batches."""
+    per_step = settings.batches_per_step if mode.startswith("async") else 1
+    batches = [
+        (int(staleness) / per_step, count)
+        for run in runs
+        for staleness, count in run["staleness"].items()
+    ]
+    return batches, sum(count for _, count in batches)
+
+
 def _difference_cells(difference):
     if difference is None:
         return [""] * 5
@@ -69,13 +104,7 @@ def staleness_table(results, settings):
         if "staleness" in result:
             modes.setdefault(result["mode"], []).append(result)
     for mode, runs in modes.items():
-        per_step = settings.batches_per_step if mode.startswith("async") else 1
-        batches = [
-            (int(staleness) / per_step, count)
-            for run in runs
-            for staleness, count in run["staleness"].items()
-        ]
-        total = sum(count for _, count in batches)
+        batches, total = _staleness(mode, runs, settings)
         shares = [0] * 6
         for staleness, count in batches:
             shares[min(5, int(staleness))] += count / total

@@ -2,6 +2,12 @@
 
 from .summary import RATIOS
 
+# What a reader wants to know first: column, ratio.
+SHORT = (
+    ("x asynchronous", "semi-sync / async"),
+    ("x native sync", "semi-sync / native-sync"),
+    ("parameter servers' CPU, x asynchronous", "PS CPU semi-sync / async"),
+)
 # Column, figure, digits.
 COLUMNS = (
     ("batches/s", "batches_per_second", 1),
@@ -41,6 +47,12 @@ def ratio_row(case):
     return _line(cells)
 
 
+def short_row(case):
+    """A line with the medians of `SHORT`."""
+    ratios = [case["ratios"].get(name) for _, name in SHORT]
+    return _line([case["title"], *(f"{one['median']:.2f}" if one else "-" for one in ratios)])
+
+
 def others(cases):
     """One sentence on how quiet the machine was."""
     raw = [run for case in cases for mode in case["modes"].values() for run in mode["repeats"]]
@@ -64,4 +76,5 @@ def _head(names):
 
 
 HEAD = _head(["case", "mode", *[name for name, *_ in COLUMNS], "max, beyond the bound"])
+SHORT_HEAD = _head(["case", *[name for name, _ in SHORT]])
 RATIO_HEAD = _head(["case", *[name for name, *_ in RATIOS]])

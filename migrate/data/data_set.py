@@ -79,8 +79,10 @@ def open_data(
         readers: threads that read; by default one per CPU, at most four, and eight for URLs.
         prefetch: batches that are made before they are asked for.
 
-    Raises: BadInput for files that are missing, broken or lack a column; also where the ranks of
-        torch.distributed do not see the same files. UsageError for arguments without meaning.
+    Raises:
+        BadInput: files are missing, broken or lack a column, or the ranks of torch.distributed do
+            not see the same files.
+        UsageError: an argument has no meaning.
     """
     columns = checked(schema)
     for name, number in (("batch_size", batch_size), ("prefetch", prefetch), ("readers", readers)):

@@ -45,8 +45,9 @@ def inputs_of(
 
     inputs: INPUTS of its model.py. columns: the column of an input, where it has another name.
 
-    Raises: UsageError for `columns` that no input has; the function raises BadInput for an input
-        without a column, unless it is optional, and for a column that does not fit it.
+    Raises:
+        UsageError: `columns` names something that no input has. The function raises BadInput for an
+            input without a column, unless it is optional, and for a column that does not fit it.
     """
     renamed = dict(columns or {})
     for name in renamed:

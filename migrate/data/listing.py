@@ -119,16 +119,22 @@ def read_block(
     columns = [column for column in schema if column.name in at.names]
     with explained(at.path):
         if at.format == "text":
-            lines = lines_of(at, block, written, place)
+            lines = lines_of(at, block, written, place, columns)
             return {column.name: lines.column(column) for column in columns}, place
         read = parquet.read if at.format == "parquet" else orc.read
         return read(at.path, block, [column.name for column in columns]), place
 
 
-def lines_of(file: File, block: int, written: Optional[TextFormat], place: Place) -> text.Lines:
-    """A block of a text file."""
+def lines_of(
+    file: File,
+    block: int,
+    written: Optional[TextFormat],
+    place: Place,
+    wanted: Sequence[Column] = (),
+) -> text.Lines:
+    """A block of a text file; wanted: the columns to read, where only these are."""
     how, rows = text.format_of(file.path, written), file.rows[block]
-    return text.Lines(file.path, file.size, block, rows, file.names, how, place)
+    return text.Lines(file.path, file.size, block, rows, file.names, how, place, wanted)
 
 
 def _check_names(file: File, schema: Sequence[Column]) -> None:

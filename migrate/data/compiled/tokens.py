@@ -15,7 +15,8 @@ import numpy
 
 from migrate.runtime.compiled.jit import address, compiled, inlined, load64, u
 
-_MINUS = 45
+_MINUS, _POINT = 45, 46
+_POWERS = 10.0 ** numpy.arange(16)
 
 
 @inlined
@@ -88,6 +89,35 @@ def integers(data, starts, ends, separator):
                 at += 1
         offsets[row + 1] = size
     return offsets, values[:size], -1
+
+
+@compiled
+def numbers(data, starts, ends):
+    """float32 of fields that are decimals such as -12 or 0.25, and of which fields it is not.
+
+    Up to 15 digits and their power of ten are float64 without an error, so that their quotient is
+    the nearest float64; it rounds to the nearest float32 unless it lies between two, which then
+    depends on what its own rounding left out.
+    """
+    values, others = numpy.zeros(len(starts), numpy.float32), numpy.zeros(len(starts), numpy.bool_)
+    for row in range(len(starts)):
+        at, end = starts[row], ends[row]
+        negative = at < end and data[at] == _MINUS
+        at += negative
+        number, whole, fraction = numpy.int64(0), 0, 0
+        while at < end and data[at] >= 48 and data[at] <= 57 and whole < 16:
+            number = number * 10 + data[at] - 48
+            whole, at = whole + 1, at + 1
+        if whole and at + 1 < end and data[at] == _POINT:
+            at += 1
+            while at < end and data[at] >= 48 and data[at] <= 57 and whole + fraction < 16:
+                number = number * 10 + data[at] - 48
+                fraction, at = fraction + 1, at + 1
+        quotient = number / _POWERS[fraction]
+        between = (numpy.float64(quotient).view(numpy.int64) & 0x1FFFFFFF) == 0x10000000
+        others[row] = at < end or whole == 0 or whole + fraction > 15 or between
+        values[row] = numpy.float32(-quotient if negative else quotient)
+    return values, others
 
 
 @compiled

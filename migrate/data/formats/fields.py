@@ -17,23 +17,23 @@ from semisync.common.errors import BadInput
 class Fields:
     """One column of the lines of a block.
 
-    starts: what `lines.fields` gave of `data`; index: the column's number; quote: a byte or -1.
+    data: uint8; starts, ends: int64 [rows], of the fields in it; quote: a byte or -1.
     """
 
     def __init__(
         self,
         data: numpy.ndarray,
         starts: numpy.ndarray,
-        index: int,
+        ends: numpy.ndarray,
         quote: int,
         column: Column,
         place: Place,
         written: TextFormat,
     ) -> None:
         self._at, self._kind, self._written = At(column, place), column.kind, written
-        self._data, self._starts, self._ends = data, starts[index], starts[index + 1] - 1
+        self._data, self._starts, self._ends = data, starts, ends
         if quote >= 0 and self._has(quote):
-            self._data, offsets, wrong = tokens.unquoted(data, self._starts, self._ends, quote)
+            self._data, offsets, wrong = tokens.unquoted(data, starts, ends, quote)
             if wrong >= 0:
                 raise self._wrong(wrong, "text whose quotes are closed")
             self._starts, self._ends = offsets[:-1], offsets[1:]
@@ -58,9 +58,7 @@ class Fields:
         )
         if wrong >= 0:
             raise self._wrong(wrong, "integers of 64 bits")
-        # Without a default a missing list is an empty one, and is cheaper as such.
-        mask = None if self._at.column.default is None else self._mask()
-        return pa.ListArray.from_arrays(pa.array(offsets), values, mask=mask)
+        return id_lists(offsets, values, self._at.column)
 
     def _integers(self) -> Any:
         _, values, wrong = tokens.integers(self._data, self._starts, self._ends, -1)
@@ -120,21 +118,19 @@ class Fields:
     def _parsed(
         self, starts: numpy.ndarray, ends: numpy.ndarray, offsets: Optional[numpy.ndarray]
     ) -> Any:
-        """float32 of the spans; offsets: of the lists whose values they are."""
-        texts = self._copied(starts, ends, pa.large_string())
-        try:
-            return texts.cast(pa.float32())
-        except pa.ArrowInvalid as error:
-            low, high = 0, len(texts)
-            while high - low > 1:  # the first half that cannot be cast holds the first wrong one
-                middle = (low + high) // 2
-                try:
-                    texts[low:middle].cast(pa.float32())
-                    low = middle
-                except pa.ArrowInvalid:
-                    high = middle
-            what = f"holds {texts[low].as_py()!r}; a number is expected"
-            raise self._at.wrong_value(low, offsets, what) from error
+        """float32 of the spans, null for empty ones; offsets: of the lists that they are in."""
+        numbers, others = tokens.numbers(self._data, starts, ends)
+        missing = starts >= ends
+        others = numpy.flatnonzero(others & ~missing)
+        if len(others):
+            texts = self._copied(starts[others], ends[others], pa.large_string())
+            try:
+                numbers[others] = texts.cast(pa.float32()).to_numpy()
+            except pa.ArrowInvalid as error:
+                wrong = _first_wrong(texts)
+                what = f"holds {texts[wrong].as_py()!r}; a number is expected"
+                raise self._at.wrong_value(int(others[wrong]), offsets, what) from error
+        return pa.array(numbers, mask=missing if missing.any() else None)
 
     def _copied(
         self,
@@ -170,3 +166,24 @@ class Fields:
         field = bytes(self._data[self._starts[row] : self._ends[row]])[:60]
         what = f"is {field.decode(errors='replace')!r}; {wanted} expected"
         return self._at.wrong_value(row, None, what)
+
+
+def id_lists(offsets: numpy.ndarray, values: numpy.ndarray, column: Column) -> Any:
+    """A column of ids; offsets: int32 [rows + 1]."""
+    empty = None
+    if column.default is not None:  # without a default a missing list is an empty one
+        empty = pa.array(offsets[1:] == offsets[:-1])
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values), mask=empty)
+
+
+def _first_wrong(texts: Any) -> int:
+    """The first text that is no number, of which one is not."""
+    low, high = 0, len(texts)
+    while high - low > 1:  # the first half that cannot be cast holds it
+        middle = (low + high) // 2
+        try:
+            texts[low:middle].cast(pa.float32())
+            low = middle
+        except pa.ArrowInvalid:
+            high = middle
+    return low

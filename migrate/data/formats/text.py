@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import csv
 import pathlib
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy
 import pyarrow as pa
 
-from migrate.data.compiled import lines
-from migrate.data.formats.fields import Fields
+from migrate.data.compiled import lines, records
+from migrate.data.formats.fields import Fields, id_lists
 from migrate.data.paths import opened
 from migrate.data.place import Broken, Place
 from migrate.data.schema import Column, TextFormat
@@ -28,6 +28,7 @@ _KNOWN = {".csv": TextFormat(","), ".tsv": TextFormat("\t")}
 _MARK = b"\xef\xbb\xbf"  # the byte order mark that some programs put before UTF-8
 _LF = b"\n"
 _AHEAD = 1 << 16  # bytes to read at a time for the end of a block's last line
+_AT_ONCE = 1 << 30  # bytes that may be reserved for the ids of a block, of which few are used
 
 
 def format_of(path: str, given: Optional[TextFormat]) -> TextFormat:
@@ -67,7 +68,8 @@ def survey(path: str, size: int, written: TextFormat) -> Tuple[List[str], List[i
 class Lines:
     """The lines of a block, whose columns can be read.
 
-    rows, names: as `survey` found them. Raises BadInput for a line with another number of fields.
+    rows, names: as `survey` found them; wanted: the columns to read, where only these are. Raises
+    BadInput for a line with another number of fields.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Lines:
         names: Sequence[str],
         written: TextFormat,
         place: Place,
+        wanted: Sequence[Column] = (),
     ) -> None:
         with opened(path) as source:
             data = (
@@ -88,46 +91,92 @@ class Lines:
             )
         if not block:
             data = data[_start(data, path, written) :]
-        self._data, self._names, self._written, self._place = data, names, written, place
+        self._data, self._rows, self._names = data, rows, names
+        self._written, self._place = written, place
+        self._ids: Dict[str, Tuple[numpy.ndarray, numpy.ndarray]] = {}  # offsets and values
+        self._spans: Dict[str, Tuple[numpy.ndarray, numpy.ndarray]] = {}  # starts and ends
         self._quote = -1 if written.quote is None else ord(written.quote)
-        if not lines.holds(data, self._quote):
+        if self._quote >= 0 and not lines.occurrences(data, self._quote):
             self._quote = -1
-        shape = rows, len(names), ord(written.separator)
-        self._starts, found, wrong, count = (
-            lines.plain_fields(data, *shape)
-            if self._quote < 0
-            else lines.fields(data, *shape, self._quote)
-        )
-        if wrong >= 0:
-            line = bytes(data[wrong : wrong + 60]).split(_LF)[0].decode(errors="replace")
-            raise BadInput(
-                f"{path}: row {place.first + found + 1} has {count} fields, expected {len(names)} "
-                f"separated by {written.separator!r}: {line!r}"
-            )
-        if found != rows:
-            raise BadInput(
-                f"{path} has {found} rows where {rows} lines were counted: it changed, or a field "
-                "in quotes has a line break, which is not supported"
-            )
+        if self._quote >= 0 or not self._read_at_once(wanted):
+            self._split()
 
     def column(self, column: Column) -> Any:
         """The column as an Arrow array that `checked_values` takes, null for empty fields.
 
         Raises: BadInput for a field that is not of the column's kind.
         """
-        index = self._names.index(column.name)
-        place, written = self._place, self._written
-        return Fields(self._data, self._starts, index, self._quote, column, place, written).arrow()
+        if column.name in self._ids:
+            return id_lists(*self._ids[column.name], column)
+        starts, ends = self._spans[column.name]
+        quote, place, written = self._quote, self._place, self._written
+        return Fields(self._data, starts, ends, quote, column, place, written).arrow()
+
+    def _read_at_once(self, wanted: Sequence[Column]) -> bool:
+        """Splits lines and reads ids in one pass, which is faster; False where it cannot."""
+        separator, between = self._written.separator, self._written.values
+        ids = [column.name for column in wanted if column.kind == "ids"]
+        if not ids or {separator, between} & set("-0123456789"):
+            return False
+        others = [column.name for column in wanted if column.name not in ids]
+        slots = [
+            ids.index(name)
+            if name in ids
+            else -1 - (others.index(name) if name in others else len(others))
+            for name in self._names
+        ]
+        most = self._rows + lines.occurrences(self._data, ord(between))
+        if 8 * len(ids) * (most + 1) > _AT_ONCE:
+            return False
+        values, offsets, spans, plain = records.columns(
+            self._data,
+            self._rows,
+            numpy.array(slots),
+            len(ids),
+            len(others) + 1,  # the last one is for the columns that nobody wants
+            ord(separator),
+            ord(between),
+            most,
+        )
+        if plain:
+            self._ids = {
+                name: (offsets[k], values[k, : offsets[k, -1]]) for k, name in enumerate(ids)
+            }
+            self._spans = {name: (spans[k, 0], spans[k, 1]) for k, name in enumerate(others)}
+        return bool(plain)
+
+    def _split(self) -> None:
+        data, path = self._data, self._place.file
+        shape = self._rows, len(self._names), ord(self._written.separator)
+        starts, found, wrong, count = (
+            records.plain_fields(data, *shape)
+            if self._quote < 0
+            else records.fields(data, *shape, self._quote)
+        )
+        if wrong >= 0:
+            line = bytes(data[wrong : wrong + 60]).split(_LF)[0].decode(errors="replace")
+            raise BadInput(
+                f"{path}: row {self._place.first + found + 1} has {count} fields, expected "
+                f"{len(self._names)} separated by {self._written.separator!r}: {line!r}"
+            )
+        if found != self._rows:
+            raise BadInput(
+                f"{path} has {found} rows where {self._rows} lines were counted: it changed, or a "
+                "field in quotes has a line break, which is not supported"
+            )
+        self._spans = {name: (starts[k], starts[k + 1] - 1) for k, name in enumerate(self._names)}
 
 
 def _block(source: Any, size: int, block: int) -> numpy.ndarray:
-    """The lines that begin in a block; after them 8 more bytes can be read."""
+    """The lines that begin in a block; after them 8 more bytes can be read, zeros after the last
+    line of a file."""
     start, stop = block * BLOCK, min((block + 1) * BLOCK, size)
     before = min(start, 1)
     source.seek(start - before)
     own = before + stop - start
     buffer = numpy.empty(own + _AHEAD + 8, numpy.uint8)
     data = buffer[: source.readinto(buffer.data[: own + _AHEAD])]
+    buffer[len(data) : len(data) + 8] = 0
     begin = lines.end_of_line(data, 0) if before else 0
     if (before and not begin) or begin >= own:
         return buffer[:0]

@@ -1,0 +1,151 @@
+"""What `make bench` runs: the commands, in full and short, and the names of what they print."""
+
+from typing import NamedTuple, Tuple
+
+TF1 = ".venv-tf1/bin/python"
+
+
+class Benchmark(NamedTuple):
+    """A command: `python benchmarks/SCRIPT` with the words `full`, or `short`.
+
+    name: of its result. tables: names of the tables that it prints, in their order. interpreter:
+    another Python. In the words {tf1} is TensorFlow 1.15's interpreter, {data} the data set of
+    ASSISTments, {to} the folder of the results.
+    """
+
+    name: str
+    script: str
+    tables: Tuple[str, ...]
+    full: str = ""
+    short: str = ""
+    interpreter: str = ""
+    needs_root: bool = False
+
+
+_PACE = ("modes", "ratios", "short")
+_ONE_CASE = "--cases uniform --seconds 2 --repeats 1"
+_AUC = ("summary", "modes", "staleness")
+_STATISTICS = ("modes", "semi_sync", "semi_sync_async", "sync", "async", "staleness")
+_OF_ONE_MODE = ("modes", "semi_sync", "staleness")
+_STATISTICS_OF_ONE = "--data {data} --python {tf1} --modes semi-sync"
+
+BENCHMARKS = (
+    Benchmark(
+        "pace_tf1",
+        "semi_sync",
+        _PACE,
+        "--python {tf1} --json {to}/pace_tf1.figures --plot docs/pace.svg",
+        "--python {tf1} --json {to}/pace_tf1.figures " + _ONE_CASE,
+    ),
+    Benchmark("pace_tf2", "semi_sync", _PACE, "", _ONE_CASE),
+    Benchmark(
+        "pace_one_core",
+        "semi_sync",
+        _PACE,
+        "--python {tf1} --cores 0 --cases uniform slow-worker",
+        "--python {tf1} --cores 0 " + _ONE_CASE,
+    ),
+    Benchmark(
+        "profile",
+        "semi_sync_profile",
+        ("ops", "messages", "chief"),
+        "--python {tf1}",
+        "--python {tf1}",
+    ),
+    Benchmark(
+        "simulator",
+        "simulator",
+        ("cases",),
+        "{to}/pace_tf1.figures",
+        "{to}/pace_tf1.figures",
+    ),
+    Benchmark("demo", "demo_modes", ("repeated", "modes"), "--repeats 3", "--repeats 1"),
+    Benchmark("demo_search", "demo_search", ("rates",), "", "--rates 0.006 --seeds 1"),
+    Benchmark(
+        "auc",
+        "auc_evidence",
+        _AUC,
+        "--data {data} --python {tf1} --plot docs/auc.svg",
+        "--data {data} --python {tf1} --quick",
+    ),
+    Benchmark(
+        "batch_norm",
+        "batch_norm_auc",
+        _STATISTICS,
+        "--data {data} --python {tf1}",
+        _STATISTICS_OF_ONE + " --seeds 1 --set most_steps=20",
+    ),
+    Benchmark(
+        "batch_norm_hang",
+        "batch_norm_auc",
+        _OF_ONE_MODE,
+        _STATISTICS_OF_ONE + " --seeds 8 --scenario hang",
+        _STATISTICS_OF_ONE + " --seeds 1 --scenario hang",
+    ),
+    Benchmark(
+        "batch_norm_control",
+        "batch_norm_auc",
+        _OF_ONE_MODE,
+        _STATISTICS_OF_ONE + " --seeds 8 --momentum 0.9 --set slow_worker=1",
+        _STATISTICS_OF_ONE + " --seeds 1 --momentum 0.9 --set slow_worker=1",
+    ),
+    Benchmark(
+        "mitigations",
+        "mitigations",
+        ("modes", "along", "search", "pace"),
+        "{to}/mitigations.jsonl",
+        "{to}/mitigations.jsonl --blocks sparrow/adam/8 --seeds 1 --trials 0",
+    ),
+    Benchmark("rewrite_tf1", "rewrite", ("graphs",), "", "--nodes 3000 --repeats 1", TF1),
+    Benchmark("rewrite_tf2", "rewrite", ("graphs",), "", "--nodes 3000 --repeats 1"),
+    Benchmark(
+        "convert",
+        "convert",
+        ("ways",),
+        "--mb 1000 --repeats 5 --ways convert",
+        "--mb 20 --repeats 1 --ways convert",
+    ),
+    Benchmark(
+        "parity_speed",
+        "parity",
+        ("auc", "parquet"),
+        "--repeats 3",
+        "--rows 100000 --parquet 100000 --repeats 1",
+    ),
+    Benchmark("coverage", "parity_coverage", ("intervals", "faults"), "", "--samples 20"),
+    Benchmark("model", "model", ("speed", "conversion"), "", "--rows 256 --repeats 1"),
+    Benchmark("hashing", "hashing", ("functions",), "", "--values 1024 --seconds .1"),
+    Benchmark(
+        "input", "input", ("one", "some", "restoring"), "--gigabyte", "--rows 50000 --repeats 1"
+    ),
+    Benchmark("training", "training", ("costs",), "", "--rows 40000 --repeats 1"),
+    Benchmark("hstu", "hstu_assist", ("models",), "{data} --epochs 2", "{data} --epochs 1"),
+    Benchmark(
+        "thirty_days",
+        "thirty_days",
+        ("pooled", "days"),
+        "--data {data} --python {tf1} --out out/thirty_days --plot docs/thirty_days.svg",
+        "--data {data} --python {tf1} --out out/thirty_days_short --quick --seeds 1",
+    ),
+    Benchmark(
+        "coordination",
+        "coordination",
+        ("agreement", "forwarding"),
+        "--elections 8",
+        "--elections 1 --members 20",
+    ),
+    Benchmark(
+        "chaos", "chaos", ("faults", "checks"), "--python {tf1}", "--python {tf1} --faults 3"
+    ),
+    Benchmark("files", "files", ("copies",), "", "--megabytes 20 --repeats 1", needs_root=True),
+    Benchmark(
+        "files_loopback", "files", ("copies",), "--link 0", "--link 0 --megabytes 20 --repeats 1"
+    ),
+    Benchmark(
+        "files_simulated",
+        "files",
+        ("followers",),
+        "--simulate",
+        "--simulate --gigabytes 0.1 --followers 50",
+    ),
+)

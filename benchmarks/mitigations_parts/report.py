@@ -1,0 +1,137 @@
+"""Markdown of the runs: what each mode loses or gains against sync, paired by seed."""
+
+import collections
+import functools
+import json
+
+from benchmarks.auc_evidence_parts import spread
+from benchmarks.mitigations_parts import lateness, search
+
+REFERENCE = "sync"
+_SIMULATED = 400  # global steps, for the pace
+
+
+def read(path):
+    """Yields the runs in a file of JSON lines."""
+    with open(path) as file:
+        yield from map(json.loads, file)
+
+
+def markdown(lines):
+    """Three tables: at the end of the runs, along them, and of the search for the settings."""
+    blocks = collections.OrderedDict()
+    tried = collections.OrderedDict()
+    for line in sorted(lines, key=lambda line: (line["data"], line["optimizer"], line["size"])):
+        block = "{data}, {optimizer}, M = {size}".format(**line)
+        if line["split"] == "test":
+            modes = blocks.setdefault(block, collections.OrderedDict())
+            modes.setdefault(line["mode"], {})[line["seed"]] = line
+        elif line["seed"] in search.SEEDS[line["data"]]:
+            modes = tried.setdefault(block, collections.OrderedDict())
+            settings = modes.setdefault(line["mode"], {})
+            settings.setdefault((line["rate"], line["strength"]), []).append(line["auc"])
+    parts = _table(_END, _end, blocks), _table(_ALONG, _along, blocks), _table(_TRIED, _best, tried)
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(columns, cells, blocks):
+    """One row per mode of each block."""
+    rows = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
+    for block, modes in blocks.items():
+        for mode in modes:
+            rows.append("| " + " | ".join([block, mode, *cells(modes, mode)]) + " |")
+    return "\n".join(rows)
+
+
+_END = (
+    *("data, optimizer, M", "mode", "rate", "strength", "mean staleness", "seeds", "AUC"),
+    *("AUC minus sync", "95 % interval", "log loss minus sync", "95 % interval"),
+)
+
+
+def _end(modes, mode):
+    seeds = modes[mode]
+    one = next(iter(seeds.values()))
+    cells = ["{:g}".format(one["rate"]), _number(one["strength"])]
+    cells += ["{:.2f}".format(_mean(seeds, "staleness")), str(len(seeds))]
+    cells.append("{:.5f}".format(_mean(seeds, "auc")))
+    for measure in ("auc", "log_loss"):
+        cells += _difference(modes, mode, lambda line, measure=measure: line[measure])
+    return cells
+
+
+_ALONG = (
+    *("data, optimizer, M", "mode", "AUC minus sync after a quarter", "a half", "three quarters"),
+    *("all", "training loss minus sync in the first quarter", "second", "third", "last"),
+)
+
+
+def _along(modes, mode):
+    cells = []
+    for measure in ("auc", "training"):
+        for quarter in (1, 2, 3, 4):
+            value = functools.partial(_at, quarter=quarter, measure=measure)
+            cells.append(_difference(modes, mode, value)[0])
+    return cells
+
+
+_TRIED = (
+    *("data, optimizer, M", "mode", "settings tried", "rate", "strength", "validation AUC"),
+    "minus sync",
+)
+
+
+def _best(modes, mode):
+    means = {
+        name: {setting: sum(aucs) / len(aucs) for setting, aucs in settings.items()}
+        for name, settings in modes.items()
+    }
+    rate, strength = max(means[mode], key=means[mode].get)
+    best = means[mode][rate, strength]
+    cells = [str(len(means[mode])), "{:g}".format(rate), _number(strength), "{:.5f}".format(best)]
+    of_sync = max(means.get(REFERENCE, {}).values(), default=None)
+    if mode == REFERENCE or of_sync is None:
+        return [*cells, ""]
+    return [*cells, "{:+.5f}".format(best - of_sync)]
+
+
+def _at(line, quarter, measure):
+    """A measure when so many quarters of the run are done."""
+    curve = line["curve"]
+    return curve[len(curve) * quarter // 4 - 1][measure]
+
+
+def _difference(modes, mode, value):
+    """[mean, interval] of mode minus sync as text; empty for sync."""
+    if mode == REFERENCE or REFERENCE not in modes:
+        return ["", ""]
+    pair = [{seed: value(line) for seed, line in modes[name].items()} for name in (mode, REFERENCE)]
+    if not set(pair[0]) & set(pair[1]):
+        return ["", ""]
+    difference = spread.paired(*pair)
+    mean = "{:+.5f}".format(difference.mean)
+    if difference.low is None:
+        return [mean, ""]
+    return [mean, "{:+.5f} to {:+.5f}".format(difference.low, difference.high)]
+
+
+def _mean(seeds, name):
+    return sum(line[name] for line in seeds.values()) / len(seeds)
+
+
+def _number(value):
+    return "" if value is None else "{:g}".format(value)
+
+
+def paces(sizes, wanted):
+    """Markdown: mean staleness and pace of the simulated cluster, with each bound of `wanted`."""
+    rows = ["| M | mode | mean staleness | batches/s | x asynchronous |", "|---" * 5 + "|"]
+    for size in sizes:
+        base = lateness.asynchronous(_SIMULATED * size, 1).batches_per_second
+        bounds = [("semi-sync", None)] + [("mean staleness %g" % one, one) for one in wanted]
+        for mode, bound in [*bounds, ("sync", 0.0)]:
+            trace = lateness.semi_synchronous(_SIMULATED, size, 1, bound)
+            pace = trace.batches_per_second
+            row = "| {} | {} | {:.2f} | {:.1f} | {:.2f} |"
+            rows.append(row.format(size, mode, trace.mean, pace, pace / base))
+    return "\n".join(rows)

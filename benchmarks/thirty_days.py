@@ -1,0 +1,136 @@
+"""Thirty days: a job of TensorFlow 1.15 moves to TorchRec after fifteen; does its AUC stay?
+
+    python -m benchmarks.thirty_days --out FOLDER [--python PATH] [--data PATH] [--seeds N]
+        [--quick] [--json FILE] [--plot FILE] [--report FOLDER]
+
+A DeepFM reads raw rows of ASSISTments 2017 (text that it hashes, ids, a list), day by day. Every
+row is scored before the model is trained on it; AUC is of these scores.
+
+1. TensorFlow trains semi-synchronously on a cluster of two parameter servers and four workers, with
+   a checkpoint per day. After day 14, `semisync convert --model` and `semisync verify`.
+2. From that checkpoint three go on to day 29: the job itself; the same job paced, which makes every
+   global batch exactly; and `semisync train`, in two processes, on the rows of the paced job's
+   global batches, in their order.
+3. TorchRec is compared with the paced job, whose steps it repeats, and with the semi-synchronous
+   one; and the paced jobs of two seeds with one another, which is what a seed does.
+
+FOLDER keeps everything; what is done there is not repeated. Progress goes to stderr, Markdown to
+stdout.
+"""
+
+import argparse
+import collections
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+import parity
+from benchmarks.auc_evidence_parts import data as answers
+from benchmarks.thirty_days_parts import comparisons, data, stages, tables
+from benchmarks.thirty_days_parts.plan import QUICK, Plan
+from semisync.common.files import write_json
+
+
+def arguments():
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--out", required=True, metavar="FOLDER")
+    parser.add_argument("--python", default=sys.executable, help="interpreter of the cluster")
+    parser.add_argument("--data", default=answers.DEFAULT, help="interactions.parquet")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="four short days: no evidence")
+    parser.add_argument("--json", help="where to write all figures")
+    parser.add_argument("--plot", help="where to draw the days, e.g. an .svg")
+    parser.add_argument("--report", metavar="FOLDER", help="for the reports of `semisync parity`")
+    args = parser.parse_args()
+    if not os.path.isfile(args.data):
+        parser.error("{} is not there: pass --data interactions.parquet".format(args.data))
+    return args
+
+
+def trained(args, plan):
+    """The seeds, all of whose stages are done."""
+    out = os.path.abspath(args.out)
+    prepared = os.path.join(out, "data")
+    if not os.path.isdir(prepared):
+        data.prepare(args.data, prepared + ".tmp")
+        os.rename(prepared + ".tmp", prepared)
+    seeds = []
+    for number in range(1, args.seeds + 1):
+        folder = os.path.join(out, "seed-{}".format(number))
+        python = os.path.abspath(args.python)
+        seeds.append(stages.Seed(number, plan, folder, prepared, python))
+        stages.carry_out(seeds[-1])
+        print("seed {} is done".format(number), file=sys.stderr, flush=True)
+    return seeds
+
+
+def staleness(seeds):
+    """{stage: {staleness: local batches}} of all seeds, in global steps, from the audit logs."""
+    found = {}
+    for stage in ("semi", "exact"):
+        counts = collections.Counter()
+        for seed in seeds:
+            counts.update(stages.staleness(seed, stage))
+        found[stage] = dict(sorted(counts.items()))
+    return found
+
+
+def semi_by_day(seeds):
+    """{day: AUC}, means over the seeds, of the semi-synchronous job from its first day on."""
+    found = collections.defaultdict(list)
+    for seed in seeds:
+        for day in range(seed.plan.days):
+            label, logit = stages.scores(seed, "semi", day)
+            found[day].append(parity.auc(label, logit))
+    return {day: float(np.mean(aucs)) for day, aucs in found.items()}
+
+
+def write_reports(seeds, folder):
+    """The report of each seed by user, and one of all seeds' runs, as `semisync parity` has it."""
+    command = [sys.executable, "-m", "semisync.cli", "parity", "--key", "key", "--label", "label"]
+    command += ["--baseline-score", "score", "--day", "day", "--inconclusive", "warn"]
+
+    def report(name, *given):
+        out = os.path.join(folder, name)
+        done = subprocess.run([*command, *given, "--out", out], stdout=subprocess.PIPE)
+        print(done.stdout.decode().splitlines()[0], file=sys.stderr)
+
+    for seed in seeds:
+        sides = [seed.path("exact.parquet"), seed.path("torchrec.parquet")]
+        by_user = ["--group", "user", "--verified", seed.path("verified.json")]
+        report("seed-{}".format(seed.number), *sides, *by_user)
+    if len(seeds) > 1:
+        sides = [[seed.path(name + ".parquet") for seed in seeds] for name in ("exact", "torchrec")]
+        report("runs", "--baseline", *sides[0], "--candidate", *sides[1])
+
+
+def main():
+    args = arguments()
+    plan = QUICK if args.quick else Plan()
+    seeds = trained(args, plan)
+    found, late = comparisons.all_of(seeds), staleness(seeds)
+    rows = pq.read_metadata(seeds[0].path("exact.parquet")).num_rows
+    print("{} seeds, {:,} rows compared from day {} on".format(len(seeds), rows, plan.switch))
+    for stage, counts in late.items():
+        total = sum(counts.values())
+        shares = ["{}: {:.1%}".format(age, n / total) for age, n in counts.items()]
+        print("staleness of the local batches, {}: {}".format(stage, ", ".join(shares)))
+    print("\n" + tables.pooled(found) + "\n\n" + tables.by_day(found))
+    if args.json:
+        write_json(args.json, tables.as_json(found, plan, late))
+    if args.plot:
+        from benchmarks.thirty_days_parts import plot
+
+        plot.draw(semi_by_day(seeds), found, comparisons.MARGIN, args.plot)
+    if args.report:
+        write_reports(seeds, args.report)
+
+
+if __name__ == "__main__":
+    main()

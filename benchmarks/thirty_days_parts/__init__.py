@@ -1,0 +1,1 @@
+"""What `benchmarks.thirty_days` consists of."""

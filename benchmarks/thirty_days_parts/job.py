@@ -1,0 +1,163 @@
+"""One process of TensorFlow's cluster: a PS, or a worker that trains the days of a stage.
+
+    python -m benchmarks.thirty_days_parts.job SPEC
+
+SPEC is a JSON object. Besides LocalCluster's entries it holds `plan` (the fields of Plan), `seed`,
+`rows` (the folder of the days' .npz), `out`, `days` (first, behind the last) and `paced`. The stage
+goes on from the checkpoint that OUT/checkpoint names, if there is one. For each day it leaves
+
+    day-DD            the checkpoint, by the chief, once all batches of the day are applied
+    audit.jsonl       what became of each batch (`semisync.audit`)
+    plain.meta        the MetaGraph of the job with the plain optimizer, as `semisync train` wants
+    day-DD.K.npz      by worker K, of each batch that it trained: number (in the day), step (the
+                      global step of the parameters that it was computed from), logits [local_batch]
+
+1. The chief puts the numbers of the day's batches into a queue, and an END per worker. A worker
+   takes the next when it is free; its logits come from the run that computes its gradients.
+2. A worker that takes END writes its file, and waits for the chief.
+3. The chief waits until all have ended and the global step says that their batches are applied,
+   saves, and lets them go on.
+
+Runs on Python 3.7 with TensorFlow 1.15.
+"""
+
+import json
+import os
+import sys
+import time
+
+import numpy as np
+
+import semisync
+from benchmarks.thirty_days_parts import data
+from benchmarks.thirty_days_parts.model import Model, export, optimizer
+from benchmarks.thirty_days_parts.plan import Plan
+from semisync.cluster.orphan import end_with_parent
+from semisync.common.compat import tf
+from semisync.common.files import replacing
+from semisync.demo.tensorflow.pause import step_now
+
+END = -1
+DEADLINE = 300.0  # seconds that the chief waits for the others at the end of a day
+
+
+class Worker:
+    """Builds the graph in the default graph; `run` trains the days."""
+
+    def __init__(self, spec, plan):
+        self._spec, self._plan, self._task = spec, plan, spec["task"]
+        self._model = Model(100 * spec["seed"])
+        self._step = tf.train.get_or_create_global_step()
+        with tf.device("/job:ps/task:0"):
+            work, ended, released = (
+                tf.FIFOQueue(-1, [tf.int64], [[]], shared_name=name)
+                for name in ("work", "ended", "released")
+            )
+            self._numbers = tf.placeholder(tf.int64, [None])
+            self._fill, self._next = work.enqueue_many([self._numbers]), work.dequeue()
+            self._end, self._ended = ended.enqueue([self._task]), ended.size()
+            self._release, self._released = (
+                released.enqueue_many([self._numbers]),
+                released.dequeue(),
+            )
+        how = {"staleness": semisync.Threshold(plan.bound)}
+        self._optimizer = semisync.GlobalBatchOptimizer(
+            optimizer(plan), plan.batches_per_step, **({"paced": True} if spec["paced"] else how)
+        )
+        pairs = self._optimizer.compute_gradients(self._model.loss)
+        self._read_at = step_now(self._step)
+        with tf.control_dependencies([self._read_at]):
+            self._train = self._optimizer.apply_gradients(pairs, self._step)
+        self._audit = os.path.join(spec["out"], "audit.jsonl")
+        self._saver = tf.train.Saver(max_to_keep=None, sharded=True)
+
+    def run(self, server):
+        """Trains the days."""
+        chief, config = self._task == 0, semisync.worker_config(self._task)
+        if not chief:
+            semisync.wait_until_initialised(server.target, config)
+        session = tf.train.MonitoredTrainingSession(
+            master=server.target,
+            is_chief=chief,
+            checkpoint_dir=self._spec["out"] if chief else None,
+            scaffold=tf.train.Scaffold(saver=self._saver),
+            hooks=[self._optimizer.make_session_run_hook(chief, audit=self._audit)],
+            config=config,
+            save_checkpoint_secs=None,
+            save_checkpoint_steps=None,
+            save_summaries_steps=None,
+            save_summaries_secs=None,
+            log_step_count_steps=None,
+        )
+        with session:
+            if chief:
+                self._applied = self._plainly(session, self._step)
+            for days, day in enumerate(range(*self._spec["days"]), 1):
+                self._train_day(session, day, days)
+
+    def _train_day(self, session, day, days):
+        """days: how many the stage has trained with this one."""
+        columns, size = data.read(self._spec["rows"], day), self._plan.local_batch
+        batches = len(columns["key"]) // size
+        if self._task == 0:
+            numbers = list(range(batches)) + [END] * self._plan.workers
+            self._plainly(session, self._fill, {self._numbers: numbers})
+        trained = {"number": [], "step": [], "logits": []}
+        while True:
+            number = int(self._plainly(session, self._next))
+            if number == END:
+                break
+            feed = self._model.feed(columns, slice(number * size, number * size + size))
+            fetched = session.run([self._train, self._read_at, self._model.logits], feed)
+            for name, value in zip(trained, (number, *fetched[1:])):
+                trained[name].append(value)
+        path = os.path.join(self._spec["out"], "day-{:02d}.{}.npz".format(day, self._task))
+        with replacing(path) as beside, open(str(beside), "wb") as file:
+            np.savez(file, **trained)
+        self._plainly(session, self._end)
+        if self._task == 0:
+            self._applied += batches // self._plan.batches_per_step
+            self._save(session, day, days)
+        self._plainly(session, self._released)
+
+    def _save(self, session, day, days):
+        """Once the day's batches are applied; then lets all workers go on."""
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            ended = self._plainly(session, self._ended)
+            step = self._plainly(session, self._step)
+            if ended == days * self._plan.workers and step == self._applied:
+                break
+            if time.monotonic() > deadline:
+                raise RuntimeError("day {}: {} ended, step {}".format(day, ended, step))
+            time.sleep(0.02)
+        path = os.path.join(self._spec["out"], "day-{:02d}".format(day))
+        session.run_step_fn(lambda step_context: self._saver.save(step_context.session, path))
+        self._plainly(session, self._release, {self._numbers: [0] * self._plan.workers})
+
+    def _plainly(self, session, fetches, feed=None):
+        """Without the hooks, which draw a ticket for every run."""
+        return session.run_step_fn(lambda step_context: step_context.session.run(fetches, feed))
+
+
+def main():
+    """The process."""
+    spec = json.loads(sys.argv[1])
+    end_with_parent(spec["parent"])
+    tf.disable_v2_behavior()
+    tf.logging.set_verbosity(tf.logging.ERROR)
+    cluster, task = tf.train.ClusterSpec(spec["cluster"]), spec["task"]
+    config = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=16)
+    server = tf.train.Server(cluster, job_name=spec["job"], task_index=task, config=config)
+    if spec["job"] == "ps":
+        server.join()
+    plan = Plan(**spec["plan"])
+    if task == 0:
+        export(os.path.join(spec["out"], "plain.meta"), plan)
+    worker = "/job:worker/task:%d" % task
+    with tf.device(tf.train.replica_device_setter(cluster=cluster, worker_device=worker)):
+        Worker(spec, plan).run(server)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""The result as Markdown tables and as JSON values."""
+
+from benchmarks.thirty_days_parts.comparisons import MARGIN
+
+NAMES = {
+    "torchrec": "TorchRec - TensorFlow, the same global batches",
+    "semi-sync": "TorchRec - TensorFlow going on semi-synchronously",
+    "control": "control: TensorFlow - TensorFlow of another seed",
+}
+
+
+def pooled(found):
+    """A line per comparison, over all days from the switch on."""
+    lines = [
+        "| difference in AUC | baseline | by seed | mean | 95 % interval over the seeds"
+        " | verdict by seed | farthest day | slope per day |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for one in found:
+        over = one.over_seeds()
+        interval = "" if over.sd is None else "{:+.5f} to {:+.5f}".format(over.low, over.high)
+        farthest = max(
+            (part.delta for days in one.days for part in days.days), key=lambda delta: abs(delta)
+        )
+        cells = [
+            NAMES[one.name],
+            "{:.5f}".format(sum(one.baseline) / len(one.baseline)),
+            " ".join("{:+.5f}".format(delta) for delta in one.deltas),
+            "{:+.5f}".format(over.mean),
+            interval,
+            ", ".join(sorted({"{} x {}".format(one.verdicts.count(v), v) for v in one.verdicts})),
+            "{:+.5f}".format(farthest),
+            "{:+.1e} -+ {:.0e}".format(*one.slope()),
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def by_day(found):
+    """A line per day: AUCs and differences, means over the seeds."""
+    first = found[0]
+    lines = [
+        "| day | TensorFlow | TorchRec | " + " | ".join(one.name for one in found) + " |",
+        "|" + "---|" * (3 + len(found)),
+    ]
+    old, new = first.auc_by_day("baseline"), first.auc_by_day("candidate")
+    deltas = [one.mean_by_day() for one in found]
+    for day in old:
+        cells = [str(day), "{:.5f}".format(old[day]), "{:.5f}".format(new[day])]
+        cells += ["{:+.5f}".format(one[day]) for one in deltas]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def as_json(found, plan, staleness):
+    """All figures."""
+    return {
+        "schema": "semisync.thirty_days/1",
+        "plan": plan._asdict(),
+        "margin": MARGIN,
+        "staleness": staleness,
+        "comparisons": {
+            one.name: {
+                "baseline": one.baseline,
+                "candidate": one.candidate,
+                "delta": one.deltas,
+                "verdict": one.verdicts,
+                "by_day": {
+                    part.name: [days.days[at].delta for days in one.days]
+                    for at, part in enumerate(one.days[0].days)
+                },
+                "slope": one.slope(),
+            }
+            for one in found
+        },
+    }
