@@ -57,8 +57,9 @@ def require(
         margins: the largest difference that does not matter, by metric; see METRICS.
         slices, days: whether each must be equivalent, and the mean of the days with them.
 
-    Raises: BadInput where the scores do not have the metric; UsageError for another metric, and
-        for slices or days that the comparison does not have.
+    Raises:
+        BadInput: the scores do not have the metric.
+        UsageError: another metric, or slices or days that the comparison does not have.
     """
     for required, parts, kind in (
         (slices, comparison.slices, "slices"),

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from parity.scoring.arguments import add_tensorflow, constant, inputs, pairs, typed
+from parity.scoring.options import add_inputs, add_tensorflow, given
 from semisync.common.errors import UsageError
 
 
@@ -35,34 +35,7 @@ def _add_sides(group: Any) -> None:
         action="append",
         help="of model.py, for --forward (default: all); may be repeated",
     )
-    add(
-        "--input",
-        metavar="COL[=NAME]",
-        action="append",
-        default=[],
-        help="feeds a column to the input NAME; by default each takes the column of its name",
-    )
-    add("--feed", metavar="NAME=VALUE", action="append", default=[], help="a constant in JSON")
-    add(
-        "--type",
-        metavar="COL=TYPE",
-        action="append",
-        default=[],
-        help="what a column is first turned into, as for `semisync score`",
-    )
-    add(
-        "--fill",
-        metavar="COL=VALUE",
-        action="append",
-        default=[],
-        help="stands for a missing value",
-    )
-    add(
-        "--list-separator",
-        metavar="TEXT",
-        default="|",
-        help="between the values of a sparse input's field in CSV or TSV (default: %(default)s)",
-    )
+    add_inputs(group)
     add("--no-onnx", action="store_true", help="for --forward: do without onnxruntime")
     add("--rows", metavar="N", type=int, help="for --forward, the first N rows (default: 10000)")
     add("--batch-size", metavar="N", type=int, help="rows at a time, a step's (default: 512)")
@@ -78,10 +51,11 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("--data is for --steps; --forward names its own data set")
     if args.forward is None and (args.output or args.rows is not None or args.no_onnx):
         raise UsageError("--output, --rows and --no-onnx are for --forward")
-    of_rows = [args.input, args.feed, args.type, args.fill, args.meta, args.batch_size]
+    of_rows = [args.input, args.sparse, args.feed, args.type, args.fill, args.meta, args.batch_size]
     if args.forward is None and args.steps is None and any(one for one in of_rows):
         raise UsageError(
-            "--input, --feed, --type, --fill, --meta and --batch-size are for --forward and --steps"
+            "--input, --sparse, --feed, --type, --fill, --meta and --batch-size are for --forward "
+            "and --steps"
         )
     if (args.batch_size is not None and args.batch_size < 1) or not args.timeout > 0:
         raise UsageError("--batch-size is 1 or more, --timeout more than 0")
@@ -92,18 +66,10 @@ def setting(args: argparse.Namespace) -> Any:
     from parity.behaviour.setting import ROWS_AT_A_TIME, Setting
     from parity.scoring.run import Reading
 
+    said = given(args)
     reading = Reading(
-        types=list(map(typed, pairs(args.type, "--type"))),
-        fills=pairs(args.fill, "--fill"),
-        separator=args.list_separator,
-        size=args.batch_size or ROWS_AT_A_TIME,
+        said.types, said.fills, separator=said.separator, size=args.batch_size or ROWS_AT_A_TIME
     )
     return Setting(
-        args.meta,
-        inputs(argparse.Namespace(input=args.input, sparse=[])),  # the graph says which are sparse
-        dict(map(constant, pairs(args.feed, "--feed"))),
-        reading,
-        args.tf_python,
-        args.tf_import,
-        args.timeout,
+        args.meta, said.named, said.feeds, reading, args.tf_python, args.tf_import, args.timeout
     )

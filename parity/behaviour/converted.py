@@ -45,11 +45,14 @@ class Converted:
             return arrays(torch_code.run(self.module, given))
 
     def watch(self, given: Mapping[str, Any]) -> Dict[str, Any]:
-        """What the names of `forward` stand for when it returns, for one batch."""
-        code, found = type(self.module).forward.__code__, {}
+        """What the names of `forward` and its parts stand for when they return, for one batch."""
+        model = type(self.module)
+        methods = [getattr(model, name, None) for name in ("forward", "transform", "numeric")]
+        codes = [method.__code__ for method in methods if method is not None]
+        found: Dict[str, Any] = {}
 
         def calls(frame: Any, event: str, _: Any) -> Any:
-            return returns if frame.f_code is code else None
+            return returns if frame.f_code in codes else None
 
         def returns(frame: Any, event: str, _: Any) -> Any:
             if event == "return":

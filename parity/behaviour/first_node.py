@@ -4,18 +4,32 @@
    its outputs, and given the weights of the conversion. TensorFlow is asked for the same tensors.
    The first that differs has inputs that agree: its op, or a variable that it reads, is at fault.
    What TensorFlow does not give twice is drawn at random, and left out.
-2. Where all agree, the conversion's model.py itself is another than that source. It is watched
+2. A difference that ends on the way is none: the order of equal indices that SparseReorder leaves
+   open, before ScatterNd adds their values. The node that is named is the first whose difference
+   goes on to an output.
+3. Where all agree, the conversion's model.py itself is another than that source. It is watched
    while it runs: the first name of its `forward` that differs tells the line.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import (
+    Any,
+    Collection,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+)
 
 import numpy as np
 
-from migrate.graph.lookups import VARIABLES
-from migrate.graph.metagraph import Edge
+from migrate.graph.lookups import VARIABLES, consumers_of
+from migrate.graph.metagraph import Edge, Graph
 from migrate.model.load import Written
 from parity.behaviour.converted import Converted, arrays, train_norms, with_weights_of
 from parity.behaviour.difference import apart
@@ -36,27 +50,31 @@ def find_first(
     model: Converted,
     norms: Sequence[str],
     tensorflow: TensorFlowGraph,
+    outputs: Collection[Edge],
     batch: Rows,
     given: Mapping[str, Any],
 ) -> Optional[NodeDifference]:
     """The node; None where none differs by itself.
 
     written: the source of the conversion's outputs. norms: BatchNorms in their form for training.
+    outputs: those that are compared.
     """
     computed = written.emitter.computed()
     edges = [edge for edge in computed if subject.has(edge)]
     theirs = _Fetched(tensorflow, batch, edges)
-    found = _by_node(subject, model.directory, norms, theirs, batch, given)
-    if found is not None:
-        return _difference(subject, written, model.directory, set(computed), *found)
+    different = _by_node(subject, model.directory, norms, theirs, batch, given)
+    edge = first_cause(subject.found.graph, different, edges, outputs)
+    if edge is not None:
+        at = different[edge]
+        return _difference(subject, written, model.directory, set(computed), edge, at)
     names = model.watch(given)
-    for edge in edges:
-        ours = model.value(computed[edge].text, names)
-        at = _differs(batch, theirs[edge], ours)
-        if at is not None:
-            told = _difference(subject, written, model.directory, set(computed), edge, at)
-            return told._replace(line=model.line(computed[edge].text))
-    return None
+    values = (model.value(computed[edge].text, names) for edge in edges)
+    different = _different(batch, theirs, values)
+    edge = first_cause(subject.found.graph, different, edges, outputs)
+    if edge is None:
+        return None
+    told = _difference(subject, written, model.directory, set(computed), edge, different[edge])
+    return told._replace(line=model.line(computed[edge].text))
 
 
 def _by_node(
@@ -66,19 +84,56 @@ def _by_node(
     theirs: "_Fetched",
     batch: Rows,
     given: Mapping[str, Any],
-) -> Optional[Tuple[Edge, Place]]:
-    """The first of the tensors that the conversion's weights make another."""
+) -> Dict[Edge, Place]:
+    """The tensors that the conversion's weights make others."""
     try:
         again = subject.write({tensor_name(edge): edge for edge in theirs})
     except BadInput:
-        return None  # what one layer computes is no value by itself
+        return {}  # what one layer computes is no value by itself
     module = with_weights_of(directory, again, subject)
     train_norms(module, norms)
-    for edge, ours in zip(theirs, arrays(torch_code.run(module, given))):
-        at = _differs(batch, theirs[edge], ours)
-        if at is not None:
-            return edge, at
-    return None
+    return _different(batch, theirs, arrays(torch_code.run(module, given)))
+
+
+def _different(
+    batch: Rows, theirs: "_Fetched", values: Iterable[Optional[np.ndarray]]
+) -> Dict[Edge, Place]:
+    """Where the tensors differ that do."""
+    places = {edge: _differs(batch, theirs[edge], ours) for edge, ours in zip(theirs, values)}
+    return {edge: place for edge, place in places.items() if place is not None}
+
+
+def first_cause(
+    graph: Graph,
+    different: Collection[Edge],
+    edges: Sequence[Edge],
+    outputs: Collection[Edge],
+) -> Optional[Edge]:
+    """The first difference that goes on to an output, from one tensor that differs to the next; the
+    first one where none does. edges: all that were compared, in the order of the source."""
+    readers = consumers_of(graph)
+    compared, ends = {name for name, _ in edges}, {name for name, _ in outputs}
+    lasting: Set[str] = set()
+
+    def goes_on(edge: Edge) -> bool:
+        after = [
+            user.name for user, place in readers.get(edge[0], ()) if user.inputs[place] == edge
+        ]
+        seen: Set[str] = set()
+        while after:
+            name = after.pop()
+            if name in lasting or (name in ends and name not in compared):
+                return True
+            if name not in seen and name not in compared:
+                after += [user.name for user, _ in readers.get(name, ())]
+            seen.add(name)
+        return edge in outputs
+
+    for edge in reversed(edges):
+        if edge in different and goes_on(edge):
+            lasting.add(edge[0])
+    named = (edge for edge in edges if edge in different and edge[0] in lasting)
+    return next(named, next(iter(different), None))
 
 
 def _differs(

@@ -136,7 +136,13 @@ class _Both:
         first = None
         if failing is not None:
             first = find_first(
-                self._subject, self._written, self._model, self._norms, self._tensorflow, *failing
+                self._subject,
+                self._written,
+                self._model,
+                self._norms,
+                self._tensorflow,
+                set(self._chosen.values()),
+                *failing,
             )
         told = [one.told() for one in largest.values()]
         return ForwardReport(done, told + legs.outputs, first, legs.skipped, self._notes())

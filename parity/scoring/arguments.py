@@ -1,13 +1,11 @@
 """The arguments of `semisync score`: what they are, which go together, and what is in each."""
 
 import argparse
-import json
 import os
-import sys
-from typing import Any, List, Sequence, Tuple
+from typing import Any, Sequence
 
-from parity.scoring.model import TYPES
 from parity.scoring.model_files import likely_outputs, possible_inputs, prefix_of
+from parity.scoring.options import add_inputs, add_tensorflow, named_inputs
 from semisync.common.errors import UsageError
 from semisync.common.files import check_writable
 
@@ -52,53 +50,11 @@ def _add_model(group: Any) -> None:
 
 def _add_inputs(group: Any) -> None:
     add = group.add_argument
-    add(
-        "--input",
-        metavar="COL[=NAME]",
-        action="append",
-        default=[],
-        help="feeds a column to the input or tensor NAME; by default a SavedModel, and the "
-        "model.py of --converted, takes each of its inputs from the column of that name",
-    )
-    add(
-        "--sparse",
-        metavar="COL[=NAME]",
-        action="append",
-        default=[],
-        help="the same for any number of values per row: a sparse input or tf.sparse_placeholder, "
-        "a key of the KeyedJaggedTensor",
-    )
+    add_inputs(group)
     add("--examples", metavar="NAME", help="feed it the inputs as serialized tf.train.Examples")
     add("--output", metavar="NAME", help="the output, or the tensor of the graph, that scores")
     add("--column", metavar="N", type=int, help="of an output with several per row, from 0")
     add("--sigmoid", action="store_true", help="the output is a logit; write its probability, too")
-    add(
-        "--feed",
-        metavar="TENSOR=VALUE",
-        action="append",
-        default=[],
-        help="a constant in JSON, such as is_training=false",
-    )
-    add(
-        "--type",
-        metavar="COL=TYPE",
-        action="append",
-        default=[],
-        help=f"what a column is first turned into: {', '.join(TYPES)}",
-    )
-    add(
-        "--fill",
-        metavar="COL=VALUE",
-        action="append",
-        default=[],
-        help="stands for a missing value; without it one ends the run, or is no value if --sparse",
-    )
-    add(
-        "--list-separator",
-        metavar="TEXT",
-        default="|",
-        help="between the values of a --sparse field in CSV or TSV (default: %(default)s)",
-    )
 
 
 def _add_more(group: Any) -> None:
@@ -122,31 +78,6 @@ def _add_more(group: Any) -> None:
     )
 
 
-def add_tensorflow(group: Any) -> None:
-    """Declares how TensorFlow's side is run, whichever command runs it."""
-    add = group.add_argument
-    add(
-        "--tf-python",
-        metavar="PYTHON",
-        default=sys.executable,
-        help="an interpreter with TensorFlow 1.15 or 2.x (default: this one)",
-    )
-    add(
-        "--tf-import",
-        metavar="MODULE",
-        action="append",
-        default=[],
-        help="import it before the model is opened, for its ops",
-    )
-    add(
-        "--timeout",
-        metavar="S",
-        type=float,
-        default=600.0,
-        help="seconds for TensorFlow to open the model, or for a batch (default: %(default)g)",
-    )
-
-
 def check(args: argparse.Namespace) -> None:
     """Refuses what has no meaning before anything is opened."""
     chosen = [args.saved_model, args.checkpoint, args.converted]
@@ -158,18 +89,18 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("with --torch-model the code says what --output, --examples, --feed would")
     if args.converted and args.examples:
         raise UsageError("--examples is TensorFlow's; model.py takes what is parsed out of them")
-    names = [name for _, name, _ in inputs(args)]
+    named = [name for _, name, _ in named_inputs(args)]
     if args.checkpoint:
-        _check_graph(args, names)
-    if not names and (args.examples or args.torch_model or args.checkpoint):
+        _check_graph(args, named)
+    if not named and (args.examples or args.torch_model or args.checkpoint):
         raise UsageError("name the model's inputs with --input and --sparse")
     written = [args.key or "row", *filter(None, [args.label]), *args.keep, "score"]
     written += ["logit"] if args.sigmoid else []
-    for what, several in (("inputs", names), ("columns to write", written)):
+    for what, several in (("inputs", named), ("columns to write", written)):
         twice = sorted({name for name in several if several.count(name) > 1})
         if twice:
             raise UsageError(f"two of the {what} are called {twice[0]!r}")
-    if args.torch_model and "sparse" in names:
+    if args.torch_model and "sparse" in named:
         raise UsageError("an input cannot be called 'sparse', the sparse ones together are")
     if args.batch_size < 1 or not args.timeout > 0:
         raise UsageError("--batch-size is 1 or more, --timeout more than 0")
@@ -180,7 +111,7 @@ def check(args: argparse.Namespace) -> None:
     check_writable(args.out)
 
 
-def _check_graph(args: argparse.Namespace, names: Sequence[str]) -> None:
+def _check_graph(args: argparse.Namespace, named: Sequence[str]) -> None:
     """Names the checkpoint's files, and what its graph has where the call does not name tensors."""
     args.checkpoint = prefix_of(args.checkpoint)
     args.meta = args.meta or f"{args.checkpoint}.meta"
@@ -188,41 +119,9 @@ def _check_graph(args: argparse.Namespace, names: Sequence[str]) -> None:
     if not args.output:
         listed = f": {likely_outputs(args.meta)}" if known else ""
         raise UsageError(f"--checkpoint needs --output, the tensor that scores{listed}")
-    if not names and known:
+    if not named and known:
         raise UsageError(
             f"name the model's inputs with --input and --sparse: {args.output} depends on "
             f"{possible_inputs(args.meta, args.output)}; `semisync inspect {args.checkpoint} "
             "--graph` tells what they take"
         )
-
-
-def inputs(args: argparse.Namespace) -> List[Tuple[str, str, bool]]:
-    """(column, the model's name for it, whether it is sparse) of each --input and --sparse."""
-    named = [(*text.partition("=")[::2], False) for text in args.input]
-    named += [(*text.partition("=")[::2], True) for text in args.sparse]
-    return [(column, name or column, sparse) for column, name, sparse in named]
-
-
-def pairs(texts: Sequence[str], option: str) -> List[Tuple[str, str]]:
-    """The two sides of each "A=B"."""
-    for text in texts:
-        if "=" not in text:
-            raise UsageError(f"{option} takes NAME=VALUE, not {text!r}")
-    return [text.partition("=")[::2] for text in texts]
-
-
-def typed(pair: Tuple[str, str]) -> Tuple[str, str]:
-    """A column's pattern and the type that --type gives it."""
-    if pair[1] not in TYPES:
-        raise UsageError(f"--type knows {', '.join(TYPES)}, not {pair[1]!r}")
-    return pair
-
-
-def constant(pair: Tuple[str, str]) -> Tuple[str, Any]:
-    """A tensor's name and the value that --feed gives it."""
-    try:
-        return pair[0], json.loads(pair[1])
-    except ValueError as error:
-        raise UsageError(
-            f"--feed {pair[0]} takes JSON, such as false, 0.5 or [1, 2], not {pair[1]!r}"
-        ) from error

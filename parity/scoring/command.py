@@ -12,8 +12,9 @@ import contextlib
 import sys
 from typing import Any, List
 
-from parity.scoring.arguments import check, configure, constant, inputs, pairs, typed
+from parity.scoring.arguments import check, configure
 from parity.scoring.model import Input
+from parity.scoring.options import Given, given
 
 __all__ = ["configure", "run"]
 
@@ -21,15 +22,14 @@ __all__ = ["configure", "run"]
 def run(args: argparse.Namespace) -> int:
     """Scores every row and writes the file."""
     check(args)
-    types = list(map(typed, pairs(args.type, "--type")))
-    fills = pairs(args.fill, "--fill")
+    said = given(args)
     from parity.scoring.run import Reading, Writing, score
 
     with contextlib.ExitStack() as stack:
-        model = _open(args)
+        model = _open(args, said)
         stack.callback(model.close)
-        several = _several(args, model)
-        reading = Reading(types, fills, several, args.list_separator, args.batch_size)
+        several = _several(args, said, model)
+        reading = Reading(said.types, said.fills, several, said.separator, args.batch_size)
         writing = Writing(args.key, args.label, args.keep, args.column, args.sigmoid)
         scored = score(model, args.data, args.out, reading, writing, _show)
     if scored.instability is not None:
@@ -44,18 +44,16 @@ def _show(rows: int, file: str) -> None:
         print(f"\r{rows:,} rows, {file}", end="\033[K", file=sys.stderr)
 
 
-def _open(args: argparse.Namespace) -> Any:
+def _open(args: argparse.Namespace, said: Given) -> Any:
     """The model, ready to score."""
     from parity.scoring import model_files
 
-    named = inputs(args)
-    feeds = dict(map(constant, pairs(args.feed, "--feed")))
     if args.torch_model:
         from parity.scoring.in_torch import TorchModel
 
         taken = [
             Input(column, name, "int64" if sparse else None, sparse)
-            for column, name, sparse in named
+            for column, name, sparse in said.named
         ]
         origin = model_files.of_conversion(args.converted, args.torch_model)
         return TorchModel(args.torch_model, args.converted, taken, origin)
@@ -63,7 +61,7 @@ def _open(args: argparse.Namespace) -> Any:
         from parity.scoring.in_converted import ConvertedModel
 
         origin = model_files.of_conversion(args.converted)
-        return ConvertedModel(args.converted, named, feeds, args.output, origin)
+        return ConvertedModel(args.converted, said.named, said.feeds, args.output, origin)
     from parity.scoring.in_tensorflow import TensorFlowModel
 
     spec = {
@@ -73,10 +71,10 @@ def _open(args: argparse.Namespace) -> Any:
         "signature": args.signature,
         "meta": args.meta,
         "modules": args.tf_import,
-        "inputs": named,
+        "inputs": said.named,
         "examples": args.examples,
         "output": args.output,
-        "feeds": feeds,
+        "feeds": said.feeds,
     }
     if args.saved_model:
         origin = model_files.of_saved_model(args.saved_model)
@@ -85,9 +83,9 @@ def _open(args: argparse.Namespace) -> Any:
     return TensorFlowModel(args.tf_python, spec, origin, args.timeout)
 
 
-def _several(args: argparse.Namespace, model: Any) -> List[str]:
+def _several(args: argparse.Namespace, said: Given, model: Any) -> List[str]:
     """The columns of text files whose fields hold several values."""
-    columns = [column for column, _, sparse in inputs(args) if sparse]
+    columns = [column for column, _, sparse in said.named if sparse]
     if not args.examples:  # there every input may have several
         columns += [taken.column for taken in model.inputs if taken.sparse]
     return columns

@@ -40,8 +40,10 @@ class ConvertedModel:
     ) -> None:
         self._path, self._origin = f"{directory}/model.py", origin
         with torch_code.explained(self._path):
+            from migrate.runtime.serving.memory import keep_freed_memory
             from migrate.runtime.source import read_source
 
+            keep_freed_memory()
             source = read_source(directory)
             self._model = source.load()
         self.output, self._place = output, _place(source.OUTPUTS, output, self._path)

@@ -85,8 +85,9 @@ def compare_days(
         days: (n,) each row's day; they sort by value, so write dates as 2024-01-31.
         labels, baseline, candidate, margin, clusters, weights: as for `parity.compare`.
 
-    Raises: BadInput and UsageError as `parity.compare`; BadInput where no day has two rows of each
-        class.
+    Raises:
+        BadInput, UsageError: as `parity.compare`; BadInput also where no day has two rows of each
+            class.
     """
     check_margin(margin)
     rows = checked_rows(labels, baseline, candidate, clusters, weights)

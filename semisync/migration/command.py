@@ -7,7 +7,7 @@ The exit code is the verdict's.
 
 import argparse
 
-from parity.scoring.arguments import add_tensorflow
+from parity.scoring.options import add_inputs, add_tensorflow, given
 from semisync.migration.settings import MARGIN, STEPS, Settings
 
 _EXAMPLES = """The data hold what the graph is fed: each input takes the column of its name, and the
@@ -50,16 +50,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_inputs(group: "argparse._ArgumentGroup") -> None:
-    def several(option: str, metavar: str, text: str) -> None:
-        group.add_argument(option, metavar=metavar, action="append", default=[], help=text)
-
-    several("--input", "COL=NAME", "a column for the input or tensor NAME")
-    several("--sparse", "COL=NAME", "the same for an input with any number of values per row")
-    several("--feed", "NAME=VALUE", "a constant in JSON, such as keep_prob=1.0")
-    several("--type", "COL=TYPE", "what a column is first turned into, as in `semisync score`")
-    several("--fill", "COL=VALUE", "stands for a missing value")
+    add_inputs(group)
     add = group.add_argument
-    add("--list-separator", metavar="TEXT", default="|", help="between values in CSV and TSV")
     add("--output", metavar="NAME", help="the tensor that scores (default: as the graph says)")
     add("--column", metavar="N", type=int, help="of an output with several per row, from 0")
     add("--sigmoid", action="store_true", help="the output is a logit, which the graph hides")
@@ -83,7 +75,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _settings(args: argparse.Namespace) -> Settings:
     from parity.inputs.checks import check_margin
-    from parity.scoring.arguments import constant, inputs, pairs, typed
 
     check_margin(args.margin)
     return Settings(
@@ -96,11 +87,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         output=args.output,
         column=args.column,
         sigmoid=args.sigmoid,
-        named=inputs(args),
-        feeds=dict(map(constant, pairs(args.feed, "--feed"))),
-        types=list(map(typed, pairs(args.type, "--type"))),
-        fills=pairs(args.fill, "--fill"),
-        separator=args.list_separator,
+        **given(args)._asdict(),
         python=args.tf_python,
         modules=args.tf_import,
         timeout=args.timeout,
