@@ -13,7 +13,8 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Dict, List, Sequence, Set, Tuple
+import re
+from typing import Any, Dict, List, NamedTuple, Sequence, Set, Tuple
 
 from migrate.graph.attributes import output_shape
 from migrate.graph.lookups import VARIABLES
@@ -21,22 +22,42 @@ from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.tensors import constant_array
 from migrate.model.constants import Constants
 from migrate.model.control.regions import EXITS, MERGES, NOWHERE, SWITCHES, Guard, Region, Regions
-from migrate.model.embeddings.collections import Collection, ends, find_groups
+from migrate.model.embeddings.collections import Collection, Group, ends, find_groups
 from migrate.model.folding import RANDOM, fold
 from migrate.model.inputs import Input, Inputs, cut_at_inputs, is_training_flag
 from migrate.model.layers.finders import find_layers
 from migrate.model.layers.layer import SAME, Cond, Modules, Subject
 from migrate.model.ops import tensor_arrays
-from migrate.model.ops.registry import Expression, write
+from migrate.model.ops.registry import DYNAMIC_OPS, Expression, write
 from migrate.model.ops.types import kind_of, output_dtype
 from migrate.model.ops.values import HOST, OBJECT, STRINGS, TENSOR, Call, Host, Many, Value
 from migrate.model.parameters import Parameters
 from migrate.model.source.names import Names, local_name
-from migrate.model.source.statements import Assign, Block, If, Statement, Until, While
+from migrate.model.source.statements import (
+    DYNAMIC,
+    RAW,
+    SIZES,
+    TENSORS,
+    Assign,
+    Block,
+    If,
+    Statement,
+    Until,
+    While,
+)
 from migrate.model.tables import TABLES, Tables
 from semisync.common.errors import BadInput
 
 _COMPARED = 64  # values of constants that are looked at: shapes, bounds
+_TO_PYTHON = re.compile(r"\.(item|tolist)\(\)")  # numbers that tensors hold
+
+
+class Found(NamedTuple):
+    """A call of a collection: what each feature looks up, and the name of what is found."""
+
+    collection: Collection
+    given: Dict[str, str]
+    name: str
 
 
 class Emitter:
@@ -66,7 +87,7 @@ class Emitter:
         self.groups = find_groups(self.subject, self.regions, parameters)
         self._lookups = ends(self.groups)
         self.regions.replace({**replaced, **{n: g.inputs for n, (g, _) in self._lookups.items()}})
-        self._found: Dict[str, Tuple[Collection, str]] = {}
+        self._found: Dict[str, Found] = {}
         self._edges = _edges(self.regions, outputs)
         self._names = Names()
         self._values: Dict[Edge, Value] = {}
@@ -158,7 +179,8 @@ class Emitter:
                 value = self._told(node, number, one, written.hosts)
                 value = value._replace(shape=written.shape) if written.hosts else value
                 self._values[node.name, number] = value
-            self._block(node).append(Assign(targets, written.text))
+            kind = self._kind(node, written.text, written.hosts)
+            self._block(node).append(Assign(targets, written.text, kind=kind))
             return
         if isinstance(written, Host):
             value = self._told(node, 0, target, True)._replace(shape=written.shape)
@@ -166,7 +188,15 @@ class Emitter:
             value = self._told(node, 0, target)
         text = written.text if isinstance(written, Host) else written
         self._values[node.name, 0] = value
-        self._block(node).append(Assign([target], text, inline))
+        kind = self._kind(node, text, isinstance(written, Host))
+        self._block(node).append(Assign([target], text, inline, kind))
+
+    def _kind(self, node: Node, text: str, host: bool) -> str:
+        """What the statement of a node computes."""
+        of_text = any(self.value(edge).kind == STRINGS for edge in self.regions.read_by(node))
+        if of_text or node.op in DYNAMIC_OPS or _TO_PYTHON.search(text):
+            return DYNAMIC
+        return SIZES if host else TENSORS
 
     def _told(self, node: Node, number: int, name: str, host: bool = False) -> Value:
         """A value with what the graph tells of it."""
@@ -203,14 +233,24 @@ class Emitter:
     def _look_up(self, node: Node) -> None:
         """A look-up of a collection, which the first of its look-ups calls."""
         group, feature = self._lookups[node.name]
+        if group.wish not in self._found or self._found[group.wish].collection.group is not group:
+            self._found[group.wish] = self._looked_up(group, self._block(node))
+        collection, given, found = self._found[group.wish]
+        self._assign(node, collection.result(feature, found, given[feature]))
+
+    def _looked_up(self, group: Group, block: List[Statement]) -> Found:
+        """Calls a collection."""
         values = {edge: self.value(edge) for edge in group.inputs}
-        if group.wish not in self._found or self._found[group.wish][0].group is not group:
-            collection = Collection(group, self._parameters, self.modules)
-            found = self._names.fresh(collection.attribute + "_found")
-            self._block(node).append(Assign([found], collection.call(values), inline=False))
-            self._found[group.wish] = collection, found
-        collection, found = self._found[group.wish]
-        self._assign(node, collection.result(feature, found, values))
+        collection, given = Collection(group, self._parameters, self.modules), {}
+        for feature, lookup in group.lookups.items():
+            given[feature] = collection.given(feature, values)
+            if lookup.segments is not None:
+                name = self._names.fresh(feature + "_bags")
+                block.append(Assign([name], given[feature], kind=DYNAMIC))
+                given[feature] = name
+        found = self._names.fresh(collection.attribute + "_found")
+        block.append(Assign([found], collection.call(given), inline=False))
+        return Found(collection, given, found)
 
     def _input(self, node: Node) -> None:
         for edge in self._edges[node.name]:
@@ -228,7 +268,7 @@ class Emitter:
                 text = f"runtime.Strings.of({text})"
             name = self._names.fresh(local_name(feature.name))
             self._values[edge] = Value(name, kind, feature.dtype, feature.shape)
-            self._block(node).append(Assign([name], text))
+            self._block(node).append(Assign([name], text, kind=RAW))
 
     def _branches(self, merge: Node) -> None:
         """A Merge of a tf.cond: one name, which either branch assigns."""

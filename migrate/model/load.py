@@ -54,7 +54,9 @@ def load_model(
     checkpoint = opened(checkpoint)
     found = read_meta_graph(checkpoint, meta)
     written = write_source(found, checkpoint, find_outputs(found.graph, output))
-    return build_module(written, checkpoint).eval()
+    from migrate.runtime.serving.linear import score_by_onednn
+
+    return score_by_onednn(build_module(written, checkpoint)).eval()
 
 
 def opened(checkpoint: Union[Checkpoint, str, os.PathLike]) -> Checkpoint:

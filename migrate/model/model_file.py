@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Dict, Iterable, List, Mapping, Sequence
 
 from migrate.model.constants import Constants
@@ -9,7 +10,8 @@ from migrate.model.emitter import Emitter
 from migrate.model.inputs import Input
 from migrate.model.parameters import Parameter
 from migrate.model.source.layout import laid_out
-from migrate.model.source.statements import names_in, render
+from migrate.model.source.parts import GIVEN, Parts, split
+from migrate.model.source.statements import render
 
 _HEAD = '''"""{title}
 
@@ -46,6 +48,9 @@ class Model(nn.Module):
         super().__init__()
 '''
 
+_TRANSFORM = '        """The raw features as numbers, by name: what has no parameter."""'
+_NUMERIC = '        """The outputs, from what `transform` returns."""'
+
 _GUESSED = """, whose
 # names are valid here too. A guessed name stands in the scopes of feature columns alone"""
 
@@ -75,10 +80,11 @@ def model_source(
     frozen: whether the graph has no variables.
     """
     results = [value.tensor for value in emitter.outputs]
-    body = render(emitter.block, results, 2)
-    used = {name for line in [*body, *results] for name in names_in(line)}
-    unused = [name for name in constants.arrays if "self." + name not in used]
-    for name in unused:
+    free = {"self." + name for name in (*constants.arrays, *tables)}
+    parts = split(emitter.block, results, free)
+    methods = _methods(parts, results, _renamed(emitter.inputs.values()))
+    used = set(re.findall(r"\bself\.(\w+)", methods))
+    for name in [name for name in constants.arrays if name not in used]:
         del constants.arrays[name]
     lines = [
         *_modules(emitter.modules, parameters),
@@ -97,11 +103,27 @@ def model_source(
         torchrec="import torchrec\n" if any("torchrec." in line for line in lines) else "",
     )
     text += "".join(f"        {line}\n" for line in lines)
-    text += "\n    def forward(self, inputs):\n"
-    if _renamed(emitter.inputs.values()):
-        text += "        inputs = runtime.by_name(inputs, INPUTS)\n"
-    text += "\n".join(body)
-    return laid_out(text + "\n        return " + ", ".join(results) + "\n" + _TAIL)
+    return laid_out(text + methods + _TAIL)
+
+
+def _methods(parts: Parts, results: Sequence[str], renamed: bool) -> str:
+    """`forward`, and the two parts of a model that has them."""
+    first = ["        inputs = runtime.by_name(inputs, INPUTS)"] if renamed else []
+    returned = f"        return {', '.join(results)}"
+    if not parts.handed:
+        return _method("forward", "inputs", [*first, *render(parts.numeric, results, 2), returned])
+    handed = ", ".join(f"{name!r}: {name}" for name in parts.handed)
+    transform = [*first, *render(parts.transform, parts.handed, 2), f"        return {{{handed}}}"]
+    numeric = [*render(parts.numeric, results, 2), returned]
+    return (
+        _method("forward", "inputs", ["        return self.numeric(self.transform(inputs))"])
+        + _method("transform", "inputs", [_TRANSFORM, *transform])
+        + _method("numeric", GIVEN, [_NUMERIC, *numeric])
+    )
+
+
+def _method(name: str, argument: str, lines: Sequence[str]) -> str:
+    return f"\n    def {name}(self, {argument}):\n" + "".join(f"{line}\n" for line in lines)
 
 
 def _mapping(entries: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """What an emitted model.py imports: TensorFlow's semantics where torch has no one-liner.
 
-Needs torch, numpy, pyarrow and, for strings, numba. Each name is imported when it is first used.
+Needs torch, numpy, pyarrow and, for strings and sparse ids, numba. Each name is imported when it is
+first used.
 """
 
 import importlib
@@ -10,16 +11,19 @@ from migrate.runtime import numeric
 
 _HOME = {
     **numeric.HOME,
+    "Bags": "migrate.runtime.embeddings",
     "Files": "migrate.runtime.files",
     "Input": "migrate.runtime.columns",
     "Variable": "migrate.runtime.loading",
+    "keep_freed_memory": "migrate.runtime.serving.memory",
     "load": "migrate.runtime.loading",
     "BatchNorm": "migrate.runtime.batch_norm",
     "LookupTable": "migrate.runtime.tables",
+    "NumericPart": "migrate.runtime.serving.numeric_part",
     "ParsedExamples": "migrate.runtime.examples",
     "Strings": "migrate.runtime.strings",
     "as_string": "migrate.runtime.printing",
-    "bag_sizes": "migrate.runtime.embeddings",
+    "bags": "migrate.runtime.embeddings",
     "bucketize": "migrate.runtime.buckets",
     "by_name": "migrate.runtime.columns",
     "decode_csv": "migrate.runtime.decode",
@@ -33,6 +37,7 @@ _HOME = {
     "regex_full_match": "migrate.runtime.text",
     "regex_replace": "migrate.runtime.text",
     "rows": "migrate.runtime.table_rows",
+    "sparse_bags": "migrate.runtime.embeddings",
     "sparse_cross": "migrate.runtime.crosses",
     "string_join": "migrate.runtime.text",
     "string_length": "migrate.runtime.text",

@@ -22,13 +22,13 @@ def bucketize(values: torch.Tensor, boundaries: Sequence[float]) -> torch.Tensor
         values = values.to(torch.float32)
     if values.dtype not in (torch.float32, torch.float64):
         raise UsageError(f"{values.dtype} has no buckets; int32, int64, float32 or float64 has")
-    edges = _edges(tuple(boundaries), values.dtype)
+    edges = torch.from_numpy(_edges(tuple(boundaries), values.dtype))
     return torch.bucketize(values, edges, out_int32=True, right=True)
 
 
 @functools.lru_cache(maxsize=1024)
-def _edges(boundaries: Tuple[float, ...], dtype: torch.dtype) -> torch.Tensor:
-    """The boundaries in the type of the values.
+def _edges(boundaries: Tuple[float, ...], dtype: torch.dtype) -> numpy.ndarray:
+    """The boundaries in the type of the values; no tensor, which torch.export would make its own.
 
     A boundary of 0 must have every subnormal number above it: it becomes the greatest number below
     all of them.
@@ -40,4 +40,4 @@ def _edges(boundaries: Tuple[float, ...], dtype: torch.dtype) -> torch.Tensor:
     kind = numpy.float64 if dtype == torch.float64 else numpy.float32
     edges = edges.astype(kind)
     edges[zero] = numpy.nextafter(-numpy.finfo(kind).tiny, kind(0))
-    return torch.from_numpy(edges)
+    return edges

@@ -2,13 +2,71 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Optional, Sequence
+import math
+from dataclasses import dataclass
+from typing import Any, Dict, Mapping, Optional
 
 import torch
 from torch import nn
+from torch.nn import functional
 from torchrec import EmbeddingBagCollection, EmbeddingCollection, KeyedJaggedTensor
 
-Bag = Sequence[Optional[torch.Tensor]]  # ids [n], segments [n] ascending, and weights [n] if any
+from migrate.runtime.compiled import bags as compiled
+from migrate.runtime.numeric.axes import integers
+from migrate.runtime.numeric.gathering import places_of
+from semisync.common.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Bags:
+    """The ids of bags, one bag after the other.
+
+    ids      int64 [n]
+    bounds   int64 [bags + 1]; bag k has the ids from bounds[k] up to bounds[k + 1]
+    weights  float [n]; None: 1 each
+    empty    bool [bags]: the bags whose only id stands for none, and whose result is 0; None: there
+             are none
+    """
+
+    ids: torch.Tensor
+    bounds: torch.Tensor
+    weights: Optional[torch.Tensor] = None
+    empty: Optional[torch.Tensor] = None
+
+    def lengths(self) -> torch.Tensor:
+        """The ids in each bag: int64 [bags]."""
+        return self.bounds[1:] - self.bounds[:-1]
+
+    def sizes(self) -> torch.Tensor:
+        """The ids in each bag, at least 1, to divide by: float [bags, 1]."""
+        return self.lengths().clamp(min=1).float().unsqueeze(1)
+
+
+def bags(ids: torch.Tensor, segments: torch.Tensor, weights: Optional[torch.Tensor] = None) -> Bags:
+    """What SparseSegmentSum and its like are given; segments: [n], ascending.
+
+    There are as many bags as the last segment says.
+    """
+    bounds = functional.pad(torch.bincount(segments).cumsum(0), (1, 0))
+    return Bags(ids.reshape(-1).long(), bounds, None if weights is None else weights.reshape(-1))
+
+
+def sparse_bags(indices: torch.Tensor, ids: torch.Tensor, shape: Any) -> Bags:
+    """What safe_embedding_lookup_sparse makes of a SparseTensor of ids: a bag for each place on all
+    its axes but the last.
+
+    Negative ids are left out. A bag without ids has the id 0, as in TensorFlow, which gives that
+    row a gradient of 0; the result of the bag is 0.
+    Raises BadInput for an index outside of the shape.
+    """
+    sizes = integers(shape)[:-1]
+    rows = indices[:, 0] if len(sizes) == 1 else places_of(indices[:, :-1], sizes)
+    arrays = (one.reshape(-1).long().cpu().contiguous().numpy() for one in (rows, ids))
+    kept, bounds, empty, inside = compiled.filled(*arrays, math.prod(sizes))
+    if not inside:
+        raise BadInput(f"a sparse tensor has an index outside of its shape {integers(shape)}")
+    found = (torch.from_numpy(one).to(ids.device) for one in (kept, bounds, empty))
+    return Bags(next(found), next(found), None, next(found))
 
 
 def look_up(collection: nn.Module, ids: Mapping[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
@@ -29,28 +87,17 @@ def look_up(collection: nn.Module, ids: Mapping[str, torch.Tensor]) -> Dict[str,
     }
 
 
-def look_up_bags(collection: nn.Module, bags: Mapping[str, Bag]) -> Dict[str, torch.Tensor]:
-    """The pooled rows of each feature's bags: float [bags, dim].
+def look_up_bags(collection: nn.Module, given: Mapping[str, Bags]) -> Dict[str, torch.Tensor]:
+    """The pooled rows of each feature's bags: float [bags, dim]; 0 for a bag without ids.
 
-    collection: an EmbeddingBagCollection. A bag is (ids, segments), or with weights
-    (ids, segments, weights), None for weights of 1. There are as many bags as the last segment
-    says, as TensorFlow's SparseSegment ops have it; one without ids gives zeros.
+    collection: an EmbeddingBagCollection; of one that is not sharded the tables themselves are
+    called.
     """
     if type(collection) is EmbeddingBagCollection:
-        return _bags_one_by_one(collection, bags)
-    counts = {name: _count(bag[1]) for name, bag in bags.items()}
-    most = max(counts.values(), default=0)
-    lengths = [torch.bincount(_given(bag[1]), minlength=most) for bag in bags.values()]
-    ids = [_given(bag[0]).reshape(-1).long() for bag in bags.values()]
-    weighted = any(len(bag) > 2 for bag in bags.values())
-    features = KeyedJaggedTensor(
-        keys=list(bags),
-        values=torch.cat(ids),
-        lengths=torch.cat(lengths),
-        weights=torch.cat([_weights(bag) for bag in bags.values()]) if weighted else None,
-    )
-    pooled = collection(features)
-    return {name: pooled[name][: counts[name]] for name in bags}
+        found = _bags_one_by_one(collection, given)
+    else:
+        found = _bags_together(collection, given)
+    return {name: _without_empty(one, given[name].empty) for name, one in found.items()}
 
 
 def _rows_one_by_one(
@@ -64,39 +111,44 @@ def _rows_one_by_one(
 
 
 def _bags_one_by_one(
-    collection: EmbeddingBagCollection, bags: Mapping[str, Bag]
+    collection: EmbeddingBagCollection, given: Mapping[str, Bags]
 ) -> Dict[str, torch.Tensor]:
     """`look_up_bags` of a collection that is not sharded, as `_rows_one_by_one`."""
     found: Dict[str, torch.Tensor] = {}
+    weighted = collection.is_weighted()
     for config in collection.embedding_bag_configs():
         table = collection.embedding_bags[config.name]
         for name in config.feature_names:
-            ids, segments = _given(bags[name][0]).reshape(-1).long(), _given(bags[name][1])
-            bounds = nn.functional.pad(torch.bincount(segments).cumsum(0), (1, 0))
-            weights = _weights(bags[name]) if collection.is_weighted() else None
-            found[name] = table(ids, bounds, weights)
+            one = given[name]
+            found[name] = table(one.ids, one.bounds, _weights(one) if weighted else None)
     return found
 
 
-def bag_sizes(segments: torch.Tensor) -> torch.Tensor:
-    """The ids in each bag, at least 1: float [bags, 1]."""
-    return torch.bincount(segments).clamp(min=1).float().unsqueeze(1)
+def _bags_together(collection: nn.Module, given: Mapping[str, Bags]) -> Dict[str, torch.Tensor]:
+    """`look_up_bags` of a sharded collection, whose features have as many bags as each other."""
+    lengths = {name: one.lengths() for name, one in given.items()}
+    most = max(map(len, lengths.values()), default=0)
+    weighted = any(one.weights is not None for one in given.values())
+    features = KeyedJaggedTensor(
+        keys=list(given),
+        values=torch.cat([one.ids for one in given.values()]),
+        lengths=torch.cat([functional.pad(one, (0, most - len(one))) for one in lengths.values()]),
+        weights=torch.cat([_weights(one) for one in given.values()]) if weighted else None,
+    )
+    pooled = collection(features)
+    return {name: pooled[name][: len(one)] for name, one in lengths.items()}
 
 
-def _count(segments: Optional[torch.Tensor]) -> int:
-    segments = _given(segments)
-    return int(segments[-1]) + 1 if len(segments) else 0
+def _without_empty(found: torch.Tensor, empty: Optional[torch.Tensor]) -> torch.Tensor:
+    if empty is None or not (torch.compiler.is_compiling() or empty.any()):
+        return found
+    return found.masked_fill(empty.unsqueeze(1), 0)
 
 
-def _weights(bag: Bag) -> torch.Tensor:
-    if len(bag) < 3 or bag[2] is None:
-        return torch.ones(len(_given(bag[0])))
-    return _given(bag[2]).reshape(-1)
-
-
-def _given(tensor: Optional[torch.Tensor]) -> torch.Tensor:
-    assert tensor is not None
-    return tensor
+def _weights(one: Bags) -> torch.Tensor:
+    if one.weights is None:
+        return torch.ones_like(one.ids, dtype=torch.float32)
+    return one.weights
 
 
 def _dim(collection: nn.Module) -> int:

@@ -8,6 +8,7 @@ import torch
 
 from migrate.manifest.model import Written, read_manifest
 from migrate.manifest.transforms import INT8
+from migrate.runtime.serving.linear import score_by_onednn
 from migrate.torchrec.loading import read
 from semisync.common.errors import BadInput
 
@@ -27,6 +28,7 @@ def load(module: torch.nn.Module, directory: str, variables: Mapping[str, Variab
     variables: what each parameter and buffer is in TensorFlow. Raises BadInput where the directory
     does not have one of them, or of another shape.
     """
+    score_by_onednn(module)
     if not variables:  # of a frozen graph, which has no manifest
         return module.eval()
     written = {entry.source: entry for entry in read_manifest(directory).tensors if _whole(entry)}

@@ -172,6 +172,8 @@ class Strings:
 
     def __getitem__(self, key: Any) -> Strings:
         """Indexing as of a tensor: numbers, slices, `...`, None, tensors of numbers or of bools."""
+        if isinstance(key, torch.Tensor) and key.dtype == torch.bool and key.shape == self.shape:
+            return self._take(numpy.flatnonzero(key.numpy()))
         key = tuple(map(_array, key)) if isinstance(key, tuple) else _array(key)
         return self._take(_in_bounds(lambda: numpy.asarray(self._positions()[key])))
 

@@ -19,8 +19,10 @@ from migrate.graph.metagraph import Edge, Node
 from migrate.manifest.naming import table_name
 from migrate.model.control.regions import MERGES, NOWHERE, Regions, sort
 from migrate.model.embeddings.lookups import Lookup, find_bags, find_rows
+from migrate.model.embeddings.safe_lookups import find_end, find_sparse_ids
 from migrate.model.inputs import is_input
 from migrate.model.layers.layer import Modules, Subject
+from migrate.model.ops.arguments import plain
 from migrate.model.ops.values import Value
 from migrate.model.parameters import Parameters
 from migrate.model.source.names import Names, local_name
@@ -54,7 +56,7 @@ def find_groups(subject: Subject, regions: Regions, parameters: Parameters) -> L
             continue
         wish = _collection(lookup, lookups, parameters)
         group = groups.setdefault((levels[node.name], wish), Group(wish, {}))
-        feature = names.fresh(_feature(subject, lookup.ids))
+        feature = names.fresh(_feature(subject, lookup.given))
         group.lookups[feature] = lookup
     return [groups[key] for key in sorted(groups)]
 
@@ -97,7 +99,27 @@ def _chosen(subject: Subject, regions: Regions, parameters: Parameters) -> Dict[
     for name in _read_without_bags(regions, known, chosen):
         if _table(known[name]) in fit:
             chosen[name] = known[name]
-    return chosen
+    users = _users(regions)
+    whole = [_with_sparse_ids(subject, lookup, users) for lookup in chosen.values()]
+    return {lookup.node: lookup for lookup in whole}
+
+
+def _with_sparse_ids(subject: Subject, bags: Lookup, users: Dict[str, List[Node]]) -> Lookup:
+    """The whole of a safe_embedding_lookup_sparse, where `bags` is part of one."""
+    if bags.segments is None or bags.weights is not None:
+        return bags
+    sparse = find_sparse_ids(subject, bags.ids, bags.segments)
+    end = sparse and find_end(subject, subject.graph.nodes[bags.node], sparse, users)
+    return bags._replace(node=end, sparse=sparse) if end else bags
+
+
+def _users(regions: Regions) -> Dict[str, List[Node]]:
+    """The nodes that read each node."""
+    users: Dict[str, List[Node]] = {}
+    for node in regions.order:
+        for name in {name for name, _ in regions.read_by(node)}:
+            users.setdefault(name, []).append(node)
+    return users
 
 
 def _only_looked_up(
@@ -197,26 +219,29 @@ class Collection:
             f"feature_names={list(features)}{mean})"
         )
 
-    def call(self, value: Mapping[Edge, Value]) -> str:
-        """The expression of all look-ups, a mapping by feature. value: of what they read."""
-        entries = []
-        for feature, lookup in self.group.lookups.items():
-            given = [value[edge].tensor for edge in lookup.inputs]
-            if self._weighted and lookup.weights is None:
-                given.append("None")
-            text = given[0] if len(given) == 1 else f"({', '.join(given)})"
-            entries.append(f"{feature!r}: {text}")
-        function = "look_up_bags" if self._bags else "look_up"
-        return f"runtime.{function}(self.{self.attribute}, {{{', '.join(entries)}}})"
+    def given(self, feature: str, value: Mapping[Edge, Value]) -> str:
+        """The expression of what is looked up: ids, or bags. value: of what the look-up reads."""
+        lookup = self.group.lookups[feature]
+        given = ", ".join(plain(value[edge]) for edge in lookup.inputs)
+        if not self._bags:
+            return given
+        return (
+            f"runtime.bags({given})" if lookup.sparse is None else f"runtime.sparse_bags({given})"
+        )
 
-    def result(self, feature: str, found: str, value: Mapping[Edge, Value]) -> str:
-        """The expression of one look-up, of what `call` found."""
+    def call(self, given: Mapping[str, str]) -> str:
+        """The expression of all look-ups, a mapping by feature. given: what each looks up."""
+        entries = ", ".join(f"{feature!r}: {text}" for feature, text in given.items())
+        function = "look_up_bags" if self._bags else "look_up"
+        return f"runtime.{function}(self.{self.attribute}, {{{entries}}})"
+
+    def result(self, feature: str, found: str, given: str) -> str:
+        """The expression of one look-up, of what `call` found; given: what it looks up."""
         lookup = self.group.lookups[feature]
         text = f"{found}[{feature!r}]"
         if lookup.combiner in ("mean", "sqrtn") and _table(lookup) not in self._mean:
-            assert lookup.segments is not None, lookup
             root = ".sqrt()" if lookup.combiner == "sqrtn" else ""
-            text += f" / runtime.bag_sizes({value[lookup.segments].tensor}){root}"
+            text += f" / {given}.sizes(){root}"
         return text
 
 

@@ -17,6 +17,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from migrate.graph.constants import constant_integer
 from migrate.graph.lookups import GATHERS, dealt, partition_strategy
 from migrate.graph.metagraph import Edge, Node
+from migrate.model.embeddings.safe_lookups import SparseIds
 from migrate.model.layers.layer import Subject
 
 _STITCHES = {"DynamicStitch", "ParallelDynamicStitch"}
@@ -38,6 +39,7 @@ class Lookup(NamedTuple):
     segments  of bags: the bag of each id, ascending
     weights   of bags: a weight per id
     gathers   the nodes that read the parts of a table of several
+    sparse    what ids and segments are made from by safe_embedding_lookup_sparse
     """
 
     node: str
@@ -48,11 +50,19 @@ class Lookup(NamedTuple):
     segments: Optional[Edge] = None
     weights: Optional[Edge] = None
     gathers: Tuple[str, ...] = ()
+    sparse: Optional[SparseIds] = None
 
     @property
     def inputs(self) -> Tuple[Edge, ...]:
         """What it reads."""
+        if self.sparse is not None:
+            return self.sparse.indices, self.sparse.ids, self.sparse.shape
         return tuple(edge for edge in (self.ids, self.segments, self.weights) if edge is not None)
+
+    @property
+    def given(self) -> Edge:
+        """The ids, before one is added for each row without any."""
+        return self.ids if self.sparse is None else self.sparse.ids
 
 
 def find_rows(subject: Subject, node: Node) -> Optional[Lookup]:

@@ -2,19 +2,20 @@
 
 inputs     by name, what model.py lists in INPUTS
 lookups    a table, the steps to its ids, what pools them
-one_hots   the same where ids become vectors of 0 and 1
+one_hots   the same where ids become vectors of 0 and 1, or of their weights
 computed   what features go into that is none of these, as model.py writes it
 """
 
 from __future__ import annotations
 
 import ast
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Set
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.embeddings.lookups import Lookup
 from migrate.model.emitter import Emitter
 from migrate.model.features.chains import Chains, Steps, Unknown
+from migrate.model.features.indicators import find_weighted_one_hot
 from migrate.model.inputs import Input
 from migrate.model.layers.layer import SAME
 from migrate.model.parameters import Parameters
@@ -38,6 +39,7 @@ class _Description:
         self._emitter, self._parameters = emitter, parameters
         self._chains = Chains(emitter.subject, emitter.features, tables)
         self._ends: Set[str] = set()
+        self._inside: Dict[str, Tuple[str, ...]] = {}  # the nodes of a use, by the one it ends at
         given = {emitter.value(edge).text for edge in emitter.inputs}
         self._texts = {
             statement.targets[0]: statement.text
@@ -56,7 +58,7 @@ class _Description:
             try:
                 found[kind].append({**given, **self._steps(end)})
             except Unknown:
-                computed.append({**given, **self._expression(end.ids)})
+                computed.append({**given, **self._expression(end.given)})
         computed += list(self._others())
         return {"schema": SCHEMA, "inputs": self._inputs(), **found, "computed": computed}
 
@@ -76,6 +78,14 @@ class _Description:
                 ids = node.inputs[0]
                 one_hot = {"depth": int(depth), "tensor": _name(ids)}
                 yield "one_hots", Lookup(node.name, (), 1, ids), one_hot
+            weighted = find_weighted_one_hot(self._emitter.subject, node)
+            if weighted is not None:
+                self._ends.add(node.name)
+                one_hot = {"depth": weighted.depth, "tensor": _name(weighted.ids)}
+                one_hot["keep"] = ["ids >= 0"]
+                self._inside[node.name] = weighted.nodes
+                found = Lookup(node.name, (), 1, weighted.ids, weights=weighted.weights)
+                yield "one_hots", found, one_hot
 
     def _steps(self, lookup: Lookup) -> Dict[str, Any]:
         ids = self._chains.steps(lookup.ids)
@@ -92,6 +102,7 @@ class _Description:
                 if _without_keeps(step["of"]) != of:
                     raise Unknown(lookup.node)
                 said.setdefault("keep", []).append(step["where"])
+        self._chains.conditions.update(self._inside.get(lookup.node, ()))
         return said
 
     def _others(self) -> Iterator[Dict[str, Any]]:

@@ -9,11 +9,13 @@ from migrate.model.layers.batch_norm import find_batch_norm
 from migrate.model.layers.dropout import find_dropout
 from migrate.model.layers.layer import Layer, Subject
 from migrate.model.layers.linear import find_linear
+from migrate.model.layers.present import find_present
 
 FINDERS: List[Callable[[Subject, Node], Optional[Layer]]] = [
     find_batch_norm,
     find_linear,
     find_dropout,
+    find_present,
 ]
 
 

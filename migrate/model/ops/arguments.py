@@ -12,7 +12,7 @@ def number(value: Value) -> str:
     """A Python number: a constant, a number of the host, or what a tensor of one number holds."""
     if value.constant is not None:
         return str(value.constant.reshape(-1)[0].item())
-    return value.text if value.kind in (HOST, OBJECT) else f"int({value})"
+    return value.text if value.kind in (HOST, OBJECT) else f"{value}.item()"
 
 
 def sizes(value: Value) -> str:

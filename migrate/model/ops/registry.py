@@ -32,6 +32,28 @@ from migrate.model.ops import (
 )
 from migrate.model.ops.values import Call, Host, Many, Value
 
+# Ops whose results have as many values as their inputs happen to hold, or that check these values;
+# no exporter follows them.
+DYNAMIC_OPS = frozenset(
+    [
+        "Bincount",
+        "DynamicPartition",
+        "DynamicStitch",
+        "GatherNd",
+        "ListDiff",
+        "ParallelDynamicStitch",
+        "ReverseSequence",
+        "Unique",
+        "UniqueV2",
+        "UniqueWithCounts",
+        "UniqueWithCountsV2",
+        "Where",
+        *sparse.OPS,
+        *strings.OPS,
+        *tables.OPS,
+    ]
+) - {"Bucketize"}
+
 Expression = Union[str, Host, Many]
 Handler = Callable[[Call], Expression]
 

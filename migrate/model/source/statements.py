@@ -16,14 +16,20 @@ WIDTH = 88  # of a line into which another expression is put
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
 
+# What an Assign computes: a tensor; sizes, which tensors tell; a raw feature; what has as many
+# values as its input happens to have, or is text.
+TENSORS, SIZES, RAW, DYNAMIC = "tensors", "sizes", "raw", "dynamic"
+
+
 @dataclass
 class Assign:
     """targets = text; with several targets, text is of a tuple. inline: False where the order of
-    evaluation counts."""
+    evaluation counts. kind: see above."""
 
     targets: List[str]
     text: str
     inline: bool = True
+    kind: str = TENSORS
 
 
 @dataclass
@@ -66,9 +72,27 @@ def render(block: Block, results: Sequence[str], indent: int) -> List[str]:
     return list(_lines(block, "    " * indent))
 
 
-def names_in(text: str) -> List[str]:
+def names_in(text: str) -> Set[str]:
     """The names that an expression reads; attributes of `self` as "self.name"."""
-    return re.findall(r"(?<![\w.])(?:self\.)?[A-Za-z_]\w*", text)
+    found: Set[str] = set()
+    for node in ast.walk(ast.parse(text, mode="eval")):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self":
+            found.add(f"self.{node.attr}")
+    return found - {"self"}
+
+
+def read(statement: Statement) -> Set[str]:
+    """The names and attributes of `self` that a statement reads, the blocks in it included."""
+    names = {name for text in _texts(statement) for name in names_in(text)}
+    return names.union(*(read(one) for block in _blocks(statement) for one in block.statements))
+
+
+def assigned(statement: Statement) -> Set[str]:
+    """The names that a statement assigns, the blocks in it included."""
+    names = set(statement.targets if isinstance(statement, Assign) else ())
+    return names.union(*(assigned(one) for block in _blocks(statement) for one in block.statements))
 
 
 def _texts(statement: Statement) -> List[str]:

@@ -8,7 +8,7 @@ for each row.
 from __future__ import annotations
 
 import math
-from typing import Any, Optional
+from typing import Any, Optional, cast
 
 import torch
 from torch import Tensor
@@ -98,7 +98,7 @@ def unsorted_segment_min(x: Tensor, segments: Tensor, count: int) -> Tensor:
 def _count(segments: Tensor, count: Optional[int] = None) -> int:
     if count is not None:
         return count
-    return int(segments[-1]) + 1 if segments.numel() else 0
+    return cast(int, segments[-1].item()) + 1 if segments.numel() else 0
 
 
 def _zeros(x: Tensor, rows: int) -> Tensor:
@@ -109,14 +109,14 @@ def _rows(x: Tensor, segments: Tensor, count: Optional[int]) -> Tensor:
     """How many rows each segment has, at least 1, to divide by."""
     ones = torch.ones(segments.shape[0], dtype=x.dtype, device=x.device)
     rows = segment_sum(ones, segments, count).clamp(min=1)
-    return rows.reshape(beside(len(rows), x.ndim))
+    return rows.reshape(beside(rows.shape[0], x.ndim))
 
 
 def _or_zero(result: Tensor, segments: Tensor) -> Tensor:
     """0 for the segments without rows."""
-    met = torch.zeros(len(result), dtype=torch.bool, device=result.device)
+    met = torch.zeros(result.shape[0], dtype=torch.bool, device=result.device)
     met = met.index_fill(0, segments.long(), True)
-    return torch.where(met.reshape(beside(len(result), result.ndim)), result, 0)
+    return torch.where(met.reshape(beside(result.shape[0], result.ndim)), result, 0)
 
 
 def _flat(x: Tensor, segments: Tensor, count: int) -> tuple:
@@ -137,5 +137,5 @@ def _unsorted(x: Tensor, segments: Tensor, count: int, how: str, empty: Any) -> 
 
 def _reduced(x: Tensor, segments: Tensor, count: int, how: str, empty: Any) -> Tensor:
     start = torch.full((count, *x.shape[1:]), empty, dtype=x.dtype, device=x.device)
-    places = segments.long().reshape(beside(len(segments), x.ndim)).expand(x.shape)
+    places = segments.long().reshape(beside(segments.shape[0], x.ndim)).expand(x.shape)
     return start.scatter_reduce(0, places, x, how)

@@ -1,0 +1,226 @@
+"""safe_embedding_lookup_sparse, which every categorical feature column ends in, as one look-up.
+
+    indices, ids, shape      a SparseTensor of ids, of any rank
+    SparseReshape            all axes but the last one become rows
+    Gather(.., ids >= 0)     negative ids are left out
+    SparseFillEmptyRows      a row without ids gets the id 0
+    SparseSegmentSum, ...    the look-up, `lookups.find_bags`
+    Select(empty, 0, found)  whose row is 0 again
+    Reshape                  rows become all axes but the last one again
+
+A step that has another form than these stays as it is in the graph, and with it what is before it.
+Source: tensorflow/python/ops/embedding_ops.py and feature_column/feature_column_v2.py
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from migrate.graph.attributes import integer, output_shape
+from migrate.graph.lookups import GATHERS
+from migrate.graph.metagraph import Edge, Node
+from migrate.model.layers.layer import Subject
+
+_SELECTS = {"Select", "SelectV2"}
+_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+
+
+class SparseIds(NamedTuple):
+    """The SparseTensor that a look-up is given. filled: the node that fills its empty rows. shapes:
+    the tensors that say its shape before one of the reshapes."""
+
+    indices: Edge
+    ids: Edge
+    shape: Edge
+    filled: Node
+    shapes: Tuple[Edge, ...] = ()
+
+
+def find_sparse_ids(subject: Subject, ids: Edge, segments: Edge) -> Optional[SparseIds]:
+    """What the ids and the segments of bags are computed from; None where that is something else
+    than the steps above."""
+    values = subject.beyond(ids)
+    filled = subject.graph.nodes[values[0]]
+    if filled.op != "SparseFillEmptyRows" or values[1] != 1:
+        return None
+    if not _is(subject, filled.inputs[3], [0]) or not _is_row(subject, segments, filled):
+        return None
+    indices, kept = (_gathered(subject, edge) for edge in filled.inputs[:2])
+    if indices is None or kept is None or indices[1] != kept[1]:
+        return None
+    if not _is_negative_left_out(subject, kept[1], kept[0]):
+        return None
+    found = SparseIds(indices[0], kept[0], filled.inputs[2], filled)
+    return _before_reshapes(subject, found)
+
+
+def find_end(
+    subject: Subject, bags: Node, sparse: SparseIds, users: Dict[str, List[Node]]
+) -> Optional[str]:
+    """The node at which the rows without ids are 0, and the result has all its axes; None where
+    `bags` is used otherwise. users: by node, who needs it."""
+    own = users.get(bags.name, [])
+    ends = [node for node in own if node.op in _SELECTS and node.inputs[2] == (bags.name, 0)]
+    if len(ends) != 1 or not _is_zero_where_empty(subject, ends[0], bags, sparse):
+        return None
+    if {node.op for node in own if node is not ends[0]} - {"Shape", "ZerosLike"}:
+        return None
+    after = users.get(ends[0].name, [])
+    views = [node for node in after if node.op == "Reshape"]
+    others = {node.op for node in after if node.op != "Reshape"}
+    if len(views) == 1 and others <= {"Shape"} and _is_rows(subject, views[0], ends[0], sparse):
+        return views[0].name
+    return ends[0].name
+
+
+def _is_zero_where_empty(subject: Subject, end: Node, bags: Node, sparse: SparseIds) -> bool:
+    tile, zeros = subject.node(end.inputs[0]), subject.node(end.inputs[1])
+    if tile.op != "Tile" or zeros.op != "ZerosLike" or zeros.inputs[0] != (bags.name, 0):
+        return False
+    view = subject.node(tile.inputs[0])
+    return view.op == "Reshape" and subject.beyond(view.inputs[0]) == (sparse.filled.name, 2)
+
+
+def _is_rows(subject: Subject, view: Node, end: Node, sparse: SparseIds) -> bool:
+    """Whether a Reshape of the rows gives them the shape that they have: that of a matrix."""
+    shape = subject.node(view.inputs[1])
+    if subject.beyond(view.inputs[0]) != (end.name, 0) or shape.op not in ("Concat", "ConcatV2"):
+        return False
+    parts = shape.inputs[:-1] if shape.op == "ConcatV2" else shape.inputs[1:]
+    if len(parts) != 2:
+        return False
+    rows, dim = (subject.node(part) for part in parts)
+    return (
+        rows.op == dim.op == "Slice"
+        and _uncast(subject, rows.inputs[0]) in sparse.shapes
+        and _is(subject, rows.inputs[1], [0])
+        and _is(subject, rows.inputs[2], [1])
+        and subject.node(dim.inputs[0]).op == "Shape"
+        and subject.beyond(subject.node(dim.inputs[0]).inputs[0]) == (end.name, 0)
+        and _is(subject, dim.inputs[1], [1])
+        and _is(subject, dim.inputs[2], [-1])
+    )
+
+
+def _is_row(subject: Subject, segments: Edge, filled: Node) -> bool:
+    """Whether the segments are column 0 of the indices."""
+    column = subject.graph.nodes[_uncast(subject, segments)[0]]
+    if column.op != "StridedSlice" or subject.beyond(column.inputs[0]) != (filled.name, 0):
+        return False
+    masks = [integer(subject.graph, column, name) for name in _MASKS]
+    bounds = [
+        _is(subject, edge, given) for edge, given in zip(column.inputs[1:4:2], ([0, 0], [1, 1]))
+    ]
+    return all(bounds) and masks == [1, 1, 0, 0, 2]
+
+
+def _gathered(subject: Subject, edge: Edge) -> Optional[Tuple[Edge, str]]:
+    """(x, where) of x gathered at the places that the node `where` gives."""
+    gather = subject.node(edge)
+    if gather.op not in GATHERS or (
+        len(gather.inputs) > 2 and not _is(subject, gather.inputs[2], [0])
+    ):
+        return None
+    where = subject.node(gather.inputs[1])
+    while where.op == "Reshape":
+        where = subject.node(where.inputs[0])
+    return (gather.inputs[0], where.name) if where.op == "Where" else None
+
+
+def _is_negative_left_out(subject: Subject, where: str, ids: Edge) -> bool:
+    condition = subject.node(subject.graph.nodes[where].inputs[0])
+    return (
+        condition.op == "GreaterEqual"
+        and subject.beyond(condition.inputs[0]) == subject.beyond(ids)
+        and _is(subject, condition.inputs[1], [0])
+    )
+
+
+def _before_reshapes(subject: Subject, found: SparseIds) -> SparseIds:
+    """The SparseTensor before all axes but the last one became rows, and before what made a matrix
+    of it that it was."""
+    while True:
+        node = subject.node(found.shape)
+        edges = (node.name, 0), (node.name, 1)
+        if node.op != "SparseReshape":
+            return found
+        if (subject.beyond(found.indices), subject.beyond(found.shape)) != edges:
+            return found
+        before = node.inputs[1]
+        if not _is_flat(subject, node.inputs[2], before) and not _is_same(
+            subject, node.inputs[2], before
+        ):
+            return found
+        shapes = (*found.shapes, _uncast(subject, before))
+        found = found._replace(indices=node.inputs[0], shape=before, shapes=shapes)
+
+
+def _is_flat(subject: Subject, shape: Edge, before: Edge) -> bool:
+    """Whether `shape` is [the product of all sizes but the last one, the last one]."""
+    parts = _parts(subject, shape)
+    if len(parts) != 2:
+        return False
+    product, last = parts
+    sizes = subject.node(product.inputs[0]) if product.op == "Prod" else product
+    if sizes.op != "Slice" or last.op not in GATHERS:
+        return False
+    place = subject.constant(last.inputs[1])
+    return (
+        place is not None
+        and _uncast(subject, sizes.inputs[0]) == _uncast(subject, before)
+        and _uncast(subject, last.inputs[0]) == _uncast(subject, before)
+        and _is(subject, sizes.inputs[1], [0])
+        and _is(subject, sizes.inputs[2], [int(place)])
+    )
+
+
+def _is_same(subject: Subject, shape: Edge, before: Edge) -> bool:
+    """Whether `shape` is [the number of rows, -1], of a matrix."""
+    parts = _parts(subject, shape)
+    if len(parts) != 2 or not _is_matrix(subject, before):
+        return False
+    rows, rest = parts
+    known = subject.constant((rest.name, 0))
+    return (
+        rows.op == "StridedSlice"
+        and _uncast(subject, rows.inputs[0]) == _uncast(subject, before)
+        and [_is(subject, edge, [one]) for edge, one in zip(rows.inputs[1:], (0, 1, 1))]
+        == [True] * 3
+        and integer(subject.graph, rows, "shrink_axis_mask") == 1
+        and known is not None
+        and known.reshape(-1).tolist() == [-1]
+    )
+
+
+def _is_matrix(subject: Subject, shape: Edge) -> bool:
+    """Whether the graph says that a SparseTensor of this shape has two axes."""
+    name, output = _uncast(subject, shape)
+    node = subject.graph.nodes[name]
+    if node.op == "SparseCross":
+        return True
+    told = output_shape(subject.graph, node, output)
+    if node.op == "Shape" and told is None:
+        whole = output_shape(subject.graph, subject.node(node.inputs[0]), node.inputs[0][1])
+        return whole is not None and len(whole) == 2
+    return told == (2,)
+
+
+def _parts(subject: Subject, packed: Edge) -> Sequence[Node]:
+    """The nodes of the numbers that make a vector."""
+    node = subject.graph.nodes[_uncast(subject, packed)[0]]
+    edges = node.inputs if node.op == "Pack" else ()
+    return [subject.graph.nodes[_uncast(subject, edge)[0]] for edge in edges]
+
+
+def _uncast(subject: Subject, edge: Edge) -> Edge:
+    """`edge`, or the integers that it was cast from."""
+    edge = subject.beyond(edge)
+    while subject.graph.nodes[edge[0]].op == "Cast":
+        edge = subject.beyond(subject.graph.nodes[edge[0]].inputs[0])
+    return edge
+
+
+def _is(subject: Subject, edge: Edge, values: List[int]) -> bool:
+    """Whether `edge` is a constant of these numbers."""
+    found = subject.constant(edge)
+    return found is not None and found.reshape(-1).tolist() == values

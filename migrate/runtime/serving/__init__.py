@@ -1,0 +1,1 @@
+"""Scoring at full speed, and outside of Python."""

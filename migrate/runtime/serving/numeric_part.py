@@ -1,0 +1,31 @@
+"""The part of a converted model that torch.export takes: what comes after `transform`."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+import torch
+from torch import nn
+
+from migrate.runtime.embeddings import Bags
+
+torch.export.register_dataclass(Bags, serialized_type_name="semisync.Bags")
+
+
+class NumericPart(nn.Module):
+    """`model.numeric` as a module.
+
+        part = runtime.NumericPart(model)
+        program = torch.export.export(part, (model.transform(batch),))
+
+    model: of a model.py that has the two parts; one without is exported itself.
+    """
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model: Any = model
+        self.train(model.training)
+
+    def forward(self, given: Mapping[str, Any]) -> Any:
+        """The outputs, from what `transform` returns."""
+        return self.model.numeric(given)
