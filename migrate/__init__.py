@@ -12,36 +12,9 @@
    `build_training` goes on with its training, `build_optimizer` with a loss of one's own.
 6. `write_checkpoint` goes back: a TensorFlow checkpoint of what torch has.
 
-Importing this package imports neither TensorFlow nor torch.
+Nothing is imported before it is used: `import migrate` needs no torch, and never TensorFlow.
 """
 
-from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.model import TensorInfo
-from migrate.conversion.convert import convert
-from migrate.hash_tables.lookup import Sentinels
-from migrate.hash_tables.model import HashTable
-from migrate.manifest.model import Manifest, read_manifest
-from migrate.model.load import load_model
-from migrate.model.training.build import build_optimizer, build_training
-from migrate.open import open_checkpoint, open_hash_tables
-from migrate.planning.model import Plan
-from migrate.planning.planner import plan
-from migrate.to_tensorflow.api import write_checkpoint
+import lazy_loader
 
-__all__ = [
-    "Checkpoint",
-    "HashTable",
-    "Manifest",
-    "Plan",
-    "Sentinels",
-    "TensorInfo",
-    "build_optimizer",
-    "build_training",
-    "convert",
-    "load_model",
-    "open_checkpoint",
-    "open_hash_tables",
-    "plan",
-    "read_manifest",
-    "write_checkpoint",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

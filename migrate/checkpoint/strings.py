@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from typing import Iterator, Optional
 
-import google_crc32c
 import numpy
 
 from migrate.checkpoint.pieces import Piece
@@ -71,6 +70,8 @@ class StringStream:
 
     def _first_pass(self) -> int:
         """Checks the lengths and finds the first element; returns the crc up to there."""
+        import google_crc32c
+
         order = ">" if self._shards.big_endian else "<"
         crc, total = 0, 0
         for lengths in self._lengths.all():

@@ -3,6 +3,8 @@
 A crc that stands beside the data it covers is stored masked, rotated right by 15 bits plus a
 constant, because the crc of data that holds crcs is weak.
 Source: tensorflow/core/lib/hash/crc32c.h
+
+The library is imported when the first crc is computed, so that `--help` needs no extra.
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import List
 
-import google_crc32c
 import numpy
 
 _MASK_DELTA = 0xA282EAD8
@@ -19,6 +20,8 @@ _PIECE = 1 << 20  # bytes per call: the library holds the interpreter's lock whi
 
 def extend(crc: int, data: numpy.ndarray) -> int:
     """The crc of what `crc` covers followed by `data` (uint8, one-dimensional, contiguous)."""
+    import google_crc32c
+
     for start in range(0, data.size, _PIECE):
         crc = google_crc32c.extend(crc, data[start : start + _PIECE])
     return crc
@@ -31,6 +34,8 @@ def masked(crc: int) -> int:
 
 def masked_value(data: bytes) -> int:
     """The stored form of the crc of `data`."""
+    import google_crc32c
+
     return masked(google_crc32c.value(data))
 
 
@@ -52,6 +57,8 @@ def combine(first: int, second: int, length: int) -> int:
 @lru_cache(maxsize=None)
 def _zeros(power: int) -> List[int]:
     """What 2**power zero bytes do to each of the 32 bits of a crc."""
+    import google_crc32c
+
     if power == 0:  # the crc of a byte of zero, without the inversions at both ends
         return [google_crc32c.extend(bit ^ 0xFFFFFFFF, b"\0") ^ 0xFFFFFFFF for bit in _BITS]
     half = _zeros(power - 1)

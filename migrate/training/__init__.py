@@ -8,7 +8,9 @@
 1. A `Task` is a module that gives (loss, scores), and its optimizer. `open_converted` makes it of a
    checkpoint; `distribute` shares it out among the processes of `joined`.
 2. The data give this process's `Batch`es and their own position; `open_columns` reads files.
-3. `train` takes the steps, measures, reports, and writes checkpoints while it goes on.
+3. `train` takes the steps, measures, reports, and writes checkpoints while it goes on; `Scores`
+   keeps each row's score from before its step.
+4. `renew_evicted` has tables by raw ids give a row to a new id without what the old one left there.
 
 `semisync train` is these together. Importing this package imports no torch.
 """

@@ -3,8 +3,10 @@ from .checkpoints import Checkpoints as Checkpoints
 from .converted import open_converted as open_converted
 from .frozen import shrink as shrink
 from .processes import joined as joined
+from .raw_ids import renew_evicted as renew_evicted
 from .reading import open_columns as open_columns
 from .reading import reading_of as reading_of
+from .scores import Scores as Scores
 from .sharding import distribute as distribute
 from .task import Batch as Batch
 from .task import Task as Task

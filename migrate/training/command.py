@@ -37,6 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--data", metavar="PATH", nargs="+", required=True, help="files, folders or patterns")
     add("--label", metavar="COL", help="column of labels, 0 or 1, for AUC and log loss")
     add("--day", metavar="COL", help="column of days, for AUC by day")
+    add("--scores", metavar="FILE", help="write each row's score before its step there, as Parquet")
+    add("--key", metavar="COL", help="column of the rows' keys, for --scores")
     add("--out", metavar="DIR", required=True, help="checkpoints, log and report go there")
     _add_steps(parser.add_argument_group("steps"))
     _add_model(parser.add_argument_group("the graph"))
@@ -109,6 +111,7 @@ def run(args: argparse.Namespace) -> int:
     from migrate.training.processes import joined, launch
 
     check_writable(args.out)
+    _check_scores(args)
     if args.nproc is not None and "WORLD_SIZE" not in os.environ:
         if not args.resume:
             refuse_existing(os.path.join(args.out, CHECKPOINTS))
@@ -119,12 +122,25 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _check_scores(args: argparse.Namespace) -> None:
+    if (args.scores is None) != (args.key is None):
+        raise UsageError("--scores and --key go together; give both, or neither")
+    if args.scores is None:
+        return
+    if args.label is None:
+        raise UsageError("--scores wants --label too: the labels stand beside the scores")
+    if args.epochs > 1:
+        raise UsageError("--scores wants one epoch: in another, no row is new to the model")
+    check_writable(args.scores)
+
+
 def _train(args: argparse.Namespace) -> None:
     import torch
 
     from migrate.data import Shuffle
     from migrate.training.processes import rank, ranks
     from migrate.training.reading import open_columns
+    from migrate.training.scores import Scores
     from migrate.training.trainer import Settings, train
 
     size, rest = divmod(args.batch_size, ranks())
@@ -145,9 +161,9 @@ def _train(args: argparse.Namespace) -> None:
         return open_columns(args.eval_data, reading, size, last="pad")
 
     settings = Settings(args.steps, args.checkpoint_every, args.report_every, args.keep)
-    result = train(
-        task, data, args.out, settings, args.resume, evaluation if args.eval_data else None
-    )
+    scores = args.scores and Scores(args.scores, args.out, args.key, args.label, args.day)
+    measured = evaluation if args.eval_data else None
+    result = train(task, data, args.out, settings, args.resume, measured, scores)
     if rank() == 0:
         _write_report(args, result)
 
@@ -170,7 +186,8 @@ def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
         scored,
     )
     named = {name: column for column, name in _pairs(args.input, "--input")}
-    return converted.task, reading_of(converted.inputs, named, feeds, args.label, args.day)
+    inputs, label = converted.inputs, args.label
+    return converted.task, reading_of(inputs, named, feeds, label, args.day, args.key)
 
 
 def _shared_out(args: argparse.Namespace, task: Any, reading: Any) -> Any:

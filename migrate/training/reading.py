@@ -29,7 +29,7 @@ class Reading(NamedTuple):
     inputs    what the module takes, by name
     column    the column of each input that has one
     constants the value of each input that is one for all rows
-    label, day columns; None: there is none
+    label, day, key columns; None: there is none
     """
 
     inputs: Mapping[str, Input]
@@ -37,6 +37,7 @@ class Reading(NamedTuple):
     constants: Mapping[str, Any]
     label: Optional[str] = None
     day: Optional[str] = None
+    key: Optional[str] = None
 
     def schema(self) -> List[Column]:
         """The columns, each once; UsageError where two inputs want one column differently."""
@@ -47,12 +48,13 @@ class Reading(NamedTuple):
                 raise UsageError(f"two inputs take the column {column!r} as two different kinds")
         if self.label is not None:
             found.setdefault(self.label, Column(self.label, "label"))
-        if self.day in found:
-            raise UsageError(
-                f"the column {self.day!r} is an input or the label, and cannot be the day"
-            )
-        if self.day is not None:
-            found[self.day] = Column(self.day, "key")
+        for use, named in (("day", self.day), ("key", self.key)):
+            if named in found:
+                raise UsageError(
+                    f"the column {named!r} is read for something else, and cannot be the {use} too"
+                )
+            if named is not None:
+                found[named] = Column(named, "key")
         return list(found.values())
 
     def batch(self, rows: Rows) -> Batch:
@@ -63,7 +65,8 @@ class Reading(NamedTuple):
             inputs[name] = input_of(name, self.inputs[name], table[column])
         labels = None if self.label is None else torch.tensor(table[self.label].to_numpy())
         days = None if self.day is None else table[self.day].to_numpy(zero_copy_only=False)
-        return Batch(inputs, labels, days)
+        keys = None if self.key is None else table[self.key]
+        return Batch(inputs, labels, days, keys)
 
 
 def reading_of(
@@ -72,6 +75,7 @@ def reading_of(
     feeds: Mapping[str, Any],
     label: Optional[str],
     day: Optional[str],
+    key: Optional[str] = None,
 ) -> Reading:
     """What is read for a module's `inputs`. named: {input: column} where the names differ. feeds:
     {input: value}; an input with a default that is not named takes none.
@@ -93,7 +97,7 @@ def reading_of(
         for name, wanted in inputs.items()
         if name not in constants and (name in named or not wanted.optional)
     }
-    return Reading(inputs, column, constants, label, day)
+    return Reading(inputs, column, constants, label, day, key)
 
 
 class ColumnData:

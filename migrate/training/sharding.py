@@ -4,9 +4,10 @@ DistributedDataParallel for the rest.
 1. Every process builds the whole model and reads the whole checkpoint; the planner then gives each
    table to one process, or its rows to all, and a process keeps its part.
 2. That is done with the collections whose tables all have optimizers that FBGEMM's fused kernels
-   compute as TensorFlow does: Adagrad, gradient descent, or none. They step within the backward
-   pass, and only the rows of the batch. Other collections stand in every process, which exchange
-   the gradients of the looked-up rows; so do the dense layers.
+   compute as TensorFlow does: Adagrad, gradient descent, or none, and vectors of a multiple of 4
+   numbers. They step within the backward pass, and only the rows of the batch. Other collections
+   stand in every process, which exchange the gradients of the looked-up rows; so do the dense
+   layers.
 3. Each process has an equal share of the global batch, and gradients are averaged. With a loss that
    is a mean over the batch, the step is that of the whole global batch.
 4. BatchNorm takes mean and variance of the global batch.
@@ -47,6 +48,9 @@ _FUSED: Dict[
     "Adagrad": (torch.optim.Adagrad, {"sum": "momentum1"}),
     "GradientDescent": (torch.optim.SGD, {}),
 }
+
+
+_WIDTHS = 4  # a vector has a multiple of so many numbers in FBGEMM's kernels
 
 
 class Table(NamedTuple):
@@ -167,6 +171,7 @@ def _tables(module: nn.Module, rules: Mapping[str, Rule]) -> Iterator[Table]:
             continue
         known = attribute not in rules or rules[attribute].kind in _FUSED
         fused = known and member.weight.dtype == torch.float32
+        fused = fused and member.weight.shape[1] % _WIDTHS == 0
         yield Table(path, attribute, name, member.weight, fused)
 
 

@@ -19,11 +19,13 @@ class Batch(NamedTuple):
     inputs  what the module takes
     labels  0 or 1, [rows] or [rows, 1]; None: there is nothing to measure
     days    of each row, for metrics by day; None: there are none
+    keys    of each row, to write its score beside; None: there are none
     """
 
     inputs: Any
     labels: Optional[torch.Tensor] = None
     days: Optional[Sequence[Day]] = None
+    keys: Any = None
 
 
 class Data(Protocol):

@@ -27,6 +27,7 @@ from migrate.training.checkpoints import (
 from migrate.training.metrics import Figures, Metrics
 from migrate.training.processes import from_first, rank, ranks
 from migrate.training.reporting import Reporter, measured
+from migrate.training.scores import Scores
 from migrate.training.task import Batch, Data, Task, loss_and_scores
 from semisync.common.errors import BadInput
 
@@ -57,32 +58,40 @@ def train(
     settings: Optional[Settings] = None,
     resume: bool = False,
     evaluation: Optional[Callable[[], Iterable[Batch]]] = None,
+    scores: Optional[Scores] = None,
 ) -> Result:
     """Trains `task` on what is left of `data`; every process calls it.
 
     out: the folder for checkpoints, log and TensorBoard's scalars. resume: go on from the newest
     whole checkpoint of `out`, if there is one; without it `out` must have none. evaluation: opens
-    the data that the trained model is measured on.
+    the data that the trained model is measured on. scores: writes every row's score before its
+    step; the batches then have labels and keys.
 
     Raises UsageError where `out` has checkpoints and `resume` is not set, BadInput where the loss
     is not finite, SemisyncError where a checkpoint cannot be written.
     """
-    run = _Run(task, data, out, settings or Settings())
+    run = _Run(task, data, out, settings or Settings(), scores)
     with warnings.catch_warnings():  # one process is intended
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         run.begin(resume)
         try:
             run.to_the_end()
             figures = None if evaluation is None else run.evaluate(evaluation())
-            return Result(run.step, run.metrics.gathered(), figures)
+            metrics = run.metrics.gathered()
+            if scores is not None and rank() == 0:
+                scores.write()
+            return Result(run.step, metrics, figures)
         finally:
             if run.reporter is not None:
                 run.reporter.close()
 
 
 class _Run:
-    def __init__(self, task: Task, data: Data, out: str, settings: Settings) -> None:
+    def __init__(
+        self, task: Task, data: Data, out: str, settings: Settings, scores: Optional[Scores]
+    ) -> None:
         self._task, self._data, self._out, self._settings = task, data, out, settings
+        self._scores = scores
         group = dist.new_group(backend="gloo") if ranks() > 1 else None
         folder = os.path.join(out, CHECKPOINTS)
         self._checkpoints = Checkpoints(folder, settings.keep, group)
@@ -104,6 +113,9 @@ class _Run:
             if rank() == 0:
                 self._loss, self._losses = found["loss"]
         if rank() == 0:
+            if self._scores is not None:
+                figures = self.metrics.whole()
+                self._scores.go_on(self.step, 0 if figures is None else figures.rows)
             os.makedirs(self._out, exist_ok=True)
             self.reporter = Reporter(self._out, self.step)
 
@@ -148,6 +160,8 @@ class _Run:
         if batch.labels is not None and scores is not None:
             self.metrics.add(batch.labels, scores, batch.days)
             self._rows += len(batch.labels)
+            if self._scores is not None:
+                self._scores.add(batch, scores)
         loss.backward()
         optimizer.step()
         self.step += 1
@@ -155,6 +169,8 @@ class _Run:
 
     def _save(self) -> None:
         loss = self._sums()
+        if self._scores is not None:
+            self._scores.flush(self.step)
         plain = {"step": self.step, "data": self._data.state_dict(), "loss": loss}
         state.save(self._checkpoints, self.step, self._task, self.metrics, plain)
         self._saved = self.step

@@ -14,7 +14,7 @@ import numpy as np
 from parity import auc
 from semisync.cluster.local import LocalCluster
 from semisync.common.errors import UsageError
-from semisync.demo import finding
+from semisync.demo import finding, needs
 from semisync.demo.data import click_log
 from semisync.demo.progress import Progress
 from semisync.migration.run import Migration, migrate
@@ -45,6 +45,7 @@ def tell(data: Optional[str], out: str, workers: int, tf_python: str) -> int:
     """
     if workers < 1:
         raise UsageError(f"--workers takes a whole number of 1 or more, not {workers}")
+    needs.look(tf_python)
     started = time.monotonic()
     progress = Progress(sys.stdout)
     folder = _own_folder(out)
