@@ -3,11 +3,12 @@ from .cluster.session import wait_until_initialised as wait_until_initialised
 from .cluster.session import worker_config as worker_config
 from .fate import ADMITTED as ADMITTED
 from .fate import DECAYED as DECAYED
-from .fate import Fate as Fate
 from .fate import LOST as LOST
 from .fate import PENDING as PENDING
 from .fate import STALE as STALE
+from .fate import Fate as Fate
 from .optimizer import GlobalBatchOptimizer as GlobalBatchOptimizer
+from .pacing import MeanStaleness as MeanStaleness
 from .pacing import PacedSteps as PacedSteps
 from .presets import wrap as wrap
 from .restore import restore_hook as restore_hook

@@ -142,13 +142,14 @@ def count(name, meaning, number):
 
 
 def pace(paced, in_flight):
-    """`paced` and `in_flight`, of which at most one is set."""
+    """`paced` and `in_flight`, of which at most one is set; `MeanStaleness` is a kind of pace."""
+    if in_flight is not None and paced:
+        raise UsageError("paced hands out M tickets per global step: it has no use for in_flight")
+    bound = pacing.by_staleness(in_flight)
+    if bound is not None:
+        return pacing.checked(bound), None
     if in_flight is not None:
         in_flight = count("in_flight", "the number of batches that may be in flight", in_flight)
-        if paced:
-            raise UsageError(
-                "paced hands out M tickets per global step: it has no use for in_flight"
-            )
     return pacing.checked(paced), in_flight
 
 

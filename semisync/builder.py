@@ -16,6 +16,7 @@ from typing import Any, Dict, List, NamedTuple
 from semisync.chief import operations as chief
 from semisync.common.compat import raw_ops, tf
 from semisync.handles import Handles
+from semisync.pacing import leaves_tickets
 from semisync.request import Built
 from semisync.settings import Settings, weights_at_probes
 from semisync.staleness import may_reject
@@ -110,7 +111,7 @@ def build(request):
                 ),
                 worker=_worker_ops(request, plan, member),
                 # Paced, a worker leaves the tickets that it has no batch for to the others.
-                draws_between_runs=options.paced is True or place.draws_between_runs,
+                draws_between_runs=leaves_tickets(options.paced) or place.draws_between_runs,
                 number=place.number,
                 global_step=plan.counted.op,
                 unfed=sorted(step.hyperparameters.unfed),

@@ -80,12 +80,13 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         `PacedSteps` does so at some global steps.
       in_flight: how many tickets may be out at once, that is batches between reading their
         parameters and being staged on the PS; further workers wait. None: one per worker.
+        `MeanStaleness(s)`: as many as make the mean staleness s at most; "auto" is s = 1.
       name: of the ops, and of the queues on the PS; the same in every process.
 
-    Attributes, after minimize or apply_gradients:
-      fate: int64 tensor [2]: what became of this worker's last batch (`semisync.Fate`) and its
-        staleness; (PENDING, -1) until it is decided. Fetched together with the train op it tells of
-        the batch before.
+    Attributes:
+      fate: int64 tensor [2], made by minimize: what became of this worker's last batch
+        (`semisync.Fate`) and its staleness; (PENDING, -1) until it is decided. Fetched together
+        with the train op it tells of the batch before.
       aggregated_gradients: the global batch's gradients as a list of (gradient, variable); the
         chief's hook can fetch what is computed from them, see `GlobalBatchHook.observe`.
 

@@ -1,6 +1,7 @@
 """One run: one mode, one optimizer, one seed; the whole curve."""
 
 import time
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class Training:
         self._staleness = self._trace(batches_per_step)
         self._falls = optimizer == "adam"
         size = self._shape.size
+        self._optimizer: Any
         if method.revision:
             self._optimizer = AdaptiveRevision(size)
         else:

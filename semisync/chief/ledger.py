@@ -17,7 +17,8 @@ and no worker waits, unless batches come faster than they can be applied: the un
 pending together are kept at 2 max(M, workers). With `in_flight`, at most so many are out.
 Paced: exactly M per global step, so that every batch of a step is computed from that step's
 parameters and the staleness is zero. `pace` changes between the two: tickets that are out count for
-the next global steps.
+the next global steps. Paced with `ahead` tickets more at the beginning, as many are out or pending
+at each step beyond the M that it applies: the mean staleness is ahead / M (`semisync.pacing`).
 
 A worker holds at most one ticket, and M batches are being applied. So a PS holds at most
 2 max(M, workers) + workers + M payloads, and what was staged, in whole or in part, under tickets
@@ -63,6 +64,7 @@ class Ledger:
     Args:
       batches_per_step: M, the number of batches of a global step.
       paced: True issues M tickets per step (zero staleness).
+      ahead: paced throughout, how many tickets more are out or pending.
       in_flight: how many tickets may be out at once, or None.
       keep_stale: True when a stale batch keeps its slot in the global batch.
       patience: seconds of silence after which a worker's ticket is lost.
@@ -80,6 +82,7 @@ class Ledger:
         self,
         batches_per_step,
         paced=False,
+        ahead=0,
         in_flight=None,
         keep_stale=True,
         patience=120.0,
@@ -104,7 +107,7 @@ class Ledger:
         self._holds: Dict[str, int] = {}
         self._unannounced: Dict[int, float] = {}  # drawn by an unknown worker: since when
         self._next = self.first
-        self._owed = batches_per_step  # paced: tickets to issue as soon as possible
+        self._owed = batches_per_step + ahead  # paced: tickets to issue as soon as possible
         self._now = now
 
     # Tickets
@@ -150,15 +153,15 @@ class Ledger:
         """How many messages to wait for; 0 when a global batch is complete.
 
         As many as it lacks batches: the tickets for these are out. With `in_flight` one, since each
-        batch that comes back makes way for another. Paced, no ticket is out that the global batch
-        does not need, once those of the time before are back, and a worker that draws one says so
-        before it sends its batch.
+        batch that comes back makes way for another. Paced, a worker that draws a ticket says so
+        before it sends its batch: a batch whose ticket nobody holds yet takes two messages.
         """
         lacking = max(0, self.batches_per_step - len(self.pending))
         if self.in_flight is not None:
             return min(lacking, 1)
-        if self.paced and lacking and len(self.outstanding) <= lacking:
-            lacking += sum(holder is None for holder in self.outstanding.values())
+        if self.paced:
+            held = sum(holder is not None for holder in self.outstanding.values())
+            lacking += max(0, lacking - held)
         return lacking
 
     # Messages

@@ -62,6 +62,7 @@ class Chief(threading.Thread):
         self.ledger = Ledger(
             handles.settings.batches_per_step,
             paced=pacing.paced_at(self._paced, 0),
+            ahead=pacing.ahead(self._paced, handles.settings.batches_per_step),
             in_flight=handles.settings.in_flight,
             keep_stale=handles.settings.on_stale == "keep",
             patience=patience,

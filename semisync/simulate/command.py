@@ -42,7 +42,14 @@ def _add_modes(group):
     add("--bound", type=int, default=4, metavar="S", help="staleness bound (default: 4)")
     add("--policy", help="a staleness policy instead, such as 'Polynomial(0.5)'")
     add("--on-stale", choices=("keep", "drop"), default="keep")
-    add("--in-flight", type=int, metavar="N", help="batches that may be out at once")
+    rationed = group.add_mutually_exclusive_group().add_argument
+    rationed("--in-flight", type=int, metavar="N", help="batches that may be out at once")
+    rationed(
+        "--mean-staleness",
+        type=float,
+        metavar="S",
+        help="in_flight=MeanStaleness(S): batches are late by at most S steps on average",
+    )
     add("--backup", type=int, metavar="N", help="backup workers of the mode backup (5 %%)")
     add(
         "--modes",
@@ -183,10 +190,18 @@ def _modes(args, size):
         "native-sync": modes.SyncReplicas(size),
         "backup": modes.SyncReplicas(max(1, args.workers - backup)),
         "ssp": modes.SSP(args.bound),
-        "semi-sync": modes.SemiSync(size, _policy(args), args.on_stale, args.in_flight),
+        "semi-sync": modes.SemiSync(size, _policy(args), args.on_stale, _in_flight(args)),
         "sync": modes.SemiSync(size, paced=True),
     }
     return {name: known[name] for name in MODES if name in args.modes}
+
+
+def _in_flight(args):
+    from semisync import pacing
+
+    if args.mean_staleness is None:
+        return args.in_flight
+    return pacing.MeanStaleness(args.mean_staleness)
 
 
 def _policy(args):

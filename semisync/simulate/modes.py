@@ -1,7 +1,8 @@
 """The modes that can be simulated, by name, and their settings."""
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Union
 
+from semisync.pacing import MeanStaleness
 from semisync.simulate.asynchronous import AsyncJob, SspJob
 from semisync.simulate.semi_synchronous import SemiSyncJob
 from semisync.simulate.synchronous import SyncReplicasJob
@@ -36,12 +37,12 @@ class SyncReplicas(NamedTuple):
 
 
 class SemiSync(NamedTuple):
-    """`semisync.GlobalBatchOptimizer`; its arguments, and `paced` for the mode "sync"."""
+    """`semisync.GlobalBatchOptimizer`; its arguments, and `paced=True` for the mode "sync"."""
 
     batches_per_step: int
     staleness: Any = None
     on_stale: str = "keep"
-    in_flight: Optional[int] = None
+    in_flight: Union[int, MeanStaleness, None] = None
     paced: bool = False
 
     def job(self, cluster, seed):

@@ -11,6 +11,7 @@ from typing import Any, Deque, Dict, List
 
 import numpy as np
 
+from semisync import pacing
 from semisync.chief.ledger import Ledger
 from semisync.fate import of_weight
 from semisync.simulate.job import Job
@@ -24,7 +25,8 @@ class SemiSyncJob(Job):
     """See the module.
 
     Args:
-      batches_per_step, paced, in_flight, keep_stale: of the `Ledger`.
+      batches_per_step, in_flight, keep_stale: of the `Ledger`; in_flight may be `MeanStaleness`.
+      paced: True for the mode "sync".
       staleness: the staleness policy, one of `semisync.staleness`, or None.
     """
 
@@ -35,10 +37,13 @@ class SemiSyncJob(Job):
         self._policy = staleness
         self._weights: Dict[int, float] = {}
         self._safe_steps = safe_steps(self._weigh(PROBES))
+        bound = pacing.by_staleness(in_flight)
+        paced = pacing.checked(bound or paced)
         self.ledger = Ledger(
             batches_per_step,
-            paced=paced,
-            in_flight=in_flight,
+            paced=pacing.paced_at(paced, 0),
+            ahead=pacing.ahead(paced, batches_per_step),
+            in_flight=None if bound else in_flight,
             keep_stale=keep_stale,
             patience=float("inf"),
             first=0,

@@ -26,7 +26,9 @@ def wrap(mode, optimizer, batches_per_step, workers, bound, is_chief):
             optimizer, replicas_to_aggregate=batches_per_step, total_num_replicas=workers
         )
         return native, lambda: [native.make_session_run_hook(is_chief)]
-    more: Dict[str, Any] = {"paced": True} if mode == "sync" else {"staleness": semisync.Threshold(bound)}
+    more: Dict[str, Any] = (
+        {"paced": True} if mode == "sync" else {"staleness": semisync.Threshold(bound)}
+    )
     if mode == "auto":
         more["in_flight"] = "auto"
     wrapped = semisync.GlobalBatchOptimizer(optimizer, batches_per_step, **more)
