@@ -119,8 +119,10 @@ def main():
     print("{} seeds, {:,} rows compared from day {} on".format(len(seeds), rows, plan.switch))
     for stage, counts in late.items():
         total = sum(counts.values())
-        shares = ["{}: {:.1%}".format(age, n / total) for age, n in counts.items()]
-        print("staleness of the local batches, {}: {}".format(stage, ", ".join(shares)))
+        mean = sum(age * count for age, count in counts.items()) / total
+        beyond = sum(count for age, count in counts.items() if age > plan.bound) / total
+        said = "staleness of the local batches, {}: {:.2f} on average, {:.1%} beyond {}"
+        print(said.format(stage, mean, beyond, plan.bound))
     print("\n" + tables.pooled(found) + "\n\n" + tables.by_day(found))
     if args.json:
         write_json(args.json, tables.as_json(found, plan, late))

@@ -2,7 +2,8 @@
 
     torchrec   TorchRec against exact TensorFlow: the same rows in the same steps
     semi-sync  TorchRec against the semi-synchronous job that goes on: what staleness adds
-    control    exact TensorFlow of a seed against that of the next seed: A against A'
+    control    exact TensorFlow of a seed against that of the next seed: A against A'; its sign says
+               nothing, so that its means are of absolute values
 
 A seed's differences are paired: both sides go on from one checkpoint. So are their mean's.
 """
@@ -29,10 +30,16 @@ class Found(NamedTuple):
     verdicts: List[str]
     days: List[Any]
 
+    @property
+    def signed(self) -> bool:
+        """Whether its sign says something."""
+        return self.name != "control"
+
     def mean_by_day(self) -> Dict[int, float]:
         """The mean over the seeds of each day's difference."""
         names = [int(part.name) for part in self.days[0].days]
         table = [[part.delta for part in one.days] for one in self.days]
+        table = table if self.signed else np.abs(table)
         return dict(zip(names, np.mean(table, axis=0).tolist()))
 
     def auc_by_day(self, side: str) -> Dict[int, float]:

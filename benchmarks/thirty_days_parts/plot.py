@@ -26,7 +26,8 @@ def draw(semi, found, margin, path):
     for one in found:
         mark, color = marks[one.name]
         deltas = one.mean_by_day()
-        below.plot(list(deltas), list(deltas.values()), mark, color=color, label=one.name)
+        name = one.name if one.signed else one.name + ", absolute"
+        below.plot(list(deltas), list(deltas.values()), mark, color=color, label=name)
     below.set_ylabel("difference")
     below.set_xlabel("day")
     below.legend(frameon=False, ncols=3)

@@ -17,23 +17,31 @@ def pooled(found):
         "|---|---|---|---|---|---|---|---|",
     ]
     for one in found:
-        over = one.over_seeds()
-        interval = "" if over.sd is None else "{:+.5f} to {:+.5f}".format(over.low, over.high)
         farthest = max(
             (part.delta for days in one.days for part in days.days), key=lambda delta: abs(delta)
         )
+        mean, interval, slope = _over_seeds(one)
         cells = [
             NAMES[one.name],
             "{:.5f}".format(sum(one.baseline) / len(one.baseline)),
             " ".join("{:+.5f}".format(delta) for delta in one.deltas),
-            "{:+.5f}".format(over.mean),
+            mean,
             interval,
             ", ".join(sorted({"{} x {}".format(one.verdicts.count(v), v) for v in one.verdicts})),
             "{:+.5f}".format(farthest),
-            "{:+.1e} -+ {:.0e}".format(*one.slope()),
+            slope,
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _over_seeds(one):
+    """The cells of the mean, of its interval and of the slope."""
+    if not one.signed:
+        return "{:.5f} (absolute)".format(sum(map(abs, one.deltas)) / len(one.deltas)), "", ""
+    over, slope = one.over_seeds(), "{:+.1e} -+ {:.0e}".format(*one.slope())
+    interval = "" if over.sd is None else "{:+.5f} to {:+.5f}".format(over.low, over.high)
+    return "{:+.5f}".format(over.mean), interval, slope
 
 
 def by_day(found):
