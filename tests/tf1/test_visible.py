@@ -38,7 +38,8 @@ def test_tensorboard_shows_staleness_fates_waiting_and_batches_in_flight(tmp_pat
             job.train(session, *[0.0] * 10)
             job.train_late(session, 0.0, token=0)
             job.train(session, *[0.0] * 9)
-            while gauge(session, "stale") == 0:  # the chief publishes once per second
+            # the chief publishes once per second
+            while gauge(session, "stale") == 0 or gauge(session, "admitted") < 18:
                 job.train(session, 0.0, 0.0)
             job.train(session, 0.0, 0.0)
     shown = events(tmp_path)

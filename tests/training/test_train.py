@@ -69,7 +69,7 @@ def test_the_command_trains_measures_and_reports(trained):
     assert report["training"]["rows"] == 2 * 4096
     assert sum(day["rows"] for day in report["days"].values()) == 2 * 4096
     assert report["evaluation"]["rows"] == 4096
-    assert report["evaluation"]["auc"] > report["training"]["auc"] > 0.6
+    assert report["evaluation"]["auc"] > report["training"]["auc"] > 0.55
     assert 0 < report["evaluation"]["normalised entropy"] < 1
     log = [json.loads(line) for line in (trained / "log.jsonl").open()]
     assert [line["step"] for line in log] == [8, 16, 24, 32]
