@@ -24,6 +24,7 @@ from typing import (
     Optional,
     Sequence,
     Set,
+    Tuple,
 )
 
 import numpy as np
@@ -62,19 +63,17 @@ def find_first(
     computed = written.emitter.computed()
     edges = [edge for edge in computed if subject.has(edge)]
     theirs = _Fetched(tensorflow, batch, edges)
-    different = _by_node(subject, model.directory, norms, theirs, batch, given)
-    edge = first_cause(subject.found.graph, different, edges, outputs)
-    if edge is not None:
-        at = different[edge]
-        return _difference(subject, written, model.directory, set(computed), edge, at)
+    compared = _by_node(subject, model.directory, norms, theirs, batch, given)
+    found = first_cause(subject.found.graph, compared, outputs)
+    if found is not None:
+        return _difference(subject, written, model.directory, set(computed), *found)
     names = model.watch(given)
     values = (model.value(computed[edge].text, names) for edge in edges)
-    different = _different(batch, theirs, values)
-    edge = first_cause(subject.found.graph, different, edges, outputs)
-    if edge is None:
+    found = first_cause(subject.found.graph, _compared(batch, theirs, values), outputs)
+    if found is None:
         return None
-    told = _difference(subject, written, model.directory, set(computed), edge, different[edge])
-    return told._replace(line=model.line(computed[edge].text))
+    told = _difference(subject, written, model.directory, set(computed), *found)
+    return told._replace(line=model.line(computed[found[0]].text))
 
 
 def _by_node(
@@ -84,35 +83,39 @@ def _by_node(
     theirs: "_Fetched",
     batch: Rows,
     given: Mapping[str, Any],
-) -> Dict[Edge, Place]:
-    """The tensors that the conversion's weights make others."""
+) -> Dict[Edge, Optional[Place]]:
+    """`_compared`, of what the conversion's weights make."""
     try:
         again = subject.write({tensor_name(edge): edge for edge in theirs})
     except BadInput:
         return {}  # what one layer computes is no value by itself
     module = with_weights_of(directory, again, subject)
     train_norms(module, norms)
-    return _different(batch, theirs, arrays(torch_code.run(module, given)))
+    return _compared(batch, theirs, arrays(torch_code.run(module, given)))
 
 
-def _different(
+def _compared(
     batch: Rows, theirs: "_Fetched", values: Iterable[Optional[np.ndarray]]
-) -> Dict[Edge, Place]:
-    """Where the tensors differ that do."""
-    places = {edge: _differs(batch, theirs[edge], ours) for edge, ours in zip(theirs, values)}
-    return {edge: place for edge, place in places.items() if place is not None}
+) -> Dict[Edge, Optional[Place]]:
+    """Where each tensor differs, None where it does not; without those that a side does not tell,
+    such as a value that model.py computes within a longer expression."""
+    told = ((edge, theirs[edge], ours) for edge, ours in zip(theirs, values))
+    return {
+        edge: _differs(batch, tensorflows, ours)
+        for edge, tensorflows, ours in told
+        if tensorflows is not None and ours is not None
+    }
 
 
 def first_cause(
-    graph: Graph,
-    different: Collection[Edge],
-    edges: Sequence[Edge],
-    outputs: Collection[Edge],
-) -> Optional[Edge]:
-    """The first difference that goes on to an output, from one tensor that differs to the next; the
-    first one where none does. edges: all that were compared, in the order of the source."""
+    graph: Graph, compared: Mapping[Edge, Optional[Place]], outputs: Collection[Edge]
+) -> Optional[Tuple[Edge, Place]]:
+    """The first difference that goes on to an output, from one tensor that differs to the next.
+    compared: where each differs, in the order of the source; what is not among them differs if what
+    it is made of does."""
     readers = consumers_of(graph)
-    compared, ends = {name for name, _ in edges}, {name for name, _ in outputs}
+    known, ends = {name for name, _ in compared}, {name for name, _ in outputs}
+    different = [(edge, place) for edge, place in compared.items() if place is not None]
     lasting: Set[str] = set()
 
     def goes_on(edge: Edge) -> bool:
@@ -122,26 +125,21 @@ def first_cause(
         seen: Set[str] = set()
         while after:
             name = after.pop()
-            if name in lasting or (name in ends and name not in compared):
+            if name in lasting or (name in ends and name not in known):
                 return True
-            if name not in seen and name not in compared:
+            if name not in seen and name not in known:
                 after += [user.name for user, _ in readers.get(name, ())]
             seen.add(name)
         return edge in outputs
 
-    for edge in reversed(edges):
-        if edge in different and goes_on(edge):
+    for edge, _ in reversed(different):
+        if goes_on(edge):
             lasting.add(edge[0])
-    named = (edge for edge in edges if edge in different and edge[0] in lasting)
-    return next(named, next(iter(different), None))
+    return next((one for one in different if one[0][0] in lasting), None)
 
 
-def _differs(
-    batch: Rows, theirs: Optional[np.ndarray], ours: Optional[np.ndarray]
-) -> Optional[Place]:
-    """Where a value on the way differs most; None where it does not differ, or is not there."""
-    if theirs is None or ours is None:
-        return None
+def _differs(batch: Rows, theirs: np.ndarray, ours: np.ndarray) -> Optional[Place]:
+    """Where a value on the way differs most; None where it does not differ."""
     if theirs.shape != ours.shape:
         shapes = [f"the shape {list(array.shape)}" for array in (theirs, ours)]
         return Place(batch.file, None, (), *shapes)

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Dict, List, NamedTuple, Sequence, Set
 
 from migrate.model.source.statements import (
@@ -53,7 +54,8 @@ def split(block: Block, results: Sequence[str], free: Set[str]) -> Parts:
         if id(statement) in first and first[id(statement)].kind != SIZES:
             handed |= own
         elif own or not isinstance(statement, Assign):
-            rest.append(statement)
+            # A copy of a size that the first part computes too: each part is written by itself.
+            rest.append(replace(statement) if isinstance(statement, Assign) else statement)
             wanted |= read(statement)
     order = [name for name in homes if name in handed]
     given = [Assign([name], f"{GIVEN}[{name!r}]") for name in order]

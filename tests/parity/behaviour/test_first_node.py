@@ -4,6 +4,9 @@ import pytest
 
 from migrate.graph.metagraph import Graph, Node
 from parity.behaviour.first_node import first_cause
+from parity.behaviour.report import Place
+
+PLACE = Place("rows.csv", None, (), "1", "2")
 
 
 def graph():
@@ -19,11 +22,17 @@ def graph():
         (["reorder", "product", "out"], "product"),  # equal indices in another order, then summed
         (["scatter", "product", "out"], "scatter"),
         (["reorder", "scatter", "product", "out"], "reorder"),
-        (["reorder"], "reorder"),
+        (["reorder"], None),
         ([], None),
     ],
 )
 def test_a_difference_that_ends_on_the_way_is_not_named(different, named):
-    edges = [(name, 0) for name in ("reorder", "scatter", "product", "out")]
-    found = first_cause(graph(), [(name, 0) for name in different], edges, {("out", 0)})
-    assert found == (named and (named, 0))
+    names = ("reorder", "scatter", "product", "out")
+    compared = {(name, 0): PLACE if name in different else None for name in names}
+    found = first_cause(graph(), compared, {("out", 0)})
+    assert found == (named and ((named, 0), PLACE))
+
+
+def test_what_a_side_does_not_tell_hides_no_cause():
+    compared = {("reorder", 0): PLACE, ("product", 0): PLACE, ("out", 0): PLACE}
+    assert first_cause(graph(), compared, {("out", 0)}) == (("reorder", 0), PLACE)
