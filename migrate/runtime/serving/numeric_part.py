@@ -10,6 +10,7 @@ from torch import nn
 from migrate.runtime.embeddings import Bags
 
 torch.export.register_dataclass(Bags, serialized_type_name="semisync.Bags")
+torch.serialization.add_safe_globals([Bags])  # torch.export.save keeps an example of the inputs
 
 
 class NumericPart(nn.Module):
