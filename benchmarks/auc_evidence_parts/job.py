@@ -10,15 +10,13 @@ OUT/NAME; the chief then adds scores.npy, float32, of the rows to score.
 Runs on Python 3.7 with TensorFlow 1.15 as well.
 """
 
-import json
 import os
-import sys
 
 import numpy as np
 
 from benchmarks.auc_evidence_parts import data, model, plan
 from benchmarks.auc_evidence_parts.training import Inputs, Training
-from semisync.cluster.orphan import end_with_parent
+from semisync.cluster.process import join_cluster
 from semisync.common.compat import tf
 
 
@@ -34,19 +32,8 @@ def main(training=Training, leave=leave_scores):
       training: Training, or a class with the same constructor and `run`.
       leave: called by the chief after each run, with the arguments of `leave_scores`.
     """
-    spec = json.loads(sys.argv[1])
-    end_with_parent(spec["parent"])
-    tf.disable_v2_behavior()
-    tf.logging.set_verbosity(tf.logging.ERROR)
-    cluster, task = tf.train.ClusterSpec(spec["cluster"]), spec["task"]
-    # With 4 threads between ops, some runs stalled for half a minute; with 16, none did.
-    config = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=16)
-    server = tf.train.Server(cluster, job_name=spec["job"], task_index=task, config=config)
-    if spec["job"] == "ps":
-        server.join()
-    place = tf.train.replica_device_setter(
-        cluster=cluster, worker_device="/job:worker/task:%d" % task
-    )
+    spec, server, place = join_cluster(tf.logging.ERROR)
+    task = spec["task"]
     settings = plan.Settings(**spec["settings"])
     answers = data.load(spec["data"])
     train, held_out = (data.rows_of(answers, days) for days in plan.SPLITS[spec["split"]])

@@ -21,9 +21,7 @@ goes on from the checkpoint that OUT/checkpoint names, if there is one. For each
 Runs on Python 3.7 with TensorFlow 1.15.
 """
 
-import json
 import os
-import sys
 import time
 
 import numpy as np
@@ -32,7 +30,7 @@ import semisync
 from benchmarks.thirty_days_parts import data
 from benchmarks.thirty_days_parts.model import Model, export, optimizer
 from benchmarks.thirty_days_parts.plan import Plan
-from semisync.cluster.orphan import end_with_parent
+from semisync.cluster.process import join_cluster
 from semisync.common.compat import tf
 from semisync.common.files import replacing
 from semisync.demo.tensorflow.pause import step_now
@@ -142,20 +140,11 @@ class Worker:
 
 def main():
     """The process."""
-    spec = json.loads(sys.argv[1])
-    end_with_parent(spec["parent"])
-    tf.disable_v2_behavior()
-    tf.logging.set_verbosity(tf.logging.ERROR)
-    cluster, task = tf.train.ClusterSpec(spec["cluster"]), spec["task"]
-    config = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=16)
-    server = tf.train.Server(cluster, job_name=spec["job"], task_index=task, config=config)
-    if spec["job"] == "ps":
-        server.join()
+    spec, server, place = join_cluster(tf.logging.ERROR)
     plan = Plan(**spec["plan"])
-    if task == 0:
+    if spec["task"] == 0:
         export(os.path.join(spec["out"], "plain.meta"), plan)
-    worker = "/job:worker/task:%d" % task
-    with tf.device(tf.train.replica_device_setter(cluster=cluster, worker_device=worker)):
+    with tf.device(place):
         Worker(spec, plan).run(server)
 
 

@@ -12,13 +12,11 @@ scores.npy (float32, of the held-out rows), and puts the graph of a job without 
 of the checkpoint's, which is that of one worker.
 """
 
-import json
 import os
-import sys
 
 import numpy as np
 
-from semisync.cluster.orphan import end_with_parent
+from semisync.cluster.process import join_cluster
 from semisync.common.compat import tf
 from semisync.demo.data import click_log
 from semisync.demo.tensorflow import deepfm
@@ -26,26 +24,14 @@ from semisync.demo.tensorflow.training import Training, adam
 
 
 def main():
-    spec = json.loads(sys.argv[1])
-    end_with_parent(spec["parent"])
-    tf.disable_v2_behavior()
-    tf.logging.set_verbosity(tf.logging.WARN)
-    cluster, task = tf.train.ClusterSpec(spec["cluster"]), spec["task"]
-    # With 4 threads between ops, the pauses of slow batches would hold up others.
-    config = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=16)
-    server = tf.train.Server(cluster, job_name=spec["job"], task_index=task, config=config)
-    if spec["job"] == "ps":
-        server.join()
-    place = tf.train.replica_device_setter(
-        cluster=cluster, worker_device="/job:worker/task:%d" % task
-    )
+    spec, server, place = join_cluster(tf.logging.WARN)
     train_log = click_log.load(os.path.join(spec["data"], "train"))
     for mode in spec["modes"]:
         out = os.path.join(spec["out"], mode)
         # One container per mode keeps the modes' variables and queues apart on the PS.
         with tf.Graph().as_default() as graph, graph.container(mode), tf.device(place):
             Training(mode, spec, train_log, out).run(server)
-        if task == 0:
+        if spec["task"] == 0:
             test_log = click_log.load(os.path.join(spec["data"], "test"))
             with tf.Graph().as_default(), tf.Session() as session:
                 checkpoint = tf.train.latest_checkpoint(out)
