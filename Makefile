@@ -24,7 +24,8 @@ PYTHON3.7 = $(shell \
 
 help:
 	@echo 'make demo    train, convert, compare: writes out/demo/report.html'
-	@echo 'make test    every check and test; REQUIRE=tf1,zookeeper makes a skip of either a failure'
+	@echo 'make test    the checks and tests; LONG=1 adds the long tests, and REQUIRE=tf1,zookeeper'
+	@echo '             makes a skip of either a failure'
 	@echo 'make check   ruff and mypy alone; make format mends what ruff can'
 	@echo 'make docs    the documentation as a site: out/site/index.html'
 	@echo 'make bench   every benchmark, and its tables into the pages; BENCH_ARGS="--short" in minutes'
@@ -34,19 +35,20 @@ demo: $(VENV)
 	@.venv/bin/semisync demo $(DEMO_ARGS)
 
 # Two streams side by side, TensorFlow 1.15's tests and all tests, each in a process per core; what is
-# marked one_tensorflow is left to 1.15 where there is one. Each stream is a process group that an
-# interruption ends; the logs are printed one after the other.
+# marked one_tensorflow is left to 1.15 where there is one, and what is marked long to LONG=1. Each
+# stream is a process group that an interruption ends; the logs are printed one after the other.
 test: SHELL := bash
 test: $(VENV) tf1-environment zookeeper check
 	@set -m; export REQUIRE=$(REQUIRE); \
 	end() { trap '' INT TERM; kill -$$1 $${streams[@]/#/-}; wait; exit 130; }; \
 	trap 'end INT' INT; trap 'end TERM' TERM; \
-	others=(); [ ! -e $(VENV_TF1) ] || others=(-m 'not one_tensorflow'); \
-	.venv/bin/python $(PYTEST) --no-loadscope-reorder "$${others[@]}" $(PYTEST_ARGS) \
+	marked='$(if $(LONG),,not long)'; others="$$marked"; \
+	[ ! -e $(VENV_TF1) ] || others="$${marked:+$$marked and }not one_tensorflow"; \
+	.venv/bin/python $(PYTEST) --no-loadscope-reorder -m "$$others" $(PYTEST_ARGS) \
 	  < /dev/null & streams=($$!); \
 	if [ -e $(VENV_TF1) ]; then \
-	  .venv-tf1/bin/python $(PYTEST) tests/tf1 tests/jobs tests/cluster tests/simulate $(PYTEST_ARGS) \
-	    < /dev/null > .venv-tf1/tests.log 2>&1 & streams+=($$!); \
+	  .venv-tf1/bin/python $(PYTEST) -m "$$marked" tests/tf1 tests/jobs tests/cluster tests/simulate \
+	    $(PYTEST_ARGS) < /dev/null > .venv-tf1/tests.log 2>&1 & streams+=($$!); \
 	fi; \
 	wait $${streams[0]}; result=$$?; \
 	if [ $${#streams[@]} = 2 ]; then \

@@ -51,6 +51,10 @@ def pytest_configure(config):
         "markers",
         "one_tensorflow: does not depend on TensorFlow's version; make test runs it on 1.15",
     )
+    config.addinivalue_line(
+        "markers",
+        "long: a whole system for a minute or more, its parts tested elsewhere; make test LONG=1",
+    )
 
 
 def pytest_collection_modifyitems(items):

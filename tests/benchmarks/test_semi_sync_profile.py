@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.require import environment, fastest_tensorflow
 
+pytestmark = pytest.mark.long
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 

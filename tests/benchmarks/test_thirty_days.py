@@ -13,6 +13,8 @@ from benchmarks.thirty_days_parts.plan import QUICK
 from tests.benchmarks.test_batch_norm_auc import interactions
 from tests.support.require import ROOT, environment, fastest_tensorflow
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):

@@ -8,7 +8,7 @@ from benchmarks import chaos
 from benchmarks.files_parts.network import are_allowed
 from tests.support.require import fastest_tensorflow
 
-pytestmark = pytest.mark.one_tensorflow
+pytestmark = [pytest.mark.one_tensorflow, pytest.mark.long]
 FAULTS = 6
 # With this seed: the disk, ZooKeeper's leader killed and cut off, a worker, the chief, a link.
 SEED = int(os.environ.get("FAULT_SEED", 1748))

@@ -56,6 +56,7 @@ def test_a_notebook_uses_documented_names_alone(notebook):
     assert [name for name in attributes if name.startswith("_")] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
 def test_a_notebook_runs_and_draws(notebook, tmp_path, monkeypatch):
     for name in ("TMPDIR", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR"):

@@ -15,6 +15,7 @@ import numpy as np
 import semisync
 from semisync.common.compat import tf
 from semisync.worker.state import DUE, TOKEN
+from tests.support.variables import load
 from tests.tf1.job import batch, build_loss
 
 M, STEPS = 3, 4
@@ -121,8 +122,7 @@ def on_unions(build, before, resource=False, unions=union, steps=STEPS, fetch=No
         fetches = fetch(model) if fetch else []
         variables = {variable.op.name: variable for variable in tf.global_variables()}
         assert set(variables) == set(before)
-        for name, variable in variables.items():
-            variable.load(before[name], session)
+        load(session, {variable: before[name] for name, variable in variables.items()})
         fetched = []
         for step in range(steps):
             feed = model.feed(unions(step))

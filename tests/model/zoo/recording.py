@@ -19,6 +19,7 @@ import tensorflow.compat.v1 as tf
 from tests.model.zoo import feeding, log
 from tests.model.zoo.graphs import session
 from tests.model.zoo.model import EVALUATION, STEPS, TRAINING
+from tests.support.variables import load
 
 EVALUATED = 48  # rows
 SIZES = [32, 32, 7, 1, 32]  # of the batches of the steps, again and again
@@ -59,8 +60,7 @@ def record_steps(entry, graphs, prefix, folder, count):
             kept.update(("{}/{}".format(step, name), value) for name, value in found.items())
             before = running.run(variables)
             losses.append(running.run(model.loss, fed))
-            for variable, value in zip(variables, before):  # a loss may move BatchNorm's statistics
-                variable.load(value, running)
+            load(running, dict(zip(variables, before)))  # a loss may move BatchNorm's statistics
             running.run(model.train_op, fed)
             _save_state(folder, step + 1, running.run(states))
             first = last

@@ -10,6 +10,7 @@ import semisync
 from semisync import cli
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
+from tests.support.variables import load
 from tests.tf1.one_process import PATIENCE, M, Model, Remember, assert_close, inputs, union
 
 pytestmark = pytest.mark.one_tensorflow
@@ -75,8 +76,7 @@ def expected(before, *args, rates=rate_of, **options):
     with tf.Graph().as_default(), tf.Session() as session:
         model, step_op, rate = build(*args, **options)
         variables = {variable.op.name: variable for variable in tf.global_variables()}
-        for name, variable in variables.items():
-            variable.load(before[name], session)
+        load(session, {variable: before[name] for name, variable in variables.items()})
         for step in range(STEPS):
             feed = model.feed(union(step))
             feed[rate] = rates(step)

@@ -4,6 +4,7 @@ import collections
 
 import semisync
 from semisync.common.compat import tf
+from tests.support.variables import load
 from tests.tf1.one_process import PATIENCE, Remember
 from tests.tf1.rewrite.models import MOMENTUM, under
 
@@ -98,8 +99,7 @@ def trained_by_tensorflow(kind, before, steps, resource=False, scope=""):
                 train = tf.assign_add(step, 1).op
         variables = {within(scope, v.op.name): v for v in tf.global_variables()}
         assert set(variables) == set(before)
-        for name, variable in variables.items():
-            variable.load(before[name], session)
+        load(session, {variable: before[name] for name, variable in variables.items()})
         for batches in steps:
             feed = {}
             for tower, batch in zip(towers, batches):
