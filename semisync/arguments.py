@@ -20,6 +20,9 @@ _OF_SYNC_REPLICAS = (
     "ready_for_local_init_op",
 )
 
+# Of tf.contrib.opt; they aggregate the copies that workers have trained.
+_OF_COPIES = ("AGNOptimizer", "ElasticAverageOptimizer", "ModelAverageOptimizer")
+
 
 def graph_mode():
     """Raises UsageError where no train op for a session of a cluster can be built."""
@@ -66,23 +69,43 @@ def plain_optimizer(optimizer, wrappers):
         )
     if isinstance(optimizer, wrappers):
         raise UsageError("{} aggregates already: wrap the optimizer inside it".format(name))
+    if name in _OF_COPIES:
+        raise UsageError(
+            "{} has each worker train a copy of the variables: wrap the optimizer inside it, and "
+            "leave out its custom getter and its hook".format(name)
+        )
     return optimizer
 
 
-def gradients(pairs):
-    """Raises UsageError unless (gradient, variable) are of this process's batch and graph."""
+def gradients(grads_and_vars):
+    """The (gradient, variable) that have one, a tensor or tf.IndexedSlices of this process's batch.
+
+    Raises:
+      UsageError: there is none, one is not of a batch, or a variable has no known shape.
+    """
+    if tf.get_default_graph().finalized:
+        raise UsageError(
+            "the graph is finalized: call minimize or apply_gradients before the session is made"
+        )
+    pairs = [
+        (tf.convert_to_tensor_or_indexed_slices(gradient), variable)
+        for gradient, variable in grads_and_vars
+        if gradient is not None
+    ]
     if not pairs:
         raise UsageError("no variable has a gradient: check the loss and the var_list")
-    for gradient, _ in pairs:
+    for gradient, variable in pairs:
         if getattr(gradient, "values", gradient).op.type.endswith("AccumulatorTakeGradient"):
             raise UsageError(
                 "SyncReplicasOptimizer is around GlobalBatchOptimizer, which takes its place: "
                 "leave SyncReplicasOptimizer out"
             )
-    if tf.get_default_graph().finalized:
-        raise UsageError(
-            "the graph is finalized: call minimize or apply_gradients before the session is made"
-        )
+        if not variable.shape.is_fully_defined():
+            raise UsageError(
+                "the variable {} has the shape {}: semi-synchronous training needs a variable of "
+                "known shape".format(variable.op.name, variable.shape)
+            )
+    return pairs
 
 
 class NoSuchAttribute(UsageError, AttributeError):

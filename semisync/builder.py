@@ -5,6 +5,7 @@
 3. The hyperparameters that go with each batch, which step 2 has turned up, join the payload.
 4. The handles: what the hook and the chief's thread run.
 5. The worker's train op.
+6. A note of how the plain job would train (`semisync.wrapped.plain_step`).
 
 Nothing but the last waits for what the caller has put before the train op, such as UPDATE_OPS,
 which need a batch: the chief has none, nor have a worker's first and last messages.
@@ -13,6 +14,7 @@ which need a batch: the chief has none, nor have a worker's first and last messa
 import functools
 from typing import Any, Dict, List, NamedTuple
 
+from graph_rewrite.graph.functions import home
 from semisync.chief import operations as chief
 from semisync.common.compat import raw_ops, tf
 from semisync.handles import Handles
@@ -28,7 +30,7 @@ from semisync.transport.staging import Staging
 from semisync.worker import operations as worker
 from semisync.worker.state import TICKET
 from semisync.worker.watchdog import pings
-from semisync.wrapped import hyperparameters, siblings
+from semisync.wrapped import hyperparameters, plain_step, siblings
 from semisync.wrapped.global_step import SoleCounter, count, step_to_count
 
 
@@ -57,12 +59,16 @@ class _ChiefStep(NamedTuple):
     hyperparameters: Any
     gradients: List[Any]
     sole_counter: Any
+    applied: Any  # what the wrapped optimizer does of it
+    beyond: Any  # the op behind which the rest of it is
+    updates: List[Any]  # of each item of the extras
 
 
 def build(request):
     """Returns what was `Built`."""
     options, plan = request.options, _plan(request)
     device = on_cpu(plan.counted.device)
+    own_items = list(request.extras.items)
     request.add_updates(request.extras)
     limited = bool(options.paced) or options.in_flight is not None
     place = siblings.join(options.name, plan.to_count, limited)
@@ -119,6 +125,7 @@ def build(request):
     with tf.name_scope(scope):
         send = _sender(transport.areas, request.optimizer, plan.at_once)
         train_op = _train_op(request, member, ready, send, handles.draws_between_runs)
+        _note_plain_step(request, plan, combined, own_items, step, per_batch.means, train_op)
     return Built(
         train_op=train_op,
         handles=handles,
@@ -171,13 +178,17 @@ def _chief_step(request, plan, combined):
     if plan.at_once:
         request.optimizer.make_slots([variable for _, variable in gradients + plan.at_once])
     updates = [item.update(*combined[item]) for item in request.extras.items]
-    applied, found = request.optimizer.apply_global_batch(gradients, request.global_step, updates)
-    op, sole_counter = tf.group(applied, *updates), None
-    if plan.to_count is not request.global_step:
+    applied, found, counts = request.optimizer.apply_global_batch(
+        gradients, request.global_step, updates
+    )
+    with tf.control_dependencies([applied]):
+        beyond = tf.no_op()
+    op, sole_counter = tf.group(beyond, *updates), None
+    if plan.to_count is not None and not counts:
         with tf.control_dependencies([op]):
             op = count(plan.to_count)
-        sole_counter = SoleCounter(plan.to_count, op)
-    return _ChiefStep(op, found, gradients, sole_counter)
+        sole_counter = SoleCounter(plan.to_count, op, given=request.global_step is not None)
+    return _ChiefStep(op, found, gradients, sole_counter, applied, beyond, updates)
 
 
 def _beside_the_step(device):
@@ -231,6 +242,28 @@ def _train_op(request, member, ready, send, draws_between_runs):
         send=send,
         draw=not draws_between_runs,
         rationed=bool(request.options.paced) or request.options.in_flight is not None,
+    )
+
+
+def _note_plain_step(request, plan, combined, own_items, step, means, train_op):
+    """Notes it, unless the graph cannot: see `semisync.wrapped.plain_step`."""
+    if plan.at_once or any(map(home, request.extras.replaced)):
+        return
+    own = {variable.op.name: gradient for gradient, variable in plan.together}
+    tensors = means + (step.sole_counter.counts if step.sole_counter else [])
+    for item in own_items:
+        weights, columns = combined[item]
+        tensors += zip([weights, *columns], item.tensors)
+    updates = step.updates[: len(own_items)]
+    graph = tf.get_default_graph()
+    replaced = [graph.get_operation_by_name(name) for name in request.extras.replaced]
+    plain_step.note(
+        gradients=[(gradient, own[v.op.name], v) for gradient, v in step.gradients],
+        tensors=tensors,
+        waits={
+            getattr(train_op, "op", train_op): [step.applied, *updates, *replaced],
+            step.beyond: [],
+        },
     )
 
 

@@ -179,15 +179,17 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             a train op in.
         """
         arguments.graph_mode()
-        pairs = [(gradient, v) for gradient, v in grads_and_vars if gradient is not None]
+        pairs = arguments.gradients(grads_and_vars)
         here = self._in_graph.of()
-        arguments.gradients(pairs)
         if here.built is not None:
             raise UsageError(
                 "this GlobalBatchOptimizer already applies gradients in this graph: make one per "
                 "train op"
             )
         arguments.warn_of_idle_rules(self.options.mode_of, pairs)
+        collected = tf.get_collection(tf.GraphKeys.TRAIN_OP)
+        with tf.name_scope(name, self.options.name) as scope:
+            pass
         here.built = self._last = build(
             Request(
                 options=self.options,
@@ -196,10 +198,13 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
                 extras=here.extras,
                 add_updates=self._add_updates,
                 global_step=global_step,
-                name=name,
+                name=scope,
             )
         )
-        return here.built.train_op
+        train_op = tf.group(here.built.train_op, name=scope)
+        # In place of the chief's step, which the wrapped optimizer has collected.
+        tf.get_collection_ref(tf.GraphKeys.TRAIN_OP)[:] = collected + [train_op]
+        return train_op
 
     def _add_updates(self, extras):
         """Has BatchNorm's statistics and the shared updates join the payload."""

@@ -15,8 +15,7 @@ from graph_rewrite.batch_norm.find import of_view
 from graph_rewrite.edit import devices
 from graph_rewrite.edit.detach import detach
 from graph_rewrite.edit.editor import Editor, forget_shapes
-from graph_rewrite.graph.index import split
-from graph_rewrite.graph.meta_graph import add_to_collection, names
+from graph_rewrite.graph.meta_graph import add_to_collection
 from graph_rewrite.graph.view import View
 from graph_rewrite.metagraph import placement, sentences
 from graph_rewrite.metagraph.build import TRAINED, build
@@ -27,6 +26,7 @@ from graph_rewrite.training.hyperparameters import fix
 from semisync import arguments, restore
 from semisync import options as optimizer_options
 from semisync.aggregate import updates as shared
+from semisync.common import plain_step
 from semisync.common.compat import tf
 from semisync.common.errors import BadInput, UsageError
 
@@ -76,6 +76,11 @@ def semi_synchronize(
     """
     if restore.COLLECTION in meta_graph_def.collection_def:
         raise BadInput("the MetaGraph is rewritten already: rewrite the one that it was made of")
+    if plain_step.COLLECTION in meta_graph_def.collection_def:
+        raise BadInput(
+            "the MetaGraph is that of a job with GlobalBatchOptimizer, which trains "
+            "semi-synchronously already: export the job without it"
+        )
     checked = optimizer_options.checked(
         batches_per_step,
         staleness=staleness,
@@ -156,9 +161,6 @@ def _edit(meta, training, built, report):
     editor.put(built.put)
     editor.bring(built.brought)
     editor.rewire(chief.edges)
-    for name in names(meta, tf.GraphKeys.LOCAL_INIT_OP):
-        nodes[split(name)[0]].input.append("^" + built.handles.worker.state.initializer.name)
-        report.changes.append("{} initialises the worker's ticket, too".format(name))
     if built.step.origin == steps.MADE:
         steps.initialise(meta, nodes, built.step.variable.initializer.name)
     report.added = editor.finish(training.graph)
@@ -173,8 +175,6 @@ def _collect(meta, training, built):
     """Adds to the collections what the library added to the graph's, and what the hook needs."""
     worker = built.handles.worker
     steps.collect(meta, built.step)
-    state = worker.state.to_proto().SerializeToString()
-    add_to_collection(meta, tf.GraphKeys.LOCAL_VARIABLES, [state])
     add_to_collection(meta, tf.GraphKeys.SUMMARIES, built.summaries)
     member = tf.compat.as_bytes(worker.member)
     constants = [
@@ -182,5 +182,7 @@ def _collect(meta, training, built):
         for node in meta.graph_def.node
         if node.op == "Const" and node.attr["value"].tensor.string_val[:] == [member]
     ]
+    notes = training.graph.get_collection(plain_step.COLLECTION)
+    add_to_collection(meta, plain_step.COLLECTION, list(map(tf.compat.as_bytes, notes)))
     described = restore.describe(built.handles, constants, training.exporter.job)
     add_to_collection(meta, restore.COLLECTION, [tf.compat.as_bytes(described)])

@@ -7,7 +7,8 @@
     NodeDef       {1 name, 2 op, 3 input, 5 attr}          attr is a map {1 key, 2 AttrValue}
     SaverDef      {2 save_tensor_name}
     CollectionDef {1 node_list {1 value}, 2 bytes_list {1 value}, 5 any_list {1 value {2 value}}};
-                  "train_op" has the first, "trainable_variables" the second, with
+                  "train_op" has the first, "semisync/plain_step" the second, and
+                  "trainable_variables", with
     VariableDef   {1 variable_name}
                   "saved_model_assets" the third, up to TensorFlow 1.12, with
     AssetFileDef  {1 tensor_info, 2 filename}
@@ -27,8 +28,10 @@ from __future__ import annotations
 from typing import Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from migrate.encoding.wire import Value, fields, message, text
+from migrate.graph.wrapped import plain_nodes
 from migrate.storage.files import open_file
 from semisync.common.errors import BadInput
+from semisync.common.plain_step import COLLECTION
 
 _MAX_META = (2 << 30) - 1  # protobuf's own limit for one message
 
@@ -66,6 +69,7 @@ class Graph(NamedTuple):
     functions    FunctionDef messages, still to be decoded
     train_ops    nodes in the collection "train_op"
     assets       the file in the SavedModel's `assets` that each node is the path of, by the node
+    rewired      nodes that are others in the file, see `migrate.graph.wrapped`
     """
 
     path: str
@@ -76,6 +80,7 @@ class Graph(NamedTuple):
     functions: Tuple[bytes, ...] = ()
     train_ops: Tuple[str, ...] = ()
     assets: Mapping[str, str] = {}
+    rewired: FrozenSet[str] = frozenset()
 
 
 def read_graph(path: str) -> Graph:
@@ -104,6 +109,7 @@ def _read(meta_graph: memoryview, path: str) -> Graph:
     graph = Graph(path, {})
     signatures: Dict[str, Signature] = {}
     assets: Dict[str, str] = {}
+    plain_steps: List[str] = []
     for field, value in fields(meta_graph, path):
         if field == 2:
             whole = _read_graph_def(message(value, path), path)
@@ -116,6 +122,8 @@ def _read(meta_graph: memoryview, path: str) -> Graph:
                 graph = graph._replace(trainable=frozenset(_variables(entry, path)))
             elif key == "train_op":
                 graph = graph._replace(train_ops=tuple(_listed_nodes(entry, path)))
+            elif key == COLLECTION:
+                plain_steps = list(_listed_texts(entry, path))
             elif key == "saved_model_assets":
                 assets.update(_listed_assets(entry, path))
         elif field == 5:
@@ -123,7 +131,13 @@ def _read(meta_graph: memoryview, path: str) -> Graph:
             signatures[key] = _signature(entry, path)
         elif field == 6:
             assets.update([_asset(message(value, path), path)])
-    return graph._replace(signatures=signatures, assets=assets)
+    plain = plain_nodes(graph.nodes, plain_steps, path)
+    return graph._replace(
+        signatures=signatures,
+        assets=assets,
+        nodes={**graph.nodes, **plain},
+        rewired=frozenset(plain),
+    )
 
 
 def _read_graph_def(data: memoryview, path: str) -> Graph:
@@ -222,6 +236,13 @@ def _listed_nodes(collection: memoryview, path: str) -> Iterator[str]:
     for listed in _messages(collection, 1, path):
         for name in _messages(memoryview(listed), 1, path):
             yield text(memoryview(name), path).partition(":")[0]
+
+
+def _listed_texts(collection: memoryview, path: str) -> Iterator[str]:
+    """The entries of a collection of texts."""
+    for listed in _messages(collection, 2, path):
+        for entry in _messages(memoryview(listed), 1, path):
+            yield text(memoryview(entry), path)
 
 
 def _listed_assets(collection: memoryview, path: str) -> Iterator[Tuple[str, str]]:

@@ -8,10 +8,11 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 import numpy as np
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.graph.metagraph import Edge, Graph
+from migrate.graph.metagraph import Edge, Graph, Node
 from parity.behaviour.setting import Setting
 from parity.scoring.in_tensorflow import TensorFlowModel, arrays_of
 from parity.scoring.model import Feature, Input
+from semisync.common.errors import BadInput
 
 
 class Step(NamedTuple):
@@ -50,12 +51,18 @@ class TensorFlowGraph(TensorFlowModel):
         steps: Optional[Mapping[str, Any]] = None,
     ) -> None:
         saved_model = os.path.basename(graph.path) == "saved_model.pb"
+        if saved_model and graph.rewired and steps is not None:
+            raise BadInput(
+                f"{graph.path} is that of a job whose optimizer semisync wraps; give the .meta of "
+                "a checkpoint with --meta"
+            )
         spec = {
             "kind": "saved_model" if saved_model else "checkpoint",
             "path": os.path.dirname(graph.path) if saved_model else checkpoint.prefix,
             "tags": ["serve"],
             "signature": None,
             "meta": graph.path,
+            "nodes": {name: _told(graph.nodes[name]) for name in graph.rewired},
             "modules": list(setting.modules),
             "inputs": [[one.column, ",".join(tensors), one.sparse] for one, tensors in inputs],
             "examples": None,
@@ -92,6 +99,11 @@ class TensorFlowGraph(TensorFlowModel):
 def tensor_name(edge: Edge) -> str:
     """What TensorFlow calls it."""
     return "{}:{}".format(*edge)
+
+
+def _told(node: Node) -> List[Any]:
+    """[op, inputs] as a GraphDef has them."""
+    return [node.op, [*map(tensor_name, node.inputs), *(f"^{name}" for name in node.controls)]]
 
 
 def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> Dict[str, np.ndarray]:

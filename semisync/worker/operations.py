@@ -92,6 +92,11 @@ class Member:
         with tf.device(self.mailbox.device):
             return self.mailbox.send(self.name, numbers(kind, ticket, 0, 0))
 
+    def join(self):
+        """Returns the op with which a session begins: no ticket is held, and the chief knows."""
+        with tf.control_dependencies([self.state.initializer]):
+            return self.send(JOINED, 0)
+
     def tell(self, batch, sent):
         """Returns the op that tells the chief of a batch; see `draw`."""
         with tf.control_dependencies(sent):
@@ -128,7 +133,7 @@ def build_worker_ops(member, weights, pings):
             ticket=state.ticket,
             token=state.token,
             empty=state.empty,
-            join=member.send(JOINED, 0),
+            join=member.join(),
             leave=member.send(LEFT, state.ticket),
             first_draw=member.draw(sealed(numbers(DRAWN, state.last(), 0, 0)), now()),
             objection=objection,

@@ -33,6 +33,7 @@ class WorkerState:
       values: the vector before a run changes it.
       ticket, token, due: elements of it.
       empty: True when there is no ticket that a batch may use.
+      initializer: the op with which a session begins.
     """
 
     def __init__(self, name, device):
@@ -44,8 +45,9 @@ class WorkerState:
                 trainable=False,
                 use_resource=True,
                 name=name,
-                collections=[tf.GraphKeys.LOCAL_VARIABLES],
+                collections=[],  # not of those that a job's own local initialiser may leave out
             )
+            self.initializer = self.variable.initializer
             with tf.control_dependencies([self._initialised()]):
                 self.values = self.variable.read_value()
             kind, self.ticket, self.token, _, self.due, self._before = tf.unstack(self.values)
@@ -53,13 +55,14 @@ class WorkerState:
             self.empty = tf.logical_not(self._usable)
 
     def _initialised(self):
-        """The op that fails in a session that did not run the local initialiser."""
+        """The op that fails in a session without the hook."""
         return tf.Assert(
             tf.is_variable_initialized(self.variable),
             [
-                "GlobalBatchOptimizer: this session did not run tf.local_variables_initializer(), "
-                "and has no hooks: train in a tf.train.MonitoredTrainingSession with hooks="
-                "[opt.make_session_run_hook(is_chief)], not in a plain tf.Session or Keras' fit"
+                "GlobalBatchOptimizer: this session has no hook of it: train in a "
+                "tf.train.MonitoredTrainingSession with hooks="
+                "[opt.make_session_run_hook(is_chief)] in every worker, not in a plain tf.Session "
+                "or Keras' fit"
             ],
         )
 
@@ -80,8 +83,8 @@ class WorkerState:
         has_ticket = tf.Assert(
             self._usable,
             [
-                "GlobalBatchOptimizer: this worker has no ticket; pass hooks="
-                "[opt.make_session_run_hook(is_chief)] to every worker's MonitoredTrainingSession"
+                "GlobalBatchOptimizer: this worker has no ticket: run the train op in the "
+                "MonitoredTrainingSession, whose hook draws one, not in the tf.Session within it"
             ],
         )
         with tf.control_dependencies([has_ticket] + ready):

@@ -1,22 +1,29 @@
 """Which global step an optimizer counts, and who counts where the job counts batches by itself.
 
-An optimizer that is called without a global step counts the graph's. A job that calls it so may
-count batches on its own, as the canned Estimator with two optimizers does: each worker then adds 1
-with every batch. From the first session on that op adds 0, so that its value is the number of
-global batches, and whatever waits for it or fetches it need not change.
+An optimizer that is called without a global step counts the graph's, unless another one of the
+graph is given it. A job that calls it so may count batches on its own, as the canned Estimator with
+two optimizers does: each worker then adds 1 with every batch. From the first session on that op
+adds 0, so that its value is the number of global batches, and whatever waits for it or fetches it
+need not change. So it is where an optimizer is given the global step and leaves it to the job.
 """
 
-from graph_rewrite.patterns.variables import ADD
+from graph_rewrite.graph.functions import CALLS
+from graph_rewrite.graph.passthrough import READ, SWITCH
+from graph_rewrite.patterns.variables import ADD, ASSIGN
 from semisync import arguments
 from semisync.common.compat import constant, tf
 from semisync.common.errors import UsageError
+from semisync.common.per_graph import PerGraph
 from semisync.wrapped import siblings
+
+_given = PerGraph(list)  # the ops of the global steps that optimizers of a graph were given
 
 
 def step_to_count(global_step):
     """The variable that an optimizer counts, given its argument; None where a sibling counts."""
     if global_step is not None:
-        return arguments.global_step(global_step)
+        _given.of().append(arguments.global_step(global_step).op)
+        return global_step
     if siblings.counted_step() is not None:
         return None
     step = tf.train.get_global_step()
@@ -34,26 +41,72 @@ def count(step):
     return tf.assign_add(step, tf.ones_like(step), use_locking=True).op
 
 
+def is_changed(step, before):
+    """Whether an op of the graph that is none of `before`, names, changes a variable.
+
+    Perhaps inside a tf.cond, or a function.
+    """
+    waiting = [step.op]
+    while waiting:
+        users = [user for tensor in waiting.pop().outputs for user in tensor.consumers()]
+        new = [user for user in users if user.name not in before]
+        if any(user.type in CALLS or user.type in ADD + ASSIGN for user in new):
+            return True
+        waiting += [user for user in new if user.type in SWITCH]
+    return False
+
+
 class SoleCounter:
     """Has one op alone count a global step; make it before the graph is finalized.
 
     Args:
       step: a variable.
       counter: the op that counts global batches.
+      given: whether the step was given to the optimizer whose global batches these are.
+
+    Attributes:
+      counts: list of (what other ops add, what they add in the plain job), tensors.
     """
 
-    def __init__(self, step, counter):
-        self._step, self._counter = step, counter
+    def __init__(self, step, counter, given):
+        self._step, self._counter, self._is_given = step, counter, given
         with tf.control_dependencies(None):
             self._zero = tf.zeros([], step.dtype.base_dtype)
+            self.counts = [(self._zero, tf.ones([], step.dtype.base_dtype))]
 
     def enforce(self):
-        """Has every other op of the graph that adds a constant 1 to the step add 0."""
-        for op in self._step.graph.get_operations():
+        """Has every other op of the graph that adds a constant 1 to the step add 0.
+
+        Raises:
+          UsageError: one sets the step to the next number instead.
+        """
+        graph = self._step.graph
+        if not self._is_given and self._step.op in _given.of(graph):
+            self._add_nothing(self._counter)
+            return
+        for op in graph.get_operations():
             if op.type in ADD and op.inputs[0].op is self._step.op and op is not self._counter:
-                one = op.inputs[1]
-                if constant(one) == 1:
-                    op._update_input(1, self._zero)
-                    op._add_control_inputs([one.op])  # it may be what waits for the training
+                if constant(op.inputs[1]) == 1:
+                    self._add_nothing(op)
                 if op.type == "AssignAdd":
                     op._set_attr("use_locking", tf.AttrValue(b=True))
+            if op.type in ASSIGN and op.inputs[0].op is self._step.op and self._is_next(op):
+                raise UsageError(
+                    "{} sets the global step {} to the next number with every batch, and the chief "
+                    "counts global batches with it: leave that op out".format(
+                        op.name, self._step.op.name
+                    )
+                )
+
+    def _add_nothing(self, op):
+        before = op.inputs[1].op  # it may be what waits for the training
+        op._update_input(1, self._zero)
+        op._add_control_inputs([before])
+
+    def _is_next(self, assignment):
+        """Whether an op assigns to the step what it is, and 1."""
+        value, reads = assignment.inputs[1].op, READ | {"Identity"}
+        if value.type not in ("Add", "AddV2"):
+            return False
+        read = any(t.op.type in reads and t.op.inputs[0].op is self._step.op for t in value.inputs)
+        return read and any(constant(tensor) == 1 for tensor in value.inputs)

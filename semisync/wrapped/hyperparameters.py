@@ -88,11 +88,13 @@ class AggregatedHyperparameters(NamedTuple):
       areas: list of the `Staging` that holds them; empty when there are none.
       begin: the op with which a chief begins.
       keep: the op that remembers them, for a step in which no batch counts.
+      means: list of (tensor that the chief uses, the batch's own).
     """
 
     areas: List[Staging]
     begin: Any
     keep: Any
+    means: List[Tuple[Any, Any]]
 
 
 def aggregate(hyperparameters, name, device, aggregation):
@@ -104,7 +106,7 @@ def aggregate(hyperparameters, name, device, aggregation):
       device: of the global step.
       aggregation: the `Aggregation`.
     """
-    areas, begin, keep = [], [], []
+    areas, begin, keep, means = [], [], [], []
     tensors = hyperparameters.tensors()
     if tensors:
         item = StackedTensors(tensors, device, None)
@@ -116,7 +118,9 @@ def aggregate(hyperparameters, name, device, aggregation):
         begin = [last.initializer for last in lasts]
         # Each mean has read the value of the step before by then.
         keep = [last.assign(mean, read_value=False) for last, mean in zip(lasts, means)]
-    return AggregatedHyperparameters(areas, tf.group(*begin), tf.group(*keep))
+    return AggregatedHyperparameters(
+        areas, tf.group(*begin), tf.group(*keep), list(zip(means, tensors))
+    )
 
 
 def _last(name, number, column):

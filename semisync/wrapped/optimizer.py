@@ -1,17 +1,17 @@
 """The wrapped optimizer: the chief applies global batches with it, the workers single batches.
 
-Both work on shallow copies, which share its slots. The chief's copy takes each id to occur once. A
-worker's copy, for "async" variables, leaves alone what counts steps, such as Adam's beta powers,
-which only the chief's steps change. The methods replaced here are those that the documentation of
+The chief's step takes each id to occur once. A worker's, for "async" variables, leaves alone what
+counts steps, such as Adam's beta powers, which only the chief's steps change. So while a step is
+built, some methods of the optimizer are others; they are those that the documentation of
 tf.train.Optimizer names for subclasses to override.
 """
 
-import copy
+import contextlib
 from typing import Any, List
 
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
-from semisync.wrapped.global_step import count
+from semisync.wrapped.global_step import count, is_changed
 from semisync.wrapped.hyperparameters import Hyperparameters, own_numbers
 
 
@@ -19,18 +19,21 @@ class WrappedOptimizer:
     """A tf.compat.v1 optimizer.
 
     Args:
-      optimizer: never changed, except for its slots.
+      optimizer: what it keeps of a step, such as its slots, is there as in the plain job.
     """
 
     def __init__(self, optimizer):
         self.optimizer = optimizer
+        self._own_numbers = own_numbers(optimizer)  # now: a step adds others
 
     def own_numbers(self):
         """{name: value} of the numbers that the optimizer was made with."""
-        return own_numbers(self.optimizer)
+        return self._own_numbers
 
     def apply_global_batch(self, pairs, global_step, after):
-        """Returns the op of the chief's step, and its `Hyperparameters`.
+        """Returns the op of the chief's step, its `Hyperparameters`, and whether it counts.
+
+        An optimizer may leave the global step to the job, as BERT's does.
 
         Args:
           pairs: (gradient, variable), each id of a sparse gradient once; empty where every variable
@@ -40,20 +43,22 @@ class WrappedOptimizer:
         """
         before = {op.name for op in tf.get_default_graph().get_operations()}
         if pairs:
-            step = tf.group(_without_summing(self.optimizer).apply_gradients(pairs, global_step))
+            with _replaced(self.optimizer, _each_id_once(self.optimizer)):
+                step = tf.group(self.optimizer.apply_gradients(pairs, global_step))
         else:
             self.optimizer._prepare()
             with tf.control_dependencies(after + [self.optimizer._finish([], "finish")]):
                 step = tf.no_op() if global_step is None else count(global_step)
-        return step, Hyperparameters(step, before, _tensors(pairs))
+        counts = global_step is not None and is_changed(global_step, before)
+        return step, Hyperparameters(step, before, _tensors(pairs)), counts
 
     def apply_batch(self, pairs):
         """Returns the ops by which a worker applies its own batch to "async" variables."""
         if not pairs:
             return []
-        optimizer = copy.copy(self.optimizer)
-        optimizer._finish = lambda ops, name: tf.group(*ops, name=name)
-        return [optimizer.apply_gradients(pairs)]
+        uncounted = {"_finish": lambda ops, name: tf.group(*ops, name=name)}
+        with _replaced(self.optimizer, uncounted):
+            return [self.optimizer.apply_gradients(pairs)]
 
     def make_slots(self, variables):
         """Makes the slots of all variables at once, so that both ways of applying find them."""
@@ -76,18 +81,26 @@ def _tensors(pairs):
     return tensors
 
 
-def _without_summing(optimizer):
-    """A copy of `optimizer` that takes each id to occur once.
+@contextlib.contextmanager
+def _replaced(optimizer, methods):
+    """In the block an optimizer has other methods, {name: function}, than its class's."""
+    vars(optimizer).update(methods)
+    try:
+        yield
+    finally:
+        for name in methods:
+            del vars(optimizer)[name]
+
+
+def _each_id_once(optimizer):
+    """The methods with which an optimizer takes each id to occur once.
 
     The base class's `..._duplicate_indices` sum the rows of an id and then call the method that
     replaces them here. An optimizer that overrides them keeps its own.
     """
-    once, kind, base = copy.copy(optimizer), type(optimizer), tf.train.Optimizer
-    if kind._apply_sparse_duplicate_indices is base._apply_sparse_duplicate_indices:
-        once._apply_sparse_duplicate_indices = once._apply_sparse
-    if (
-        kind._resource_apply_sparse_duplicate_indices
-        is base._resource_apply_sparse_duplicate_indices
-    ):
-        once._resource_apply_sparse_duplicate_indices = once._resource_apply_sparse
-    return once
+    methods = {}
+    for kind in ("_apply_sparse", "_resource_apply_sparse"):
+        summing = kind + "_duplicate_indices"
+        if getattr(type(optimizer), summing) is getattr(tf.train.Optimizer, summing):
+            methods[summing] = getattr(optimizer, kind)
+    return methods

@@ -23,7 +23,7 @@ from semisync.migration import conversion
 from semisync.migration.settings import Settings
 from tests.parity import browser
 from tests.support.require import fastest_tensorflow
-from tests.support.written import written
+from tests.support.written import semisync_sources, written
 
 WRITER = pathlib.Path(__file__).with_name("write_job.py")
 
@@ -36,6 +36,15 @@ def job(tmp_path_factory):
     rows = dict(np.load(folder / "rows.npz", allow_pickle=True))
     rows["id"] = np.arange(len(rows["item"]))[::-1]
     pyarrow.parquet.write_table(pa.table(rows), folder / "rows.parquet")
+    return folder
+
+
+@pytest.fixture
+def wrapped_job(tmp_path):
+    """A folder of its own: the checkpoint directory of the same job, wrapped by semisync."""
+    options = ["wrapped", semisync_sources()]
+    folder = shutil.copytree(written(fastest_tensorflow(), WRITER, *options), tmp_path / "wrapped")
+    (folder / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-15"')
     return folder
 
 
@@ -77,6 +86,16 @@ def test_a_model_that_is_the_same_is_migrated(migrated):
     by_name = {part["name"]: part["found"] for part in found["parts"]}
     assert by_name["forward"]["report"]["rows"] == 3000
     assert by_name["training"]["report"]["steps"] == 3
+
+
+def test_a_wrapped_job_is_migrated_by_its_own_graph(job, wrapped_job, tmp_path):
+    shutil.copy(job / "rows.parquet", wrapped_job)
+    assert migrate(wrapped_job, tmp_path / "out", checkpoint="") == 0
+    found = report(tmp_path / "out")
+    assert found["verdict"] == "MIGRATED"
+    assert set(states(tmp_path / "out").values()) == {"passed"}
+    (optimizer,) = found["carried"]["training"]["optimizers"]
+    assert (optimizer["name"], optimizer["settings"]["learning_rate"]) == ("Adagrad", 0.1)
 
 
 def test_it_says_what_was_carried(migrated):

@@ -1,13 +1,15 @@
 """A small click model, trained by a job of TensorFlow 1.x, and the rows that it is judged by.
 
-    python write_job.py FOLDER
+    python write_job.py FOLDER [wrapped DIGEST]
 
 Writes FOLDER/model.ckpt with its MetaGraph, whose flag `training` switches dropout and BatchNorm,
-FOLDER/scores.ckpt, the same variables with a graph that only scores, and FOLDER/rows.npz. Runs on
-TensorFlow 1.15 and 2.x.
+FOLDER/scores.ckpt, the same variables with a graph that only scores, and FOLDER/rows.npz. Wrapped,
+semisync wraps the optimizer, and FOLDER is the session's checkpoint directory; DIGEST is of
+semisync's sources. Runs on TensorFlow 1.15 and 2.x.
 """
 
 import os
+import pathlib
 import sys
 
 os.environ["TF_USE_LEGACY_KERAS"] = "1"  # tf.layers under TensorFlow 2.16 and later
@@ -43,25 +45,36 @@ def logits(training):
     return {"city": city, "item": item, "price": price}, tf.layers.dense(net, 1, name="out")
 
 
-def main(folder):
-    random = np.random.RandomState(0)
-    log = rows(random)
-    np.savez(os.path.join(folder, "rows.npz"), **log)
+def job(wrap=lambda optimizer: optimizer):
+    """(function of a batch of rows -> what is fed, the training op), in the default graph."""
+    tf.set_random_seed(1)
+    training = tf.placeholder_with_default(False, [], name="training")
+    fed, scores = logits(training)
+    label = tf.placeholder(tf.float32, [None, 1], name="y")
+    loss = tf.losses.sigmoid_cross_entropy(label, scores)
+    step = tf.train.get_or_create_global_step()
+    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+        train_op = wrap(tf.train.AdagradOptimizer(0.1)).minimize(loss, step)
+
+    def feed(batch):
+        feed = {fed["city"]: batch["city"], fed["item"]: batch["item"], training: True}
+        feed.update({fed["price"]: batch["price"][:, None], label: batch["clicked"][:, None]})
+        return feed
+
+    return feed, train_op
+
+
+def batches(log):
+    for first in range(0, ROWS, 100):
+        yield {name: column[first : first + 100] for name, column in log.items()}
+
+
+def write(folder, log):
     with tf.Graph().as_default(), tf.Session() as session:
-        tf.set_random_seed(1)
-        training = tf.placeholder_with_default(False, [], name="training")
-        fed, scores = logits(training)
-        label = tf.placeholder(tf.float32, [None, 1], name="y")
-        loss = tf.losses.sigmoid_cross_entropy(label, scores)
-        step = tf.train.get_or_create_global_step()
-        with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
-            train_op = tf.train.AdagradOptimizer(0.1).minimize(loss, step)
+        feed, train_op = job()
         session.run(tf.global_variables_initializer())
-        for first in range(0, ROWS, 100):
-            batch = {name: column[first : first + 100] for name, column in log.items()}
-            feed = {fed["city"]: batch["city"], fed["item"]: batch["item"], training: True}
-            feed.update({fed["price"]: batch["price"][:, None], label: batch["clicked"][:, None]})
-            session.run(train_op, feed)
+        for batch in batches(log):
+            session.run(train_op, feed(batch))
         tf.train.Saver().save(session, os.path.join(folder, "model.ckpt"))
     with tf.Graph().as_default(), tf.Session() as session:
         logits(False)
@@ -70,5 +83,26 @@ def main(folder):
         saver.save(session, os.path.join(folder, "scores.ckpt"))
 
 
+def write_wrapped(folder, log):
+    """FOLDER is the checkpoint directory of a session."""
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+    import semisync
+
+    wrapped = []
+
+    def wrap(optimizer):
+        wrapped.append(semisync.GlobalBatchOptimizer(optimizer, 2))
+        return wrapped[0]
+
+    with tf.Graph().as_default():
+        feed, train_op = job(wrap)
+        hook = wrapped[0].make_session_run_hook(True)
+        with tf.train.MonitoredTrainingSession(checkpoint_dir=folder, hooks=[hook]) as session:
+            for batch in batches(log):
+                session.run(train_op, feed(batch))
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
+    every_row = rows(np.random.RandomState(0))
+    np.savez(os.path.join(sys.argv[1], "rows.npz"), **every_row)
+    (write_wrapped if "wrapped" in sys.argv else write)(sys.argv[1], every_row)

@@ -46,6 +46,15 @@ def written(python, writer, *options, beside=(), given=None):
     return folder
 
 
+def semisync_sources():
+    """A digest of the code that builds a job's graph, for the options of a writer that runs it."""
+    digest = hashlib.sha256()
+    for package in ("semisync", "graph_rewrite"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 @contextlib.contextmanager
 def _locked(folder):
     """Lets one test process write while the others wait; yields the path of the completion mark."""

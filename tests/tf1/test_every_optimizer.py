@@ -7,6 +7,7 @@ the plain optimizer on the union of the batches.
 import pytest
 import tensorflow
 
+import semisync
 from semisync.common.compat import tf
 from tests.tf1.one_process import assert_equals_the_union
 
@@ -67,3 +68,13 @@ def test_the_optimizers_of_contrib_do_too(name, resource):
         pytest.skip("tf.contrib ended with TensorFlow 1.15")
     opt = tensorflow.contrib.opt
     assert_equals_the_union(minimize(lambda: CONTRIB[name](opt)), resource)
+
+
+def test_an_optimizer_of_contrib_keeps_what_it_knows_of_its_step():
+    if not tf.__version__.startswith("1."):
+        pytest.skip("tf.contrib ended with TensorFlow 1.15")
+    inner = tensorflow.contrib.opt.MovingAverageOptimizer(tf.train.AdagradOptimizer(0.1))
+    with tf.Graph().as_default():
+        step, weight = tf.train.get_or_create_global_step(), tf.get_variable("w", initializer=1.0)
+        semisync.GlobalBatchOptimizer(inner, 2).minimize(weight * weight, global_step=step)
+        assert inner.swapping_saver()

@@ -13,6 +13,7 @@ import pytest
 from semisync import audit
 from semisync.common.compat import tf
 from tests.support.forked_cluster import ForkedCluster
+from tests.support.variables import load
 from tests.tf1.job import batch, build_loss, make_optimizer
 
 
@@ -125,8 +126,7 @@ def union_training(run, steps):
                 loss, global_step=tf.train.get_or_create_global_step()
             )
         variables = {v.op.name.split("/", 1)[1]: v for v in tf.global_variables()}
-        for name, variable in variables.items():
-            variable.load(run.before[name], session)
+        load(session, {variable: run.before[name] for name, variable in variables.items()})
         for step in steps:
             inputs = [run.inputs(audited) for audited in step["batches"]]
             session.run(

@@ -103,6 +103,30 @@ def test_a_variable_without_a_gradient_is_left_alone():
     assert "kernel/Adagrad" in after
 
 
+def test_a_gradient_may_be_an_array():
+    def build(model, wrap):
+        loss, optimizer = model.loss(), wrap(adagrad())
+        pairs = optimizer.compute_gradients(loss, model.variables("kernel"))
+        (bias,) = model.variables("bias")
+        pairs.append((np.ones(bias.shape.as_list(), np.float32), bias))
+        with tf.control_dependencies([pairs[0][0]]):
+            return optimizer.apply_gradients(pairs, global_step=model.step)
+
+    assert_equals_the_union(build)
+
+
+def test_the_train_op_has_its_name_and_is_the_one_that_is_collected():
+    def build(model, wrap):
+        loss = model.loss()
+        with tf.name_scope("training"):
+            train = wrap(adagrad()).minimize(loss, global_step=model.step, name="go")
+        assert train.name == "training/go"
+        assert tf.get_collection(tf.GraphKeys.TRAIN_OP) == [train]
+        return train
+
+    in_batches(build, steps=1)
+
+
 def test_two_losses_may_be_summed():
     def build(model, wrap):
         loss = model.loss() + 0.5 * model.loss(kind="linear")

@@ -23,6 +23,17 @@ def variable():
     return tf.get_variable("v", initializer=1.0)
 
 
+def elastic():
+    """An optimizer that trains copies: of its class's name, which TensorFlow 2 lacks."""
+    return type("ElasticAverageOptimizer", (tf.train.GradientDescentOptimizer,), {})(0.1)
+
+
+def of_unknown_shape():
+    value = tf.placeholder_with_default([1.0], None)
+    loss = tf.reduce_sum(tf.Variable(value, validate_shape=False, name="any"))
+    return wrapped().minimize(loss, global_step=tf.train.get_or_create_global_step())
+
+
 def minimize(optimizer, step=None):
     return optimizer.minimize(variable(), global_step=step)
 
@@ -46,6 +57,8 @@ def one_sentence(says):
         (lambda: wrapped(tf.train.AdagradOptimizer), r"is a class: pass AdagradOptimizer\(...\)"),
         (lambda: wrapped(tf.keras.optimizers.SGD(0.1)), "same name from tf.compat.v1.train"),
         (lambda: wrapped(tf.train.SyncReplicasOptimizer(sgd(), 2)), "aggregates already"),
+        (lambda: wrapped(elastic()), "train a copy of the variables: wrap the optimizer inside it"),
+        (of_unknown_shape, "the variable any has the shape <unknown>"),
         (lambda: semisync.Threshold(-1), "0 or more, not -1"),
         (lambda: wrapped().make_session_run_hook(True, patience=0), "greater than 0, not 0"),
         (lambda: wrapped().make_session_run_hook("worker0"), "True or False, not 'worker0'"),
@@ -143,7 +156,7 @@ def test_training_twice_in_one_graph():
             optimizer.minimize(loss, global_step=step)
 
 
-def test_a_plain_session_without_local_initialisation():
+def test_a_plain_session():
     job = Job()
     with job.graph.as_default(), tf.Session() as session:
         session.run(tf.global_variables_initializer())

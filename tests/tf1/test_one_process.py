@@ -9,7 +9,7 @@ from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
 from semisync.transport import mailbox
 from semisync.transport.messages import JOINED
-from tests.tf1.one_process import Job, late
+from tests.tf1.one_process import PATIENCE, Job, late
 
 
 def test_paced_training_never_shows_staleness_even_with_a_policy_that_ignores_it():
@@ -163,6 +163,16 @@ def test_a_forgotten_hook_is_named():
         hook=False
     ) as session:
         job.train(session, 1)
+
+
+def test_a_scaffold_that_initialises_other_things_does_not_matter():
+    job = Job(batches_per_step=1)
+    with job.graph.as_default():
+        hook = job.optimizer.make_session_run_hook(True, patience=PATIENCE)
+        scaffold = tf.train.Scaffold(local_init_op=tf.no_op())
+        with tf.train.MonitoredTrainingSession(scaffold=scaffold, hooks=[hook]) as session:
+            job.train(session, 1.0)
+    assert hook.ledger.fates["admitted"] == 1
 
 
 def test_a_missing_chief_is_named():

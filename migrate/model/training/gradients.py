@@ -19,6 +19,7 @@ from typing import Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.updates import VariableUpdate
+from migrate.graph.wrapped import STAGED, refuse_untold
 from migrate.model.training.gradient_scopes import GradientScopes
 from semisync.common.errors import BadInput
 
@@ -77,6 +78,8 @@ class Gradients:
                 f"{path}: {what} to {update.variable!r} is made of several gradients, {several}; "
                 "only one gradient per variable, of one loss, can be carried over"
             )
+        if any(node.op == STAGED for node in ends):
+            raise refuse_untold(path)
         others = ", ".join(f"{node.name!r} ({node.op})" for node in ends[:_LISTED])
         raise BadInput(
             f"{path}: {what} to {update.variable!r} does not come from tf.gradients but from "
@@ -101,6 +104,9 @@ class Gradients:
             if self._scopes.has(node.name) or (dense and self._makes_dense(node)):
                 if node.op != "Const":
                     found.add(edge)
+                continue
+            if node.op == STAGED:
+                ends.append(node)
                 continue
             if node.op in _REDUCTIONS and not (indices and node.op.startswith("Unique")):
                 continue

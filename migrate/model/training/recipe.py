@@ -11,6 +11,7 @@ from typing import Dict, List, NamedTuple, Optional, Set
 from migrate.graph.attributes import flag
 from migrate.graph.metagraph import Edge, Graph
 from migrate.graph.updates import VariableUpdate, find_slotless_updates, find_updates
+from migrate.graph.wrapped import STAGED, refuse_untold
 from migrate.model.training.changes import Changes, described, find_changes, refuse_two
 from migrate.model.training.gradient_scopes import GradientScopes
 from migrate.model.training.gradients import Gradients, Slices, find_loss
@@ -54,6 +55,8 @@ def read_recipe(graph: Graph, train_op: Optional[str] = None) -> Recipe:
         if known is not update:
             raise refuse_two(graph, update.variable, known.node, update.node)
     _check_writers(graph, changes, updates)
+    if not updates and any(node.op == STAGED for node in graph.nodes.values()):
+        raise refuse_untold(graph.path)
     if not updates:
         raise BadInput(
             f"{graph.path} has no training op that changes a variable; give the MetaGraph that the "

@@ -72,6 +72,10 @@ def _checkpoint(tf, spec):
 
     meta = meta_graph.read_meta_graph_file(spec["meta"])
     meta.meta_info_def.ClearField("tensorflow_version")
+    _rewire(meta.graph_def, spec.get("nodes", {}))
+    for function in meta.graph_def.library.function:
+        for node in function.node_def:
+            node.device = ""  # import_meta_graph clears those of the graph itself
     try:
         graph, saver = _imported(tf, meta)
     except ValueError as error:
@@ -84,6 +88,18 @@ def _checkpoint(tf, spec):
         session.run([tf.local_variables_initializer(), tf.tables_initializer()])
         saver.restore(session, _stored(spec["path"]))
     return session
+
+
+def _rewire(graph_def, told):
+    """Gives nodes other inputs: {name: [op, inputs]}, as a GraphDef has them."""
+    for node in graph_def.node:
+        if node.name in told:
+            op, inputs = told[node.name]
+            if node.op != op:
+                node.op = op
+                node.attr.clear()
+            del node.input[:]
+            node.input.extend(inputs)
 
 
 def _stored(prefix):

@@ -19,6 +19,7 @@ class Opened:
     path        the SavedModel's directory, or the checkpoint's prefix
     tags        of the SavedModel, a list; and its signature, None to name tensors instead
     meta        path of the checkpoint's MetaGraph
+    nodes       of it that are others than in the file: {name: [op, inputs]}; may be missing
     modules     to import first, for the ops that they register
     inputs      list of [column, name, sparse]. A name is a tensor's, or the signature's for it; a
                 sparse one that of a tf.sparse_placeholder, or its indices, values and shape, with

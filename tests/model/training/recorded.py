@@ -55,10 +55,10 @@ class Job:
             for k, (fed, loss) in enumerate(zip(points, losses))
         ]
 
-    def training(self):
-        """The training that goes on from its checkpoint."""
+    def training(self, meta=None):
+        """The training that goes on from its checkpoint, as the MetaGraph at `meta` says."""
         feeds = {"rate_scale": torch.tensor(1.0)} if self.name == "fed" else {}
-        return build_training(self.prefix, feeds=feeds)
+        return build_training(self.prefix, meta, feeds=feeds)
 
 
 def jobs(folder):

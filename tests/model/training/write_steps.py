@@ -158,7 +158,7 @@ def scaled(pairs):
     ]
 
 
-def build(optimizer, clip, resource):
+def build(optimizer, clip, resource, wrap=lambda optimizer: optimizer):
     """Adds a model to the default graph; returns (loss, train op, learning rate or None)."""
     item = tf.placeholder(tf.int64, [None, 3], name="item")
     tags = tf.sparse_placeholder(tf.int64, [None, None], name="tags")
@@ -181,7 +181,7 @@ def build(optimizer, clip, resource):
     loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=label, logits=logits))
     loss += 0.01 * tf.nn.l2_loss(kernel)
     step = train.get_or_create_global_step()
-    trained = optimizer(step)
+    trained = wrap(optimizer(step))
     loss = loss * 4.0 if clip is scaled else loss
     pairs = trained.compute_gradients(loss)
     with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):

@@ -87,10 +87,10 @@ def test_collections_saver_and_versions_are_kept():
     assert new.saver_def == old.saver_def
     assert new.graph_def.versions == old.graph_def.versions
     for name, collection in old.collection_def.items():
-        if name not in (tf.GraphKeys.LOCAL_VARIABLES, tf.GraphKeys.SUMMARIES):
+        if name != tf.GraphKeys.SUMMARIES:
             assert new.collection_def[name] == collection, name
     added = set(new.collection_def) - set(old.collection_def)
-    assert added == {tf.GraphKeys.LOCAL_VARIABLES, tf.GraphKeys.SUMMARIES, "semisync"}
+    assert added == {tf.GraphKeys.SUMMARIES, "semisync", "semisync/plain_step"}
 
 
 def test_update_ops_run_with_every_batch_and_averages_with_every_step():
@@ -216,7 +216,7 @@ def test_sync_replicas_gives_way():
     assert any("SyncReplicasOptimizer of 3 gradients" in change for change in report.changes)
 
 
-def test_a_graph_that_was_exported_by_a_session_initialises_the_ticket():
+def test_a_graph_that_was_exported_by_a_session_needs_no_more_than_it_initialises():
     """A session adds its own ops to the graph: what initialises local variables among them."""
 
     def build(model, wrap):
@@ -224,8 +224,7 @@ def test_a_graph_that_was_exported_by_a_session_initialises_the_ticket():
         tf.add_to_collection(tf.GraphKeys.LOCAL_INIT_OP, tf.train.Scaffold.default_local_init_op())
         return train_op
 
-    meta, report = graph_rewrite.semi_synchronize(export(build).meta, M, paced=True)
-    assert any("initialises the worker's ticket" in change for change in report.changes)
+    meta, _ = graph_rewrite.semi_synchronize(export(build).meta, M, paced=True)
     before, after, _ = train(export(build)._replace(meta=meta))
     assert_close(after, on_unions(builder("Adagrad"), before))
 

@@ -3,6 +3,7 @@
 import pytest
 
 import graph_rewrite
+import semisync
 from semisync.common.compat import VariableDef, tf
 from semisync.common.errors import BadInput, UsageError
 from tests.tf1.one_process import M
@@ -133,6 +134,13 @@ def test_gradients_that_come_after_training():
 def test_a_graph_that_is_rewritten_already():
     with pytest.raises(BadInput, match="rewritten already"):
         rewrite(rewrite(export(sgd)))
+
+
+def test_the_graph_of_a_job_that_wraps_its_optimizer():
+    def build(model, wrap):
+        return sgd(model, lambda optimizer: semisync.GlobalBatchOptimizer(optimizer, M))
+
+    assert "semi-synchronously already: export the job without it" in refusal(build)
 
 
 def test_a_graph_in_which_an_op_is_missing():

@@ -1,0 +1,62 @@
+"""The graph of a job that `semisync.GlobalBatchOptimizer` wraps, as if nothing wrapped it.
+
+Its training ops take what the chief makes of the batches of all workers. By what the job notes
+(`semisync.common.plain_step`) they take what the plain job's take: gradients and hyperparameters of
+one batch. Nodes whose work the plain job does not do stay, and nothing that trains depends on them.
+
+A graph without such notes, as earlier versions write it, stays as it is, and training on from it is
+refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, List, Mapping, Tuple
+
+from semisync.common.errors import BadInput
+from semisync.common.plain_step import PlainStep, understand
+
+STAGED = "OrderedMapUnstage"  # the op by which the chief takes what a worker has staged
+
+
+def plain_nodes(nodes: Mapping[str, Any], entries: Iterable[str], path: str) -> Dict[str, Any]:
+    """Of the nodes by name those that the plain job has otherwise, as it has them.
+
+    nodes: each a `migrate.graph.metagraph.Node`. entries: of the collection in the file at `path`.
+    Raises BadInput if one is damaged.
+    """
+    tensors: Dict[Tuple[str, int], Tuple[str, int]] = {}
+    waits: Dict[str, List[str]] = {}
+    for entry in entries:
+        step = understand(entry, path)
+        if step is not None and _is_whole(nodes, step):
+            tensors.update((_edge(tensor), _edge(own)) for tensor, own in step.tensors.items())
+            waits.update(step.waits)
+    plain = {}
+    for name, node in nodes.items():
+        if name in waits:
+            plain[name] = node._replace(op="NoOp", inputs=(), attrs={}, controls=(*waits[name],))
+        elif any(edge in tensors for edge in node.inputs):
+            inputs = tuple(tensors.get(edge, edge) for edge in node.inputs)
+            plain[name] = node._replace(inputs=inputs)
+    return plain
+
+
+def refuse_untold(path: str) -> BadInput:
+    """The error for a wrapped job's graph that does not note the plain job's step."""
+    return BadInput(
+        f"{path} is the graph of a job whose optimizer semisync wraps, and does not tell the step "
+        "of one batch: an earlier version built it, some variables are trained asynchronously, or "
+        "a BatchNorm lies in a function; export the MetaGraph of the job without the wrapper and "
+        "give it with --meta"
+    )
+
+
+def _is_whole(nodes: Mapping[str, Any], step: PlainStep) -> bool:
+    """Whether the graph has all that the step is made of; an export may have left out some."""
+    ops = [name for names in step.waits.values() for name in names]
+    return all(name in nodes for name in ops + [_edge(own)[0] for own in step.tensors.values()])
+
+
+def _edge(tensor: str) -> Tuple[str, int]:
+    name, _, output = tensor.rpartition(":")
+    return (name, int(output)) if output.isdigit() else (tensor, 0)
