@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Union
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import MetaGraph, find_meta_graph
@@ -95,7 +95,7 @@ class Written(NamedTuple):
 
 def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> Written:
     """The source of the model; BadInput as `load_model`."""
-    graph, names = found.graph, Names()
+    graph, names = found.graph, Names(_own_names())
     refuse_unknown(graph, list(outputs.values()))
     parameters = Parameters(graph, found.saved, checkpoint, names)
     constants = Constants(names)
@@ -109,6 +109,13 @@ def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> 
     inputs = list(emitter.inputs.values())
     values = emitter.outputs
     return Written(text, parameters.by_node, constants, inputs, values, emitter, features)
+
+
+def _own_names() -> Set[str]:
+    """The attributes that every module has, and the methods of model.py."""
+    from torch import nn
+
+    return {*dir(nn.Module()), "numeric", "transform"}
 
 
 def build_module(written: Written, checkpoint: Checkpoint) -> Any:

@@ -160,9 +160,10 @@ def _shape(graph: Graph, node: Node, stored: Tuple[int, ...]) -> Tuple[int, ...]
     if not told or told[0] is None or None in told[0] or node.op not in VARIABLES:
         return tuple(stored)
     shape = tuple(size for size in told[0] if size is not None)
-    if len(shape) != len(stored) or shape[1:] != tuple(stored)[1:]:
+    if shape[1:] != tuple(stored)[1:]:  # a part, for else the graph were another model's
         raise BadInput(
-            f"{graph.path}: variable {node.name!r} is {list(shape)}, and the checkpoint's "
-            f"{list(stored)}; they are of different models"
+            f"{graph.path}: variable {node.name!r}, {list(shape)}, is a part of the checkpoint's "
+            f"{list(stored)} along another axis than the first; a module takes only variables that "
+            "are whole or partitioned along the first axis"
         )
     return shape

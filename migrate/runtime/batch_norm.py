@@ -17,11 +17,12 @@ from torch import nn
 
 
 class BatchNorm(nn.Module):
-    """Normalises every channel of float32 [..., channels], or of `axis`.
+    """Normalises every channel of [..., channels], or of `axis`.
 
     scale, center: whether there is a weight (gamma) and a bias (beta). unbiased: as the fused
-    kernel's running variance. `frozen`, which may be set: training uses the running statistics,
-    too, as a graph does that trains with them.
+    kernel's running variance. dtype: of the weight, the bias and the running statistics. `frozen`,
+    which may be set: training uses the running statistics, too, as a graph does that trains with
+    them.
     """
 
     running_mean: torch.Tensor
@@ -36,21 +37,22 @@ class BatchNorm(nn.Module):
         scale: bool = True,
         center: bool = True,
         unbiased: bool = False,
+        dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()
         self.eps, self.momentum, self.axis, self.unbiased = eps, momentum, axis, unbiased
         self.frozen = False
-        self.weight = nn.Parameter(torch.ones(channels)) if scale else None
-        self.bias = nn.Parameter(torch.zeros(channels)) if center else None
-        self.register_buffer("running_mean", torch.zeros(channels))
-        self.register_buffer("running_var", torch.ones(channels))
+        self.weight = nn.Parameter(torch.ones(channels, dtype=dtype)) if scale else None
+        self.bias = nn.Parameter(torch.zeros(channels, dtype=dtype)) if center else None
+        self.register_buffer("running_mean", torch.zeros(channels, dtype=dtype))
+        self.register_buffer("running_var", torch.ones(channels, dtype=dtype))
 
     def extra_repr(self) -> str:
         """What torch prints of it."""
         return f"{self.running_mean.numel()}, eps={self.eps}, momentum={self.momentum}"
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """As large as x, float32."""
+        """As large as x, which has the type of the statistics."""
         channels = self.axis % x.dim()
         x = x.view_as(
             x

@@ -42,7 +42,7 @@ def _graph():
         return tf.cond(training, lambda: tf.matmul(x, w) * 2.0, lambda: x * 3.0)
 
     a, b = tf.cond(p, lambda: (inner(), x + 1.0), lambda: (x * 5.0, tf.constant(7.0) * x))
-    c = tf.cond(p, lambda: tf.constant(0.5), lambda: tf.constant(1.0))
+    c = tf.cond(tf.less(n, 2), lambda: tf.constant(0.5), lambda: tf.constant(1.0))
 
     def step(i, total):
         more = tf.cond(p, lambda: total * 1.5 + b, lambda: total + tf.cast(i, tf.float32))

@@ -57,7 +57,7 @@ class Loop(NamedTuple):
 class Regions:
     """The needed part of a graph.
 
-    needed      all nodes that the outputs depend on
+    needed      all nodes that the outputs depend on, and the predicates of the conds among them
     order       those that are to be written, inputs first; a loop's Enters and NextIterations, and
                 what `replace` leaves out, are not
     of          the region of each
@@ -67,7 +67,7 @@ class Regions:
     frame_of    Merge or Exit -> its frame
     """
 
-    def __init__(self, graph: Graph, outputs: Iterable[Edge]) -> None:
+    def __init__(self, graph: Graph, outputs: Sequence[Edge]) -> None:
         self._graph = graph
         self.of: Dict[str, Region] = {}
         self.cond_of: Dict[str, str] = {}
@@ -75,15 +75,20 @@ class Regions:
         self.frame_of: Dict[str, str] = {}
         self.loops: Dict[str, Loop] = {}
         names = [edge[0] for edge in outputs]
-        self.needed = _needed(graph, names)
-        for node in self.needed:
-            self.of[node.name] = self._region(node)
+        self.needed: List[Node] = []
+        while names:
+            found = [node for node in _needed(graph, names) if node.name not in self.of]
+            for node in found:
+                self.of[node.name] = self._region(node)
+            self.needed += found
+            # constants in branches depend on nothing but the branch: not on its predicate
+            names = [edge[0] for edge in self.predicates.values() if edge[0] not in self.of]
         self._merges: Dict[str, List[str]] = {}
         for merge, cond in self.cond_of.items():
             self._merges.setdefault(cond, []).append(merge)
-        self._names = names
+        self._names = [edge[0] for edge in outputs]
         self._replaced: Mapping[str, Sequence[Edge]] = {}
-        self.order = sort(graph, names, self._before)
+        self.order = sort(graph, self._names, self._before)
 
     def replace(self, inputs: Mapping[str, Sequence[Edge]]) -> None:
         """Sorts again, for nodes that need other inputs than the graph says; by their names."""

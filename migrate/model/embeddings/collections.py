@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
+from migrate.graph.attributes import output_dtype
 from migrate.graph.metagraph import Edge, Node
 from migrate.manifest.naming import table_name
 from migrate.model.control.regions import MERGES, NOWHERE, Regions, sort
@@ -142,7 +143,8 @@ def _only_looked_up(
         lookups = [lookup for lookup in rows.values() if _table(lookup) == table]
         ends = {name for lookup in lookups for name in (lookup.node, *lookup.gathers)}
         top = all(regions.of[lookup.node] == NOWHERE for lookup in lookups)
-        is_table = shape is not None and len(shape) == 2
+        is_float = output_dtype(subject.graph, nodes[0]) == "float32"
+        is_table = shape is not None and len(shape) == 2 and is_float
         if top and is_table and uses <= ends and parameters.whole(nodes):
             fit.add(table)
     return frozenset(fit)

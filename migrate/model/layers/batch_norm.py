@@ -11,6 +11,9 @@ on: they are what the batch's statistics are averaged into,
 AssignSub(moving, (moving - batch) * (1 - decay)), which tells the decay too. Where no such update
 is in the graph, as in one for evaluation, the decay is tf.layers' default, .99, and the source says
 that it is a guess.
+
+One of a branch, written by hand for evaluation, stays what its ops are: the module would not run in
+the branch for training, and its statistics would stay as they are.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Layer, Modules, Subject
 from migrate.model.ops.values import Value, literal
-from migrate.model.parameters import Parameters
+from migrate.model.parameters import Parameter, Parameters
 from migrate.model.source.names import layer_scope
 
 _FUSED = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}
@@ -69,21 +72,22 @@ def _layer(subject: Subject, norm: _Norm) -> Layer:
             parameters.add(norm.gamma, attribute + ".weight")
         if norm.beta is not None:
             parameters.add(norm.beta, attribute + ".bias")
-        modules[attribute] = _constructor(norm, mean.shape[0], _decay(subject, norm.mean))
+        modules[attribute] = _constructor(norm, mean, _decay(subject, norm.mean))
         return f"self.{attribute}({values[0]})"
 
     return Layer((norm.x,), write, norm.flag)
 
 
-def _constructor(norm: _Norm, channels: int, momentum: Optional[float]) -> str:
+def _constructor(norm: _Norm, mean: Parameter, momentum: Optional[float]) -> str:
     told = 1 - _USUAL_DECAY if momentum is None else momentum
     more = [
         "" if norm.axis == -1 else f"axis={norm.axis}",
         "" if norm.gamma is not None else "scale=False",
         "" if norm.beta is not None else "center=False",
         "unbiased=True" if norm.unbiased else "",
+        "" if mean.dtype == "float32" else f"dtype=torch.{mean.dtype}",
     ]
-    arguments = [str(channels), f"eps={literal(norm.epsilon)}", f"momentum={round(told, 7)}"]
+    arguments = [str(mean.shape[0]), f"eps={literal(norm.epsilon)}", f"momentum={round(told, 7)}"]
     text = f"runtime.BatchNorm({', '.join(arguments + [word for word in more if word])})"
     return text if momentum is not None else text + "  # the graph does not say its momentum"
 
@@ -175,10 +179,11 @@ def _inverse(subject: Subject, edge: Edge) -> Optional[Tuple[Optional[Node], Edg
 
 def _moving(subject: Subject, edge: Edge) -> Optional[Tuple[Node, Optional[str]]]:
     """The moving statistic that `edge` is, or is averaged into, and the flag that chooses."""
+    in_branch = subject.switched(edge)
     edge = _viewed(subject, edge)
     node = subject.graph.nodes[edge[0]]
     if node.op in VARIABLES:
-        return node, None
+        return None if in_branch else (node, None)
     if node.op == "Merge":
         variables = [_viewed_variable(subject, side) for side in node.inputs]
         if len(variables) == 2 and (variables[0] is None) != (variables[1] is None):

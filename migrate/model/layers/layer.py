@@ -8,6 +8,7 @@ import numpy
 
 from migrate.graph.lookups import PASS, VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.model.control.regions import SWITCHES
 from migrate.model.folding import Known
 from migrate.model.ops.values import Value
 from migrate.model.parameters import Parameters
@@ -65,6 +66,15 @@ class Subject:
             edge = node.inputs[0]
             node = self.graph.nodes[edge[0]]
         return edge
+
+    def switched(self, edge: Edge) -> bool:
+        """Whether a branch of a tf.cond is handed `edge` from outside."""
+        node = self.graph.nodes[edge[0]]
+        while node.op in _VIEWS and node.inputs:
+            if node.op in SWITCHES:
+                return True
+            node = self.graph.nodes[node.inputs[0][0]]
+        return False
 
     def node(self, edge: Edge) -> Node:
         """The node that computes `edge`, beyond nodes that only hand it on."""

@@ -1,10 +1,10 @@
-"""nn.Linear: a MatMul with a variable, and the variable that is added to it, if there is one."""
+"""nn.Linear: a MatMul with a variable of float32, and the variable that is added to it, if any."""
 
 from __future__ import annotations
 
 from typing import List, Optional
 
-from migrate.graph.attributes import flag
+from migrate.graph.attributes import flag, output_dtype
 from migrate.graph.metagraph import Node
 from migrate.model.layers.layer import Layer, Modules, Subject
 from migrate.model.ops.values import Value
@@ -30,7 +30,7 @@ def _linear(subject: Subject, product: Node, bias: Optional[Node]) -> Optional[L
     graph = subject.graph
     kernel = subject.variable(product.inputs[1])
     turned = any(flag(graph, product, name) for name in ("transpose_a", "transpose_b"))
-    if kernel is None or turned:
+    if kernel is None or turned or output_dtype(graph, kernel) != "float32":
         return None
 
     def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:

@@ -18,6 +18,7 @@ Dropout must be off on both sides: here it is while the steps are taken.
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy
@@ -222,10 +223,11 @@ def _wanted(step: RecordedStep, name: str) -> numpy.ndarray:
 
 
 def _statistics(training: Training) -> List[Tuple[str, Any, Parameter]]:
-    """The moving statistics of the module: name, a function to its value, and what it is."""
+    """The moving statistics of the module, and tables that are not trained: name, a function to its
+    value, and what it is."""
 
     def value_of(attribute: str, parameter: Parameter) -> Any:
-        return lambda: as_stored(parameter, training.module.get_buffer(attribute))
+        return lambda: as_stored(parameter, operator.attrgetter(attribute)(training.module))
 
     counters = set(training.optimizer.counters)
     return [

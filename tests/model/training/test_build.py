@@ -6,6 +6,7 @@ import torch
 
 from migrate.model.load import load_model
 from migrate.model.training.build import build_optimizer, build_training
+from migrate.model.training.steps import RecordedStep, compare_steps
 from semisync.common.errors import BadInput, UsageError
 from tests.model.training.graphs import X, Y, regression, saved
 from tests.support.require import shared
@@ -307,6 +308,35 @@ def test_a_table_used_by_more_than_look_ups_is_refused_at_its_first_step(tmp_pat
     training = build_training(prefix)
     with pytest.raises(UsageError, match="is dense"):
         step(training, {**BATCH, "ids": torch.tensor([1, 5])})
+
+
+def test_a_table_that_is_not_trained_is_compared_after_each_step(tmp_path):
+    def build():
+        ids = tf.placeholder(tf.int64, [None], name="ids")
+        table = tf.get_variable("table", [4, 1], trainable=False)
+        loss, weight = regression()
+        rows = tf.nn.embedding_lookup(table, ids)
+        loss += tf.reduce_sum(tf.square(rows)) * tf.reduce_sum(tf.square(weight))
+        return tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+    prefix = saved(tmp_path, build, {"ids:0": [1, 3]})
+    training = build_training(prefix)
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.import_meta_graph(prefix + ".meta").restore(session, prefix)
+        fed = {"x:0": X, "y:0": Y, "ids:0": [1, 3]}
+        loss = session.run(training.loss, fed)
+        session.run("GradientDescent", fed)
+        values = {v.op.name: session.run(v) for v in tf.global_variables()}
+    taken = RecordedStep({**BATCH, "ids": torch.tensor([1, 3])}, float(loss), values)
+    report = compare_steps(training, [taken])
+    assert report.exceeded is None and report.compared == {
+        "loss": 1,
+        "parameter": 1,
+        "statistic": 1,
+    }
+    moved = taken._replace(values={**values, "table": values["table"] + 1})
+    exceeded = compare_steps(build_training(prefix), [moved]).exceeded
+    assert (exceeded.kind, exceeded.name) == ("statistic", "table")
 
 
 def test_a_gradient_that_is_applied_to_another_variable_is_refused(tmp_path):

@@ -1,0 +1,123 @@
+"""What each variable of a graph becomes in the module, its type and its name."""
+
+import numpy as np
+import pytest
+import torch
+
+from migrate import runtime
+from migrate.model.load import load_model
+from migrate.model.training.build import build_training
+from semisync.common.errors import BadInput
+from tests.model.features import outputs_of
+from tests.support.control_flow import control_flow
+
+tf = pytest.importorskip("tensorflow").compat.v1
+
+X = np.random.RandomState(0).randn(6, 3).astype(np.float32)
+
+
+def scored(prefix, build, *feeds):
+    """What TensorFlow scores for each of `feeds`, by a graph that it saves at `prefix` before."""
+    with control_flow(1), tf.Graph().as_default(), tf.Session() as session:
+        tf.set_random_seed(1)
+        tf.identity(build(), name="scores")
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver().save(session, prefix)
+        return [session.run("scores:0", fed) for fed in feeds]
+
+
+@pytest.mark.parametrize("kind", ["float16", "float64"])
+def test_variables_of_another_float_keep_their_type(kind, tmp_path):
+    prefix, ids = str(tmp_path / "model"), np.array([0, 3, 1, 1])
+
+    def build():
+        rows = tf.nn.embedding_lookup(
+            tf.get_variable("table", [4, 3], kind), tf.placeholder(tf.int64, [None], name="ids")
+        )
+        net = tf.matmul(rows, tf.get_variable("kernel", [3, 2], kind))
+        moving = [
+            tf.get_variable(name, initializer=tf.constant([0.3, 0.7], kind), trainable=False)
+            for name in ("moving_mean", "moving_variance")
+        ]
+        return tf.nn.batch_normalization(net, *moving, None, None, 1e-3)
+
+    (expected,) = scored(prefix, build, {"ids:0": ids})
+    module = load_model(prefix, output="scores").eval()
+    assert {str(kept.dtype) for kept in module.state_dict().values()} == {"torch." + kind}
+    assert isinstance(module.moving_mean, runtime.BatchNorm)
+    (found,) = outputs_of(module, {"ids": torch.tensor(ids)})
+    assert found.dtype == expected.dtype == kind
+    assert np.allclose(found, expected, rtol=8 * np.finfo(kind).eps, atol=4 * np.finfo(kind).eps)
+
+
+def test_batch_norm_within_the_branches_of_a_cond_scores_alike_and_is_not_trained(tmp_path):
+    prefix = str(tmp_path / "model")
+
+    def build():
+        x = tf.placeholder(tf.float32, [None, 3], name="x")
+        learns = tf.placeholder_with_default(False, [], name="is_training")
+        scale = tf.get_variable("scale", [3])
+        mean = tf.get_variable("pop_mean", [3], trainable=False)
+        variance = tf.get_variable(
+            "pop_var", initializer=tf.constant([1.0, 2.0, 3.0]), trainable=False
+        )
+
+        def training():
+            moments = tf.nn.moments(x, [0])
+            moved = [
+                tf.assign(statistic, statistic * 0.9 + moment * 0.1)
+                for statistic, moment in zip([mean, variance], moments)
+            ]
+            with tf.control_dependencies(moved):
+                return tf.nn.batch_normalization(x, *moments, None, scale, 1e-3)
+
+        def scoring():
+            return tf.nn.batch_normalization(x, mean, variance, None, scale, 1e-3)
+
+        scores = tf.cond(learns, training, scoring)
+        tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(tf.square(scores - x)))
+        return scores
+
+    modes = (False, True)
+    expected = scored(prefix, build, *({"x:0": X, "is_training:0": mode} for mode in modes))
+    module = load_model(prefix, output="scores")
+    for mode, scores in zip(modes, expected):
+        (found,) = outputs_of(module.train(mode), {"x": torch.tensor(X)})
+        assert np.allclose(found, scores, rtol=1e-5, atol=1e-6)
+    with pytest.raises(BadInput, match="the model reads 'pop_(mean|var)', which each step changes"):
+        build_training(prefix)
+
+
+def test_a_scope_called_like_a_method_of_the_module_does_not_replace_it(tmp_path):
+    prefix = str(tmp_path / "model")
+    methods = ["register_buffer", "load_state_dict", "numeric", "transform", "train", "half"]
+
+    def build():
+        scores = tf.placeholder(tf.float32, [None, 3], name="x")
+        for name in methods:
+            with tf.variable_scope(name):
+                scores = tf.matmul(scores, tf.get_variable("kernel", [3, 3]))
+        rows = tf.get_variable("table", [4, 3], trainable=False)
+        return scores + tf.gather(rows, tf.cast(scores[:, 0] > 0, tf.int32))
+
+    (expected,) = scored(prefix, build, {"x:0": X})
+    module = load_model(prefix, output="scores").eval()
+    for name in methods:
+        assert not isinstance(getattr(module, name, None), torch.nn.Module), name
+    assert np.allclose(outputs_of(module, {"x": torch.tensor(X)})[0], expected, atol=1e-5)
+
+
+def test_a_variable_partitioned_along_its_columns_is_refused_as_such(tmp_path):
+    prefix = str(tmp_path / "model")
+
+    def build():
+        kernel = tf.get_variable("kernel", [3, 4], partitioner=tf.fixed_size_partitioner(2, axis=1))
+        x = tf.placeholder(tf.float32, [None, 3], name="x")
+        return tf.matmul(x, tf.convert_to_tensor(kernel))
+
+    scored(prefix, build)
+    message = (
+        r"'kernel/part_0', \[3, 2\], is a part of the checkpoint's \[3, 4\] along another axis"
+    )
+    with pytest.raises(BadInput, match=message):
+        load_model(prefix, output="scores")
