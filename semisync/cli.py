@@ -20,6 +20,7 @@ from typing import Any, Iterator, List, NamedTuple, NoReturn, Optional, Tuple
 
 from semisync.common import exit_codes
 from semisync.common.errors import MissingExtra, SemisyncError
+from semisync.common.extras import not_installed
 
 BROKEN_PIPE = 141  # what a shell reports of a process that SIGPIPE ended
 INTERRUPTED = 130  # and of one that Ctrl-C ended
@@ -155,13 +156,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] in _OWN:
             return _crash(name, args, error)
-        return _fail(
-            name,
-            MissingExtra(
-                f"the Python package {error.name!r} is not installed; "
-                f"run: pip install 'semisync[{subcommand.extra}]'"
-            ),
-        )
+        return _fail(name, MissingExtra(not_installed(error.name, subcommand.extra)))
     except Exception as error:  # a defect
         return _crash(name, args, error)
 

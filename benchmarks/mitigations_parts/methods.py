@@ -3,7 +3,7 @@
 sync                exact global batches
 semi-sync           global batches whose gradients are late by the steps of the trace
 async               each local batch by itself, late by the updates of the trace
-paced start, end    semi-sync, but no gradient is late in the first or the last 10 % of steps
+paced start, end    semi-sync; none is late in a first share of the steps, or in the last 10 %
 warm-up             semi-sync, the rate rises from 0 over the first 10 % of steps
 mean staleness S    semi-sync with M (1 + S) tickets that are out or wait to be applied
 inverse             semi-sync, a batch weighs 1 / staleness (IJCAI 2016)
@@ -58,7 +58,7 @@ def modes(optimizer, batches_per_step):
     found = [
         Mode("sync", Method(late=None)),
         Mode("semi-sync", late),
-        Mode("paced start", Method(paced_first=0.1)),
+        Mode("paced start", late, ("paced_first", [0.1, 0.05, 0.2])),
         Mode("paced end", Method(paced_last=0.1)),
         Mode("warm-up", Method(warm_up=0.1)),
         Mode("sync, warm-up", Method(late=None, warm_up=0.1)),

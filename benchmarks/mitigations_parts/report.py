@@ -1,8 +1,13 @@
-"""Markdown of the runs: what each mode loses or gains against sync, paired by seed."""
+"""Markdown of the runs: what each mode loses or gains against sync, paired by seed.
+
+A mode of which a run on the test split diverged has no figures, only how many did; in the search
+the settings that diverged are counted.
+"""
 
 import collections
 import functools
 import json
+import math
 
 from benchmarks.auc_evidence_parts import spread
 from benchmarks.mitigations_parts import lateness, search
@@ -52,9 +57,10 @@ _END = (
 def _end(modes, mode):
     seeds = modes[mode]
     one = next(iter(seeds.values()))
+    diverged = _diverged(seeds)
     cells = ["{:g}".format(one["rate"]), _number(one["strength"])]
-    cells += ["{:.2f}".format(_mean(seeds, "staleness")), str(len(seeds))]
-    cells.append("{:.5f}".format(_mean(seeds, "auc")))
+    cells += ["{:.2f}".format(_mean(seeds, "staleness")), _counted(len(seeds), diverged)]
+    cells.append("" if diverged else "{:.5f}".format(_mean(seeds, "auc")))
     for measure in ("auc", "log_loss"):
         cells += _difference(modes, mode, lambda line, measure=measure: line[measure])
     return cells
@@ -83,14 +89,18 @@ _TRIED = (
 
 def _best(modes, mode):
     means = {
-        name: {setting: sum(aucs) / len(aucs) for setting, aucs in settings.items()}
+        name: {setting: search.mean(aucs) for setting, aucs in settings.items()}
         for name, settings in modes.items()
     }
-    rate, strength = max(means[mode], key=means[mode].get)
-    best = means[mode][rate, strength]
-    cells = [str(len(means[mode])), "{:g}".format(rate), _number(strength), "{:.5f}".format(best)]
-    of_sync = max(means.get(REFERENCE, {}).values(), default=None)
-    if mode == REFERENCE or of_sync is None:
+    tried = means[mode]
+    rate, strength = max(tried, key=tried.get)
+    best = tried[rate, strength]
+    cells = [_counted(len(tried), list(tried.values()).count(-math.inf))]
+    if not math.isfinite(best):
+        return [*cells, "", "", "", ""]
+    cells += ["{:g}".format(rate), _number(strength), "{:.5f}".format(best)]
+    of_sync = max(means.get(REFERENCE, {}).values(), default=-math.inf)
+    if mode == REFERENCE or not math.isfinite(of_sync):
         return [*cells, ""]
     return [*cells, "{:+.5f}".format(best - of_sync)]
 
@@ -105,6 +115,8 @@ def _difference(modes, mode, value):
     """[mean, interval] of mode minus sync as text; empty for sync."""
     if mode == REFERENCE or REFERENCE not in modes:
         return ["", ""]
+    if _diverged(modes[mode]) or _diverged(modes[REFERENCE]):
+        return ["", ""]
     pair = [{seed: value(line) for seed, line in modes[name].items()} for name in (mode, REFERENCE)]
     if not set(pair[0]) & set(pair[1]):
         return ["", ""]
@@ -113,6 +125,15 @@ def _difference(modes, mode, value):
     if difference.low is None:
         return [mean, ""]
     return [mean, "{:+.5f} to {:+.5f}".format(difference.low, difference.high)]
+
+
+def _diverged(seeds):
+    """How many of the runs."""
+    return sum(line["auc"] is None for line in seeds.values())
+
+
+def _counted(count, diverged):
+    return "{}, {} diverged".format(count, diverged) if diverged else str(count)
 
 
 def _mean(seeds, name):

@@ -52,8 +52,9 @@ class Runs:
             with open(self._path, "a") as file:
                 file.write(json.dumps(line) + "\n")
             self._done[key(line)] = line
-            shown = "{data} {optimizer} {size} {split} {mode} {rate} {strength} {seed}: {auc:.5f}"
-            print(shown.format(**line), "%.0f s" % line["seconds"], file=sys.stderr, flush=True)
+            shown = " ".join(str(value) for value in key(line))
+            auc = "diverged" if line["auc"] is None else "{:.5f}".format(line["auc"])
+            print(shown + ":", auc, "%.0f s" % line["seconds"], file=sys.stderr, flush=True)
         return self._done[key(line)]
 
 

@@ -4,9 +4,10 @@
 2. At the best of them the two other strengths; for a mode without, two more rates: a quarter above
    and below, or beyond the end of the three where an end was the best.
 
-On the small data set each is the mean over several seeds.
+On the small data set each is the mean over several seeds. Settings with which a run diverged lose.
 """
 
+import math
 import statistics
 
 SEEDS = {"assist": (100,), "sparrow": (100, 101)}
@@ -33,7 +34,7 @@ def settings(runs, mode, trials):
     tried = {}
 
     def attempt(rate, strength):
-        tried[rate, strength] = statistics.mean(
+        tried[rate, strength] = mean(
             runs.figures(mode, "validation", rate, strength, seed)["auc"]
             for seed in SEEDS[block["data"]]
         )
@@ -46,6 +47,12 @@ def settings(runs, mode, trials):
     for rate, strength in more[: trials - len(rates)]:
         attempt(rate, strength)
     return max(tried, key=tried.get)
+
+
+def mean(aucs):
+    """The mean of the runs' AUCs, -inf where one is None, as it is where the run diverged."""
+    aucs = list(aucs)
+    return -math.inf if None in aucs else statistics.mean(aucs)
 
 
 def _more(rates, best):

@@ -80,26 +80,34 @@ class Training:
         return late
 
     def run(self):
-        """Trains; returns the figures: the curve, and how late the batches were on average."""
+        """Trains; returns the figures: the curve, and how late the batches were on average.
+
+        "auc" and "log_loss" are None where the training diverged, and the curve ends before that.
+        """
         began, curve, losses = time.process_time(), [], []
         ends = {self._steps * point // POINTS for point in range(1, POINTS + 1)}
         for step in range(self._steps):
             losses.append(self._step(step))
             if step + 1 in ends:
+                score = self._score()
+                if score["auc"] is None:
+                    break
                 point = {"step": step + 1, "training": float(np.mean(losses))}
-                curve.append(dict(self._score(self._weights), **point))
+                curve.append(dict(score, **point))
                 losses = []
         return {
-            "auc": curve[-1]["auc"],
-            "log_loss": curve[-1]["log_loss"],
+            "auc": score["auc"],
+            "log_loss": score["log_loss"],
             "staleness": float(np.mean(self._staleness)),
-            "auc_read": self._score(self._versions[self._steps % len(self._versions)])["auc"],
             "curve": curve,
             "seconds": time.process_time() - began,
         }
 
-    def _score(self, weights):
-        logits = model.scores(self._shape, self._rows, self._held_out, weights)
+    def _score(self):
+        """{"auc", "log_loss"} of the held-out rows; None each where a score is not finite."""
+        logits = model.scores(self._shape, self._rows, self._held_out, self._weights)
+        if not np.isfinite(logits).all():
+            return {"auc": None, "log_loss": None}
         labels = self._rows.labels[self._held_out]
         loss = float(np.mean(np.logaddexp(0, logits.astype(np.float64)) - labels * logits))
         return {"auc": parity.auc(labels, logits), "log_loss": loss}

@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy
 
 from semisync.common.errors import BadInput, MissingExtra
+from semisync.common.extras import extra
 
 _AHEAD = 8 << 20  # bytes
 _LONGEST = 300  # characters of a file system's own message; libhdfs names every path it tried
@@ -36,10 +37,8 @@ def is_remote(path: str) -> bool:
 
 def file_system(url: str) -> Tuple[Any, str]:
     """fsspec's file system for `url`, and the path within it."""
-    try:
+    with extra("torch", f"to read {url}"):
         import fsspec.core
-    except ImportError as error:
-        raise MissingExtra(f"{url} needs the package fsspec; install semisync[torch]") from error
     try:
         return fsspec.core.url_to_fs(url)
     except ImportError as error:

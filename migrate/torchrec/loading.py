@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import glob
-import importlib.util
+import importlib
 import os
 import warnings
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Tuple
@@ -25,7 +25,8 @@ from torch.distributed.checkpoint.api import CheckpointException
 
 from migrate.manifest.model import Manifest, Written, read_manifest
 from migrate.manifest.transforms import INT8
-from semisync.common.errors import BadInput, MissingExtra, UsageError
+from semisync.common.errors import BadInput, UsageError
+from semisync.common.extras import extra
 
 _MANAGED = "_managed_collision_modules."
 _CONTAINERS = ("embedding_bags", "embeddings")
@@ -123,11 +124,8 @@ def _reader(directory: str) -> dcp.StorageReader:
     """torch's reader of the format that stands in `directory`."""
     if not glob.glob(os.path.join(glob.escape(directory), "*.safetensors")):
         return dcp.FileSystemReader(directory)
-    if importlib.util.find_spec("safetensors") is None:
-        raise MissingExtra(
-            f"{directory} holds safetensors files, and the package safetensors is not installed; "
-            "pip install semisync[torch]"
-        )
+    with extra("torch", f"to read {directory}"):
+        importlib.import_module("safetensors")  # which torch's reader imports later
     return dcp.HuggingFaceStorageReader(directory)
 
 

@@ -23,6 +23,7 @@ from parity.behaviour.numeric import Numeric, Positional
 from parity.behaviour.report import OutputDifference
 from parity.behaviour.rows import Rows
 from semisync.common.errors import BadInput, SemisyncError
+from semisync.common.extras import not_installed
 
 OF_TORCH, OF_TENSORFLOW = "onnxruntime, torch's export", "onnxruntime, TensorFlow's export"
 _LARGEST = 1 << 31  # bytes of a message of protocol buffers, which an ONNX model is
@@ -113,7 +114,7 @@ def _missing(package: str) -> str:
     try:
         importlib.import_module(package)
     except ImportError:
-        return f"the Python package {package!r} is not installed; run: pip install 'semisync[onnx]'"
+        return not_installed(package, "onnx")
     return ""
 
 

@@ -14,7 +14,8 @@ import os
 from typing import Any, Dict, Optional, Tuple
 
 from parity.diagnosis.facts import COMBINERS, Facts
-from semisync.common.errors import BadInput, MissingExtra
+from semisync.common.errors import BadInput
+from semisync.common.extras import extra
 
 SUFFIXES = (".yaml", ".yml", ".json")
 _PARTS = ("optimizer", "batch_norm", "combiner", "model")
@@ -64,12 +65,8 @@ def _load(path: str) -> Dict[str, Any]:
 
 
 def _yaml(path: str, text: str) -> Any:
-    try:
+    with extra("report", f"to read {path}"):
         import yaml
-    except ModuleNotFoundError as error:
-        raise MissingExtra(
-            f"reading {path} needs pyyaml: install semisync[torch], or write it as .json"
-        ) from error
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:

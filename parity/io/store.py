@@ -13,7 +13,8 @@ from typing import Any, Dict, Iterator, List
 import pyarrow as pa
 
 from parity.inputs.checks import Column
-from semisync.common.errors import BadInput, MissingExtra
+from semisync.common.errors import BadInput
+from semisync.common.extras import extra
 
 BATCH = 1 << 19  # rows that a query yields at a time
 _MEMORY = "1GB"
@@ -24,13 +25,8 @@ class Store:
     """Tables by name. As a context, it removes its files at the end."""
 
     def __init__(self) -> None:
-        try:
+        with extra("report", "to join files and to group more rows than --memory holds"):
             import duckdb
-        except ModuleNotFoundError as error:
-            raise MissingExtra(
-                "joining files and grouping rows beyond memory needs duckdb: install "
-                "semisync[report], or raise --memory"
-            ) from error
         self._failures = (duckdb.IOException, duckdb.OutOfMemoryException)
         self._folder = tempfile.TemporaryDirectory(prefix="parity-")
         self._schemas: Dict[str, pa.Schema] = {}

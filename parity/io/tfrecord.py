@@ -7,6 +7,7 @@ themselves. Source: tensorflow/core/example/feature.proto
 """
 
 import gzip
+import importlib
 import itertools
 import struct
 import zlib
@@ -15,7 +16,8 @@ from typing import Any, BinaryIO, Collection, Dict, Iterator, List, Sequence, Tu
 import numpy as np
 import pyarrow as pa
 
-from semisync.common.errors import BadInput, MissingExtra
+from semisync.common.errors import BadInput
+from semisync.common.extras import extra
 
 SUFFIXES = (".tfrecord", ".tfrecords")
 _TOGETHER = 1 << 16  # records in a table
@@ -108,12 +110,10 @@ def read_examples(path: str) -> Iterator[Example]:
 
 
 def _records(path: str, file: BinaryIO) -> Iterator[memoryview]:
-    try:
-        from migrate.encoding.tfrecord import frames
-    except ModuleNotFoundError as error:
-        raise MissingExtra(
-            f"reading {path} needs google-crc32c: install semisync[torch]"
-        ) from error
+    from migrate.encoding.tfrecord import frames
+
+    with extra("report", f"to read {path}"):
+        importlib.import_module("google_crc32c")  # which `frames` imports for its first record
     return frames(file.read, path)
 
 

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple, TypeVar
 
 from parity.plot.style import GUIDE, PALETTE, SETTINGS, WIDTH
 from parity.result import Comparison, Side
-from semisync.common.errors import MissingExtra, UsageError
+from semisync.common.errors import UsageError
+from semisync.common.extras import extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,15 +16,10 @@ _Value = TypeVar("_Value")
 
 def drawn(draw: Callable[["Axes"], None], height: float) -> "Figure":
     """A figure of its own, which pyplot neither keeps nor shows a second time."""
-    try:
+    with extra("report", "to draw the figures"):
         import matplotlib
 
         from parity.plot.svg import Picture
-    except ModuleNotFoundError as error:
-        raise MissingExtra(
-            f"the Python package {error.name!r}, which draws the figures, is not installed; "
-            "run: pip install 'semisync[report]'"
-        ) from error
     with matplotlib.rc_context(SETTINGS):
         figure = Picture(figsize=(WIDTH, height), layout="constrained")
         draw(figure.add_subplot())

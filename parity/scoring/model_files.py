@@ -7,14 +7,14 @@ neither needs its large data files read again.
 `migrate` is imported only where it is asked, as its extra, torch, is more than scores need.
 """
 
-import contextlib
 import glob
 import hashlib
 import os
-from typing import Any, Dict, Iterable, Iterator, List, Optional
+from typing import Any, Dict, Iterable, List, Optional
 
 from parity.io.identity import identify
-from semisync.common.errors import BadInput, MissingExtra, UsageError
+from semisync.common.errors import BadInput, UsageError
+from semisync.common.extras import extra
 
 _LISTED = 8  # tensors in a sentence
 
@@ -28,7 +28,7 @@ def prefix_of(path: str) -> str:
         return path
     if os.path.isfile(os.path.join(path, "saved_model.pb")):
         raise UsageError(f"{path} is a SavedModel; --saved-model names it")
-    with _extra("to name a checkpoint by its directory"):
+    with extra("report,torch", "to name a checkpoint by its directory"):
         from migrate.checkpoint.paths import checkpoint_prefix
     return checkpoint_prefix(path)
 
@@ -81,7 +81,7 @@ def of_conversion(directory: str, factory: Optional[str] = None) -> Dict[str, An
 
 
 def _interface(meta: str) -> Any:
-    with _extra("to look into the graph"):
+    with extra("report,torch", "to look into the graph"):
         from migrate.graph.interface import find_interface
         from migrate.graph.metagraph import read_graph
     return find_interface(read_graph(meta))
@@ -90,17 +90,6 @@ def _interface(meta: str) -> Any:
 def _listing(names: "list[str]") -> str:
     more = [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
     return ", ".join([*names[:_LISTED], *more])
-
-
-@contextlib.contextmanager
-def _extra(purpose: str) -> Iterator[None]:
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise MissingExtra(
-            f"the Python package {error.name!r} is not installed, {purpose}; "
-            "run: pip install 'semisync[report,torch]'"
-        ) from error
 
 
 def _stored(prefix: str) -> List[str]:

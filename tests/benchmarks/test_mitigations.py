@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.auc_evidence_parts import alone, plan
 from benchmarks.auc_evidence_parts.data import Answers
-from benchmarks.mitigations_parts import data, methods, training
+from benchmarks.mitigations_parts import data, methods, report, runs, search, training
 from benchmarks.mitigations_parts.model import ROW, scores
 from semisync.common.compat import tf
 
@@ -68,3 +68,18 @@ def test_late_gradients_on_vectors_train_as_in_tensorflow(optimizer, monkeypatch
     assert sum(value.size for value in initial.values()) > ROW * (sum(SIZES) + BAG)
     np.testing.assert_allclose(on_vectors(answers, optimizer, 1, initial), expected, atol=2e-3)
     assert np.abs(exact - expected).max() > 0.02
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered")
+def test_settings_that_diverge_lose_the_search_and_are_reported(tmp_path):
+    answers, splits = log(), {"validation": (slice(0, 768), slice(768, 1024))}
+    rows = data._in_one_table(answers.fields, SIZES, answers.bags, BAG, answers.labels, splits)
+    path = str(tmp_path / "runs.jsonl")
+    wild = methods.Mode("wild", methods.Method(), ("curvature", [1e9, 0.01]))
+    _, strength = search.settings(runs.Runs(path, "sparrow", rows, "adagrad", 8), wild, 4)
+    assert strength == 0.01
+    lines = list(report.read(path))
+    assert [line["auc"] is None for line in lines] == [True] * 6 + [False] * 2
+    assert "| wild | 4, 3 diverged | " in report.markdown(lines)
+    lost = [dict(line, split="test") for line in lines[:1]]
+    assert "1, 1 diverged |  |  |  |  |  |" in report.markdown(lost)

@@ -11,7 +11,8 @@ import torch
 
 from migrate.targets.reading.reader import Stored
 from migrate.targets.safetensors import DTYPES, INDEX
-from semisync.common.errors import BadInput, MissingExtra
+from semisync.common.errors import BadInput
+from semisync.common.extras import extra
 
 if TYPE_CHECKING:
     from safetensors import safe_open
@@ -63,13 +64,8 @@ class SafetensorsReader:
 
 def _opened(path: str) -> safe_open:
     """The file at `path`; BadInput where it is damaged or no safetensors file."""
-    try:
+    with extra("torch", f"to read {path}"):
         from safetensors import SafetensorError, safe_open
-    except ImportError as error:
-        raise MissingExtra(
-            f"{path} is a safetensors file, and the package safetensors is not installed; "
-            "pip install semisync[torch]"
-        ) from error
     try:
         return safe_open(path, framework="pt")
     except (SafetensorError, OSError) as error:
