@@ -1,12 +1,10 @@
-"""Who owns which slots, gathered from one source after another; two optimizers may not both own
-slots of one variable."""
+"""Who owns which slots, gathered from one source after another."""
 
 from __future__ import annotations
 
 from typing import Dict, Optional, Tuple
 
 from migrate.optimizers.slots import DEFAULT_NAMES, Slots, slot_of
-from semisync.common.errors import BadInput
 
 
 class SlotOwners:
@@ -14,11 +12,13 @@ class SlotOwners:
 
     by_variable  variable -> its slots
     owners       slot -> its variable
+    conflicts    variable that has slots of another optimizer too -> which, in a sentence
     """
 
     def __init__(self) -> None:
         self.by_variable: Dict[str, Slots] = {}
         self.owners: Dict[str, str] = {}
+        self.conflicts: Dict[str, str] = {}
         self._names = dict(DEFAULT_NAMES)  # what is before _k -> the optimizer
         self._learned: Dict[str, Slots] = {}
 
@@ -41,21 +41,21 @@ class SlotOwners:
         return self._learned.get(leaf if leaf in self._names else leaf.rpartition("_")[0])
 
     def join(self, variable: str, slots: Slots) -> None:
-        """Enters slots; those of the parts of a variable are the same.
-
-        Raises BadInput where the variable has slots of another optimizer.
-        """
+        """Enters slots, unless the variable has those of another optimizer; those of the parts of
+        a variable are the same."""
         known = self.by_variable.get(variable, slots)
         sources = {**known.sources, **slots.sources}
         others = [k for k in slots.sources if sources[k] != known.sources.get(k, sources[k])]
         if known.optimizer != slots.optimizer or others:
             tell = "" if slots.by_graph else "give the MetaGraph that trained it, or "
-            raise BadInput(
+            self.conflicts.setdefault(
+                variable,
                 f"variable {variable!r} has slots of two optimizers, "
                 f"{next(iter(slots.sources.values()))!r} and "
-                f"{next(iter(known.sources.values()))!r}; {tell}leave those of one out by --drop "
-                "REGEX"
+                f"{next(iter(known.sources.values()))!r}; to convert it, {tell}leave those of one "
+                "out by --drop REGEX",
             )
+            return
         self.by_variable[variable] = _agreed(known, slots)._replace(sources=sources)
         self.owners.update(dict.fromkeys(slots.sources.values(), variable))
 

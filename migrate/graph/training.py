@@ -23,6 +23,7 @@ from migrate.graph.updates import VariableUpdate, find_updates, unknown_updates
 from migrate.optimizers.adam import ADAM, LAZY_ADAM
 from migrate.optimizers.registry import OPTIMIZERS
 from migrate.optimizers.slots import Slots
+from semisync.common.errors import BadInput
 
 _KERAS_SLOTS = {  # name of a slot of Keras's optimizer -> the same in TensorFlow's, and epsilon
     slot.name: (record.name, k, record.keras_epsilon)
@@ -37,11 +38,12 @@ _NAMED = 5  # tensors at most that a note names
 class Training(NamedTuple):
     """What is known of the optimizers of a checkpoint's variables.
 
-    slots    by variable
-    orphans  tensors that look like slots -> what they look like
-    lacking  variables that the graph trains with slots which the checkpoint lacks -> the optimizer
-    guessed  variables whose slots have the name of a training op's, but no training op of their own
-    keras    variables whose slots are those of Keras's Adam
+    slots      by variable
+    orphans    tensors that look like slots -> what they look like
+    lacking    variables that the graph trains with slots that are not there -> the optimizer
+    guessed    variables whose slots have the name of a training op's, but no such op of their own
+    keras      variables whose slots are those of Keras's Adam
+    conflicts  sentences: which variables have slots of a second optimizer, left out here
     """
 
     slots: Dict[str, Slots]
@@ -49,6 +51,7 @@ class Training(NamedTuple):
     lacking: Dict[str, str]
     guessed: List[str]
     keras: List[str]
+    conflicts: List[str]
 
     def slot_tensors(self) -> Dict[str, str]:
         """Each slot -> its variable."""
@@ -60,7 +63,7 @@ class Training(NamedTuple):
 
     def notes(self) -> List[str]:
         """What was not found of the optimizers' state."""
-        notes = []
+        notes = list(self.conflicts)
         if self.orphans:
             reasons = dict.fromkeys(self.orphans.values())
             notes.append(
@@ -93,11 +96,13 @@ def find_training(
     checkpoint: Checkpoint,
     meta: Optional[MetaGraph],
     left_out: Callable[[str], bool] = lambda name: False,
+    conflicts: bool = False,
 ) -> Training:
     """What the MetaGraph, the object graph and the names say, in this order.
 
-    left_out: whether the caller leaves a tensor out; it is no slot then.
-    Raises BadInput where two optimizers have slots of one variable.
+    left_out: whether the caller leaves a tensor out; it is no slot then. conflicts: whether two
+        optimizers may have slots of one variable, which is a note then.
+    Raises BadInput where they do and may not.
     """
     finder = _Finder(checkpoint, left_out)
     if meta is not None:
@@ -107,7 +112,10 @@ def find_training(
         finder.add_named(stored)
     finder.add_objects()
     finder.add_named({name: name for name in checkpoint})
-    return finder.result()
+    training = finder.result()
+    if training.conflicts and not conflicts:
+        raise BadInput(training.conflicts[0])
+    return training
 
 
 class _Finder:
@@ -131,7 +139,10 @@ class _Finder:
             if name not in self._slots.owners and name not in slots
         }
         lacking = {name: kind for name, kind in self._lacking.items() if name not in slots}
-        return Training(slots, orphans, lacking, sorted(self._guessed), sorted(self._keras))
+        conflicts = [*self._slots.conflicts.values()]
+        return Training(
+            slots, orphans, lacking, sorted(self._guessed), sorted(self._keras), conflicts
+        )
 
     def add_updates(self, updates: Iterable[VariableUpdate], stored: Mapping[str, str]) -> None:
         """Training ops. stored: variable nodes -> their names in the checkpoint."""

@@ -51,7 +51,8 @@ def describe(
         )
     training = None
     if not missing or KEY not in checkpoint:  # else the object graph is missing too
-        training = find_training(checkpoint, find_meta_graph(checkpoint, meta))
+        graph = find_meta_graph(checkpoint, meta)
+        training = find_training(checkpoint, graph, conflicts=True)
         report["notes"] = training.notes()
     slots = None if training is None else training.slot_tensors()
     kinds = {name: _kind(name, info, slots) for name, info in checkpoint.items()}

@@ -125,7 +125,7 @@ def test_where_names_give_a_variable_to_two_owners_nothing_is_guessed(tmp_path):
         shape_and_slices=[""] * 4,
         tensors=[np.ones((5, 3), np.float32)] * 4,
     )
-    with pytest.raises(BadInput, match="'deep/user' has slots of two .*; give the MetaGraph"):
+    with pytest.raises(BadInput, match="'deep/user' has slots of two .*, give the MetaGraph"):
         make_plan(tmp_path / "x", tables="user$")
 
 
@@ -136,6 +136,15 @@ def test_what_a_training_op_that_is_not_known_reads_is_noted(trained):
         ("user_velocity", None),
     ]
     assert "user_velocity are read by ResourceApplyKerasMomentum, which is not" in plan.notes[0]
+
+
+def test_the_slots_of_two_optimizers_are_listed(trained):
+    with migrate.open_checkpoint(trained / "two_optimizers") as checkpoint:
+        report = describe(checkpoint)
+    kinds = {one["name"]: one["kind"] for one in report["tensors"]}
+    assert {kinds["user/Adagrad"], kinds["user/Adagrad_1"]} == {"slot", "variable"}
+    assert any("'user' has slots of two optimizers" in note for note in report["notes"])
+    assert report["verified"]
 
 
 def test_of_the_slots_of_two_optimizers_one_must_be_dropped(trained, tmp_path):
