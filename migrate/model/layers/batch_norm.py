@@ -30,7 +30,6 @@ from migrate.model.source.names import layer_scope
 
 _FUSED = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}
 _ADDS = {"Add", "AddV2"}
-_VIEWS = {"ExpandDims", "Reshape", "Squeeze"}
 _USUAL_DECAY = 0.99
 
 
@@ -180,7 +179,7 @@ def _inverse(subject: Subject, edge: Edge) -> Optional[Tuple[Optional[Node], Edg
 def _moving(subject: Subject, edge: Edge) -> Optional[Tuple[Node, Optional[str]]]:
     """The moving statistic that `edge` is, or is averaged into, and the flag that chooses."""
     in_branch = subject.switched(edge)
-    edge = _viewed(subject, edge)
+    edge = subject.viewed(edge)
     node = subject.graph.nodes[edge[0]]
     if node.op in VARIABLES:
         return None if in_branch else (node, None)
@@ -198,16 +197,8 @@ def _moving(subject: Subject, edge: Edge) -> Optional[Tuple[Node, Optional[str]]
     return None
 
 
-def _viewed(subject: Subject, edge: Edge) -> Edge:
-    """`edge` beyond reshapes."""
-    edge = subject.beyond(edge)
-    while subject.graph.nodes[edge[0]].op in _VIEWS:
-        edge = subject.beyond(subject.graph.nodes[edge[0]].inputs[0])
-    return edge
-
-
 def _viewed_variable(subject: Subject, edge: Edge) -> Optional[Node]:
-    node = subject.graph.nodes[_viewed(subject, edge)[0]]
+    node = subject.graph.nodes[subject.viewed(edge)[0]]
     return node if node.op in VARIABLES else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Callable, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy
 
@@ -61,20 +61,23 @@ class Subject:
 
     def beyond(self, edge: Edge) -> Edge:
         """`edge`, or what it comes from through nodes that only hand it on."""
-        node = self.graph.nodes[edge[0]]
-        while node.op in SAME and node.inputs:
-            edge = node.inputs[0]
-            node = self.graph.nodes[edge[0]]
-        return edge
+        return [*self._way(edge, SAME)][-1]
+
+    def viewed(self, edge: Edge) -> Edge:
+        """As `beyond`, and through reshapes."""
+        return [*self._way(edge, _VIEWS)][-1]
 
     def switched(self, edge: Edge) -> bool:
-        """Whether a branch of a tf.cond is handed `edge` from outside."""
+        """Whether a branch of a tf.cond is handed `edge` from outside, possibly reshaped."""
+        return any(self.graph.nodes[name].op in SWITCHES for name, _ in self._way(edge, _VIEWS))
+
+    def _way(self, edge: Edge, ops: Collection[str]) -> Iterator[Edge]:
+        """`edge`, and what it comes from by the first inputs of such ops."""
+        yield edge
         node = self.graph.nodes[edge[0]]
-        while node.op in _VIEWS and node.inputs:
-            if node.op in SWITCHES:
-                return True
+        while node.op in ops and node.inputs:
+            yield node.inputs[0]
             node = self.graph.nodes[node.inputs[0][0]]
-        return False
 
     def node(self, edge: Edge) -> Node:
         """The node that computes `edge`, beyond nodes that only hand it on."""

@@ -55,9 +55,9 @@ def read_recipe(graph: Graph, train_op: Optional[str] = None) -> Recipe:
         if known is not update:
             raise refuse_two(graph, update.variable, known.node, update.node)
     _check_writers(graph, changes, updates)
-    if not updates and any(node.op == STAGED for node in graph.nodes.values()):
-        raise refuse_untold(graph.path)
     if not updates:
+        if any(node.op == STAGED for node in graph.nodes.values()):
+            raise refuse_untold(graph.path)
         raise BadInput(
             f"{graph.path} has no training op that changes a variable; give the MetaGraph that the "
             "training job wrote"
