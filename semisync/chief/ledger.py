@@ -295,7 +295,7 @@ class Ledger:
         return weighed[: self.batches_per_step]
 
     def last_global_batch(self, clock, weigh):
-        """Everything still pending, for the partial global batch at the end."""
+        """Everything still pending, fewer than M: the partial global batch at the end."""
         rest = self._weighed(list(self.pending), clock, weigh)
         if not self.keep_stale:
             rest = self._without_the_stale(rest)

@@ -146,7 +146,7 @@ class Chief(threading.Thread):
             self._lose_the_silent()
             self._publish()
             self._apply(self.ledger.next_global_batch(self._clock, self._weigh))
-            if self._finishing.is_set() and not self.ledger.members:
+            if self._finishing.is_set() and not self.ledger.members and self.ledger.lacking:
                 self._leave()
                 return
             for ticket in self.ledger.to_sweep():

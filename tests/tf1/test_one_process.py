@@ -1,5 +1,7 @@
 """What a user can do right and wrong, in one process with a local session: fast, no cluster."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,21 @@ def test_the_last_partial_global_batch_is_the_mean_of_its_own():
         with tf.train.MonitoredTrainingSession(hooks=[hook, ReadAtEnd()]) as session:
             job.train(session, 1, 2, 3, 6, 10)
     assert weights == [-3.0 - 10.0]
+
+
+def test_batches_that_are_left_make_whole_global_batches_while_there_are_enough():
+    """The chief finds three of them and the worker's leave at once, having been held up."""
+    job, go_on, steps = Job(batches_per_step=1, in_flight=5), threading.Event(), []
+
+    def hold_up(step, _):
+        steps.append(step)
+        go_on.wait(60)
+
+    with job.session(observe=[([], hold_up)]) as session:
+        job.train(session, 1, 2, 3, 4)
+        threading.Timer(1.0, go_on.set).start()  # once the session below has said that it ends
+    assert steps == [0, 1, 2, 3]
+    assert job.after["w"] == -1 - 2 - 3 - 4
 
 
 def test_a_batch_that_fails_costs_nothing_and_keeps_its_ticket():
