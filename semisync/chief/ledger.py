@@ -338,11 +338,12 @@ class Ledger:
         )
 
     def withdrawn(self, tickets):
-        """Books tickets that were taken back from the queue at the end."""
+        """Books tickets that were taken back from the queue."""
         for ticket in tickets:
             if ticket in self.outstanding:
                 self._take_back(ticket)
                 self._end(ticket, "returned")
+                self._owed += 1
 
     def drain(self, name):
         """Returns the list `events` or `settled` and leaves it empty."""

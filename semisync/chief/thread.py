@@ -146,7 +146,8 @@ class Chief(threading.Thread):
             self._lose_the_silent()
             self._publish()
             self._apply(self.ledger.next_global_batch(self._clock, self._weigh))
-            if self._finishing.is_set() and not self.ledger.members and self.ledger.lacking:
+            last = self._finishing.is_set() and not self.ledger.members and self.ledger.lacking
+            if last and self._withdraw():
                 self._leave()
                 return
             for ticket in self.ledger.to_sweep():
@@ -191,12 +192,15 @@ class Chief(threading.Thread):
             ", ".join("%s (silent for %.0f s)" % pair for pair in self.ledger.holders()) or "none",
         )
 
-    def _leave(self):
-        """Applies what is left as a smaller global batch, and leaves no ticket to draw."""
-        self._apply(self.ledger.last_global_batch(self._clock, self._weigh))
+    def _withdraw(self):
+        """Leaves no ticket to draw; True unless a worker that came meanwhile has one."""
         self.ledger.withdrawn(self._before_deadline(self._ops.mailbox.withdraw).tolist())
-        for ticket in list(self.ledger.outstanding):
-            self.ledger.lose(ticket)
+        self._undrawn = 0
+        return not self.ledger.outstanding
+
+    def _leave(self):
+        """Applies what is left as a smaller global batch."""
+        self._apply(self.ledger.last_global_batch(self._clock, self._weigh))
         for _, ticket in self.ledger.dead:
             self._on_ticket(self._ops.payload.sweep, ticket)
         self._record_fates()
@@ -231,8 +235,10 @@ class Chief(threading.Thread):
             return
         tickets = self._prepare(weighed)
         self.ledger.book(self._clock, weighed)
-        # Where tickets are rationed they come after the step, with the next exchange.
-        due = 0 if self.ledger.rations else self.ledger.tickets_due(self._undrawn)
+        # Where tickets are rationed they come after the step, with the next exchange; after the
+        # last, smaller global batch none come.
+        last = len(weighed) < self.ledger.batches_per_step
+        due = 0 if self.ledger.rations or last else self.ledger.tickets_due(self._undrawn)
         self._undrawn += due
         new_tickets, new_fates = self.ledger.issue(due), self.ledger.drain("settled")
         request = step_request(self.ledger.first, tickets, new_tickets, new_fates)

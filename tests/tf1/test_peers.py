@@ -43,15 +43,17 @@ class Workers:
       name: of the job, which keeps its variables apart from other jobs'.
       wrap: function of an optimizer -> the `GlobalBatchOptimizer`.
       count: n.
+      observer: of the chief's global steps, see `GlobalBatchHook.observe`.
     """
 
-    def __init__(self, targets, name, wrap, count):
+    def __init__(self, targets, name, wrap, count, observer=None):
         self._targets, self._name, self._wrap = targets, name, wrap
+        self._observer = observer
         self.sessions, self._ops = [], []
         for task in range(count):
-            self._start(task)
+            self.start(task)
 
-    def _start(self, task):
+    def start(self, task):
         graph = tf.Graph()
         with graph.as_default(), graph.container(self._name):
             with tf.device("/job:ps/task:0"):
@@ -75,6 +77,8 @@ class Workers:
             self._ops.append({"train": train, "step": step, "values": [v0, v1, sparse]})
             if task == 0:
                 self.hook = hook
+                if self._observer:
+                    hook.observe([], self._observer)
             session = tf.train.MonitoredTrainingSession(
                 master=self._targets[task],
                 is_chief=task == 0,
@@ -255,3 +259,35 @@ def test_of_two_workers_the_late_one_is_dropped_beyond_the_bound(targets, bound,
         job.run(1)
     assert job.hook.ledger.fates["stale"] == stale
     assert job.hook.ledger.fates["admitted"] == 3 - stale
+
+
+def test_a_worker_that_comes_while_the_chief_ends_trains_with_it(targets):
+    """The chief has heard that every worker left, and is still at the last global step."""
+    reached, go_on = [threading.Event() for _ in range(2)], [threading.Event() for _ in range(2)]
+
+    def hold_up(step, _):
+        if step < 2:
+            reached[step].set()
+            go_on[step].wait(DEADLINE)
+
+    def wrap(optimizer):
+        return semisync.GlobalBatchOptimizer(optimizer, 1, in_flight=5)
+
+    job = Workers(targets, "late", wrap, 1, hold_up)
+    job.run(0)
+    assert reached[0].wait(DEADLINE)
+    job.run(0)
+    ending = threading.Thread(target=job.sessions[0].close, daemon=True)
+    ending.start()
+    threading.Timer(1.0, go_on[0].set).start()  # the chief has said that it leaves
+    assert reached[1].wait(DEADLINE)
+    job.start(1)
+    job.run(1)
+    go_on[1].set()
+    job.run(1)
+    job.sessions[1].close()
+    ending.join(DEADLINE)
+    assert not ending.is_alive()
+    assert job.hook.ledger.fates["admitted"] == 4
+    assert job.hook.ledger.fates["lost"] == 0
+    assert job.hook.ledger.balance()
