@@ -5,7 +5,8 @@ A directory names the checkpoint that its file `checkpoint` names:
     model_checkpoint_path: "model.ckpt-40000"
 
 1. The Saver writes this CheckpointState as text. If it gives a whole path, a file of that name in
-   the directory itself comes first: a copied directory names its own checkpoint.
+   the directory itself comes first: a copied directory names its own checkpoint. The tables of a
+   sharded V1 checkpoint are a pattern there, "model.ckpt-40000-?????-of-00002".
 2. Nothing else decides. If the file is missing, or names a checkpoint that does not exist, the
    message lists the checkpoints in the directory.
 
@@ -28,6 +29,7 @@ STATE = "checkpoint"
 _LATEST = re.compile(rb'^\s*model_checkpoint_path:\s*"((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 _SUFFIX = re.compile(r"(\.index|\.meta|\.data-\d{5}-of-\d{5})$")
 _V1_SHARD = re.compile(r"-\d{5}-of-\d{5}$")
+_V1_PATTERN = re.compile(r"-\?{5}-of-\d{5}$")
 _V1_FIRST = re.compile(r"-00000-of-\d{5}$")
 _MAX_STATE = 16 << 20  # bytes; one path per checkpoint that is kept
 _LISTED = 10  # prefixes that a message names
@@ -109,10 +111,22 @@ def refuse_absent(prefix: str) -> None:
         open_regular(index).close()  # which says that it is a directory or a pipe
     if os.path.isdir(prefix):
         raise BadInput(f"{prefix} is a directory without a checkpoint; give a checkpoint's prefix")
+    if os.path.isfile(prefix):
+        with open_regular(prefix) as file:
+            refuse_keras_file(prefix, file.read(4))
     bare = _SUFFIX.sub("", prefix)
     if bare != prefix:
         raise BadInput(f"{prefix} is one file of a checkpoint; give its prefix, {bare}")
     raise BadInput(f"there is no checkpoint {prefix}: {index} does not exist")
+
+
+def refuse_keras_file(path: str, start: bytes) -> None:
+    """BadInput if a file that begins with `start` is one of Keras: a zip (.keras) or HDF5."""
+    if start.startswith((b"PK\x03\x04", b"\x89HDF")):
+        raise BadInput(
+            f"{path} is a file of Keras's own (.keras, .h5), which is not read; give a SavedModel, "
+            "which model.export(DIR) writes, or a checkpoint of tf.train.Checkpoint"
+        )
 
 
 def join(directory: str, name: str) -> str:
@@ -131,9 +145,10 @@ def _latest(state: str) -> str:
             f"{_choice(os.path.dirname(state))}"
         )
     try:  # the text has octal escapes of UTF-8
-        return latest[1].decode("unicode_escape").encode("latin-1").decode("utf-8")
+        named = latest[1].decode("unicode_escape").encode("latin-1").decode("utf-8")
     except UnicodeError as error:
         raise BadInput(f"{state}: {latest[1]!r} is not a path in UTF-8") from error
+    return _V1_PATTERN.sub("", named)
 
 
 def _is_checkpoint(prefix: str) -> bool:

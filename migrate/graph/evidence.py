@@ -6,7 +6,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import find_meta_graph
-from migrate.graph.lookups import Lookup, Saved, find_lookups, hidden_uses
+from migrate.graph.lookups import Lookup, Saved, find_lookups, hidden_uses, remade_lookups
 from migrate.graph.metagraph import Graph
 from migrate.graph.pooling import Use, find_poolings
 from migrate.graph.training import Training, find_training
@@ -19,6 +19,7 @@ class Evidence(NamedTuple):
     training   the optimizers of the variables
     lookups    by the name in the checkpoint; poolings: what becomes of their vectors
     hidden     variables that functions use, whose look-ups are not seen
+    remade     variables of which something is made that is looked up
     """
 
     graph: Graph
@@ -27,6 +28,7 @@ class Evidence(NamedTuple):
     lookups: Dict[str, Lookup]
     poolings: Dict[str, List[Use]]
     hidden: List[str]
+    remade: List[str]
 
 
 def find_evidence(
@@ -56,4 +58,5 @@ def find_evidence(
         lookups=find_lookups(graph, variables),
         poolings=find_poolings(graph, variables),
         hidden=hidden_uses(graph, saved),
+        remade=remade_lookups(graph, variables),
     )

@@ -3,7 +3,8 @@
 1. The ops of the Saver say which variable node is stored under which name, and at which rows of a
    partitioned variable.
 2. A variable is looked up if a gather along its rows reads it, or a sum by segments that gathers
-   itself, which is how TensorFlow 2.x looks up a plain variable for embedding_lookup_sparse.
+   itself, which is how TensorFlow 2.x looks up a plain variable for embedding_lookup_sparse, or if
+   a sparse matrix of ids is multiplied by it.
 3. The gather of a partition takes its row numbers from one output of a DynamicPartition, whose
    second input assigns each id to a partition: `id % P` is strategy "mod"; the maximum of two
    quotients is strategy "div" (embedding_ops._embedding_lookup_and_transform).
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from migrate.graph.attributes import flag
 from migrate.graph.constants import constant_integer, constant_strings
 from migrate.graph.metagraph import Edge, Graph, Node
 from semisync.common.errors import BadInput
@@ -27,6 +29,7 @@ SEGMENTS = {  # ops that gather and pool, and their combiner
     "SparseSegmentSqrtN": "sqrtn",
     "SparseSegmentSum": "sum",
 }
+SPARSE_PRODUCT = "SparseTensorDenseMatMul"  # of indices [row, id], values, a shape and a table
 PASS = {  # hand on their first input unchanged
     "DisableCopyOnRead",
     "Enter",
@@ -38,6 +41,7 @@ PASS = {  # hand on their first input unchanged
     "Switch",
 }
 Consumers = Dict[str, List[Tuple[Node, int]]]
+_REMAKES = {"ConcatV2", "Mul", "Pad", "PadV2", "Slice", "StridedSlice"}  # other rows of a matrix
 _CALLS = {"Case", "If", "PartitionedCall", "StatefulPartitionedCall", "StatelessIf", "While"}
 _RESHAPED = PASS | {"Cast", "Reshape"}
 _MAX_STEPS = 64  # a chain of pass-through nodes is short; a damaged graph may be circular
@@ -99,6 +103,23 @@ def find_lookups(graph: Graph, saved: Dict[str, Saved]) -> Dict[str, Lookup]:
                     "cannot be converted"
                 )
     return lookups
+
+
+def remade_lookups(graph: Graph, saved: Dict[str, Saved]) -> List[str]:
+    """Names in the checkpoint of variables that are looked up as something else is made of them,
+    such as a concatenation with a row of zeros for the id 0."""
+    consumers = consumers_of(graph)
+    found = set()
+    for node, where in saved.items():
+        pending, seen = [node], {node}
+        while pending:
+            for user, _ in reached(pending.pop(), consumers):
+                if user.op in _REMAKES and user.name not in seen:
+                    seen.add(user.name)
+                    pending.append(user.name)
+        if any(True for name in seen - {node} for _ in gathers(graph, name, consumers)):
+            found.add(where.name)
+    return sorted(found)
 
 
 def hidden_uses(graph: Graph, saved: Dict[str, Saved]) -> List[str]:
@@ -174,8 +195,11 @@ def reached(start: str, consumers: Consumers) -> Iterator[Tuple[Node, int]]:
 
 
 def gathers(graph: Graph, start: str, consumers: Consumers) -> Iterator[Node]:
-    """Gathers along the rows of the variable node `start`."""
+    """What looks up rows of the variable node `start`."""
     for user, position in reached(start, consumers):
+        adjoint = any(flag(graph, user, name) for name in ("adjoint_a", "adjoint_b"))
+        if user.op == SPARSE_PRODUCT and position == 3 and not adjoint:
+            yield user
         if position != 0 or len(user.inputs) < 2:
             continue
         if user.op in SEGMENTS:

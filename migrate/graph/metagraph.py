@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from typing import Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
+from migrate.checkpoint.paths import refuse_keras_file
 from migrate.encoding.wire import Value, fields, message, text
 from migrate.graph.wrapped import plain_nodes
 from migrate.storage.files import open_file
@@ -94,6 +95,7 @@ def read_graph(path: str) -> Graph:
                 f"{path} has {file.size} bytes, expected a MetaGraph of 1 to {_MAX_META}"
             )
         data = memoryview(file.read(0, file.size, path))
+    refuse_keras_file(path, bytes(data[:4]))
     data = _meta_graph(data, path)
     graph = _read_graph_def(data, path) if _is_graph_def(data, path) else _read(data, path)
     if not graph.nodes:

@@ -6,6 +6,7 @@
     division by a SegmentSum or a Sqrt   sum(w e) / sqrt(sum(w^2))
     SegmentSum, SegmentMean              by hand
     Sum, Mean over the middle axis       of vectors [batch, ids, dim]
+    SparseTensorDenseMatMul              sum(w e), of a row's ids with their values
     anything else                        the vectors are used one by one: "none"
 
 1. The vectors are followed from the gather, through nodes that only pass them on, reorder or repeat
@@ -23,7 +24,15 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from migrate.graph.attributes import output_shape
 from migrate.graph.constants import constant_integer
-from migrate.graph.lookups import PASS, SEGMENTS, Consumers, Saved, consumers_of, gathers
+from migrate.graph.lookups import (
+    PASS,
+    SEGMENTS,
+    SPARSE_PRODUCT,
+    Consumers,
+    Saved,
+    consumers_of,
+    gathers,
+)
 from migrate.graph.metagraph import Graph, Node
 
 _THROUGH = PASS | {"Cast", "DynamicStitch", "Merge", "ParallelDynamicStitch", "Reshape"}
@@ -79,6 +88,9 @@ def find_poolings(graph: Graph, saved: Dict[str, Saved]) -> Dict[str, List[Use]]
 def _uses(graph: Graph, gather: Node, consumers: Consumers) -> Iterator[Use]:
     if gather.op in SEGMENTS:
         yield Use(SEGMENTS[gather.op], False, gather.name)
+        return
+    if gather.op == SPARSE_PRODUCT:
+        yield Use("sum", True, gather.name)
         return
     pending, seen = [gather.name], {gather.name}
     while pending:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.paths import is_directory_of_checkpoints
+from migrate.checkpoint.paths import is_directory_of_checkpoints, v1_tables
 from migrate.hash_tables import deeprec, hugectr, lookup, monolith, refused, tfra
 from migrate.hash_tables.files import ASSUMED, Types
 from migrate.hash_tables.lookup import Sentinels
@@ -33,7 +33,7 @@ def tables_in_files(path: str, types: Types = ASSUMED) -> Optional[Dict[str, Has
 
     types: of files that do not say theirs.
     """
-    if is_directory_of_checkpoints(path):
+    if is_directory_of_checkpoints(path) or v1_tables(path):
         return None  # whose files may be named alike
     for read in _FILES:
         tables = read(path, types)

@@ -97,6 +97,17 @@ def _looked_up(left: Mapping[str, TensorInfo], evidence: Evidence, result: Plan)
             f"functions of the graph use {', '.join(unseen)}; look-ups inside functions "
             "are not seen: name the tables with --tables REGEX if these are some"
         )
+    remade = [
+        name
+        for name in evidence.remade
+        if name in left and name not in evidence.lookups and _may_be_table(left[name])
+    ]
+    if remade:
+        result.notes.append(
+            f"the graph looks up other matrices that it makes of {', '.join(remade)}, such as one "
+            "with a row of zeros, so that these become dense variables: where an id is the number "
+            "of a row all the same, name the tables with --tables REGEX"
+        )
     known = {where.name for where in evidence.saved.values()}
     unknown = [name for name, info in left.items() if name not in known and _may_be_table(info)]
     if unknown:

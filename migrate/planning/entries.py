@@ -162,7 +162,8 @@ class Entries:
         if not required:
             return None  # a variable that is not looked up is its parts, one after the other
         lookup = self._lookups.get(name, Lookup("unknown", False))
-        seen = None if lookup.strategy == "unknown" else lookup.strategy
+        # A graph that looks it up as a whole takes ids for rows as they are stored, as "div" does.
+        seen = {None: "div", "unknown": None}.get(lookup.strategy, lookup.strategy)
         if seen and self._options.strategy and seen != self._options.strategy:
             raise BadInput(
                 f"{name!r}: its look-up uses partition strategy {seen!r}, but "

@@ -9,8 +9,8 @@ Of a folder, at any depth:
 3. Files with a known suffix are data, and files of another name that are Parquet or ORC by their
    magic. Others are left out, except those without a suffix, as Hive writes text: they may be data
    that would be missing, so they are refused.
-4. A part without a byte holds no rows; Spark and Hive write such parts of CSV and ORC, and of
-   Parquet never.
+4. A part without a byte, packed or not, holds no rows; Spark and Hive write such parts of text and
+   ORC, and of Parquet never.
 """
 
 import glob
@@ -18,14 +18,22 @@ import os
 import re
 from typing import Iterator, List, Optional, Set
 
+import pyarrow as pa
+
 from parity.io.delta import LOG, in_last_version, live_files
 from semisync.common.errors import BadInput
 
 PARQUET = b"PAR1"
 ORC = b"ORC"
-COMPRESSED = {".gz", ".bz2", ".zst"}
+COMPRESSED = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
+JSON_LINES = {".jsonl", ".ndjson", ".json"}
 
-_KNOWN = re.compile(r"\.(parquet|orc|csv|tsv|tfrecords?)(\.(gz|bz2|zst))?$")
+_LARGEST_EMPTY = 64  # bytes of a packed file of nothing
+
+# A .json file beside data may be anything, unless Spark wrote it.
+_KNOWN = re.compile(
+    r"(\.(parquet|orc|csv|tsv|tfrecords?|jsonl|ndjson)|/part-[^/]*\.json)(\.(gz|bz2|zst))?$"
+)
 
 
 def files_of(path: str) -> List[str]:
@@ -36,7 +44,9 @@ def files_of(path: str) -> List[str]:
     if os.path.isdir(path):
         files = sorted(in_last_version(_below(path)))
         if not files:
-            raise BadInput(f"{path} is a folder without a Parquet, ORC, CSV, TSV or TFRecord file")
+            raise BadInput(
+                f"{path} is a folder without a Parquet, ORC, CSV, TSV, JSON lines or TFRecord file"
+            )
         return files
     if os.path.exists(path) or not glob.has_magic(path):
         return [path]
@@ -98,14 +108,22 @@ def _is_data(path: str) -> bool:
     if not known and os.path.splitext(path)[1].lower() in ("", *COMPRESSED):
         raise BadInput(
             f"{path} may be data, but it is neither Parquet nor ORC, and its name does not say "
-            "which text format it has; name it .csv, .tsv or .tfrecord, or remove it"
+            "which text format it has; name it .csv, .tsv, .jsonl or .tfrecord, or remove it"
         )
     return bool(known)
 
 
 def _is_empty_part(path: str) -> bool:
     suffix = os.path.splitext(path)[1].lower()
-    return suffix != ".parquet" and os.path.isfile(path) and not os.path.getsize(path)
+    if suffix == ".parquet" or not os.path.isfile(path):
+        return False
+    if suffix not in COMPRESSED or os.path.getsize(path) > _LARGEST_EMPTY:
+        return not os.path.getsize(path)
+    try:
+        with pa.input_stream(path) as file:
+            return not file.read(1)
+    except OSError:
+        return False  # damaged, which its reader says
 
 
 def _literal(pattern: str) -> str:

@@ -1,11 +1,12 @@
 """One reader per format: which columns a file has, how many rows, and its tables.
 
-Parquet and ORC files are known by their magic, CSV and TSV by their suffix (also with .gz, .bz2 or
-.zst), TFRecord too (.tfrecord, also with .gz). Only the named columns are decoded. A reader yields
-at least one table, which may be empty.
+Parquet and ORC files are known by their magic, CSV, TSV and lines of JSON by their suffix (also
+with .gz, .bz2 or .zst), TFRecord too (.tfrecord, also with .gz). Only the named columns are
+decoded. A reader yields at least one table, which may be empty.
 
-In a text file an empty field is a missing value, in columns of names as well. From a field on that
-is not a number, the columns of numbers are text, so that whoever checks them can name the row.
+In a text file an empty field is a missing value, in columns of names as well, and blanks around a
+column's name are no part of it. From a field on that is not a number, the columns of numbers are
+text, so that whoever checks them can name the row.
 """
 
 import contextlib
@@ -14,11 +15,12 @@ from typing import Any, Collection, Dict, Iterator, List, Mapping, NamedTuple, O
 
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.json
 import pyarrow.orc
 import pyarrow.parquet
 
 from parity.io import tfrecord
-from parity.io.data_files import COMPRESSED, magic_kind
+from parity.io.data_files import COMPRESSED, JSON_LINES, magic_kind
 from semisync.common.errors import BadInput
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -86,7 +88,9 @@ class Text:
     def __init__(self, path: str, separator: str) -> None:
         self._path, self._separator = path, separator
         with self._opened(pyarrow.csv.ConvertOptions()) as reader:
-            self.columns: Optional[List[str]] = reader.schema.names
+            written = reader.schema.names
+        self._written = {name.strip(): name for name in written}
+        self.columns: Optional[List[str]] = [name.strip() for name in written]
 
     def holds_rows(self) -> bool:
         """Whether there is a row; reads up to the first."""
@@ -117,18 +121,18 @@ class Text:
         self, names: Sequence[str], types: Mapping[str, pa.DataType], threads: bool
     ) -> Iterator[pa.Table]:
         options = pyarrow.csv.ConvertOptions(
-            include_columns=list(names),
-            column_types=dict(types),
+            include_columns=[self._written[name] for name in names],
+            column_types={self._written[name]: kind for name, kind in types.items()},
             null_values=[""],
             strings_can_be_null=True,
         )
         with self._opened(options, threads) as reader:
             empty = True
             for part in reader:
-                yield pa.Table.from_batches([part])
+                yield pa.Table.from_batches([part]).rename_columns(list(names))
                 empty = False
             if empty:
-                yield reader.schema.empty_table()
+                yield reader.schema.empty_table().rename_columns(list(names))
 
     def _opened(self, options: pyarrow.csv.ConvertOptions, threads: bool = False) -> Any:
         return pyarrow.csv.open_csv(
@@ -137,6 +141,44 @@ class Text:
             parse_options=pyarrow.csv.ParseOptions(delimiter=self._separator),
             convert_options=options,
         )
+
+
+class JsonLines:
+    """A file of JSON objects, one a line, such as {"label": 1, "score": 0.25}."""
+
+    rows: Optional[int] = None
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        with pyarrow.json.open_json(path, pyarrow.json.ReadOptions(block_size=_BLOCK)) as reader:
+            self._schema = reader.schema  # of the first block
+        self.columns: Optional[List[str]] = self._schema.names
+
+    def holds_rows(self) -> bool:
+        """Whether there is a row, as in every file that can be opened."""
+        return True
+
+    def tables(self, columns: Columns, size: int) -> Iterator[pa.Table]:
+        """The rows in tables of 16 MB."""
+        names = list(columns.names)
+        kinds = [self._kind(name, columns.types.get(name)) for name in names]
+        options = pyarrow.json.ParseOptions(
+            explicit_schema=pa.schema(list(zip(names, kinds))), unexpected_field_behavior="ignore"
+        )
+        read = pyarrow.json.ReadOptions(block_size=_BLOCK)
+        with pyarrow.json.open_json(self._path, read, options) as reader:
+            for part in reader:
+                yield pa.Table.from_batches([part]).select(names)
+
+    def _kind(self, name: str, wanted: Optional[pa.DataType]) -> pa.DataType:
+        """The type of the first block; the wanted one of whole numbers, which 0.5 may follow, and
+        of text that looks like a moment."""
+        found = self._schema.field(name).type
+        if wanted is None:
+            return found
+        widened = pa.types.is_integer(found) and pa.types.is_floating(wanted)
+        moment = pa.types.is_timestamp(found) and pa.types.is_string(wanted)
+        return wanted if widened or moment else found
 
 
 class TFRecords:
@@ -177,15 +219,28 @@ def open_file(path: str) -> Any:
     suffixes = [suffix.lower() for suffix in pathlib.Path(path).suffixes]
     if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
+    else:
+        _refuse_packed(path)
     if suffixes and suffixes[-1] in tfrecord.SUFFIXES:
         return TFRecords(path)
+    if suffixes and suffixes[-1] in JSON_LINES:
+        return JsonLines(path)
     separator = _SEPARATORS.get(suffixes[-1]) if suffixes else None
     if separator is None:
         raise BadInput(
             f"{path} is neither Parquet (it does not begin with PAR1) nor ORC nor, by its name, a "
-            ".csv, .tsv or .tfrecord file"
+            ".csv, .tsv, .jsonl or .tfrecord file"
         )
     return Text(path, separator)
+
+
+def _refuse_packed(path: str) -> None:
+    """Refuses a compressed file whose name does not say so."""
+    with open(path, "rb") as file:
+        start = file.read(4)
+    for suffix, magic in COMPRESSED.items():
+        if start.startswith(magic):
+            raise BadInput(f"{path} is compressed, but its name does not end with {suffix}")
 
 
 @contextlib.contextmanager

@@ -1,8 +1,8 @@
 """Scores from standard input, which `-` names: kept in a temporary file while they are compared.
 
 Several readers go through a data set more than once, and Parquet is read from its end, so a pipe
-is copied first. Parquet and ORC are known by their magic; anything else is text, separated by tabs
-if its first line holds one, by commas if not.
+is copied first. Parquet and ORC are known by their magic; anything else is text: lines of JSON if
+it begins with {, else separated by tabs if its first line holds one, by commas if not.
 """
 
 import argparse
@@ -13,14 +13,13 @@ import sys
 import tempfile
 from typing import Any, Iterator
 
-from parity.io.data_files import ORC, PARQUET
+from parity.io.data_files import COMPRESSED, ORC, PARQUET
 from semisync.common.errors import BadInput, SemisyncError, UsageError
 
 NAME = "-"
 
 _SIDES = ("baseline", "candidate", "baseline_runs", "candidate_runs")
 _TOLD = "standard input"
-_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd")  # gzip, bzip2, Zstandard
 
 
 @contextlib.contextmanager
@@ -68,9 +67,10 @@ def _copied(folder: str) -> str:
         raise BadInput(f"{_TOLD} is empty (0 bytes)")
     if line.startswith((PARQUET, ORC)):
         return path
-    if line.startswith(_COMPRESSED):
+    if line.startswith(tuple(COMPRESSED.values())):
         raise BadInput(f"{_TOLD} is compressed; pipe it through gzip -dc or its like first")
-    named = path + (".tsv" if b"\t" in line else ".csv")
+    suffix = ".jsonl" if line.startswith(b"{") else ".tsv" if b"\t" in line else ".csv"
+    named = path + suffix
     os.rename(path, named)
     return named
 

@@ -42,6 +42,17 @@ def test_a_copied_directory_names_its_own_checkpoint(trained, tmp_path, path):
     assert checkpoint_prefix(str(folder)) == f"{folder}/dense"
 
 
+def test_the_tables_of_a_sharded_v1_checkpoint_are_named_by_a_pattern(
+    checkpoints, tmp_path, capsys
+):
+    for file in checkpoints.glob("slices_v1-*-of-*"):
+        shutil.copy(file, tmp_path)
+    (tmp_path / "checkpoint").write_text('model_checkpoint_path: "/job/slices_v1-?????-of-00002"\n')
+    assert cli.main(["inspect", str(tmp_path)]) == 0
+    assert cli.main(["inspect", str(tmp_path / "slices_v1")]) == 0
+    assert capsys.readouterr().out.count("all read and verified") == 2
+
+
 def test_a_path_elsewhere_is_followed_where_nothing_here_has_the_name(trained, tmp_path):
     (tmp_path / "checkpoint").write_text(f'model_checkpoint_path: "{trained / "dense"}"\n')
     assert checkpoint_prefix(tmp_path) == str(trained / "dense")
@@ -85,3 +96,18 @@ def test_third_party_directories_name_theirs_or_list_them(tmp_path):
 def test_other_directories_stay_what_they_are(trained):
     for path in (trained / "exported", trained / "dense", "s3.index", str(trained) + "/absent"):
         assert checkpoint_prefix(path) == str(path)
+
+
+@pytest.mark.parametrize("start", [b"PK\x03\x04", b"\x89HDF\r\n"])
+def test_a_file_of_keras_is_refused_as_such(tmp_path, capsys, start):
+    model = tmp_path / "model.keras"
+    model.write_bytes(start + bytes(64))
+    out = str(tmp_path / "out")
+    for command in (
+        ["inspect"],
+        ["inspect", "--graph"],
+        ["convert", out],
+        ["convert", out, "--model"],
+    ):
+        assert cli.main([command[0], str(model), *command[1:]]) == 3
+        assert "is a file of Keras's own" in capsys.readouterr().err

@@ -86,6 +86,57 @@ def test_a_moving_average_of_a_table_has_its_rows_where_the_table_has_them(
     assert average[:, 0].tolist() == list(range(31))
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Folder of "made": its tables are read by ops that make something of them; "whole.meta" takes
+    the partitioned one as a whole."""
+    tf = pytest.importorskip("tensorflow").compat.v1
+    folder = tmp_path_factory.mktemp("made")
+
+    def graph(parts):
+        ids = tf.placeholder(tf.int64, [None], name="ids")
+        partitioner = tf.fixed_size_partitioner(parts) if parts > 1 else None
+        divided = tf.get_variable("divided", [8, 4], partitioner=partitioner)
+        padded = tf.concat([tf.zeros([1, 4]), tf.get_variable("padded", [7, 4])], 0)
+        bags = tf.sparse_placeholder(tf.float32, [None, 8], name="bags")
+        factors = tf.get_variable("factors", [8, 4])
+        kernel = tf.get_variable("kernel", [4, 4])
+        found = tf.nn.embedding_lookup(divided, ids, partition_strategy="mod")
+        found += tf.nn.embedding_lookup(padded, ids)
+        found += tf.sparse_tensor_dense_matmul(bags, factors)
+        return tf.matmul(found, kernel * 2.0)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(graph(2)))
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver().save(session, str(folder / "made"))
+    with tf.Graph().as_default():
+        graph(1)
+        tf.train.export_meta_graph(
+            str(folder / "whole.meta"), saver_def=tf.train.Saver().as_saver_def()
+        )
+    return folder
+
+
+def test_what_is_looked_up_in_another_matrix_is_dense_and_noted(made):
+    plan = plan_of(made, "made")
+    assert sorted(tables(plan)) == ["divided", "factors"]
+    (note,) = [note for note in plan.notes if "other matrices that it makes of" in note]
+    assert "makes of padded, such as" in note
+
+
+def test_a_table_that_sparse_ids_are_multiplied_by_is_a_weighted_sum(made):
+    for meta in (None, made / "whole.meta"):
+        factors = tables(plan_of(made, "made", meta=meta))["factors"]
+        assert (factors.pooling, factors.weighted) == ("sum", True)
+
+
+def test_a_graph_that_takes_a_partitioned_table_as_a_whole_has_its_rows_as_they_are_stored(made):
+    assert tables(plan_of(made, "made"))["divided"].partition_strategy == "mod"
+    whole = tables(plan_of(made, "made", meta=made / "whole.meta"))["divided"]
+    assert (whole.partitions, whole.partition_strategy) == (2, "div")
+
+
 def test_without_a_graph_the_caller_must_name_tables_and_strategy(tf2_checkpoints, tmp_path):
     for file in tf2_checkpoints.glob("adagrad_ref.[id]*"):
         (tmp_path / file.name).symlink_to(file)

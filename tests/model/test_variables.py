@@ -88,6 +88,50 @@ def test_batch_norm_within_the_branches_of_a_cond_scores_alike_and_is_not_traine
         build_training(prefix)
 
 
+@pytest.mark.parametrize("form", ["sum", "difference", "other"])
+def test_statistics_that_a_job_assigns_by_hand_keep_its_rate_or_are_not_trained(form, tmp_path):
+    prefix = str(tmp_path / "model")
+    next_value = {
+        "sum": lambda old, new: old * 0.8 + new * 0.2,
+        "difference": lambda old, new: old - (old - new) * 0.2,
+        "other": tf.maximum,
+    }[form]
+
+    def build():
+        x = tf.placeholder(tf.float32, [None, 3], name="x")
+        learns = tf.placeholder_with_default(False, [], name="is_training")
+        scale, shift = tf.get_variable("scale", [3]), tf.get_variable("shift", [3])
+        mean = tf.get_variable("pop_mean", initializer=tf.zeros([3]), trainable=False)
+        variance = tf.get_variable("pop_var", initializer=tf.ones([3]), trainable=False)
+        pixels = x[:, tf.newaxis, tf.newaxis, :]
+
+        def training():
+            y, *moments = tf.nn.fused_batch_norm(pixels, scale, shift, is_training=True)
+            moved = [
+                tf.assign(old, next_value(old, new)) for old, new in zip([mean, variance], moments)
+            ]
+            with tf.control_dependencies(moved):
+                return tf.identity(y)
+
+        def scoring():
+            return tf.nn.fused_batch_norm(pixels, scale, shift, mean, variance, is_training=False)[
+                0
+            ]
+
+        scores = tf.cond(learns, training, scoring)[:, 0, 0, :]
+        tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(tf.square(scores - x)))
+        return scores
+
+    (expected,) = scored(prefix, build, {"x:0": X})
+    module = load_model(prefix, output="scores").eval()
+    assert np.allclose(outputs_of(module, {"x": torch.tensor(X)})[0], expected, atol=1e-6)
+    if form == "other":
+        with pytest.raises(BadInput, match="the model reads 'pop_(mean|var)', which each step"):
+            build_training(prefix)
+    else:
+        assert module.pop_mean.momentum == pytest.approx(0.2)
+
+
 def test_a_scope_called_like_a_method_of_the_module_does_not_replace_it(tmp_path):
     prefix = str(tmp_path / "model")
     methods = ["register_buffer", "load_state_dict", "numeric", "transform", "train", "half"]

@@ -1,5 +1,6 @@
 """Folders as Spark, Hive and Delta write them, and standard input."""
 
+import gzip
 import io
 import json
 import subprocess
@@ -157,11 +158,19 @@ def test_partition_values_are_numbers_only_where_all_of_them_are():
     assert kinds("9", "__HIVE_DEFAULT_PARTITION__") == [9, None]
 
 
+def test_lines_of_json_that_spark_wrote_are_data(tmp_path):
+    lines = "".join(json.dumps(row) + "\n" for row in table().to_pylist())
+    (tmp_path / "part-00000-c000.json").write_text(lines)
+    (tmp_path / "part-00001-c000.json.gz").write_bytes(gzip.compress(lines.encode() + b"\n"))
+    assert len(read_one(str(tmp_path), ColumnNames("y", "p", "q")).labels) == 16
+
+
 def test_files_without_a_suffix_are_read_by_their_magic(tmp_path):
     pyarrow.orc.write_table(table(), tmp_path / "000000_0")
     parquet(tmp_path / "part-00001", table(8, 20))
     (tmp_path / "000002_0").write_bytes(b"")
     (tmp_path / "README.txt").write_text("not data")
+    (tmp_path / "metrics.json").write_text("[]")
     assert len(read_one(str(tmp_path), ColumnNames("y", "p", "q")).labels) == 16
     (tmp_path / "000003_0").write_text("1\x010.3\x010.4\n")
     with pytest.raises(BadInput, match="000003_0 may be data, but it is neither Parquet nor ORC"):
@@ -172,6 +181,7 @@ def test_empty_parts_are_no_copies_of_each_other(tmp_path):
     for i in range(3):
         pyarrow.csv.write_csv(table(0), tmp_path / f"empty-{i}.csv")
         (tmp_path / f"nothing-{i}.csv").write_bytes(b"")
+        (tmp_path / f"packed-{i}.csv.gz").write_bytes(gzip.compress(b""))
     pyarrow.csv.write_csv(table(), tmp_path / "rows.csv")
     assert len(read_one(str(tmp_path), ColumnNames("y", "p", "q")).labels) == 8
     for memory in ("4", "0"):
@@ -286,6 +296,7 @@ def test_standard_input_is_a_file_like_any_other(tmp_path, monkeypatch, capsys, 
         (b"", ["-"], "standard input is empty (0 bytes)"),
         (b"y,p\n1,0.5\n", ["-"], "standard input has no column 'q'; it has: y, p"),
         (b"y,p,q\n0,0,0\n1,1,x\n", ["-"], "standard input: column 'q' in row 2 is 'x', not a"),
+        (b'{"y": 1, "p": 0}\n', ["-"], "standard input has no column 'q'; it has: y, p"),
         (b"\x1f\x8b\x08", ["-"], "standard input is compressed; pipe it through gzip -dc"),
         (b"", ["-", "-", "--key", "id"], "standard input (-) is named twice"),
     ],

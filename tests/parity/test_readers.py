@@ -16,6 +16,7 @@ from semisync.common.errors import BadInput
 from tests.support.score_files import write
 
 ONE = ColumnNames("y", "old", "new")
+_LINE = b'{"y": 0, "old": 1, "new": 2}\n'
 TWO = ColumnNames("y", "p", "p", key="id")
 
 
@@ -33,7 +34,8 @@ def table(rows=6, **changed):
 
 
 @pytest.mark.parametrize(
-    "name", ["a.parquet", "a.orc", "a.csv", "a.tsv", "a.csv.gz", "A.TSV", "a.tfrecord"]
+    "name",
+    ["a.parquet", "a.orc", "a.csv", "a.tsv", "a.csv.gz", "A.TSV", "a.tfrecord", "a.jsonl"],
 )
 def test_every_format_gives_the_same_sample(tmp_path, monkeypatch, name):
     monkeypatch.setattr("parity.io.tfrecord._TOGETHER", 3)
@@ -48,9 +50,15 @@ def test_every_format_gives_the_same_sample(tmp_path, monkeypatch, name):
     assert (file["rows"], file["path"], len(file["sha256"])) == (6, path, 64)
 
 
+def test_blanks_around_the_names_of_columns_do_not_count(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("y, old , new\n" + "".join(f"{n % 2}, 0.{n}, 0.{n}\n" for n in range(6)))
+    assert read_one(str(path), ONE).baseline.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5]
+
+
 @pytest.mark.parametrize("labels", [[False, True] * 3, [0.0, 1.0] * 3, ["0", "1"] * 3])
 def test_labels_may_be_words_or_numbers(tmp_path, labels):
-    for name in ("a.parquet", "a.csv"):
+    for name in ("a.parquet", "a.csv", "a.jsonl"):
         path = write(tmp_path / name, table(y=labels))
         assert read_one(path, ONE).labels.tolist() == [False, True] * 3
 
@@ -162,6 +170,12 @@ def test_a_bad_value_is_named_by_file_column_and_row(tmp_path, changed, formats,
         ("a.csv", b"y,old,new\n1,2,\xff\xfe\n", "cut short or corrupt"),
         ("a.csv", b"\xff\xfey,old,new\n1,2,3\n", "cut short or corrupt"),
         ("a.csv.gz", b"y,old,new\n1,2,3\n", "cut short or corrupt"),
+        ("a.csv", b"\x1f\x8b\x08\x00", r"is compressed, but its name does not end with \.gz"),
+        ("a.jsonl", _LINE + b'{"y": 1, "old": 2, "new": null}', "column 'new' in row 2 is empty"),
+        ("a.jsonl", _LINE + b'{"y": 1, "old": 2, "new": "x"}', "changed from number to string"),
+        ("a.jsonl", b'{"y": 1, "old": 2}\n', "has no column 'new'; it has: y, old$"),
+        ("a.jsonl", b'{"y": 1, "old": 2, "ne', "cut short or corrupt"),
+        ("a.json", b'[{"y": 1, "old": 2, "new": 3}]', "cut short or corrupt"),
         ("a.parquet", b"y,old,new\n1,2,3\n", "neither Parquet .* nor, by its name"),
         ("a.txt", b"y,old,new\n1,2,3\n", "neither Parquet .* nor, by its name"),
         ("a.parquet", b"PAR1", "cut short or corrupt"),

@@ -1,5 +1,7 @@
 """Tables written in every format that `semisync parity` reads."""
 
+import json
+
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.orc
@@ -31,6 +33,8 @@ def write(path, data):
         pyarrow.orc.write_table(data, path)
     elif path.suffix == ".tfrecord":
         write_tfrecord(path, data)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in data.to_pylist()))
     else:
         separator = "\t" if ".tsv" in path.name.lower() else ","
         with pa.output_stream(path) as stream:  # compresses by suffix

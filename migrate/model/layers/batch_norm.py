@@ -7,10 +7,10 @@
                 ones, or a Merge of both
 
 In a graph that trains unconditionally the moving statistics are not among what the output depends
-on: they are what the batch's statistics are averaged into,
-AssignSub(moving, (moving - batch) * (1 - decay)), which tells the decay too. Where no such update
-is in the graph, as in one for evaluation, the decay is tf.layers' default, .99, and the source says
-that it is a guess.
+on: they are what the batch's statistics are averaged into, see `migrate.model.layers.moves`, which
+tells the decay too. Where nothing in the graph moves them, as in one for evaluation, the decay is
+tf.layers' default, .99, and the source says that it is a guess. Where something else moves them, it
+stays what its ops are.
 
 One of a branch, written by hand for evaluation, stays what its ops are: the module would not run in
 the branch for training, and its statistics would stay as they are.
@@ -24,6 +24,7 @@ from migrate.graph.attributes import flag, float32, string
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Layer, Modules, Subject
+from migrate.model.layers.moves import averaged, find_moves, is_moved
 from migrate.model.ops.values import Value, literal
 from migrate.model.parameters import Parameter, Parameters
 from migrate.model.source.names import layer_scope
@@ -56,7 +57,16 @@ def find_batch_norm(subject: Subject, node: Node) -> Optional[Layer]:
         found = _either_fused(subject, node)
     elif node.op in _ADDS and len(node.inputs) == 2:
         found = _unfused(subject, node)
-    return None if found is None else _layer(subject, found)
+    if found is None or _moves_otherwise(subject, [found.mean, found.variance]):
+        return None
+    return _layer(subject, found)
+
+
+def _moves_otherwise(subject: Subject, moving: List[Node]) -> bool:
+    """Whether the graph moves statistics, but not as averages of one known rate."""
+    rates = {_momentum(subject, node) for node in moving}
+    moves = any(is_moved(subject, node) for node in moving)
+    return len(rates) > 1 or (rates == {None} and moves)
 
 
 def _layer(subject: Subject, norm: _Norm) -> Layer:
@@ -71,7 +81,7 @@ def _layer(subject: Subject, norm: _Norm) -> Layer:
             parameters.add(norm.gamma, attribute + ".weight")
         if norm.beta is not None:
             parameters.add(norm.beta, attribute + ".bias")
-        modules[attribute] = _constructor(norm, mean, _decay(subject, norm.mean))
+        modules[attribute] = _constructor(norm, mean, _momentum(subject, norm.mean))
         return f"self.{attribute}({values[0]})"
 
     return Layer((norm.x,), write, norm.flag)
@@ -99,7 +109,7 @@ def _fused(subject: Subject, node: Node) -> Optional[_Norm]:
     if offset is None or (scale is None and (ones is None or not (ones == 1).all())):
         return None
     if flag(graph, node, "is_training"):
-        moving = [subject.averaged((node.name, output)) for output in (1, 2)]
+        moving = [averaged(subject, (node.name, output)) for output in (1, 2)]
     else:
         moving = [subject.variable(mean), subject.variable(variance)]
     if moving[0] is None or moving[1] is None:
@@ -192,8 +202,9 @@ def _moving(subject: Subject, edge: Edge) -> Optional[Tuple[Node, Optional[str]]
             return None if known is None else (known, flag)
         return None
     if node.op == "Mean":
-        found = subject.averaged(edge)
-        return None if found is None else (found, None)
+        found = averaged(subject, edge)
+        # Read otherwise, it is the other branch's, which scores by what its ops are.
+        return None if found is None or subject.used(found) else (found, None)
     return None
 
 
@@ -202,23 +213,20 @@ def _viewed_variable(subject: Subject, edge: Edge) -> Optional[Node]:
     return node if node.op in VARIABLES else None
 
 
-def _decay(subject: Subject, moving: Node) -> Optional[float]:
-    """1 - decay of a moving statistic; None if the graph does not average it by a constant."""
-    for user in subject.moves().get(moving.name, ()):
-        step = subject.node(user.inputs[1])
-        if step.op == "Mul":
-            for edge in step.inputs:
-                value = _scalar(subject, edge)
-                if value is not None:
-                    return value
-                # contrib's with a fed mode: 1 - cond(training, decay, 1)
-                rest = subject.node(edge)
-                kept = subject.node(rest.inputs[1]) if rest.op == "Sub" else rest
-                if kept.op == "Merge" and len(kept.inputs) == 2:
-                    decays = {_scalar(subject, side) for side in kept.inputs} - {1.0}
-                    decay = decays.pop() if len(decays) == 1 else None
-                    if decay is not None and _scalar(subject, rest.inputs[0]) == 1.0:
-                        return 1 - decay
+def _momentum(subject: Subject, moving: Node) -> Optional[float]:
+    """The rate of a moving statistic; None if the graph does not average it by a constant."""
+    for move in find_moves(subject).get(moving.name, ()):
+        value = _scalar(subject, move.rate)
+        if value is not None:
+            return value
+        # contrib's with a fed mode: 1 - cond(training, decay, 1)
+        rest = subject.node(move.rate)
+        kept = subject.node(rest.inputs[1]) if rest.op == "Sub" else rest
+        if kept.op == "Merge" and len(kept.inputs) == 2:
+            decays = {_scalar(subject, side) for side in kept.inputs} - {1.0}
+            decay = decays.pop() if len(decays) == 1 else None
+            if decay is not None and _scalar(subject, rest.inputs[0]) == 1.0:
+                return 1 - decay
     return None
 
 

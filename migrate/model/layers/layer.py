@@ -23,8 +23,7 @@ SAME = PASS | {  # hand on their first input, in a model that is used from outsi
     "RefNextIteration",
     "Snapshot",
 }
-_MOVES = {"AssignSub", "AssignSubVariableOp"}
-_VIEWS = {"ExpandDims", "Reshape", "Squeeze", *SAME}
+VIEWS = {"ExpandDims", "Reshape", "Squeeze", *SAME}
 
 Modules = Dict[str, str]  # attribute -> the expression that makes it
 
@@ -57,7 +56,6 @@ class Subject:
     def __init__(self, graph: Graph, uses: Dict[str, int], conds: Dict[str, Cond]) -> None:
         self.graph, self._uses, self._conds = graph, uses, conds
         self._known = Known(graph)
-        self._moves: Optional[Dict[str, List[Node]]] = None
 
     def beyond(self, edge: Edge) -> Edge:
         """`edge`, or what it comes from through nodes that only hand it on."""
@@ -65,11 +63,11 @@ class Subject:
 
     def viewed(self, edge: Edge) -> Edge:
         """As `beyond`, and through reshapes."""
-        return [*self._way(edge, _VIEWS)][-1]
+        return [*self._way(edge, VIEWS)][-1]
 
     def switched(self, edge: Edge) -> bool:
         """Whether a branch of a tf.cond is handed `edge` from outside, possibly reshaped."""
-        return any(self.graph.nodes[name].op in SWITCHES for name, _ in self._way(edge, _VIEWS))
+        return any(self.graph.nodes[name].op in SWITCHES for name, _ in self._way(edge, VIEWS))
 
     def _way(self, edge: Edge, ops: Collection[str]) -> Iterator[Edge]:
         """`edge`, and what it comes from by the first inputs of such ops."""
@@ -96,6 +94,10 @@ class Subject:
         """Whether one needed node uses this one, and uses it once."""
         return self._uses.get(node.name) == 1
 
+    def used(self, node: Node) -> bool:
+        """Whether a needed node uses this one."""
+        return node.name in self._uses
+
     def flag(self, merge: Node, training: Edge) -> Optional[str]:
         """The placeholder that chooses `training` of a Merge's inputs where it is true; None where
         something else chooses, or it chooses the other."""
@@ -104,34 +106,3 @@ class Subject:
             return None
         node = self.node(cond.predicate)
         return node.name if node.op.startswith("Placeholder") else None
-
-    def moves(self) -> Dict[str, List[Node]]:
-        """The nodes that subtract from a variable, by the variable node."""
-        if self._moves is None:
-            self._moves = {}
-            for node in self.graph.nodes.values():
-                if node.op in _MOVES and len(node.inputs) > 1:
-                    self._moves.setdefault(self.node(node.inputs[0]).name, []).append(node)
-        return self._moves
-
-    def averaged(self, edge: Edge) -> Optional[Node]:
-        """The variable that `edge` is averaged into, moving -= (moving - edge) * rate."""
-        for name, nodes in self.moves().items():
-            for node in nodes:
-                step = self.node(node.inputs[1])
-                for difference in step.inputs if step.op == "Mul" else ():
-                    minus = self.node(difference)
-                    if minus.op == "Sub" and self._views(minus.inputs[1], edge):
-                        return self.graph.nodes[name]
-        return None
-
-    def _views(self, edge: Edge, source: Edge) -> bool:
-        """Whether `edge` is `source`, possibly reshaped, or chosen by a cond that has it."""
-        while edge != source:
-            node = self.graph.nodes[edge[0]]
-            if node.op == "Merge":
-                return any(self._views(side, source) for side in node.inputs)
-            if node.op not in _VIEWS or not node.inputs:
-                return False
-            edge = node.inputs[0]
-        return True

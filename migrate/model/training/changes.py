@@ -10,20 +10,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Set
 
 from migrate.graph.lookups import VARIABLES, origin
 from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.graph.writes import APPLIES, WHOLE, changes_variable
 from semisync.common.errors import BadInput, UsageError
 
-_SETS = {"Assign": "set", "AssignVariableOp": "set"}
-_ADDS = {"AssignAdd": "add", "AssignAddVariableOp": "add"}
-_SUBTRACTS = {"AssignSub": "subtract", "AssignSubVariableOp": "subtract"}
-_WHOLE = {**_SETS, **_ADDS, **_SUBTRACTS}
-_APPLIES = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]\w*")
-_WRITES = re.compile(r"(Resource)?(Scatter(Nd)?(Add|Div|Max|Min|Mul|Sub|Update))")
-_RESTORES = {"RestoreSlice", "RestoreV2"}
 _LISTED = 6
 
 
@@ -50,7 +43,7 @@ def find_changes(graph: Graph, train_op: Optional[str] = None) -> Changes:
     written: Dict[str, List[Node]] = {}
     for name in sorted(nodes):
         node = graph.nodes[name]
-        if node.inputs and _is_write(node) and not _is_first_value(graph, node):
+        if changes_variable(graph, node):
             variable = origin(graph, node.inputs[0])
             if variable is not None:
                 written.setdefault(variable, []).append(node)
@@ -62,17 +55,6 @@ def find_changes(graph: Graph, train_op: Optional[str] = None) -> Changes:
     return Changes(nodes, written, counters)
 
 
-def is_written(graph: Graph, variable: str) -> bool:
-    """Whether anything in the graph changes a variable after its first value."""
-    return any(
-        node.inputs
-        and _is_write(node)
-        and not _is_first_value(graph, node)
-        and origin(graph, node.inputs[0]) == variable
-        for node in graph.nodes.values()
-    )
-
-
 def _roots(graph: Graph, train_op: Optional[str]) -> List[str]:
     if train_op is not None:
         name = train_op.lstrip("^").partition(":")[0]
@@ -82,7 +64,7 @@ def _roots(graph: Graph, train_op: Optional[str]) -> List[str]:
     listed = [name for name in graph.train_ops if name in graph.nodes]
     if listed:
         return listed
-    return [node.name for node in graph.nodes.values() if _APPLIES.fullmatch(node.op)]
+    return [node.name for node in graph.nodes.values() if APPLIES.fullmatch(node.op)]
 
 
 def _candidates(graph: Graph) -> str:
@@ -115,30 +97,13 @@ def _closure(roots: Iterable[str], step, graph: Optional[Graph] = None) -> Set[s
     return seen
 
 
-def _is_write(node: Node) -> bool:
-    known = node.op in _WHOLE or _WRITES.fullmatch(node.op) or _APPLIES.fullmatch(node.op)
-    return bool(known)
-
-
-def _is_first_value(graph: Graph, node: Node) -> bool:
-    """Whether it initialises a variable, or restores it."""
-    if node.op not in _SETS:
-        return False
-    if node.name == f"{node.inputs[0][0]}/Assign":
-        return True
-    source = graph.nodes.get(node.inputs[1][0])
-    while source is not None and source.op == "Identity" and source.inputs:
-        source = graph.nodes.get(source.inputs[0][0])
-    return source is not None and source.op in _RESTORES
-
-
 def _counter(graph: Graph, variable: str, writers: List[Node]) -> Optional[Counter]:
-    if len(writers) != 1 or writers[0].op not in _WHOLE or len(writers[0].inputs) < 2:
+    if len(writers) != 1 or writers[0].op not in WHOLE or len(writers[0].inputs) < 2:
         return None
     edge = writers[0].inputs[1]
     if not _depends_on(graph, edge) <= {variable}:
         return None
-    return Counter(variable, _WHOLE[writers[0].op], edge)
+    return Counter(variable, WHOLE[writers[0].op], edge)
 
 
 def _depends_on(graph: Graph, edge: Edge) -> Set[str]:

@@ -3,7 +3,8 @@
 1. Every call has a name scope of its own, and all that it adds is in that scope. It begins with the
    gradient of the loss by itself, Fill(Shape, 1): the 1 is called `grad_ys_0`, or, before 1.5,
    `Const`.
-2. What belongs to the gradient of an op NAME stands below NAME_grad in the scope.
+2. What belongs to the gradient of an op NAME stands below NAME_grad in the scope. In a graph that
+   was imported under a scope the op is IMPORT/NAME, and its gradient IMPORT/gradients/NAME_grad.
 3. So the first users of the beginning say which op computes the loss, and the last ones which
    variable a gradient is of: NAME reads it.
 
@@ -103,9 +104,16 @@ class GradientScopes:
             return None
         for end in re.finditer("_grad/", name[len(scope) :]):
             op = name[len(scope) : len(scope) + end.start()]
-            if op in self._graph.nodes:
-                return op
+            for outer in _around(scope):
+                if outer + op in self._graph.nodes:
+                    return outer + op
         return None
+
+
+def _around(scope: str) -> List[str]:
+    """The scopes that a call's "a/b/gradients/" may have been imported under: none, a/, a/b/."""
+    parts = scope.split("/")[:-2]
+    return ["".join(part + "/" for part in parts[:depth]) for depth in range(len(parts) + 1)]
 
 
 def _begun_by(node: Node) -> Optional[str]:

@@ -41,6 +41,28 @@ def test_the_loss_is_the_tensor_whose_gradients_are_applied(tmp_path):
     assert training.optimizer.param_groups[0]["optimizer"] == "Momentum"
 
 
+def test_a_graph_that_was_imported_under_a_scope_trains_on(tmp_path):
+    def build():
+        loss, _ = regression()
+        return tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
+
+    plain = saved(tmp_path, build)
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.import_meta_graph(plain + ".meta", import_scope="old")
+        (weight,) = tf.trainable_variables()
+        saver = tf.train.Saver({one.op.name: one for one in tf.global_variables()})
+        session.run(tf.global_variables_initializer())
+        session.run("old/Momentum", {"old/x:0": X, "old/y:0": Y})
+        (tmp_path / "imported").mkdir()
+        prefix = saver.save(session, str(tmp_path / "imported" / "model.ckpt"))
+        session.run("old/Momentum", {"old/x:0": X, "old/y:0": Y})
+        expected = session.run(weight)
+    training = build_training(prefix)
+    step(training, {f"old/{name}": value for name, value in BATCH.items()})
+    (found,) = training.module.parameters()
+    assert found.detach().numpy().ravel() == pytest.approx(expected.ravel(), rel=1e-6)
+
+
 def test_each_parameter_is_stepped_by_the_optimizer_that_its_own_op_names(tmp_path):
     def build():
         loss, weight = regression()

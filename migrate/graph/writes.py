@@ -1,0 +1,43 @@
+"""Which nodes change a variable after it has its first value."""
+
+from __future__ import annotations
+
+import re
+
+from migrate.graph.lookups import origin
+from migrate.graph.metagraph import Graph, Node
+
+SETS = {"Assign": "set", "AssignVariableOp": "set"}
+ADDS = {"AssignAdd": "add", "AssignAddVariableOp": "add"}
+SUBTRACTS = {"AssignSub": "subtract", "AssignSubVariableOp": "subtract"}
+WHOLE = {**SETS, **ADDS, **SUBTRACTS}
+APPLIES = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]\w*")
+
+_SCATTERS = re.compile(r"(Resource)?(Scatter(Nd)?(Add|Div|Max|Min|Mul|Sub|Update))")
+_RESTORES = {"RestoreSlice", "RestoreV2"}
+
+
+def changes_variable(graph: Graph, node: Node) -> bool:
+    """Whether a node writes a variable, and neither initialises nor restores it."""
+    known = node.op in WHOLE or _SCATTERS.fullmatch(node.op) or APPLIES.fullmatch(node.op)
+    return bool(known and node.inputs) and not _is_first_value(graph, node)
+
+
+def is_written(graph: Graph, variable: str) -> bool:
+    """Whether anything in the graph changes a variable after its first value."""
+    return any(
+        changes_variable(graph, node) and origin(graph, node.inputs[0]) == variable
+        for node in graph.nodes.values()
+    )
+
+
+def _is_first_value(graph: Graph, node: Node) -> bool:
+    """Whether it initialises a variable, or restores it."""
+    if node.op not in SETS:
+        return False
+    if node.name == f"{node.inputs[0][0]}/Assign":
+        return True
+    source = graph.nodes.get(node.inputs[1][0])
+    while source is not None and source.op == "Identity" and source.inputs:
+        source = graph.nodes.get(source.inputs[0][0])
+    return source is not None and source.op in _RESTORES
