@@ -81,7 +81,8 @@ def gradients(grads_and_vars):
     """The (gradient, variable) that have one, a tensor or tf.IndexedSlices of this process's batch.
 
     Raises:
-      UsageError: there is none, one is not of a batch, or a variable has no known shape.
+      UsageError: there is none, one is not of a batch, or a variable is a local one or has no known
+        shape.
     """
     if tf.get_default_graph().finalized:
         raise UsageError(
@@ -94,11 +95,18 @@ def gradients(grads_and_vars):
     ]
     if not pairs:
         raise UsageError("no variable has a gradient: check the loss and the var_list")
+    own, shared = {v.op for v in tf.local_variables()}, set(_variable_ops())
     for gradient, variable in pairs:
         if getattr(gradient, "values", gradient).op.type.endswith("AccumulatorTakeGradient"):
             raise UsageError(
                 "SyncReplicasOptimizer is around GlobalBatchOptimizer, which takes its place: "
                 "leave SyncReplicasOptimizer out"
+            )
+        if variable.op in own - shared:
+            raise UsageError(
+                "the variable {} is trained and in the collection LOCAL_VARIABLES, of which every "
+                "process has its own: make it a global variable, or leave it out of "
+                "var_list".format(variable.op.name)
             )
         if not variable.shape.is_fully_defined():
             raise UsageError(

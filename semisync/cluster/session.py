@@ -9,8 +9,11 @@ including workers that have ended. With device filters it sees only the PS and i
 
 import time
 
+from semisync.common.background_call import BackgroundCall
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
+
+GRACE = 10.0  # seconds for the last look
 
 
 def worker_config(task):
@@ -30,14 +33,30 @@ def wait_until_initialised(target, config, timeout=120.0):
       timeout: seconds.
 
     Raises:
-      SemisyncError: the variables were not initialised in time.
+      SemisyncError: the variables were not initialised in time, or a PS did not answer.
     """
-    missing = tf.report_uninitialized_variables(tf.global_variables())
-    deadline = time.monotonic() + timeout
-    with tf.Session(target, config=config) as session:
-        while session.run(missing).size:
-            if time.monotonic() > deadline:
-                raise SemisyncError(
-                    "the chief did not initialise the variables in {:.0f} s".format(timeout)
-                )
-            time.sleep(0.05)
+    variables = tf.global_variables()
+    missing = tf.report_uninitialized_variables(variables)
+    graph, deadline = tf.get_default_graph(), time.monotonic() + timeout
+
+    def look():
+        with tf.Session(target, graph, config) as session:
+            names = session.run(missing)
+            while names.size and time.monotonic() < deadline:
+                time.sleep(0.05)
+                names = session.run(missing)
+            return names
+
+    call = BackgroundCall(look)
+    if call.wait(timeout + GRACE):
+        raise SemisyncError(
+            "no answer from the parameter servers in {:.0f} s: are they all running, at the "
+            "addresses that this process was given?".format(timeout)
+        )
+    if call.error:
+        raise call.error
+    if call.result.size:
+        raise SemisyncError(
+            "the chief did not initialise the variables in {:.0f} s: {} of {} are missing, such as "
+            "{}".format(timeout, call.result.size, len(variables), call.result[0].decode())
+        )

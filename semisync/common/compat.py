@@ -26,4 +26,13 @@ def constant(tensor):
     return tf.make_ndarray(tensor.op.get_attr("value")) if tensor.op.type == "Const" else None
 
 
-__all__ = ["VariableDef", "constant", "op_def", "raw_ops", "tf"]
+def fetched_ops(graph, fetches):
+    """The ops that a session's run of `fetches` asks for, of any structure that it takes, a set."""
+    from tensorflow.python.client.session import _FetchMapper
+
+    with graph.as_default():
+        elements = _FetchMapper.for_fetch(fetches).unique_fetches()
+    return {getattr(element, "op", element) for element in elements}
+
+
+__all__ = ["VariableDef", "constant", "fetched_ops", "op_def", "raw_ops", "tf"]

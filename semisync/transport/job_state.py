@@ -69,8 +69,7 @@ class JobState:
 
         Returns: the epoch of an earlier chief, 0 if there was none, and the op that claims.
         """
-        is_there = self._epoch.is_initialized()
-        earlier = tf.cond(is_there, self._epoch.read_value, lambda: tf.constant(0, tf.int64))
+        earlier = _value_or_initial(self._epoch)
         with tf.control_dependencies([earlier]):
             return earlier, self._epoch.assign(epoch, read_value=False)
 
@@ -182,14 +181,17 @@ class JobState:
             return tf.where(known, row[1:], pending)
 
     def summaries(self):
-        """Adds what TensorBoard shows to the graph's summaries."""
+        """Adds what TensorBoard shows to the graph's summaries; nothing happened before a chief.
+
+        A session without a chief may merge them, such as one that evaluates in the same graph.
+        """
         with tf.device(self.device):
-            fates = self._fates.read_value()
+            fates = _value_or_initial(self._fates)
             decided = tf.greater(fates[:, 1], int(Fate.PENDING)) & tf.less(
                 fates[:, 1], int(Fate.LOST)
             )
             tf.summary.histogram("staleness", tf.gather_nd(fates[:, 2], tf.where(decided)))
-            for name, gauge in zip(GAUGES, tf.unstack(self._gauges.read_value())):
+            for name, gauge in zip(GAUGES, tf.unstack(_value_or_initial(self._gauges))):
                 tf.summary.scalar(name, gauge)
 
 
@@ -199,6 +201,12 @@ def _variable(name, value, dtype):
         return tf.Variable(
             tf.constant(value, dtype), trainable=False, use_resource=True, name=name, collections=[]
         )
+
+
+def _value_or_initial(variable):
+    """The value of a variable; its initial value while there was no chief."""
+    is_there = variable.is_initialized()
+    return tf.cond(is_there, variable.read_value, lambda: tf.identity(variable.initial_value))
 
 
 def _cleared(variable):

@@ -7,7 +7,8 @@
                            open.
     before_run             draws a ticket, where there may be none: before the first run, and after
                            one that failed or does not draw itself. The first of a session's hooks
-                           does so for all, in the order in which their optimizers were built.
+                           does so for all, in the order in which their optimizers were built; of
+                           several that draw between runs, for those that the run trains.
                            With the first ticket it compares its settings with the chief's.
     end                    every process: returns its tickets. Chief: waits for the others, saves.
 
@@ -24,10 +25,12 @@ from semisync import arguments, settings
 from semisync.chief.checkpoints import whole_steps
 from semisync.chief.thread import Chief
 from semisync.cluster.status import reporter
+from semisync.common.background_call import BackgroundCall
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError, UsageError
 from semisync.transport.job_state import ENDED
-from semisync.worker.watchdog import BackgroundCall, Watchdog
+from semisync.worker.trains_in import TrainsIn
+from semisync.worker.watchdog import Watchdog
 
 _hooks: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()  # session -> its hooks
 
@@ -59,7 +62,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._handles: Any = None  # `Handles` of the graph, from begin on
         self._agreed = False  # on the settings, with the chief
         self._is_new = self._may_be_empty = True  # the worker state, before the next run
-        self._has_ticket = False  # for the next run
+        self._is_ready = False  # for the next run, with a ticket where that needs one
         self._chief: Optional[Chief] = None
         self._watchdog: Optional[Watchdog] = None
         self._reporter: Any = None  # where a launcher wants to know how the training goes
@@ -90,6 +93,8 @@ class GlobalBatchHook(tf.train.SessionRunHook):
     def begin(self):
         self._handles = self._find()
         self._unfed = frozenset(self._handles.unfed)
+        state = self._handles.worker.state
+        self._trains_in = TrainsIn(getattr(state, "op", state))
         self._ready()
         self._chief = self._watchdog = None  # of an earlier session
         if self.is_chief:  # now: a CheckpointSaverHook saves before this hook sees the session
@@ -123,7 +128,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
             coord.register_thread(self._chief)
         session.run(self._handles.worker.join)
         self._coordinator = coord
-        self._agreed = self._has_ticket = self._left = False
+        self._agreed = self._is_ready = self._left = False
         self._is_new = self._may_be_empty = True
         if self._reporter:
             self._reporter.after_create_session(session, coord)
@@ -131,11 +136,11 @@ class GlobalBatchHook(tf.train.SessionRunHook):
     def before_run(self, run_context):
         session = run_context.session
         self._refuse_what_has_no_effect(run_context.original_args.feed_dict)
-        if not self._has_ticket:
+        if not self._is_ready:
             for hook in sorted(_hooks[session], key=lambda hook: hook.handles.number):
-                hook._ensure_ticket(session)
-        self._has_ticket = False  # for the run after this one
-        if not self._agreed:
+                hook._make_ready(session, run_context.original_args.fetches)
+        self._is_ready = False  # for the run after this one
+        if not self._agreed and not self._is_new:
             if not self.is_chief:
                 self._agree(session)
             self._agreed = True
@@ -150,13 +155,19 @@ class GlobalBatchHook(tf.train.SessionRunHook):
     def after_run(self, run_context, run_values):
         self._may_be_empty = self._handles.draws_between_runs
 
+    def _make_ready(self, session, fetches):
+        self._is_ready = True
+        alone = len(_hooks[session]) == 1
+        if alone or not self._handles.draws_between_runs or self._trains_in(fetches):
+            self._ensure_ticket(session)
+
     def _ensure_ticket(self, session):
         """Draws a ticket for the next run, where there is none."""
         # Every run of a session costs its start-up the optimising of another graph.
         if self._is_new or (self._may_be_empty and session.run(self._handles.worker.empty)):
             self._draw(session)
         self._is_new = False
-        self._has_ticket = self._may_be_empty = True
+        self._may_be_empty = True
 
     def _refuse_what_has_no_effect(self, fed):
         """Raises UsageError where a run feeds what the chief's step takes from no batch."""

@@ -17,6 +17,7 @@ import os
 import threading
 import time
 
+from semisync.common.background_call import BackgroundCall
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
 from semisync.transport.job_state import ENDED
@@ -29,32 +30,6 @@ def pings(devices):
         with tf.device(device):
             tensors[device] = tf.timestamp()
     return tensors
-
-
-class BackgroundCall(threading.Thread):
-    """A call in a thread of its own, which may never return.
-
-    Attributes:
-      result: what the function returned; None before.
-      error: what it raised; None before.
-    """
-
-    def __init__(self, function):
-        super().__init__(name="semisync-call", daemon=True)
-        self._function = function
-        self.result = self.error = None
-        self.start()
-
-    def wait(self, seconds):
-        """Waits at most so long; returns True while the call has not returned."""
-        self.join(seconds)
-        return self.is_alive()
-
-    def run(self):
-        try:
-            self.result = self._function()
-        except Exception as error:
-            self.error = error
 
 
 class Watchdog(threading.Thread):

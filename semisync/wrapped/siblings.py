@@ -41,7 +41,8 @@ def join(name, global_step, limited):
 
     A worker takes the tickets of two optimizers that may have it wait in one order, or two workers
     could each hold the ticket that the other waits for: those of the first within its run, those
-    of the others between runs, and the first tickets of all in the order in which they were built.
+    of the others between runs that train them, and of one run in the order in which the optimizers
+    were built.
 
     Args: see `Sibling`.
     """

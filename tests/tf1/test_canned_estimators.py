@@ -1,4 +1,4 @@
-"""Canned Estimators take the optimizer and the hook, and nothing else of the job changes.
+"""Estimators that are not the job's own take the optimizer and the hook; nothing else changes.
 
 In one process, where training batches one after the other is what TensorFlow itself does with the
 union of every M of them.
@@ -28,13 +28,13 @@ def rows(count):
     return {"number": number, "word": word}, (number > 0).astype(np.int32)
 
 
-def input_fn(batch, start, batches):
+def input_fn(batch, start, batches, names=("number", "word")):
     """Batches of the rows from the `start`-th batch on."""
 
     def read():
         first, last = start * batch, (start + batches) * batch
         features, labels = rows(M * BATCH * STEPS)
-        part = {name: values[first:last] for name, values in features.items()}, labels[first:last]
+        part = {name: features[name][first:last] for name in names}, labels[first:last]
         return tf.data.Dataset.from_tensor_slices(part).batch(batch)
 
     return read
@@ -74,6 +74,16 @@ def wide_and_deep(wrap, config):
     )
 
 
+def of_keras(wrap, config):
+    inputs = tf.keras.Input([], name="number")
+    column = tf.keras.layers.Reshape([1])(inputs)
+    kernel = tf.keras.initializers.glorot_uniform(seed=1)
+    outputs = tf.keras.layers.Dense(1, kernel_initializer=kernel, name="dense")(column)
+    model = tf.keras.Model(inputs, tf.keras.layers.Reshape([])(outputs))
+    model.compile(optimizer=wrap(adagrad()), loss="mse")
+    return tf.keras.estimator.model_to_estimator(model, config=config)
+
+
 def config(folder):
     return tf.estimator.RunConfig(str(folder), tf_random_seed=1)
 
@@ -83,20 +93,21 @@ def values(estimator):
     return {name: estimator.get_variable_value(name) for name in names}
 
 
-def test_several_calls_of_train_equal_the_union(tmp_path):
-    """Of the one that has the parts of the others, each with its optimizer."""
-    hooks = []
+@pytest.mark.parametrize("make", [wide_and_deep, of_keras])
+def test_several_calls_of_train_equal_the_union(make, tmp_path):
+    """Of the canned one that has the parts of the others, and of a model of Keras."""
+    hooks, names = [], ["number"] if make is of_keras else ["number", "word"]
 
     def wrap(optimizer):
         wrapped = semisync.GlobalBatchOptimizer(optimizer, M, paced=True)
         hooks.append(wrapped.make_session_run_hook(True, patience=PATIENCE))
         return wrapped
 
-    ours = wide_and_deep(wrap, config(tmp_path / "ours"))
+    ours = make(wrap, config(tmp_path / "ours"))
     for step in range(STEPS):
-        ours.train(input_fn(BATCH, M * step, M), hooks=hooks)
-    plain = wide_and_deep(lambda optimizer: optimizer, config(tmp_path / "plain"))
-    plain.train(input_fn(M * BATCH, 0, STEPS))
+        ours.train(input_fn(BATCH, M * step, M, names), hooks=hooks)
+    plain = make(lambda optimizer: optimizer, config(tmp_path / "plain"))
+    plain.train(input_fn(M * BATCH, 0, STEPS, names))
     found, expected = values(ours), values(plain)
     assert set(found) == set(expected)
     assert found["global_step"] == expected["global_step"] == STEPS

@@ -1,14 +1,16 @@
 """Every mistake is reported in one true sentence."""
 
 import contextlib
+import threading
 
 import numpy as np
 import pytest
 
 import semisync
+from semisync.cluster import session as starting
 from semisync.common.compat import tf
-from semisync.common.errors import UsageError
-from tests.tf1.one_process import Job
+from semisync.common.errors import SemisyncError, UsageError
+from tests.tf1.one_process import PATIENCE, Job
 
 
 def sgd():
@@ -32,6 +34,11 @@ def of_unknown_shape():
     value = tf.placeholder_with_default([1.0], None)
     loss = tf.reduce_sum(tf.Variable(value, validate_shape=False, name="any"))
     return wrapped().minimize(loss, global_step=tf.train.get_or_create_global_step())
+
+
+def of_a_local_variable():
+    own = tf.get_local_variable("own", initializer=1.0)
+    return wrapped().minimize(own, var_list=[own])
 
 
 def minimize(optimizer, step=None):
@@ -59,6 +66,7 @@ def one_sentence(says):
         (lambda: wrapped(tf.train.SyncReplicasOptimizer(sgd(), 2)), "aggregates already"),
         (lambda: wrapped(elastic()), "train a copy of the variables: wrap the optimizer inside it"),
         (of_unknown_shape, "the variable any has the shape <unknown>"),
+        (of_a_local_variable, "the variable own is trained and in the collection LOCAL_VARIABLES"),
         (lambda: semisync.Threshold(-1), "0 or more, not -1"),
         (lambda: wrapped().make_session_run_hook(True, patience=0), "greater than 0, not 0"),
         (lambda: wrapped().make_session_run_hook("worker0"), "True or False, not 'worker0'"),
@@ -145,6 +153,23 @@ def test_a_hook_without_training():
         hook = wrapped().make_session_run_hook(True)
         with one_sentence("applies no gradients in the session's graph"):
             tf.train.MonitoredTrainingSession(hooks=[hook])
+
+
+def test_a_chief_that_never_initialises():
+    with tf.Graph().as_default():
+        variable()
+        with pytest.raises(SemisyncError, match=r"in 0 s: 1 of 1 are missing, such as v$"):
+            semisync.wait_until_initialised("", None, timeout=0.1)
+
+
+def test_parameter_servers_that_do_not_answer(monkeypatch):
+    released = threading.Event()
+    monkeypatch.setattr(tf.Session, "run", lambda *_: released.wait(PATIENCE))
+    monkeypatch.setattr(starting, "GRACE", 0.1)
+    with tf.Graph().as_default(), pytest.raises(SemisyncError, match="no answer from the param"):
+        variable()
+        semisync.wait_until_initialised("", None, timeout=0.1)
+    released.set()
 
 
 def test_training_twice_in_one_graph():

@@ -80,7 +80,7 @@ def test_the_chief_ends_without_a_member_that_fell_silent():
         ghost = mailbox.Mailbox("GlobalBatch", "/device:CPU:0").send(
             "ghost", tf.constant([JOINED, 0, 0, 0], tf.int64)
         )
-    with job.session(patience=1.0) as session:
+    with job.session(patience=3.0) as session:
         session.run(ghost)
         job.train(session, 1, 1)
     assert job.hook.ledger.members == {}
@@ -144,16 +144,16 @@ def test_two_optimizers_in_one_graph_keep_apart():
     assert [hook.ledger.fates["admitted"] for hook in hooks] == [4, 4]
 
 
-def test_first_tickets_are_drawn_in_the_order_of_building_not_of_the_hooks():
-    """Else of two workers each may hold the ticket that the other waits for."""
+def draws_of_two(run, **options):
+    """Names of the optimizers for which `run`, a function (session, train ops), draws tickets."""
     drawn = []
     with tf.Graph().as_default():
         step = tf.train.get_or_create_global_step()
         weight, hooks, train = tf.get_variable("w", initializer=0.0), [], []
         for name in ("first", "second"):
-            optimizer = semisync.GlobalBatchOptimizer(sgd(), 1, in_flight=1, name=name)
+            optimizer = semisync.GlobalBatchOptimizer(sgd(), 1, name=name, **options)
             train.append(optimizer.minimize(weight, global_step=step))
-            hook = optimizer.make_session_run_hook(True)
+            hook = optimizer.make_session_run_hook(True, patience=PATIENCE)
 
             def draw(session, name=name, draw=hook._draw):
                 drawn.append(name)
@@ -162,8 +162,28 @@ def test_first_tickets_are_drawn_in_the_order_of_building_not_of_the_hooks():
             hook._draw = draw
             hooks.append(hook)
         with tf.train.MonitoredTrainingSession(hooks=hooks[::-1]) as session:
-            session.run(train)
+            run(session, train)
+    return drawn
+
+
+def test_first_tickets_are_drawn_in_the_order_of_building_not_of_the_hooks():
+    """Else of two workers each may hold the ticket that the other waits for."""
+    drawn = draws_of_two(lambda session, train: session.run(train), in_flight=1)
     assert drawn[:2] == ["first", "second"]
+
+
+def test_paced_a_run_draws_a_ticket_for_what_it_trains_alone():
+    """As of a GAN: else one worker may hold a ticket that another needs before it goes on."""
+
+    def run(session, train):
+        session.run({"critic": [train[0].name]})
+        session.run(train[0])
+        session.run(tf.train.get_global_step())
+        session.run(train[1])
+        session.run(train)
+
+    drawn = draws_of_two(run, paced=True)
+    assert drawn == ["first", "first", "second", "first", "second"]
 
 
 def test_the_folder_of_the_audit_log_is_made(tmp_path):

@@ -53,6 +53,15 @@ def test_tensorboard_shows_staleness_fates_waiting_and_batches_in_flight(tmp_pat
     assert shown["GlobalBatch/waiting_seconds"] > 0
 
 
+def test_a_session_without_a_chief_shows_zeros():
+    """As one that evaluates in the graph of the training, with tf.summary.merge_all()."""
+    with Job().graph.as_default(), tf.Session() as session:
+        shown = tf.Summary.FromString(session.run(tf.summary.merge_all())).value
+    values = {value.tag: getattr(value, value.WhichOneof("value")) for value in shown}
+    assert values.pop("GlobalBatch/staleness").num == 0
+    assert len(values) == 7 and set(values.values()) == {0}
+
+
 def test_a_job_that_stalls_says_once_who_is_missing(caplog, monkeypatch):
     job = Job(batches_per_step=2, paced=True)
     monkeypatch.setattr(logging.getLogger("tensorflow"), "propagate", True)
