@@ -8,9 +8,10 @@ TF1 = ".venv-tf1/bin/python"
 class Benchmark(NamedTuple):
     """A command: `python benchmarks/SCRIPT` with the words `full`, or `short`.
 
-    name: of its result. tables: names of the tables that it prints, in their order. interpreter:
-    another Python. In the words {tf1} is TensorFlow 1.15's interpreter, {data} the data set of
-    ASSISTments, {to} the folder of the results.
+    name: of its result. tables: names of the tables that it prints, in their order. takes: about
+    how long in full, on two processors. interpreter: another Python. needs_files: where the script
+    itself looks for data. In the words {tf1} is TensorFlow 1.15's interpreter, {data} the data set
+    of ASSISTments, {to} the folder of the results.
     """
 
     name: str
@@ -18,8 +19,11 @@ class Benchmark(NamedTuple):
     tables: Tuple[str, ...]
     full: str = ""
     short: str = ""
+    takes: str = "minutes"
     interpreter: str = ""
     needs_root: bool = False
+    needs_zookeeper: bool = False
+    needs_files: Tuple[str, ...] = ()
 
 
 _PACE = ("modes", "ratios", "short")
@@ -36,8 +40,9 @@ BENCHMARKS = (
         _PACE,
         "--python {tf1} --json {to}/pace_tf1.figures --plot docs/pace.svg",
         "--python {tf1} --json {to}/pace_tf1.figures " + _ONE_CASE,
+        takes="an hour",
     ),
-    Benchmark("pace_tf2", "semi_sync", _PACE, "", _ONE_CASE),
+    Benchmark("pace_tf2", "semi_sync", _PACE, "", _ONE_CASE, takes="an hour"),
     Benchmark(
         "pace_one_core",
         "semi_sync",
@@ -57,7 +62,7 @@ BENCHMARKS = (
         "simulator",
         ("cases",),
         "{to}/pace_tf1.figures",
-        "{to}/pace_tf1.figures",
+        "{to}/pace_tf1.figures --workers 100",
     ),
     Benchmark("demo", "demo_modes", ("repeated", "modes"), "--repeats 3", "--repeats 1"),
     Benchmark("demo_search", "demo_search", ("rates",), "", "--rates 0.006 --seeds 1"),
@@ -67,6 +72,7 @@ BENCHMARKS = (
         _AUC,
         "--data {data} --python {tf1} --plot docs/auc.svg",
         "--data {data} --python {tf1} --quick",
+        takes="hours",
     ),
     Benchmark(
         "batch_norm",
@@ -74,6 +80,7 @@ BENCHMARKS = (
         _STATISTICS,
         "--data {data} --python {tf1}",
         _STATISTICS_OF_ONE + " --seeds 1 --set most_steps=20",
+        takes="hours",
     ),
     Benchmark(
         "batch_norm_hang",
@@ -81,6 +88,7 @@ BENCHMARKS = (
         _OF_ONE_MODE,
         _STATISTICS_OF_ONE + " --seeds 8 --scenario hang",
         _STATISTICS_OF_ONE + " --seeds 1 --scenario hang",
+        takes="an hour or more",
     ),
     Benchmark(
         "batch_norm_control",
@@ -88,15 +96,23 @@ BENCHMARKS = (
         _OF_ONE_MODE,
         _STATISTICS_OF_ONE + " --seeds 8 --momentum 0.9 --set slow_worker=1",
         _STATISTICS_OF_ONE + " --seeds 1 --momentum 0.9 --set slow_worker=1",
+        takes="an hour or more",
     ),
     Benchmark(
         "mitigations",
         "mitigations",
-        ("modes", "along", "search", "pace"),
+        ("overview", "modes", "along", "search", "pace"),
         "{to}/mitigations.jsonl",
         "{to}/mitigations.jsonl --blocks sparrow/adam/8 --seeds 1 --trials 0",
+        takes="hours",
+        needs_files=(
+            "../shared/data/assist2017_pid/interactions.parquet",
+            "../shared/data/sparrow_test_samples/testSamples.csv",
+        ),
     ),
-    Benchmark("rewrite_tf1", "rewrite", ("graphs",), "", "--nodes 3000 --repeats 1", TF1),
+    Benchmark(
+        "rewrite_tf1", "rewrite", ("graphs",), "", "--nodes 3000 --repeats 1", interpreter=TF1
+    ),
     Benchmark("rewrite_tf2", "rewrite", ("graphs",), "", "--nodes 3000 --repeats 1"),
     Benchmark(
         "convert",
@@ -113,19 +129,28 @@ BENCHMARKS = (
         "--rows 100000 --parquet 100000 --repeats 1",
     ),
     Benchmark("coverage", "parity_coverage", ("intervals", "faults"), "", "--samples 20"),
-    Benchmark("model", "model", ("speed", "conversion"), "", "--rows 256 --repeats 1"),
+    Benchmark(
+        "model",
+        "model",
+        ("speed", "conversion"),
+        "--tf-python {tf1}",
+        "--tf-python {tf1} --rows 256 --repeats 1",
+    ),
     Benchmark("hashing", "hashing", ("functions",), "", "--values 1024 --seconds .1"),
     Benchmark(
         "input", "input", ("one", "some", "restoring"), "--gigabyte", "--rows 50000 --repeats 1"
     ),
     Benchmark("training", "training", ("costs",), "", "--rows 40000 --repeats 1"),
-    Benchmark("hstu", "hstu_assist", ("models",), "{data} --epochs 2", "{data} --epochs 1"),
+    Benchmark(
+        "hstu", "hstu_assist", ("models",), "{data} --epochs 2", "{data} --epochs 1 --users 60"
+    ),
     Benchmark(
         "thirty_days",
         "thirty_days",
         ("pooled", "days"),
         "--data {data} --python {tf1} --out out/thirty_days --plot docs/thirty_days.svg",
         "--data {data} --python {tf1} --out out/thirty_days_short --quick --seeds 1",
+        takes="an hour or more",
     ),
     Benchmark(
         "coordination",
@@ -133,9 +158,16 @@ BENCHMARKS = (
         ("agreement", "forwarding"),
         "--elections 8",
         "--elections 1 --members 20",
+        needs_zookeeper=True,
     ),
     Benchmark(
-        "chaos", "chaos", ("faults", "checks"), "--python {tf1}", "--python {tf1} --faults 3"
+        "chaos",
+        "chaos",
+        ("faults", "checks"),
+        "--python {tf1}",
+        "--python {tf1} --faults 3",
+        takes="half an hour",
+        needs_zookeeper=True,
     ),
     Benchmark("files", "files", ("copies",), "", "--megabytes 20 --repeats 1", needs_root=True),
     Benchmark(

@@ -64,9 +64,8 @@ def main():
     print("|---|---|---|")
     for rate in args.rates:
         aucs = [trained(train, held_out, rate, seed) for seed in range(1, args.seeds + 1)]
-        print(
-            f"| {rate} | {statistics.mean(aucs):.4f} | {statistics.stdev(aucs):.4f} |", flush=True
-        )
+        sd = f"{statistics.stdev(aucs):.4f}" if len(aucs) > 1 else ""
+        print(f"| {rate} | {statistics.mean(aucs):.4f} | {sd} |", flush=True)
 
 
 if __name__ == "__main__":

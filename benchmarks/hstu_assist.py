@@ -1,6 +1,6 @@
 """HSTU beside DeepFM on ASSISTments 2017: who answers a problem rightly, given all answers before.
 
-    python -m benchmarks.hstu_assist DATA [--epochs N] [--out DIR]
+    python -m benchmarks.hstu_assist DATA [--epochs N] [--users N] [--out DIR]
 
 DATA is interactions.parquet: user, seq, problem, skill, label, day. Users are divided, every fifth
 for the test, so that a test user is new. Both train under migrate.training's loop, in one thread.
@@ -182,12 +182,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("data")
     parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--users", type=int, metavar="N", help="the first N alone (default: all)")
     parser.add_argument("--out", help="folder for the report of parity")
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     columns = read(args.data)
-    users = np.unique(columns["user"])
+    users = np.unique(columns["user"])[: args.users]
+    kept = np.isin(columns["user"], users)
+    columns = {name: column[kept] for name, column in columns.items()}
     tested = users[users % EVERY == 0]
     chosen = np.isin(columns["user"], tested)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,7 @@
 """Runs the benchmarks and keeps what they print: `make bench`.
 
     python -m benchmarks.run [--short] [--data interactions.parquet] [--to FOLDER] [NAME ...]
+    python -m benchmarks.run --list
 
 1. Each command of commands.py runs alone, one after the other. What it prints goes to
    benchmarks/results/NAME.json, with the machine and versions: see results.py.
@@ -8,18 +9,21 @@
 3. --short runs each with little data, which shows that it works and measures nothing; the results
    go to out/bench.
 4. What this machine cannot run is left out, and said: TensorFlow 1.15, the data set of ASSISTments,
-   root for links of their own.
+   root for links of their own, a ZooKeeper server.
+5. --list says of each what it measures, about how long it takes, what it needs, and its command.
 
 The rest of the machine should be idle: the load before each command is in its result. All in full
 take a day, by far the most of it auc_evidence and batch_norm. Ends with 1 where a command failed.
 """
 
 import argparse
+import ast
 import datetime
 import json
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -29,6 +33,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from benchmarks import results
 from benchmarks.commands import BENCHMARKS, TF1
 from benchmarks.core_speed import core_milliseconds
+from tests.support.zookeeper import FOLDERS
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 DATA = "../shared/data/assist2017_pid/interactions.parquet"  # beside the checkout
@@ -53,17 +58,52 @@ PACKAGES = [
 ]
 
 
+def needs(benchmark, words, places):
+    """{what it needs beside .venv: whether it is here}."""
+    found = {}
+    if "{tf1}" in words or benchmark.interpreter == TF1:
+        found[TF1] = (ROOT / TF1).exists()
+    if "{data}" in words:
+        found[f"{places['data']}, or --data"] = (ROOT / places["data"]).exists()
+    found.update((name, (ROOT / name).exists()) for name in benchmark.needs_files)
+    if benchmark.needs_root:
+        found["root"] = os.geteuid() == 0
+    if benchmark.needs_zookeeper:
+        found["ZooKeeper, by `make zookeeper`"] = zookeeper_is_here()
+    if benchmark.name == "simulator":
+        found["the figures of pace_tf1"] = (ROOT / words.split()[0].format(**places)).exists()
+    return found
+
+
+def zookeeper_is_here():
+    """Whether there are Java and ZooKeeper's jars."""
+    return bool(shutil.which("java")) and any((f / "zookeeper.jar").exists() for f in FOLDERS)
+
+
 def missing(benchmark, words, places):
     """Why it cannot run here, or None."""
-    if ("{tf1}" in words or benchmark.interpreter == TF1) and not (ROOT / TF1).exists():
-        return "there is no " + TF1
-    if "{data}" in words and not (ROOT / places["data"]).exists():
-        return f"{places['data']} is not there: name interactions.parquet by --data"
-    if benchmark.needs_root and os.geteuid():
-        return "it needs root"
-    if benchmark.name == "simulator" and not (ROOT / words.format(**places)).exists():
-        return "it takes the figures of pace_tf1, which come first"
-    return None
+    absent = [what for what, here in needs(benchmark, words, places).items() if not here]
+    return "it needs " + " and ".join(absent) if absent else None
+
+
+def listed(benchmark, words, places):
+    """What it is, in a few lines."""
+    script = ROOT / "benchmarks" / (benchmark.script + ".py")
+    measures = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))).split("\n")[0]
+    wanted = "; ".join(
+        what if here else what + " (not here)"
+        for what, here in needs(benchmark, words, places).items()
+    )
+    lines = [f"{benchmark.name}: {benchmark.takes}", f"  {measures}"]
+    if wanted:
+        lines.append("  needs " + wanted)
+    return "\n".join([*lines, "  " + command(benchmark, words)])
+
+
+def command(benchmark, words):
+    """How to repeat it by hand."""
+    shown = words.format(tf1=TF1, data="interactions.parquet", to="out")
+    return f"python benchmarks/{benchmark.script}.py {shown}".strip()
 
 
 def measured(benchmark, words, places, core):
@@ -85,11 +125,10 @@ def measured(benchmark, words, places, core):
     said, tables = results.parsed(done.stdout)
     if len(tables) > len(benchmark.tables):
         raise ValueError(f"it printed {len(tables)} tables, for {len(benchmark.tables)} names")
-    shown = words.format(**{**places, "data": "interactions.parquet", "to": "out"})
     return {
         "schema": results.SCHEMA,
         "name": benchmark.name,
-        "command": f"python benchmarks/{benchmark.script}.py {shown}".strip(),
+        "command": command(benchmark, words),
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "seconds": round(time.time() - began),
         "machine": machine,
@@ -129,20 +168,25 @@ def main():
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="by default all: " + " ".join(names)
     )
-    parser.add_argument("--short", action="store_true")
-    parser.add_argument("--data", default=DATA)
-    parser.add_argument("--to", metavar="FOLDER")
+    parser.add_argument("--short", action="store_true", help="with little data, in minutes")
+    parser.add_argument("--list", action="store_true", help="say what each is, and run none")
+    parser.add_argument("--data", default=DATA, help="the data set of ASSISTments (%(default)s)")
+    parser.add_argument("--to", metavar="FOLDER", help="where the results go")
     args = parser.parse_args()
     unknown = set(args.names) - set(names)
     if unknown:
         parser.error(f"there is no {unknown.pop()}; there are: {' '.join(names)}")
     folder = ROOT / (args.to or (SHORT_RESULTS if args.short else results.FOLDER))
-    folder.mkdir(parents=True, exist_ok=True)
     places = {"tf1": TF1, "data": args.data, "to": os.path.relpath(folder, ROOT)}
+    wanted = [one for one in BENCHMARKS if not args.names or one.name in args.names]
+    if args.list:
+        for benchmark in wanted:
+            words = benchmark.short if args.short else benchmark.full
+            print(listed(benchmark, words, places), end="\n\n")
+        return 0
+    folder.mkdir(parents=True, exist_ok=True)
     core, failed = core_milliseconds(), False
-    for benchmark in BENCHMARKS:
-        if args.names and benchmark.name not in args.names:
-            continue
+    for benchmark in wanted:
         words = benchmark.short if args.short else benchmark.full
         reason = missing(benchmark, words, places)
         if reason:

@@ -1,11 +1,11 @@
 """The simulator against the measured cluster, and its own speed.
 
-    python benchmarks/simulator.py MEASURED.json [--json FILE]
+    python benchmarks/simulator.py MEASURED.json [--json FILE] [--workers N]
 
 MEASURED.json is what `python benchmarks/semi_sync.py --json` wrote. A case's workers, pauses and
 processors are those of the benchmark; the processor time of a batch is what was measured: of the
 workers, of the chief beside its own batches, and of the parameter servers. The pace is predicted
-from these. Then 10,000 workers train 1,000 global steps, on one core.
+from these. Then 10,000 workers (--workers) train 1,000 global steps, on one core.
 """
 
 import argparse
@@ -48,10 +48,11 @@ def main():
     )
     parser.add_argument("measured", metavar="MEASURED.json")
     parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--workers", type=int, default=10000, metavar="N")
     args = parser.parse_args()
     with open(args.measured) as file:
         measured = json.load(file)
-    figures = {"cases": compare(measured), "speed": speed()}
+    figures = {"cases": compare(measured), "speed": speed(args.workers)}
     if args.json:
         write_text(args.json, json.dumps(figures, indent=1) + "\n")
 
@@ -121,17 +122,18 @@ def _trace(name, task, demand):
     return drawn, demand * random.lognormal(-(SPREAD**2) / 2, SPREAD, BATCHES)
 
 
-def speed():
-    """Prints and returns the seconds that 10,000 workers and 1,000 global steps take."""
-    cluster = Cluster(10000, 200, Times(spread=0.4, slow_share=0.05, slow_factor=5))
+def speed(workers):
+    """Prints and returns the seconds that so many workers and 1,000 global steps take."""
+    times = Times(spread=0.4, slow_share=0.05, slow_factor=5)
+    cluster, size = Cluster(workers, max(1, workers // 50), times), max(1, workers // 10)
     found = {}
-    for name, mode in modes(1000).items():
+    for name, mode in modes(size).items():
         started = time.process_time()
-        result = simulate(cluster, mode, 1000 * 1000)
+        result = simulate(cluster, mode, 1000 * size)
         found[name] = {"seconds": time.process_time() - started, "events": result.events}
         print(
-            "10,000 workers, M = 1,000, {}: {seconds:.1f} s, {events:,} events".format(
-                name, **found[name]
+            "{:,} workers, M = {:,}, {}: {seconds:.1f} s, {events:,} events".format(
+                workers, size, name, **found[name]
             )
         )
     return found

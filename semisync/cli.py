@@ -85,6 +85,10 @@ SUBCOMMANDS = {
 }
 
 _OWN = {"semisync", "graph_rewrite", "migrate", "parity"}
+_WITHOUT_CUDA = (
+    "on a machine without CUDA its CPU build takes its place: "
+    "pip uninstall fbgemm-gpu, then pip install --no-deps fbgemm-gpu-cpu"
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -150,7 +154,7 @@ def main(argv: Optional[List[str]] = None) -> int:
         _drop_output()
         return BROKEN_PIPE
     except OSError as error:  # no room, no permission, no such folder
-        return _fail(name, SemisyncError(f"{_place_of(error)}: {error.strerror}"))
+        return _fail(name, SemisyncError(_of_the_system(error)))
     except KeyboardInterrupt:
         return INTERRUPTED
     except ModuleNotFoundError as error:
@@ -164,6 +168,14 @@ def main(argv: Optional[List[str]] = None) -> int:
 def _too_old(oldest: Tuple[int, int]) -> str:
     wanted, found = (".".join(map(str, version)) for version in (oldest, sys.version_info[:2]))
     return f"needs Python {wanted} or later, and this is Python {found}; run it with a later one"
+
+
+def _of_the_system(error: OSError) -> str:
+    """The file and the system's words; the error of a library that does not load has neither."""
+    if error.strerror is not None:
+        return f"{_place_of(error)}: {error.strerror}"
+    said = f"{error} ({error.__cause__})" if error.__cause__ else str(error)
+    return f"{said}; {_WITHOUT_CUDA}" if "fbgemm_gpu" in said else said
 
 
 def _place_of(error: OSError) -> str:

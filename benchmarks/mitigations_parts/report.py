@@ -23,7 +23,7 @@ def read(path):
 
 
 def markdown(lines):
-    """Three tables: at the end of the runs, along them, and of the search for the settings."""
+    """Four tables: all blocks in one, at the end of the runs, along them, and of the search."""
     blocks = collections.OrderedDict()
     tried = collections.OrderedDict()
     for line in sorted(lines, key=lambda line: (line["data"], line["optimizer"], line["size"])):
@@ -35,8 +35,27 @@ def markdown(lines):
             modes = tried.setdefault(block, collections.OrderedDict())
             settings = modes.setdefault(line["mode"], {})
             settings.setdefault((line["rate"], line["strength"]), []).append(line["auc"])
-    parts = _table(_END, _end, blocks), _table(_ALONG, _along, blocks), _table(_TRIED, _best, tried)
-    return "\n\n".join(parts) + "\n"
+    details = (_END, _end, blocks), (_ALONG, _along, blocks), (_TRIED, _best, tried)
+    return "\n\n".join([_overview(blocks), *(_table(*detail) for detail in details)]) + "\n"
+
+
+def _overview(blocks):
+    """AUC minus sync of each mode in each block, and half the width of its interval."""
+    rows = ["| mode | " + " | ".join(blocks) + " |", "|---" * (len(blocks) + 1) + "|"]
+    for mode in dict.fromkeys(mode for modes in blocks.values() for mode in modes):
+        if mode != REFERENCE:
+            cells = [_overall(modes, mode) if mode in modes else "" for modes in blocks.values()]
+            rows.append("| {} | {} |".format(mode, " | ".join(cells)))
+    return "\n".join(rows)
+
+
+def _overall(modes, mode):
+    difference = _paired(modes, mode, lambda line: line["auc"])
+    if difference is None:
+        return ""
+    if difference.low is None:
+        return "{:+.4f}".format(difference.mean)
+    return "{:+.4f} ± {:.4f}".format(difference.mean, (difference.high - difference.low) / 2)
 
 
 def _table(columns, cells, blocks):
@@ -111,16 +130,21 @@ def _at(line, quarter, measure):
     return curve[len(curve) * quarter // 4 - 1][measure]
 
 
-def _difference(modes, mode, value):
-    """[mean, interval] of mode minus sync as text; empty for sync."""
+def _paired(modes, mode, value):
+    """Of mode minus sync, over the seeds of both; None for sync, and where a run diverged."""
     if mode == REFERENCE or REFERENCE not in modes:
-        return ["", ""]
+        return None
     if _diverged(modes[mode]) or _diverged(modes[REFERENCE]):
-        return ["", ""]
+        return None
     pair = [{seed: value(line) for seed, line in modes[name].items()} for name in (mode, REFERENCE)]
-    if not set(pair[0]) & set(pair[1]):
+    return spread.paired(*pair) if set(pair[0]) & set(pair[1]) else None
+
+
+def _difference(modes, mode, value):
+    """[mean, interval] of mode minus sync as text."""
+    difference = _paired(modes, mode, value)
+    if difference is None:
         return ["", ""]
-    difference = spread.paired(*pair)
     mean = "{:+.5f}".format(difference.mean)
     if difference.low is None:
         return [mean, ""]

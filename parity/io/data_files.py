@@ -18,8 +18,6 @@ import os
 import re
 from typing import Iterator, List, Optional, Set
 
-import pyarrow as pa
-
 from parity.io.delta import LOG, in_last_version, live_files
 from semisync.common.errors import BadInput
 
@@ -119,8 +117,10 @@ def _is_empty_part(path: str) -> bool:
         return False
     if suffix not in COMPRESSED or os.path.getsize(path) > _LARGEST_EMPTY:
         return not os.path.getsize(path)
+    import pyarrow  # when needed: the command line comes here for --help too
+
     try:
-        with pa.input_stream(path) as file:
+        with pyarrow.input_stream(path) as file:
             return not file.read(1)
     except OSError:
         return False  # damaged, which its reader says

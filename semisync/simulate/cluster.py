@@ -12,7 +12,8 @@ share of the demand; where every process shares one machine, all demands are tha
 from typing import NamedTuple, Optional
 
 from semisync.simulate.events import Lock, Processor
-from semisync.simulate.times import Times, WorkerTimes
+from semisync.simulate.limits import whole, within
+from semisync.simulate.times import Times, WorkerTimes, check_times
 
 
 class Costs(NamedTuple):
@@ -63,6 +64,22 @@ class Cluster(NamedTuple):
     costs: Costs = Costs()
     cores: int = 4
     shared_cores: Optional[int] = None
+
+
+def check_cluster(cluster):
+    """UsageError unless the numbers make a cluster."""
+    whole("the number of workers", cluster.workers, 1)
+    whole("the number of parameter servers", cluster.servers, 1)
+    whole("the number of a parameter server's cores", cluster.cores, 1)
+    if cluster.shared_cores is not None:
+        whole("the number of shared cores", cluster.shared_cores, 1)
+    costs = cluster.costs
+    whole("the payload of a batch in bytes", costs.payload, 0)
+    whole("the number of accumulators", costs.accumulators, 1)
+    within("the background's share of a demand", costs.background, 0, 0.99)
+    for name in ("pull", "push", "apply", "apply_step", "chief", "chief_step", "worker", "latency"):
+        within("the cost {} in seconds".format(name), getattr(costs, name), 0)
+    check_times(cluster.times, cluster.workers)
 
 
 class Worker:

@@ -1,9 +1,12 @@
 """The modes that can be simulated, by name, and their settings."""
 
+import numbers
 from typing import Any, NamedTuple, Union
 
+from semisync.common.errors import UsageError
 from semisync.pacing import MeanStaleness
 from semisync.simulate.asynchronous import AsyncJob, SspJob
+from semisync.simulate.limits import whole
 from semisync.simulate.semi_synchronous import SemiSyncJob
 from semisync.simulate.synchronous import SyncReplicasJob
 
@@ -23,6 +26,7 @@ class SSP(NamedTuple):
 
     def job(self, cluster, seed):
         """The `Job` of this mode."""
+        whole("the bound of SSP", self.bound, 0)
         return SspJob(cluster, seed, self.bound)
 
 
@@ -33,6 +37,7 @@ class SyncReplicas(NamedTuple):
 
     def job(self, cluster, seed):
         """The `Job` of this mode."""
+        whole("the number of gradients that are aggregated", self.aggregate, 1)
         return SyncReplicasJob(cluster, seed, self.aggregate)
 
 
@@ -47,4 +52,9 @@ class SemiSync(NamedTuple):
 
     def job(self, cluster, seed):
         """The `Job` of this mode."""
+        whole("batches_per_step", self.batches_per_step, 1)
+        if self.on_stale not in ("keep", "drop"):
+            raise UsageError("on_stale is 'keep' or 'drop', not {!r}".format(self.on_stale))
+        if isinstance(self.in_flight, numbers.Number):
+            whole("in_flight", self.in_flight, 1)
         return SemiSyncJob(cluster, seed, *self[:2], self.on_stale == "keep", *self[3:])

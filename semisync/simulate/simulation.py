@@ -4,7 +4,9 @@ from typing import Any, Dict, NamedTuple
 
 import numpy as np
 
-from semisync.common.errors import BadInput, UsageError
+from semisync.common.errors import BadInput
+from semisync.simulate.cluster import check_cluster
+from semisync.simulate.limits import whole
 
 _WARM = 0.1  # share of the batches before the measurement
 
@@ -75,10 +77,9 @@ def simulate(cluster: Any, mode: Any, batches: int, seed: int = 0) -> Result:
         result = simulate(Cluster(workers=400), SemiSync(64, Threshold(4)), batches=100000)
         print(result.batches_per_second, result.mean_staleness)
     """
-    if cluster.workers < 1 or cluster.servers < 1 or batches < 10:
-        raise UsageError("a simulation takes a worker, a parameter server and 10 batches, or more")
-    if not cluster.times.traces and cluster.times.pause + cluster.times.demand <= 0:
-        raise UsageError("a worker's batches take time: give them a pause or a demand")
+    check_cluster(cluster)
+    whole("the number of batches", batches, 10)
+    whole("the seed", seed, 0, 2**32 - 1)
     job = mode.job(cluster, seed)
     job.start()
     job.clock.run(lambda: job.batches < _WARM * batches)

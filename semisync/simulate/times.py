@@ -7,8 +7,9 @@ a demand, in which it computes. Both are drawn per batch:
     demand = Times.demand x f,   f = log-normal(spread) x slow batch x slow worker x load of the day
 
 A log-normal factor has the mean 1. With preemption, a worker is away for `away` seconds every
-`every` seconds on average (exponential), and the batch that it was in starts over. A trace replaces
-the draws: worker w repeats the batches of trace w (modulo the number of traces), see `read_traces`.
+`every` seconds on average (exponential), and the batch that it was in starts over, once: `every`
+must be as long as ten batches. A trace replaces the draws, but not preemption and the load of the
+day: worker w repeats the batches of trace w (modulo the number of traces), see `read_traces`.
 """
 
 import csv
@@ -17,9 +18,25 @@ from typing import NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from semisync.common.errors import BadInput
+from semisync.common.errors import BadInput, UsageError
+from semisync.simulate.limits import whole, within
 
 _BLOCK = 256  # batches drawn at a time
+# What each number of `Times` means, the least and the most. With a spread of 3, one batch in
+# a hundred takes a thousand times as long as the median; with more no simulation meets the mean.
+_LIMITS = (
+    ("pause", "a batch's pause in seconds", 0, 10**9),
+    ("demand", "a batch's demand in seconds", 0, 10**9),
+    ("spread", "the spread of the log-normal factor", 0, 3),
+    ("slow_share", "the share of slow batches", 0, 1),
+    ("slow_factor", "the factor of slow batches", 0.001, 10**6),
+    ("slow_worker_factor", "the factor of slow workers", 0.001, 10**6),
+    ("every", "the time between two preemptions in seconds", 0.001, 10**9),
+    ("away", "the time that a preempted worker is away in seconds", 0, 10**9),
+    ("day", "the length of a day in seconds", 0.001, 10**9),
+    ("day_factor", "the factor of the day's load", 0.001, 10**6),
+)
+_BETWEEN_PREEMPTIONS = 10  # batches, on average
 
 
 class Times(NamedTuple):
@@ -33,7 +50,8 @@ class Times(NamedTuple):
       every, away: preemption, in seconds; `every` None: none.
       day, day_factor: seconds of a day, over which the load rises to `day_factor` and falls to 1 as
         a cosine; `day` None: none.
-      traces: [(pauses, demands)] of arrays in seconds, instead of all of these but preemption.
+      traces: [(pauses, demands)] of arrays in seconds, instead of all of these but preemption and
+        the load of the day.
     """
 
     pause: float = 0.0
@@ -48,6 +66,25 @@ class Times(NamedTuple):
     day: Optional[float] = None
     day_factor: float = 1.0
     traces: Sequence[Tuple[np.ndarray, np.ndarray]] = ()
+
+
+def check_times(times, workers):
+    """UsageError unless these are times that so many workers may have."""
+    for name, meaning, least, most in _LIMITS:
+        if getattr(times, name) is not None:
+            within(meaning, getattr(times, name), least, most)
+    whole("the number of slow workers", times.slow_workers, 0, workers)
+    traces = [float(np.mean(pauses) + np.mean(demands)) for pauses, demands in times.traces]
+    longest = max(traces, default=times.pause + times.demand)
+    if not min(traces, default=longest) > 0:
+        raise UsageError("a worker's batches take time: give them a pause or a demand")
+    if times.every is not None and times.every < _BETWEEN_PREEMPTIONS * longest:
+        raise UsageError(
+            "a worker that is preempted every {:g} s hardly ends a batch of {:g} s: preemptions "
+            "come after {} batches or more, on average".format(
+                times.every, longest, _BETWEEN_PREEMPTIONS
+            )
+        )
 
 
 class WorkerTimes:
@@ -108,6 +145,8 @@ class WorkerTimes:
 def read_traces(paths):
     """The traces of files as `semisync.TraceHook` writes them, one a worker.
 
+    A last line without an end, as a worker that was killed leaves it, is not counted.
+
     Returns: [(pauses, demands)], float64 arrays of seconds.
 
     Raises: BadInput for a file that is none.
@@ -118,8 +157,9 @@ def read_traces(paths):
 def _read(path):
     pauses, demands = [], []
     try:
-        with open(path, newline="") as file:
-            for number, row in enumerate(csv.DictReader(file), 2):
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            whole_lines = (line for line in file if line.endswith(("\n", "\r")))
+            for number, row in enumerate(csv.DictReader(whole_lines), 2):
                 try:
                     seconds = [float(row[name]) for name in ("pause", "run")]
                 except (KeyError, TypeError, ValueError):

@@ -105,3 +105,13 @@ def test_every_script_can_be_run_by_its_path_and_as_a_module():
         text=True,
     )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_the_list_says_what_each_is_and_what_it_needs(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["run", "--list", "--data", "absent.parquet"])
+    assert run.main() == 0
+    listed = dict(one.split(": ", 1) for one in capsys.readouterr().out.strip().split("\n\n"))
+    assert list(listed) == [one.name for one in commands.BENCHMARKS]
+    assert "hours\n  AUC of synchronous" in listed["auc"]
+    assert "absent.parquet, or --data (not here)" in listed["auc"]
+    assert listed["coverage"].endswith("\n  python benchmarks/parity_coverage.py")

@@ -115,3 +115,21 @@ def test_a_place_that_cannot_be_written_is_one_sentence(capsys):
     error = capsys.readouterr().err
     assert error.startswith("semisync demo: /proc/none")
     assert error.count("\n") == 1
+
+
+def broken_library(*_):
+    try:
+        raise OSError("libnvidia-ml.so.1: cannot open shared object file")
+    except OSError as error:
+        raise OSError("Could not load this library: /site/fbgemm_gpu/fbgemm_gpu_py.so") from error
+
+
+def test_a_library_that_does_not_load_is_named_with_its_reason(monkeypatch, capsys):
+    monkeypatch.setattr("migrate.cli.inspect.run", broken_library)
+    assert main(["inspect", "model.ckpt"]) == 3
+    assert capsys.readouterr().err == (
+        "semisync inspect: Could not load this library: /site/fbgemm_gpu/fbgemm_gpu_py.so "
+        "(libnvidia-ml.so.1: cannot open shared object file); on a machine without CUDA its CPU "
+        "build takes its place: pip uninstall fbgemm-gpu, then pip install --no-deps "
+        "fbgemm-gpu-cpu\n"
+    )

@@ -155,10 +155,41 @@ def test_the_proposal_keeps_what_it_promises():
     assert slower or less.mean_staleness > 1.5
 
 
-def test_what_cannot_be_is_refused():
-    with pytest.raises(UsageError, match="a worker"):
-        simulate(Cluster(0), Async(), 100)
-    with pytest.raises(UsageError, match="take time"):
-        simulate(Cluster(1, times=Times(demand=0.0)), Async(), 100)
+_NAN, _INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("cluster", "mode", "sentence"),
+    [
+        (Cluster(0), Async(), "the number of workers is a whole number of 1 or more, not 0"),
+        (Cluster(2, servers=1.5), Async(), "the number of parameter servers"),
+        (Cluster(2, costs=Costs(latency=_NAN)), Async(), "the cost latency"),
+        (Cluster(2, costs=Costs(pull=_INF)), Async(), "the cost pull"),
+        (Cluster(2, times=Times(demand=_NAN)), Async(), "a batch's demand"),
+        (Cluster(2, times=Times(demand=0.0)), Async(), "batches take time"),
+        (Cluster(2, times=Times(traces=[(np.zeros(3), np.zeros(3))])), Async(), "take time"),
+        (Cluster(2, times=Times(slow_share=2.0, slow_factor=5)), Async(), "from 0 to 1, not 2.0"),
+        (Cluster(2, times=Times(slow_share=0.1, slow_factor=-5)), Async(), "slow batches"),
+        (Cluster(2, times=Times(slow_workers=3)), Async(), "from 0 to 2, not 3"),
+        (Cluster(2, times=Times(slow_workers=2, slow_worker_factor=-1)), Async(), "slow workers"),
+        (Cluster(2, times=Times(every=9.0, away=-5.0)), Async(), "is away"),
+        (Cluster(2, times=Times(every=0.5, away=5.0)), Async(), "hardly ends a batch of 0.1 s"),
+        (Cluster(2, times=Times(day=0.0)), Async(), "the length of a day"),
+        (Cluster(2, times=Times(day=10.0, day_factor=-3)), Async(), "the day's load"),
+        (Cluster(2), SyncReplicas(0), "aggregated"),
+        (Cluster(2), SSP(-1), "the bound of SSP"),
+        (Cluster(2), SemiSync(0), "batches_per_step"),
+        (Cluster(2), SemiSync(2, in_flight=0), "in_flight"),
+        (Cluster(2), SemiSync(2, on_stale="kept"), "'keep' or 'drop', not 'kept'"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(cluster, mode, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        simulate(cluster, mode, 100)
+
+
+def test_a_seed_and_a_wish_that_cannot_be_met_are_refused():
+    with pytest.raises(UsageError, match="the seed"):
+        simulate(Cluster(2), Async(), 100, seed=-1)
     with pytest.raises(BadInput, match="mean staleness"):
         advise(Cluster(30, times=Times(spread=2.0)), 0.0, None, 500)

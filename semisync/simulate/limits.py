@@ -1,0 +1,29 @@
+"""What a number of a simulation may be; a number that is none of that is one sentence."""
+
+import numbers
+
+from semisync.common.errors import UsageError
+
+ANY = 10**12  # the most that a number may be of which nothing else is known; infinity would be none
+
+
+def within(meaning, value, least, most=ANY):
+    """UsageError unless `value` is a number from `least` to `most`; NaN is not."""
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not number or not least <= value <= most:
+        said = _range("a number", least, most)
+        raise UsageError("{} is {}, not {!r}".format(meaning, said, value))
+
+
+def whole(meaning, value, least, most=ANY):
+    """UsageError unless `value` is a whole number from `least` to `most`."""
+    integral = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not integral or not least <= value <= most:
+        said = _range("a whole number", least, most)
+        raise UsageError("{} is {}, not {!r}".format(meaning, said, value))
+
+
+def _range(kind, least, most):
+    if most == ANY:
+        return "{} of {:,} or more".format(kind, least)
+    return "{} from {:,} to {:,}".format(kind, least, most)
