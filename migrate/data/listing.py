@@ -63,8 +63,8 @@ def survey(
 ) -> Listing:
     """Lists the files, and reads of each the columns' names and the rows of its blocks.
 
-    Raises: BadInput where there is no file, where one lacks a column of the schema, and, unless
-        they are to be skipped, for a broken one.
+    Raises: BadInput where there is no file, where one with rows lacks a column of the schema, and,
+        unless they are to be skipped, for a broken one.
     """
     found = files_of(paths)
     shared: Dict[Tuple[str, ...], Tuple[str, ...]] = {}
@@ -76,7 +76,8 @@ def survey(
             if not skip_broken:
                 raise
             return item[0], str(error)
-        _check_names(file, schema)
+        if any(file.rows):  # Hive writes files without rows, and without columns
+            _check_names(file, schema)
         return item[0], file._replace(names=shared.setdefault(file.names, file.names))
 
     threads = default_count(next(iter(found)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 
 import pyarrow as pa
 
@@ -35,12 +35,14 @@ class Loader:
         self._listing, self._schema, self._text = listing, schema, text
         self._skip_broken = skip_broken
         self._blocks = listing.blocks()
+        self._first: Dict[str, Tuple[Any, str]] = {}  # the type of each column, and a file with it
 
     def load(self, number: int) -> Union[Any, Lost]:
         """A pyarrow.RecordBatch of the rows of a block, as `Rows` has them.
 
         Raises: BadInput for a column of another kind, for values that are missing or out of range,
-            for a file that changed, and for damage unless it is to be skipped.
+            for a file that changed, for a type that differs from another file's, and for damage
+            unless it is to be skipped.
         """
         file, block = self._blocks[number]
         at = self._listing.files[file]
@@ -62,7 +64,15 @@ class Loader:
                 raise BadInput(
                     f"{place.file} has {len(array)} rows where {rows} were listed; it changed"
                 )
-            arrays.append(checked_values(array, column, place))
+            values = checked_values(array, column, place)
+            if column.name in found:
+                _refuse_contradiction(values, column, place)
+            kind, file = self._first.setdefault(column.name, (values.type, place.file))
+            if values.type != kind:
+                raise BadInput(
+                    f"{place.column(column.name)} holds {values.type}, but {kind} in {file}"
+                )
+            arrays.append(values)
         return pa.RecordBatch.from_arrays(arrays, [column.name for column in self._schema])
 
 
@@ -86,6 +96,23 @@ def empty_table(schema: Sequence[Column]) -> Any:
         untyped = column._replace(dtype=None) if column.kind == "key" else column
         arrays.append(checked_values(pa.array([], kind), untyped, Place("")))
     return pa.RecordBatch.from_arrays(arrays, [column.name for column in schema])
+
+
+def _refuse_contradiction(values: Any, column: Column, place: Place) -> None:
+    """BadInput where a folder such as day=2024-01-31 says otherwise than the file's own column."""
+    named, value = partition_value(place.file, column.name)
+    if not named:
+        return
+    said = checked_values(_constant(column, place, len(values)), column, place)
+    try:
+        same = said.cast(values.type).equals(values)
+    except pa.ArrowException:
+        same = False
+    if not same:
+        raise BadInput(
+            f"{place.column(column.name)} has other values than its folder, which says {value!r}; "
+            "rename the folder or the column"
+        )
 
 
 def _constant(column: Column, place: Place, rows: int) -> Any:

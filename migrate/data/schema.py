@@ -57,6 +57,7 @@ class TextFormat(NamedTuple):
     values: one character between the values of a field; weight: one between an id and its weight.
     quote: one character around fields that hold a separator, doubled within; None where quotes are
     characters like any other. Line breaks within a field are refused.
+    null: a field that is missing, as an empty one is, such as \\N in Hive's files.
     """
 
     separator: str = "\t"
@@ -64,9 +65,11 @@ class TextFormat(NamedTuple):
     values: str = "|"
     weight: str = ":"
     quote: Optional[str] = '"'
+    null: Optional[str] = None
 
     def checked(self) -> TextFormat:
-        """Itself; UsageError where one is no single ASCII character, or two are the same."""
+        """Itself; UsageError where one is no single ASCII character, two are the same, or `null`
+        cannot be a field."""
         marks = {
             "separator": self.separator,
             "values": self.values,
@@ -79,6 +82,8 @@ class TextFormat(NamedTuple):
                 raise UsageError(f"{name} of a text format is {mark!r}; one ASCII character is due")
         if len(set(given.values())) < len(given):
             raise UsageError(f"a text format has one character for two purposes: {given}")
+        if self.null is not None and (not self.null or {*self.null} & {self.separator, "\r", "\n"}):
+            raise UsageError(f"null of a text format is {self.null!r}, which cannot be a field")
         return self
 
 

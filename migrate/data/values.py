@@ -23,7 +23,6 @@ _LIST = (
     pa.types.is_list,
     pa.types.is_large_list,
     pa.types.is_fixed_size_list,
-    pa.types.is_map,
 )
 _TEXT = (
     pa.types.is_string,
@@ -67,7 +66,7 @@ def checked_values(array: Any, column: Column, place: Place) -> Any:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether an Arrow type is a list, or a map, which is a list of pairs."""
+    """Whether an Arrow type is a list; a map is none, though Arrow has it as a list of pairs."""
     return any(check(kind) for check in _LIST)
 
 
@@ -102,14 +101,14 @@ def _ids(array: Any, at: At) -> Any:
 def _weighted(array: Any, at: At) -> Any:
     kind = array.type
     wanted = "lists of (id, weight), or maps from id to weight"
-    if not is_list(kind):
-        raise at.wrong_type(kind, wanted)
     names = ("id", "weight")
     if pa.types.is_map(kind):
         names = ("key", "value")
         array = array.cast(
             pa.large_list(pa.struct(list(zip(names, (kind.key_type, kind.item_type)))))
         )
+    elif not is_list(kind):
+        raise at.wrong_type(kind, wanted)
     offsets, pairs = _flat(array)
     if not pa.types.is_struct(pairs.type) or {field.name for field in pairs.type} != {*names}:
         raise at.wrong_type(kind, wanted)
@@ -184,7 +183,8 @@ def _key(array: Any, at: At) -> Any:
             raise at.wrong_type(kind, f"no default {column.default!r}") from error
     if pa.types.is_string(kind):
         return array.cast(pa.large_string())
-    return array.cast(pa.int64()) if pa.types.is_signed_integer(kind) else array
+    fits = pa.types.is_integer(kind) and kind != pa.uint64()
+    return array.cast(pa.int64()) if fits else array
 
 
 def _string(array: Any, at: At) -> Any:

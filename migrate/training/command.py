@@ -14,7 +14,7 @@ import json
 import logging
 import os
 import warnings
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from semisync.common.errors import UsageError
 from semisync.common.files import check_writable, write_text
@@ -42,6 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--out", metavar="DIR", required=True, help="checkpoints, log and report go there")
     _add_steps(parser.add_argument_group("steps"))
     _add_model(parser.add_argument_group("the graph"))
+    _add_files(parser.add_argument_group("the files"))
     _add_processes(parser.add_argument_group("processes"))
 
 
@@ -83,6 +84,24 @@ def _add_model(group: Any) -> None:
         action="append",
         default=[],
         help="an input or a hyperparameter that is one value for all steps, in JSON",
+    )
+
+
+def _add_files(group: Any) -> None:
+    add = group.add_argument
+    add(
+        "--fill",
+        metavar="COL=VALUE",
+        action="append",
+        default=[],
+        help="stands for a missing value; without it one ends the training, but in a sparse input "
+        "it is no value, and a missing text is empty",
+    )
+    add(
+        "--text",
+        metavar="JSON",
+        help="how text files are written, by the fields of migrate.data.TextFormat; by default "
+        ".csv and .tsv files are read by their name and header",
     )
 
 
@@ -151,14 +170,15 @@ def _train(args: argparse.Namespace) -> None:
     torch.manual_seed(args.seed + rank())
     task, reading = _opened(args)
     shuffle = None if args.shuffle is None else Shuffle(seed=args.seed, buffer=args.shuffle)
-    data = open_columns(args.data, reading, size, args.epochs, shuffle)
+    text = _text_format(args.text)
+    data = open_columns(args.data, reading, size, args.epochs, shuffle, text=text)
     if args.frozen is not None:
         _shrink(task, args.frozen)
     if ranks() > 1:
         task = _shared_out(args, task, reading)
 
     def evaluation() -> Any:
-        return open_columns(args.eval_data, reading, size, last="pad")
+        return open_columns(args.eval_data, reading, size, last="pad", text=text)
 
     settings = Settings(args.steps, args.checkpoint_every, args.report_every, args.keep)
     scores = args.scores and Scores(args.scores, args.out, args.key, args.label, args.day)
@@ -175,6 +195,7 @@ def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
     from migrate.training.reading import reading_of
 
     feeds = {name: _json(name, text) for name, text in _pairs(args.feed, "--feed")}
+    fills = dict(_pairs(args.fill, "--fill"))
     scored = args.label is not None
     converted = open_converted(
         open_checkpoint(args.prefix),
@@ -187,7 +208,7 @@ def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
     )
     named = {name: column for column, name in _pairs(args.input, "--input")}
     inputs, label = converted.inputs, args.label
-    return converted.task, reading_of(inputs, named, feeds, label, args.day, args.key)
+    return converted.task, reading_of(inputs, named, feeds, label, args.day, args.key, fills)
 
 
 def _shared_out(args: argparse.Namespace, task: Any, reading: Any) -> Any:
@@ -198,7 +219,8 @@ def _shared_out(args: argparse.Namespace, task: Any, reading: Any) -> Any:
     from migrate.training.shares import check_mean
 
     def first(share: int, of: int) -> Any:
-        own = open_columns(args.data, reading, args.batch_size // of, rank=share, ranks=of)
+        text, size = _text_format(args.text), args.batch_size // of
+        own = open_columns(args.data, reading, size, rank=share, ranks=of, text=text)
         return next(iter(own))
 
     check_mean(task.module, first(0, 1), [first(k, ranks()) for k in range(ranks())])
@@ -246,7 +268,7 @@ def _arguments(args: argparse.Namespace) -> List[str]:
         option = "--" + name.replace("_", "-")
         if name in ("prefix", "nproc", "max_restarts", "resume") or value is None:
             continue
-        if name in ("input", "feed"):
+        if name in ("input", "feed", "fill"):
             given += [text for one in value for text in (option, one)]
         else:
             given += [option, *map(str, value if isinstance(value, list) else [value])]
@@ -266,6 +288,19 @@ def _json(name: str, text: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise UsageError(f"--feed {name}={text}: {text!r} is no JSON value") from error
+
+
+def _text_format(text: Optional[str]) -> Any:
+    from migrate.data import TextFormat
+
+    if text is None:
+        return None
+    try:
+        return TextFormat(**json.loads(text)).checked()
+    except (ValueError, TypeError) as error:
+        raise UsageError(
+            f"--text {text}: expected a JSON object of {', '.join(TextFormat._fields)} ({error})"
+        ) from error
 
 
 def _positive(text: str) -> int:

@@ -1,12 +1,10 @@
 """Columns of files as the batches of a converted graph: each of its inputs takes one.
 
-    an input                               its column
-    of text                                text; of a sparse input lists of text
-    of integers                            integers; lists of as many as each row has
-    of other numbers                       numbers; lists of them
-    of a label                             0 and 1
-
-What it cannot take, sparse numbers that are no integers, is refused by name.
+an input                               its column
+of text                                text; of several values per row lists of text
+of integers                            integers; lists of as many as each row has
+of other numbers                       numbers; lists of them; float32 in between
+of a label                             0 and 1
 """
 
 from __future__ import annotations
@@ -22,6 +20,8 @@ from migrate.runtime.columns import Input
 from migrate.training.task import Batch
 from semisync.common.errors import UsageError
 
+_FILLS = {"dense": float, "ids": int, "label": float}  # other kinds take text
+
 
 class Reading(NamedTuple):
     """What is read of the files.
@@ -30,6 +30,7 @@ class Reading(NamedTuple):
     column    the column of each input that has one
     constants the value of each input that is one for all rows
     label, day, key columns; None: there is none
+    fills     by column, what stands for a missing value
     """
 
     inputs: Mapping[str, Input]
@@ -38,9 +39,11 @@ class Reading(NamedTuple):
     label: Optional[str] = None
     day: Optional[str] = None
     key: Optional[str] = None
+    fills: Mapping[str, Any] = {}
 
     def schema(self) -> List[Column]:
-        """The columns, each once; UsageError where two inputs want one column differently."""
+        """The columns, each once; UsageError where two inputs want one column differently, and for
+        a fill of a column that is not read."""
         found: Dict[str, Column] = {}
         for name, column in self.column.items():
             one = _column(name, column, self.inputs[name], column == self.label)
@@ -55,7 +58,10 @@ class Reading(NamedTuple):
                 )
             if named is not None:
                 found[named] = Column(named, "key")
-        return list(found.values())
+        for column in self.fills:
+            if column not in found:
+                raise UsageError(f"the column {column!r} has a fill, but it is not read")
+        return [_filled(one, self.fills.get(one.name)) for one in found.values()]
 
     def batch(self, rows: Rows) -> Batch:
         """The rows as a batch; it is called in a thread of the data set."""
@@ -76,11 +82,13 @@ def reading_of(
     label: Optional[str],
     day: Optional[str],
     key: Optional[str] = None,
+    fills: Optional[Mapping[str, Any]] = None,
 ) -> Reading:
     """What is read for a module's `inputs`. named: {input: column} where the names differ. feeds:
-    {input: value}; an input with a default that is not named takes none.
+    {input: value}; an input with a default that is not named takes none. fills: {column: what
+    stands for a missing value}; without one, it is an error in a dense input.
 
-    Raises UsageError for names that are no inputs.
+    Raises UsageError for names that are no inputs; `schema` does for fills that do not fit.
     """
     strange = [name for name in named if name not in inputs]
     if strange:
@@ -97,7 +105,7 @@ def reading_of(
         for name, wanted in inputs.items()
         if name not in constants and (name in named or not wanted.optional)
     }
-    return Reading(inputs, column, constants, label, day, key)
+    return Reading(inputs, column, constants, label, day, key, fills or {})
 
 
 class ColumnData:
@@ -135,20 +143,30 @@ def open_columns(
     return ColumnData(data, epochs)
 
 
+def _filled(column: Column, fill: Any) -> Column:
+    """The column with its default, as a value or as text."""
+    if fill is None:
+        return column
+    try:
+        return column._replace(default=_FILLS.get(column.kind, str)(str(fill)))
+    except ValueError as error:
+        raise UsageError(
+            f"the fill of the column {column.name!r} is {fill!r}; a number is expected"
+        ) from error
+
+
 def _column(name: str, column: str, wanted: Input, label: bool) -> Column:
     if label:
         return Column(column, "label")
     dtype = wanted.dtype or "float32"
+    width = 1 if wanted.shape is None or len(wanted.shape) < 2 else wanted.shape[1]
     if dtype == "string":
-        return Column(column, "strings" if wanted.sparse else "string")
+        several = wanted.sparse or (width or 0) > 1
+        return Column(column, "strings" if several else "string")
     if dtype.startswith(("int", "uint")):
         return Column(column, "ids")
     if wanted.sparse:
-        raise UsageError(
-            f"the input {name!r} is sparse, of {dtype}; such a column cannot be read, and "
-            "--feed may give it one value"
-        )
-    width = 1 if wanted.shape is None or len(wanted.shape) < 2 else wanted.shape[1]
+        return Column(column, "numbers")
     if width is None or (wanted.shape is not None and len(wanted.shape) > 2):
         raise UsageError(
             f"the input {name!r} has the shape {list(wanted.shape or ())}; the values of a row "

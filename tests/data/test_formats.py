@@ -1,5 +1,7 @@
 """Every format gives the rows that were written, in batches, whatever their blocks."""
 
+import gzip
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.orc
@@ -127,6 +129,42 @@ def test_a_folder_that_names_a_value_gives_it_to_its_rows(tmp_path):
     schema = [Column("id", "ids"), Column("day", "key", "int64")]
     batches = open_data(tmp_path, schema, 2, last="drop")
     assert [batch.keys["day"].to_pylist() for batch in batches] == [[3, 3], [4, 4]]
+    own = pa.table({"id": [1, 2], "day": [3, 3]})  # a copy of the folder's value, and a mistake
+    for day in ("day=3", "day=4"):
+        pq.write_table(own, tmp_path / day / "log.parquet")
+    assert next(iter(open_data(tmp_path / "day=3", schema, 2, last="drop"))).rows == 2
+    with pytest.raises(
+        BadInput, match="day=4/log.parquet: column 'day' has other values than its f"
+    ):
+        list(open_data(tmp_path, schema, 2, last="drop"))
+
+
+def test_hives_own_text_is_read_with_its_marks(tmp_path):
+    rows = b"1\x012\x023\x01a\x02b\x010.5\n\\N\x01\\N\x01\\N\x01\\N\n4\x01\x01\x01\\N\n"
+    (tmp_path / "000000_0").write_bytes(rows)
+    names = ["user", "ids", "words", "price"]
+    hive = TextFormat("\x01", names, values="\x02", weight="\x03", quote=None, null="\\N")
+    schema = [Column("user", "ids", default=-1), Column("ids", "ids"), Column("words", "strings")]
+    schema += [Column("price", "dense", default=7)]
+    (batch,) = open_data(tmp_path, schema, 3, last="drop", text=hive)
+    found = {
+        name: [one.tolist() for one in k.to_dense()] for name, k in batch.sparse.to_dict().items()
+    }
+    assert found == {"user": [[1], [-1], [4]], "ids": [[2, 3], [], []]}
+    assert batch.strings["words"].to_pylist() == [[b"a", b"b"], [], []]
+    assert batch.dense.tolist() == [[0.5], [7], [7]]
+    (tmp_path / "000000_0").write_bytes(rows.replace(b"\x02b", b"\x02\\N"))
+    with pytest.raises(BadInput, match="'words' in row 1 has a missing value in its list"):
+        list(open_data(tmp_path, schema, 3, last="drop", text=hive))
+
+
+@pytest.mark.parametrize("name, empty", [("0.csv", b"\n"), ("0.csv.gz", gzip.compress(b""))])
+def test_a_file_without_rows_needs_no_columns(tmp_path, name, empty):
+    (tmp_path / name).write_bytes(empty)
+    pyarrow.orc.write_table(pa.table({"other": pa.array([], pa.int64())}), tmp_path / "1.orc")
+    pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "2.parquet")
+    data = open_data(tmp_path, [Column("id", "ids")], 1, last="drop")
+    assert [batch.sparse.values().tolist() for batch in data] == [[1], [2]]
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -144,6 +182,13 @@ def test_a_batch_moves_to_a_device_with_all_its_tensors(folder):
     tensors = [*(one.values() for one in jagged), moved.dense, *moved.labels.values()]
     assert [tensor.device.type for tensor in tensors] == ["meta"] * 5
     assert batch_rows(batch.to(torch.device("cpu"))) == batch_rows(batch)
+
+
+def test_a_map_from_text_suggests_no_kind(tmp_path):
+    words = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
+    pq.write_table(pa.table({"x": words}), tmp_path / "log.parquet")
+    with pytest.raises(BadInput, match="column 'x' holds map<.*, which suggests no kind"):
+        infer(tmp_path / "log.parquet")
 
 
 def test_a_text_column_without_a_value_suggests_no_kind(tmp_path):

@@ -27,10 +27,9 @@ def test_fields_are_those_of_python_or_the_first_wrong_line_is_named(parts, colu
     expected = split(data)
     wrong = next((k for k, line in enumerate(expected) if len(line) != columns), None)
     array = padded(data)
-    for starts, rows, at, count in (
-        records.fields(array, len(expected), columns, ord("\t"), -1),
-        records.plain_fields(array, len(expected), columns, ord("\t")),
-    ):
+    for fields, quote in ((records.fields, (-1,)), (records.plain_fields, ())):
+        starts = np.empty((columns + 1, len(expected)), np.int64)
+        rows, at, count = fields(array, starts, ord("\t"), *quote)
         assert rows == (len(expected) if wrong is None else wrong)
         assert (at >= 0) == (wrong is not None)
         if wrong is not None:
@@ -110,9 +109,11 @@ def test_lines_and_ids_in_one_pass_are_those_of_python_and_odd_ones_are_left(row
     written = [*rows, (odd, "1", "a")] if odd else rows
     text = "".join("\t".join((row[0], row[2], row[1])) + end for row in written)
     data = padded((text.rstrip("\r\n") if open_ else text).encode())
-    values, offsets, spans, plain = records.columns(
-        data, len(written), np.array([0, -1, 1]), 2, 1, ord("\t"), ord("|"), len(data)
-    )
+    values = np.empty((2, len(data) + 1), np.int64)
+    offsets = np.empty((2, len(written) + 1), np.int32)
+    spans = np.empty((1, 2, len(written)), np.int64)
+    slots = np.array([0, -1, 1])
+    plain = records.columns(data, slots, ord("\t"), ord("|"), values, offsets, spans)
     assert plain == (not odd)
     for row, (first, second, other) in enumerate(rows):
         for k, ids in enumerate((first, second)):

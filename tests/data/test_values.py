@@ -159,6 +159,15 @@ def test_strings_are_bytes_and_empty_where_missing(tmp_path):
         (["a", "b", "c"], None, Column("x", "strings"), "takes lists of text"),
         ([[1], [2], [3]], None, Column("x", "weighted"), "takes lists of .id, weight."),
         ([1, 2, 3], None, Column("y", "ids"), "has no column 'y'; it has: x"),
+        *(
+            (
+                [[("a", 1)], [], []],
+                pa.map_(pa.string(), pa.int64()),
+                Column("x", kind),
+                "x' holds map<",
+            )
+            for kind in ("ids", "dense", "numbers", "strings")
+        ),
     ],
 )
 def test_what_does_not_fit_the_schema_is_refused_with_its_place(
@@ -184,7 +193,7 @@ def test_what_does_not_fit_the_schema_is_refused_with_its_place(
         (b"", Column("x", "dense"), "row 2 is missing"),
         (b"1|2", Column("x", "dense", width=3), "row 2 has 2 values; the schema says 3"),
         (b"\xff", Column("x", "key"), "UTF-8 expected"),
-        (b'"a', Column("x", "string"), "text whose quotes are closed expected"),
+        (b'"a', Column("x", "string"), "row 2 has a quote that is not closed in its line"),
         (b'"a"b', Column("x", "string"), "text whose quotes are closed expected"),
         (b"0\t1", Column("x", "ids"), r"row 2 has 3 fields, expected 2 separated by '\\t'"),
     ],
@@ -199,11 +208,27 @@ def test_a_field_that_cannot_be_read_is_refused_with_its_place(tmp_path, field, 
     assert str(path) in str(raised.value)
 
 
-def test_a_line_break_in_quotes_is_noticed(tmp_path):
+@pytest.mark.parametrize(
+    "rows",
+    [
+        'x,y\n"a\nb",1\n',
+        'x,y,z\n1,2,"a\n7,8,b"\n',  # as many fields in either line, in a column that nobody reads
+        'x,y\n1,"',
+    ],
+)
+def test_a_line_break_in_quotes_is_noticed(tmp_path, rows):
     path = tmp_path / "log.csv"
-    path.write_text('x,y\n"a\nb",1\n')
-    with pytest.raises(BadInput, match="row 1 has 1 fields, expected 2"):
+    path.write_text(rows)
+    with pytest.raises(BadInput, match="row 1 has a quote that is not closed in its line"):
         only_batch(path, Column("x", "string"), rows=1)
+
+
+@pytest.mark.parametrize("quote", ['"', None])
+def test_lines_that_end_with_a_carriage_return_alone_are_refused(tmp_path, quote):
+    path = tmp_path / "log.csv"
+    path.write_bytes(b"x\r1\r2\r")
+    with pytest.raises(BadInput, match="log.csv: lines that end with a carriage return alone are"):
+        only_batch(path, Column("x", "ids"), TextFormat(",", quote=quote))
 
 
 def test_quotes_are_characters_where_the_format_says_so(tmp_path):
@@ -228,6 +253,12 @@ def test_quotes_are_characters_where_the_format_says_so(tmp_path):
 def test_a_schema_without_meaning_is_refused(column, sentence):
     with pytest.raises(UsageError, match=sentence):
         open_data("log.parquet", [column], 1, last="drop")
+
+
+@pytest.mark.parametrize("null", ["", "a\tb", "\n"])
+def test_a_mark_of_missing_values_that_no_field_can_be_is_refused(null):
+    with pytest.raises(UsageError, match="null of a text format is .*, which cannot be a field"):
+        TextFormat(null=null).checked()
 
 
 def test_a_column_goes_through_json():

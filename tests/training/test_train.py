@@ -5,13 +5,16 @@ import pathlib
 import subprocess
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
 from tensorboard.compat.proto import event_pb2
 
 import migrate
+from migrate.data import TextFormat
 from migrate.encoding.tfrecord import read_records
+from migrate.runtime.columns import Input
 from migrate.training.command import _arguments
 from migrate.training.converted import open_converted
 from migrate.training.reading import open_columns, reading_of
@@ -53,6 +56,47 @@ def test_columns_of_files_are_what_the_graph_takes(job, clicks):
         assert torch.equal(found, wanted)
     assert torch.equal(from_file.labels, in_memory.labels)
     assert list(from_file.days) == list(in_memory.days)
+
+
+def test_text_with_gaps_gives_the_batches_of_the_same_rows_in_parquet(job, clicks, tmp_path):
+    table = pq.read_table(clicks).slice(0, 64).to_pylist()
+    lines = []
+    for row in table:
+        if row["price"] < 5:
+            row["price"] = None
+        fields = [row["user"], row["item"], "|".join(map(str, row["tags"])), row["price"]]
+        lines.append(
+            ";".join("-" if one is None else str(one) for one in [*fields, row["clicked"]])
+        )
+    (tmp_path / "rows").write_text("\n".join(lines))
+    pq.write_table(pa.Table.from_pylist(table), tmp_path / "rows.parquet")
+    names = ["user", "item", "tags", "price", "clicked"]
+    converted = opened(job)
+    reading = reading_of(converted.inputs, {}, {}, "clicked", None, fills={"price": "2.5"})
+    written = TextFormat(";", names, null="-")
+    found, wanted = (
+        next(iter(open_columns([str(tmp_path / name)], reading, 64, text=text)))
+        for name, text in (("rows", written), ("rows.parquet", None))
+    )
+    module = converted.task.module.eval()
+    assert all(map(torch.equal, module(found.inputs), module(wanted.inputs)))
+    assert found.inputs["price"].min() == 2.5
+
+
+def test_sparse_numbers_and_several_texts_per_row_are_read(tmp_path):
+    rows = {"weights": [[0.5], [], [1, 2]], "words": [["a", "b"], ["c", "d"], ["e", "f"]]}
+    pq.write_table(pa.table(rows), tmp_path / "log.parquet")
+    parts = [f"weights/{part}:0" for part in ("indices", "values", "shape")]
+    inputs = {
+        "weights": Input("float32", (None, None), parts),
+        "words": Input("string", (None, 2), ["words:0"]),
+    }
+    reading = reading_of(inputs, {}, {}, None, None)
+    batch = next(iter(open_columns([str(tmp_path / "log.parquet")], reading, 3)))
+    indices, values, shape = batch.inputs["weights"]
+    assert indices.tolist() == [[0, 0], [2, 0], [2, 1]] and values.tolist() == [0.5, 1, 2]
+    assert shape.tolist() == [3, 2]
+    assert batch.inputs["words"].numpy().tolist() == [[b"a", b"b"], [b"c", b"d"], [b"e", b"f"]]
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +200,12 @@ def test_what_a_process_refuses_is_the_commands_answer(interpreters, job, clicks
         (["--input", "absent=price"], "absent"),
         (["--frozen", "int8"], "the graph trains all of its tables"),
         (["--output", "nowhere"], "no tensor 'nowhere'"),
+        (
+            ["--fill", "price=none"],
+            "the fill of the column 'price' is 'none'; a number is expected",
+        ),
+        (["--fill", "cost=1"], "the column 'cost' has a fill, but it is not read"),
+        (["--text", '{"comma": ","}'], "expected a JSON object of separator, names"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_sentence(
@@ -195,6 +245,7 @@ def test_the_arguments_of_a_process_are_those_of_the_command(job, clicks, tmp_pa
     parser = argparse.ArgumentParser()
     configure(parser)
     more = ["--feed", "a=1", "--feed", "b=[2]", "--input", "c=d", "--nproc", "2"]
+    more += ["--fill", "a=0", "--text", '{"separator": ";"}']
     given = parser.parse_args(arguments(job, clicks, tmp_path, *more)[1:])
     again = parser.parse_args(_arguments(given))
     assert {**vars(given), "nproc": None, "resume": True} == vars(again)

@@ -4,7 +4,6 @@ A line that is empty is no row. Positions are those in `data`, uint8.
 
 Separators, line ends and digits are looked for in eight bytes at a time: a loop over bytes takes
 twice as long, since the CPU cannot predict where a field ends.
-Source: https://graphics.stanford.edu/~seander/bithacks.html#ZeroInWord
 """
 
 from __future__ import annotations
@@ -12,35 +11,33 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
-from migrate.runtime.compiled.jit import address, compiled, inlined, load8, load64, u
+from migrate.runtime.compiled.jit import (
+    address,
+    bytes_that_are,
+    compiled,
+    inlined,
+    load8,
+    load64,
+    trailing_zeros,
+    u,
+)
 
 _LF, _CR, _MINUS = 10, 13, 45
 
 
-def _trailing(typing_context, number):
-    def generate(context, builder, signature, arguments):
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.uint64(types.uint64), generate
-
-
-_trailing_zeros: Any = intrinsic(_trailing)
-
-
 @compiled
-def fields(data, rows, columns, separator, quote):
-    """Where each field of each line begins: int64 [columns + 1, rows].
+def fields(data, starts, separator, quote):
+    """Fills in where each field of each line begins.
 
-    A field ends one byte before the next one begins; the last entry is as if another followed.
-    Also the number of rows found, at most `rows` and one more, and where a line that has another
-    number of fields begins, or -1, and how many it has.
+    starts: int64 [columns + 1, rows]; a field ends one byte before the next one begins, and the
+    last entry is as if another followed
     quote: the byte around a field that holds a separator, or -1
+
+    The number of rows found, at most `rows` and one more; where a line that has another number of
+    fields begins, or -1; how many it has, or -1 for one with a quote that is not closed.
     """
-    starts = numpy.empty((columns + 1, rows), numpy.int64)
+    columns, rows = len(starts) - 1, starts.shape[1]
     at, end, row = 0, len(data), 0
     while at < end:
         byte = data[at]
@@ -48,7 +45,7 @@ def fields(data, rows, columns, separator, quote):
             at += 1
             continue
         if row == rows:
-            return starts, row + 1, -1, 0
+            return row + 1, -1, 0
         begin = at
         starts[0, row] = at
         field = 1
@@ -62,6 +59,8 @@ def fields(data, rows, columns, separator, quote):
                         else:
                             break
                     at += 1
+                if at == end or data[at] == _LF:
+                    return row, begin, -1
             while at < end and data[at] != separator and data[at] != _LF:
                 at += 1
             if at < end and data[at] == separator:
@@ -72,41 +71,33 @@ def fields(data, rows, columns, separator, quote):
             else:
                 break
         if field != columns:
-            return starts, row, begin, field
+            return row, begin, field
         last = at
         if last > begin and data[last - 1] == _CR:
             last -= 1
         starts[columns, row] = last + 1
         row += 1
         at += 1
-    return starts, row, -1, 0
-
-
-@inlined
-def _bytes_that_are(eight, pattern):
-    """The highest bit of each byte of eight that is the pattern's."""
-    differ = eight ^ pattern
-    low = u(0x7F7F7F7F7F7F7F7F)
-    return ~(((differ & low) + low) | differ | low)
+    return row, -1, 0
 
 
 @compiled
-def plain_fields(data, rows, columns, separator):
+def plain_fields(data, starts, separator):
     """As `fields`, of lines without a quote; after `data` 8 more bytes can be read."""
-    starts = numpy.empty((columns + 1, rows), numpy.int64)
+    columns, rows = len(starts) - 1, starts.shape[1]
     first, end = address(data), len(data)
     separators, feeds = u(separator) * u(0x0101010101010101), u(0x0A0A0A0A0A0A0A0A)
     row, field, begin = 0, 1, numpy.int64(0)
     for word in range(0, end + 1, 8):
         eight = load64(first + word)
-        ends = _bytes_that_are(eight, feeds)
+        ends = bytes_that_are(eight, feeds)
         if word + 8 > end:  # what lies beyond is the end of the last line
             kept = (u(1) << u(8 * (end - word))) - u(1)
             ends = (ends & kept) | (u(0x80) << u(8 * (end - word)))
             eight &= kept
-        found = _bytes_that_are(eight, separators) | ends
+        found = bytes_that_are(eight, separators) | ends
         while found:
-            bit = _trailing_zeros(found)
+            bit = trailing_zeros(found)
             at = numpy.int64(word) + numpy.int64(bit >> u(3))
             found &= found - u(1)
             if not (ends >> bit) & u(1):
@@ -119,14 +110,14 @@ def plain_fields(data, rows, columns, separator):
                 last -= 1
             if last > begin:
                 if row == rows:
-                    return starts, row + 1, -1, 0
+                    return row + 1, -1, 0
                 if field != columns:
-                    return starts, row, begin, field
+                    return row, begin, field
                 starts[0, row] = begin
                 starts[columns, row] = last + 1
                 row += 1
             begin, field = at + 1, 1
-    return starts, row, -1, 0
+    return row, -1, 0
 
 
 @inlined
@@ -154,7 +145,7 @@ def _integer(place, negative):
     """The integer whose digits begin at an address, how many they are, and whether it is one that
     fits; with no digit 0, 0 and yes."""
     digits, stops = _digits(place)
-    count = numpy.int64(_trailing_zeros(stops) >> u(3))
+    count = numpy.int64(trailing_zeros(stops) >> u(3))
     number, fits = _number(digits, count), True
     if not stops:
         number, count = _number(digits, 8), numpy.int64(8)
@@ -162,7 +153,7 @@ def _integer(place, negative):
         if not stops:
             number, count = number * u(100_000_000) + _number(digits, 8), numpy.int64(16)
             digits, stops = _digits(place + count)
-        more = numpy.int64(_trailing_zeros(stops) >> u(3))
+        more = numpy.int64(trailing_zeros(stops) >> u(3))
         for k in range(more):
             number = number * u(10) + ((digits >> u(8 * k)) & u(15))
         count += more
@@ -172,21 +163,21 @@ def _integer(place, negative):
 
 
 @compiled
-def columns(data, rows, slots, ids, others, separator, between, most):
+def columns(data, slots, separator, between, values, offsets, spans):
     """Fields, and the integers of columns of ids, in one pass over lines without a quote.
 
     After `data` 8 more bytes can be read, zeros unless `data` ends with a line feed.
-    slots: int64 [columns]; k for the k-th of `ids` columns, -1 - k for the k-th of `others`
-    between: the byte between ids. most: of ids in a column
+    slots: int64 [columns]; k for the k-th column of ids, -1 - k for the k-th of the others
+    between: the byte between ids
 
-    values int64 [ids, most + 1], offsets int32 [ids, rows + 1], starts and ends of other fields,
-    int64 [others, 2, rows]; and whether all is plain. It is not where a line has another number
-    of fields, and where an id has 20 digits, is no integer or beyond int64; `plain_fields` and
-    `tokens.integers` say more.
+    What it fills: values int64 [columns of ids, most ids of one + 1]; offsets int32 [columns of
+    ids, rows + 1]; spans, starts and ends of other fields, int64 [other columns, 2, rows].
+
+    Whether all is plain. It is not where a line has another number of fields, and where an id has
+    20 digits, is no integer or beyond int64; `plain_fields` and `tokens.integers` say more.
     """
-    values = numpy.empty((ids, most + 1), numpy.int64)
-    offsets = numpy.zeros((ids, rows + 1), numpy.int32)
-    spans = numpy.empty((others, 2, rows), numpy.int64)
+    ids, rows = len(values), spans.shape[2]
+    offsets[:, 0] = 0
     sizes, kinds = numpy.zeros(ids, numpy.uint64), numpy.zeros(256, numpy.uint64)
     kinds[between], kinds[separator] = 1, 2
     first, end, row = address(data), len(data), 0
@@ -199,18 +190,18 @@ def columns(data, rows, slots, ids, others, separator, between, most):
             at += 1
             continue
         if row == rows:
-            return values, offsets, spans, False
+            return False
         column, wrong, inside = 0, False, u(0)
         while True:
             if column == len(slots):
-                return values, offsets, spans, False
+                return False
             slot, stop = slots[column], at
             if slot < 0:
                 while stop < end:
                     eight = load64(first + stop)
-                    found = _bytes_that_are(eight, separators) | _bytes_that_are(eight, feeds)
+                    found = bytes_that_are(eight, separators) | bytes_that_are(eight, feeds)
                     if found:
-                        stop += numpy.int64(_trailing_zeros(found) >> u(3))
+                        stop += numpy.int64(trailing_zeros(found) >> u(3))
                         break
                     stop += 8
                 stop = min(stop, end)
@@ -239,7 +230,7 @@ def columns(data, rows, slots, ids, others, separator, between, most):
         if byte == _CR and (stop + 1 == end or data[stop + 1] == _LF):
             stop, byte = stop + 1, _LF
         if byte != _LF or wrong or column + 1 != len(slots):
-            return values, offsets, spans, False
+            return False
         row += 1
         at = stop + 1
-    return values, offsets, spans, row == rows
+    return row == rows

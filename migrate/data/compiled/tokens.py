@@ -11,18 +11,28 @@ Source: https://kholdstare.github.io/technical/2020/05/26/faster-integer-parsing
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy
 
-from migrate.runtime.compiled.jit import address, compiled, inlined, load64, u
+from migrate.runtime.compiled.jit import (
+    address,
+    bytes_that_are,
+    compiled,
+    inlined,
+    load64,
+    trailing_zeros,
+    u,
+)
 
 _MINUS, _POINT = 45, 46
 _POWERS = 10.0 ** numpy.arange(16)
 
 
 @inlined
-def _digits(place, count):
-    """The number that 1 to 8 bytes at an address are, and whether all are digits."""
-    eight = load64(place) << u(64 - 8 * count)
+def _digits(word, count):
+    """The number that the first 1 to 8 bytes of a word are, and whether all are digits."""
+    eight = word << u(64 - 8 * count)
     eight |= u(0x30303030303030) >> u(8 * (count - 1))  # leading zeros
     high, carried = eight & u(0xF0F0F0F0F0F0F0F0), eight + u(0x0606060606060606)
     are_digits = high == u(0x3030303030303030) and (
@@ -37,9 +47,9 @@ def _digits(place, count):
 def _short(place, count):
     """As `_digits`, of 1 to 16 bytes."""
     if count <= 8:
-        return _digits(place, count)
-    upper, upper_fits = _digits(place, count - 8)
-    lower, lower_fits = _digits(place + count - 8, 8)
+        return _digits(load64(place), count)
+    upper, upper_fits = _digits(load64(place), count - 8)
+    lower, lower_fits = _digits(load64(place + count - 8), 8)
     return upper * u(100_000_000) + lower, upper_fits and lower_fits
 
 
@@ -92,6 +102,37 @@ def integers(data, starts, ends, separator):
 
 
 @compiled
+def equal(data, starts, ends, wanted):
+    """Which fields are the bytes `wanted`, uint8: bool [rows]."""
+    found = numpy.zeros(len(starts), numpy.bool_)
+    for row in range(len(starts)):
+        at, same = starts[row], ends[row] - starts[row] == len(wanted)
+        for k in range(len(wanted) if same else 0):
+            same &= data[at + k] == wanted[k]
+        found[row] = same
+    return found
+
+
+@inlined
+def _decimal(place, count):
+    """The digits of a decimal of 1 to 8 bytes at an address, how many follow its point, and whether
+    it is one with digits on both sides of a point, or without one."""
+    eight = load64(place)
+    kept = u(0xFFFFFFFFFFFFFFFF) >> u(64 - 8 * count)
+    points = bytes_that_are(eight, u(0x2E2E2E2E2E2E2E2E)) & kept
+    if not points:
+        number, fits = _digits(eight, count)
+        return number, numpy.int64(0), fits
+    before = numpy.int64(trailing_zeros(points) >> u(3))
+    behind = count - 1 - before
+    if not before or not behind:
+        return u(0), numpy.int64(0), False
+    whole = eight & ((u(1) << u(8 * before)) - u(1))
+    number, fits = _digits(whole | ((eight >> u(8 * before + 8)) << u(8 * before)), count - 1)
+    return number, behind, fits
+
+
+@compiled
 def numbers(data, starts, ends):
     """float32 of fields that are decimals such as -12 or 0.25, and of which fields it is not.
 
@@ -100,22 +141,30 @@ def numbers(data, starts, ends):
     depends on what its own rounding left out.
     """
     values, others = numpy.zeros(len(starts), numpy.float32), numpy.zeros(len(starts), numpy.bool_)
+    place = address(data)
     for row in range(len(starts)):
         at, end = starts[row], ends[row]
         negative = at < end and data[at] == _MINUS
         at += negative
-        number, whole, fraction = numpy.int64(0), 0, 0
-        while at < end and data[at] >= 48 and data[at] <= 57 and whole < 16:
-            number = number * 10 + data[at] - 48
-            whole, at = whole + 1, at + 1
-        if whole and at + 1 < end and data[at] == _POINT:
-            at += 1
-            while at < end and data[at] >= 48 and data[at] <= 57 and whole + fraction < 16:
+        number, whole, fraction = numpy.int64(0), 0, numpy.int64(0)
+        fits: Any = False
+        if at < end and end - at <= 8:
+            digits, fraction, fits = _decimal(place + at, end - at)
+            number = numpy.int64(digits)
+        if not fits:
+            number, fraction = numpy.int64(0), numpy.int64(0)
+            while at < end and data[at] >= 48 and data[at] <= 57 and whole < 16:
                 number = number * 10 + data[at] - 48
-                fraction, at = fraction + 1, at + 1
+                whole, at = whole + 1, at + 1
+            if whole and at + 1 < end and data[at] == _POINT:
+                at += 1
+                while at < end and data[at] >= 48 and data[at] <= 57 and whole + fraction < 16:
+                    number = number * 10 + data[at] - 48
+                    fraction, at = fraction + 1, at + 1
+            fits = at == end and whole > 0 and whole + fraction <= 15
         quotient = number / _POWERS[fraction]
         between = (numpy.float64(quotient).view(numpy.int64) & 0x1FFFFFFF) == 0x10000000
-        others[row] = at < end or whole == 0 or whole + fraction > 15 or between
+        others[row] = between or not fits
         values[row] = numpy.float32(-quotient if negative else quotient)
     return values, others
 

@@ -31,6 +31,8 @@ class Fields:
         written: TextFormat,
     ) -> None:
         self._at, self._kind, self._written = At(column, place), column.kind, written
+        null = self._null(data, starts, ends)
+        ends = ends if null is None else numpy.where(null, starts, ends)
         self._data, self._starts, self._ends = data, starts, ends
         if quote >= 0 and self._has(quote):
             self._data, offsets, wrong = tokens.unquoted(data, starts, ends, quote)
@@ -109,6 +111,10 @@ class Fields:
 
     def _text_lists(self) -> Any:
         offsets, starts, ends = self._parts()
+        null = self._null(self._data, starts, ends)
+        if null is not None and null.any():
+            wrong = int(null.argmax())
+            raise self._at.wrong_value(wrong, offsets, "has a missing value in its list")
         values = self._copied(starts, ends, pa.large_binary(), empty_is_null=False)
         return pa.LargeListArray.from_arrays(offsets, values)
 
@@ -153,6 +159,16 @@ class Fields:
         """Whether a field begins with a quote."""
         present = self._starts < self._ends
         return bool((self._data[self._starts[present]] == quote).any())
+
+    def _null(
+        self, data: numpy.ndarray, starts: numpy.ndarray, ends: numpy.ndarray
+    ) -> Optional[numpy.ndarray]:
+        """Which spans are what the format writes for a missing value, if it writes anything."""
+        if self._written.null is None:
+            return None
+        null = numpy.frombuffer(self._written.null.encode(), numpy.uint8)
+        found: numpy.ndarray = tokens.equal(data, starts, ends, null)
+        return found
 
     def _missing(self) -> numpy.ndarray:
         missing: numpy.ndarray = self._starts >= self._ends

@@ -87,3 +87,26 @@ def _load(bits: int) -> Any:
 load8 = _load(8)
 load32 = _load(32)
 load64 = _load(64)
+
+
+def _trailing(typing_context, number):
+    """How many of the lowest bits are 0: 64 of 0."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), generate
+
+
+trailing_zeros: Any = intrinsic(_trailing)
+
+
+@inlined
+def bytes_that_are(eight, pattern):
+    """The highest bit of each byte of eight that is the pattern's.
+
+    Source: https://graphics.stanford.edu/~seander/bithacks.html#ZeroInWord
+    """
+    differ = eight ^ pattern
+    low = u(0x7F7F7F7F7F7F7F7F)
+    return ~(((differ & low) + low) | differ | low)
