@@ -35,11 +35,14 @@ LONGEST = (
     "tests/jobs/test_jobs.py",
     "tests/model/test_load_model.py",
     "tests/model/training/test_parity.py",
+    "tests/model/training/test_wrapped.py",
     "tests/docs/test_docs.py",
     "tests/demo/test_demo.py",
     "tests/migration/test_migrate.py",
     "tests/cluster/test_chaos.py",
     "tests/cluster/launch/test_tensorflow.py",
+    "tests/notebooks/test_notebooks.py",
+    "tests/benchmarks/test_thirty_days.py",
     "tests/benchmarks/test_batch_norm_auc.py",
     "tests/benchmarks/test_semi_sync.py",
     "tests/parity/scoring/test_graphs.py",
@@ -53,7 +56,7 @@ def pytest_configure(config):
     )
     config.addinivalue_line(
         "markers",
-        "long: a whole system for a minute or more, its parts tested elsewhere; make test LONG=1",
+        "long: a whole system, its parts tested elsewhere, or one more of a kind; make test LONG=1",
     )
 
 

@@ -62,6 +62,7 @@ def found(tmp_path_factory):
     return experiment(tmp_path_factory.mktemp("batch_norm"), *more)
 
 
+@pytest.mark.long
 def test_one_model_is_scored_with_each_statistics(found):
     (run,) = found[0]["results"]
     assert sum(run["trained"]) == 3 * 16
@@ -69,6 +70,7 @@ def test_one_model_is_scored_with_each_statistics(found):
     assert all(0 < figures["auc"] < 1 for figures in run["scored"].values())
 
 
+@pytest.mark.long
 def test_its_own_statistics_are_the_global_batchs_and_the_others_of_a_few_batches(found):
     distances = found[0]["results"][0]["distances"]
     own = distances.pop("own")["mean"]
@@ -77,6 +79,7 @@ def test_its_own_statistics_are_the_global_batchs_and_the_others_of_a_few_batche
         assert distances[form]["variance"] < 1  # no longer the initial ones
 
 
+@pytest.mark.long
 def test_the_batch_of_a_worker_that_hangs_comes_when_all_others_are_done(tmp_path):
     sizes = ["workers=3", "ps=1", "local_batch=8", "batches_per_step=2", "most_steps=30"]
     found, _ = experiment(tmp_path, "--scenario", "hang", "--set", *sizes)
@@ -108,6 +111,7 @@ def test_every_form_is_the_same_moving_average_where_nobody_else_writes(form):
     np.testing.assert_allclose(variance, [0.81 + 5 * 0.19, 0.81 + 6 * 0.19], rtol=1e-6)
 
 
+@pytest.mark.long
 def test_the_tables_name_mode_and_statistics(found):
     for name in ("semi-sync", "own", "layers", "keras", "by-hand", "recomputed", "batch"):
         assert "\n| {} |".format(name) in found[1]

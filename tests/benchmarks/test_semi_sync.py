@@ -35,6 +35,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_the_json_has_each_figure_of_each_mode_its_spread_and_the_ratios(folder):
     found = json.loads((folder / "found.json").read_text())
     assert found["machine"]["tensorflow"] and found["options"]["repeats"] == 1
@@ -59,6 +60,7 @@ def test_the_json_has_each_figure_of_each_mode_its_spread_and_the_ratios(folder)
     assert ratio["median"] == pytest.approx(paces["semi-sync"] / paces["async"])
 
 
+@pytest.mark.long
 def test_the_table_and_the_plot_name_the_modes(folder):
     table = (folder / "printed.md").read_text()
     plot = (folder / "pace.svg").read_text()

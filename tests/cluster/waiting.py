@@ -4,7 +4,7 @@ import time
 
 import psutil
 
-DEADLINE = 60.0  # seconds
+DEADLINE = 180.0  # seconds
 
 
 def until(condition, deadline=DEADLINE):

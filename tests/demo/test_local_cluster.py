@@ -29,7 +29,7 @@ def test_each_process_has_a_port_of_its_own(tmp_path):
 def test_waiting_ends_when_the_workers_have_ended(tmp_path):
     with cluster(tmp_path) as started:
         started.start_all(do={"ps": "sleep", "worker": "end"})
-        started.wait(timeout=30)
+        started.wait(timeout=120)
         assert started.processes["ps", 0].poll() is None
     assert started.processes["ps", 0].returncode == -9
 
@@ -40,7 +40,7 @@ def test_a_failure_is_told_with_its_last_words(tmp_path):
         with pytest.raises(
             SemisyncError, match=r"worker \d ended with exit code 1: ValueError: .*fire"
         ):
-            started.wait(timeout=30)
+            started.wait(timeout=120)
 
 
 def test_a_missing_worker_is_named(tmp_path):

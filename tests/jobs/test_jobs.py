@@ -32,28 +32,22 @@ STEPS = WORKERS * data.BATCHES // M  # global steps when every batch counts once
 
 
 class Trained:
-    """A job after its change on a cluster, and one of each kind before it at the same time."""
+    """A job after its change, on a cluster of its own."""
 
     def __init__(self, job, directory):
         self.job, self._directory = job, directory
         self._script, changes = job_changes.read(job.name)
-        files = [directory / "part-{}.csv".format(worker) for worker in range(WORKERS)]
-        for worker, path in enumerate(files):
+        self._files = [directory / "part-{}.csv".format(worker) for worker in range(WORKERS)]
+        for worker, path in enumerate(self._files):
             data.write(path, data.rows(worker))
         if job.graph:
             command([str(job_changes.SCRIPTS / (job.graph + ".py"))], directory)
         preload()
-        self.before = None
-        if job in JOBS[:OF_EACH_KIND]:
-            steps = STEPS if job.synchronous else STEPS * M
-            place = self._place("before")
-            self.before = Run(job, self._script, place, files, data.BATCH, steps)
         after = self._place("after")
         for words in job_changes.commands(changes):
             command(["-m"] + words, after)
-        self.after = Run(
-            job, job_changes.apply(self._script, changes), after, files, data.BATCH, STEPS
-        )
+        changed = job_changes.apply(self._script, changes)
+        self.after = Run(job, changed, after, self._files, data.BATCH, STEPS)
 
     def _place(self, name):
         """A new directory for one run, with what the job finds there."""
@@ -64,9 +58,7 @@ class Trained:
         return place
 
     def stop(self):
-        for run in (self.before, self.after):
-            if run:
-                run.stop()
+        self.after.stop()
 
     def logs(self):
         """Paths of the audit logs, once the changed job has ended."""
@@ -76,6 +68,13 @@ class Trained:
     def global_batches(self):
         """The batches of every global step of the changed job, see `numbered`."""
         return numbered(self.logs()[0], self.job.has_chief)
+
+    def train_unchanged(self):
+        """Trains the unchanged script on a cluster; returns the variables after the last step."""
+        steps = STEPS if self.job.synchronous else STEPS * M
+        run = Run(self.job, self._script, self._place("before"), self._files, data.BATCH, steps)
+        # SyncReplicasOptimizer's chief may leave a worker behind, which waits for a token for ever.
+        return _ended(run, chief_only=self.job.synchronous)
 
     def train_globally(self, name, steps):
         """Trains the unchanged script alone from where the changed one began.
@@ -95,12 +94,16 @@ class Trained:
         data.write(place / "data.csv", rows_of(steps, M))
         alone = self.job._replace(ps=1, arguments=self.job.arguments + self.job.alone)
         rows = M * data.BATCH
-        run = Run(alone, self._script, place, [place / "data.csv"], rows, len(steps))
-        try:
-            run.wait()
-        finally:
-            run.stop()
-        return run.variables()
+        return _ended(Run(alone, self._script, place, [place / "data.csv"], rows, len(steps)))
+
+
+def _ended(run, chief_only=False):
+    """The variables of a run, once it has ended."""
+    try:
+        run.wait(chief_only)
+    finally:
+        run.stop()
+    return run.variables()
 
 
 def command(words, directory):
@@ -115,7 +118,13 @@ def command(words, directory):
     assert done.returncode == 0, done.stdout.decode()
 
 
-@pytest.fixture(scope="module", params=JOBS, ids=lambda job: job.name)
+def of_each_kind():
+    """The jobs, of which make test trains one of each kind."""
+    long = [pytest.param(job, marks=pytest.mark.long) for job in JOBS[OF_EACH_KIND:]]
+    return JOBS[:OF_EACH_KIND] + long
+
+
+@pytest.fixture(scope="module", params=of_each_kind(), ids=lambda job: job.name)
 def trained(request, tmp_path_factory):
     job = Trained(request.param, tmp_path_factory.mktemp(request.param.name))
     yield job
@@ -132,11 +141,10 @@ def differing(found, expected):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("trained", JOBS[:OF_EACH_KIND], indirect=True, ids=lambda job: job.name)
 def test_the_job_trains_to_its_end_as_it_was(trained):
-    # SyncReplicasOptimizer's chief may leave a worker behind, which waits for a token for ever.
-    trained.before.wait(chief_only=trained.job.synchronous)
-    step = trained.before.variables()["global_step"]
+    step = trained.train_unchanged()["global_step"]
     assert step >= (STEPS if trained.job.synchronous else data.BATCHES)
 
 

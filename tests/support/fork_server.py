@@ -36,6 +36,7 @@ import warnings
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FRAMEWORKS = (
+    "numba",
     "pyarrow.parquet",
     "tensorflow.compat.v1",
     "torch.distributed.checkpoint",

@@ -12,7 +12,7 @@ from semisync.common.compat import raw_ops, tf
 from tests.support.forked_cluster import ForkedCluster
 from tests.tf1 import fault_job
 
-DEADLINE = 120.0  # seconds after which a wait of these tests is a hang
+DEADLINE = 300.0  # seconds after which a wait of these tests is a hang
 
 
 class Job(ForkedCluster):
@@ -35,7 +35,7 @@ class Job(ForkedCluster):
             "bound": 4,
             "patience": 6.0,
             "twins": False,
-            "pause": 0.005,
+            "pause": 0.02,
             "recovery_wait": 0.5,
         }
         self._spec.update(more)

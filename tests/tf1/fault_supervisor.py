@@ -9,14 +9,7 @@ import time
 GIVES_UP = ("no sign of life from the chief", "no ticket for", "did not answer for")
 
 WORKERS, CHIEF, PS = [("worker", 1), ("worker", 2)], [("worker", 0)], [("ps", 0), ("ps", 1)]
-KINDS = (
-    [("kill", WORKERS)] * 5
-    + [("kill", CHIEF)] * 3
-    + [("kill", PS)] * 3
-    + [("stop", WORKERS)] * 5
-    + [("stop", CHIEF)] * 2
-    + [("stop", PS)] * 2
-)
+KINDS = [(kind, keys) for kind in ("kill", "stop") for keys in (WORKERS, CHIEF, PS)]
 
 
 class Supervisor:
@@ -32,6 +25,7 @@ class Supervisor:
     def __init__(self, job, progress, patience, seed):
         self._job, self._progress, self._patience = job, progress, patience
         self._random = random.Random(seed)
+        self._kinds = []  # of the faults to come; each comes before one comes again
         self._due = {}  # process -> when it is to be started again or let go on, and which
         self.faults = []  # what was done, in words
         self.gave_up = []  # what workers said that ended by themselves
@@ -64,10 +58,7 @@ class Supervisor:
 
     def fault(self):
         """Does something bad to a process, and waits until the job makes progress again."""
-        key = None
-        while key is None or key in self._due:  # it is away already
-            kind, keys = self._random.choice(KINDS)
-            key = self._random.choice(keys)
+        kind, key = self._next()
         away = self._away(kind)
         self.faults.append("{} {} {} for {:.1f} s".format(kind, key[0], key[1], away))
         if kind == "kill":
@@ -79,6 +70,15 @@ class Supervisor:
         seen = self._progress.look()
         self._until("a global step", lambda: self._progress.look() > seen + 2)
         self._rest(self._random.uniform(0, 1.5))
+
+    def _next(self):
+        """The kind of the next fault and its process, which is not away already."""
+        while True:
+            self._kinds = self._kinds or self._random.sample(KINDS, len(KINDS))
+            kind, keys = self._kinds.pop()
+            there = [key for key in keys if key not in self._due]
+            if there:
+                return kind, self._random.choice(there)
 
     def _away(self, kind):
         """Seconds for which a process is away: often short, seldom longer than the patience."""

@@ -1,6 +1,7 @@
 """What jobs do between compute_gradients and apply_gradients, and what can be read afterwards."""
 
 import numpy as np
+import pytest
 
 from semisync.common.compat import tf
 from tests.tf1.one_process import (
@@ -11,6 +12,8 @@ from tests.tf1.one_process import (
     in_batches,
     on_unions,
 )
+
+pytestmark = pytest.mark.one_tensorflow
 
 
 def adagrad():

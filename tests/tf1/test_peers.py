@@ -19,7 +19,7 @@ from semisync.common.compat import tf
 from semisync.common.errors import UsageError
 
 PS, WORKERS, RATE = 2, 3, 2.0
-PATIENCE, DEADLINE = 300.0, 60.0  # seconds
+PATIENCE, DEADLINE = 900.0, 300.0  # seconds
 
 
 @pytest.fixture(scope="module")

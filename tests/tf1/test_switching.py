@@ -13,6 +13,8 @@ from tests.tf1.switching_job import M
 MODES = ["sync", "semi-sync", "async", "plain", "hybrid", "sync"]
 BATCHES, WORKERS = 4, 2
 
+pytestmark = pytest.mark.one_tensorflow
+
 
 class Leg:
     """What one leg left: its checkpoint, and what its chief saw at the start and at the end."""

@@ -10,7 +10,7 @@ import pytest
 
 from semisync.cluster.launch.child import Child, check, in_words
 from semisync.common.errors import UsageError
-from tests.cluster.waiting import running, until
+from tests.cluster.waiting import DEADLINE, running, until
 from tests.support.require import ROOT
 
 
@@ -88,7 +88,7 @@ def test_it_ends_with_a_launcher_that_is_killed():
     launcher.kill()
     launcher.wait()
     launcher.stdout.close()
-    gone, alive = psutil.wait_procs(started, timeout=60)
+    gone, alive = psutil.wait_procs(started, timeout=DEADLINE)
     assert [p for p in alive if p.status() != "zombie"] == []
 
 

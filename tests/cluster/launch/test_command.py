@@ -11,7 +11,7 @@ import pytest
 
 from semisync.cli import main
 from semisync.cluster.launch import codes
-from tests.cluster.waiting import running, until
+from tests.cluster.waiting import DEADLINE, running, until
 from tests.support.require import ROOT, environment
 
 LOCAL = ["--local", "--ps", "1", "--workers", "2"]
@@ -35,7 +35,7 @@ def start(*arguments, **more):
 def local(chief, worker, *options):
     """Runs a job of one server and two workers; returns its exit code, output and errors."""
     job = start(*LOCAL, *options, "--", "sh", "-c", ROLE.format(chief, worker))
-    out, err = job.communicate(timeout=60)
+    out, err = job.communicate(timeout=DEADLINE)
     return job.returncode, sorted(out.splitlines()), err
 
 
@@ -71,7 +71,7 @@ def test_a_signal_ends_every_process(number, code):
         assert "ready" in job.stdout.readline()
     started = {process.pid for process in psutil.Process(job.pid).children(recursive=True)}
     job.send_signal(number)
-    job.communicate(timeout=60)
+    job.communicate(timeout=DEADLINE)
     assert job.returncode == code
     until(lambda: started.isdisjoint(running()))
 
@@ -80,7 +80,7 @@ def test_output_that_nobody_reads_any_more_holds_up_nothing():
     job = start(*LOCAL, "--", "sh", "-c", ROLE.format("yes | head -c 10000000", "true"))
     job.stdout.close()
     job.stderr.close()
-    assert job.wait(timeout=60) == 0
+    assert job.wait(timeout=DEADLINE) == 0
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ class Job:
         """Starts a launcher for one server and two workers; what it prints is in `words(key)`."""
         command = [sys.executable, "-m", "semisync", "launch", "--zookeeper", self._hosts]
         command += ["--job", "test", "--role", role, "--ps", "1", "--workers", "2"]
-        command += ["--session-timeout", "2", *options]
+        command += ["--session-timeout", "4", *options]
         with open(str(self._folder / key), "wb") as log:
             self.launchers[key] = subprocess.Popen(
                 command,
@@ -134,7 +134,7 @@ class Job:
         return (self._folder / key).read_text()
 
     def ended(self, key):
-        return self.launchers[key].wait(timeout=60)
+        return self.launchers[key].wait(timeout=DEADLINE)
 
     def stop(self):
         for launcher in self.launchers.values():

@@ -7,12 +7,11 @@ import sys
 
 import pytest
 
-from tests.cluster.waiting import until
+from tests.cluster.waiting import DEADLINE, until
 from tests.support.require import ROOT, environment
 
 pytest.importorskip("torch")
 STEPS = 20
-DEADLINE = 180.0  # seconds after which a wait is a hang
 
 
 @pytest.fixture
@@ -42,7 +41,7 @@ def launchers(server, tmp_path):
 
 def test_a_killed_rank_is_started_again_and_the_job_ends_well(launchers, tmp_path):
     pids = [tmp_path / "pid-{}".format(rank) for rank in range(2)]
-    until(lambda: all(pid.exists() for pid in pids), DEADLINE)
+    until(lambda: all(pid.exists() for pid in pids))
     os.kill(int(pids[1].read_text()), signal.SIGKILL)
     (tmp_path / "go").touch()
     words = [launcher.communicate(timeout=DEADLINE)[1] for launcher in launchers]

@@ -52,6 +52,7 @@ def test_it_trains_what_the_wrapped_job_trains():
     assert_close(after, in_batches(build)[1])
 
 
+@pytest.mark.one_tensorflow
 def test_it_is_paced_at_the_same_global_steps_as_the_wrapped_job():
     build = builder("Adam")
     _, after, ledger = train(rewrite(export(build), paced=semisync.PacedSteps(first=100)))
@@ -229,6 +230,7 @@ def test_a_graph_that_was_exported_by_a_session_needs_no_more_than_it_initialise
     assert_close(after, on_unions(builder("Adagrad"), before))
 
 
+@pytest.mark.one_tensorflow
 @pytest.mark.parametrize(
     "options",
     [
