@@ -8,12 +8,16 @@ A DeepFM reads user, problem, skill and features of the user's earlier answers; 
 0-24 and is scored on days 25-29. Eight workers, two parameter servers, a real cluster of processes;
 a fifth of the batches pause five times as long, and one worker twice as long as the others.
 
-    sync         the exact global batch: GlobalBatchOptimizer(paced=True)
-    semi-sync    the same, not paced, Threshold(bound)
-    async        the plain optimizer on each local batch, the same hyperparameters
-    async-tuned  the same from a learning rate picked for it on the validation days
-    delay D      one process, no cluster: the global batch's gradients, all of them D global steps
-                 old. Delay 0 is what sync must equal; the others show what staleness alone costs
+    sync            the exact global batch: GlobalBatchOptimizer(paced=True)
+    semi-sync       the same, not paced, Threshold(bound)
+    async           the plain optimizer on each local batch, the same hyperparameters
+    async-tuned     the same from a learning rate picked for it on the validation days
+    low-beta1       semi-sync, and Adam with the beta1 that benchmarks/mitigations.py picks
+    sync-low-beta1  the exact global batch with that
+    mean-staleness  semi-sync with in_flight=MeanStaleness(1)
+    delay D         one process, no cluster: the global batch's gradients, all of them D global
+                    steps old. Delay 0 is what sync must equal; the others show what staleness
+                    alone costs
 
 All train on the same batches; a seed fixes the initial values, the batches, their order and which
 are slow (`auc_evidence_parts.plan`). The same file says how the hyperparameters were picked on days
@@ -42,7 +46,8 @@ def arguments():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--modes", nargs="*", choices=list(runs.MODES), default=list(runs.MODES))
+    every = [*runs.MODES, *runs.MITIGATED]
+    parser.add_argument("--modes", nargs="*", choices=every, default=list(runs.MODES))
     parser.add_argument("--delays", nargs="*", type=int, default=[0, 1])
     parser.add_argument("--python", default=sys.executable, help="interpreter of the cluster")
     parser.add_argument("--data", default=data.DEFAULT, help="interactions.parquet")

@@ -29,6 +29,10 @@ class Benchmark(NamedTuple):
 _PACE = ("modes", "ratios", "short")
 _ONE_CASE = "--cases uniform --seconds 2 --repeats 1"
 _AUC = ("summary", "modes", "staleness")
+_MITIGATED = (
+    "--data {data} --python {tf1} --modes sync semi-sync mean-staleness low-beta1 sync-low-beta1"
+    " --delays"
+)
 _STATISTICS = ("modes", "semi_sync", "semi_sync_async", "sync", "async", "staleness")
 _OF_ONE_MODE = ("modes", "semi_sync", "staleness")
 _STATISTICS_OF_ONE = "--data {data} --python {tf1} --modes semi-sync"
@@ -72,6 +76,14 @@ BENCHMARKS = (
         _AUC,
         "--data {data} --python {tf1} --plot docs/auc.svg",
         "--data {data} --python {tf1} --quick",
+        takes="hours",
+    ),
+    Benchmark(
+        "auc_mitigated",
+        "auc_evidence",
+        _AUC,
+        _MITIGATED,
+        _MITIGATED + " --quick",
         takes="hours",
     ),
     Benchmark(

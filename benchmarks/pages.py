@@ -10,6 +10,7 @@ gives is thus never typed. --check writes nothing, and ends with 1 where a page 
 """
 
 import argparse
+import itertools
 import pathlib
 import re
 import sys
@@ -24,7 +25,8 @@ _BLOCK = re.compile(r"(<!-- figures: (\w+)(?:\.(\w+))? -->\n)(.*?)(<!-- end -->)
 
 def pages():
     """The pages that may have figures."""
-    return [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+    folders = (sorted(ROOT.glob(name + "/*.md")) for name in ("benchmarks", "docs"))
+    return [ROOT / "README.md", *itertools.chain(*folders)]
 
 
 def filled(text):

@@ -15,7 +15,7 @@ from semisync.common.compat import tf
 Settings = namedtuple(
     "Settings",
     "learning_rate async_rate local_batch batches_per_step epochs most_steps workers ps bound"
-    " pause slow_share slow_factor slow_worker",
+    " pause slow_share slow_factor slow_worker beta1 low_beta1 mean_staleness",
 )
 
 # How these were picked. For Adam with a falling rate, learning_rate and epochs have the best
@@ -39,6 +39,9 @@ CHOSEN = Settings(
     slow_share=0.2,  # of the batches pause slow_factor times as long,
     slow_factor=5,
     slow_worker=2,  # and all of the last worker's pause this many times as long
+    beta1=0.9,  # of Adam
+    low_beta1=0.7,  # of the modes with a lower one, picked by benchmarks/mitigations.py
+    mean_staleness=1.0,  # global steps, of the mode that bounds it
 )
 SPLITS = {  # days first <= day < last: to train on, to score
     "test": ((0, 25), (25, 30)),
@@ -94,13 +97,14 @@ def model_seed(seed):
     return 100 * seed
 
 
-def optimizer(learning_rate, global_step, steps):
+def optimizer(learning_rate, global_step, steps, beta1=CHOSEN.beta1):
     """The optimizer of every mode, a new one: Adam, its rate falling to 0 over the run.
 
     Args:
       learning_rate: at the beginning.
       global_step: the variable.
       steps: how many global steps the run has; asynchronous, one for each local batch.
+      beta1: how much of the mean gradient Adam keeps.
     """
     rate = tf.train.polynomial_decay(learning_rate, global_step, steps, end_learning_rate=0.0)
-    return tf.train.AdamOptimizer(rate)
+    return tf.train.AdamOptimizer(rate, beta1)

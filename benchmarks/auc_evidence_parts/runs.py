@@ -8,7 +8,7 @@ import collections
 import json
 import os
 import subprocess
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 import numpy as np
 
@@ -20,11 +20,25 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 TIMEOUT = 900.0  # seconds per run, far more than one needs
 
 
-MODES = {  # how the mode trains, see `training.Training`, and the setting with its learning rate
-    "sync": ("sync", "learning_rate"),
-    "semi-sync": ("semi-sync", "learning_rate"),
-    "async": ("async", "learning_rate"),
-    "async-tuned": ("async", "async_rate"),
+class Mode(NamedTuple):
+    """How a mode trains, see `training.Training`; the others name settings with its numbers."""
+
+    way: str
+    learning_rate: str = "learning_rate"
+    beta1: str = "beta1"
+    mean_staleness: Optional[str] = None
+
+
+MODES = {
+    "sync": Mode("sync"),
+    "semi-sync": Mode("semi-sync"),
+    "async": Mode("async"),
+    "async-tuned": Mode("async", "async_rate"),
+}
+MITIGATED = {
+    "sync-low-beta1": Mode("sync", beta1="low_beta1"),
+    "low-beta1": Mode("semi-sync", beta1="low_beta1"),
+    "mean-staleness": Mode("semi-sync", mean_staleness="mean_staleness"),
 }
 
 
@@ -53,12 +67,15 @@ class Experiment(NamedTuple):
 
 
 def cluster(experiment, seed, modes):
-    """Trains one seed in each of `modes`, keys of MODES; yields one dict of figures per run."""
+    """Trains one seed in each of `modes`, keys of MODES or MITIGATED; yields one dict of figures
+    per run."""
     runs = []
     for name in modes:
-        (way, rate), folder = MODES[name], "{}-{}".format(name, seed)
-        runs.append({"name": folder, "mode": way, "seed": seed})
-        runs[-1]["learning_rate"] = getattr(experiment.settings, rate)
+        mode = {**MODES, **MITIGATED}[name]
+        run = {"name": "{}-{}".format(name, seed), "mode": mode.way, "seed": seed}
+        for number, setting in list(mode._asdict().items())[1:]:
+            run[number] = setting and getattr(experiment.settings, setting)
+        runs.append(run)
     train(experiment, runs, "benchmarks.auc_evidence_parts.job", "logs-{}".format(seed))
     for name, run in zip(modes, runs):
         scores = os.path.join(experiment.out, run["name"], "scores.npy")

@@ -90,7 +90,8 @@ class Training:
         return model.logits(inputs.fields, inputs.bags, answers.about, seed)
 
     def _plain_optimizer(self, run, steps):
-        return plan.optimizer(run["learning_rate"], self._step, steps)
+        beta1 = run.get("beta1", plan.CHOSEN.beta1)
+        return plan.optimizer(run["learning_rate"], self._step, steps, beta1)
 
     def _wrapped(self, optimizer, settings, **more):
         return semisync.GlobalBatchOptimizer(
@@ -122,8 +123,10 @@ class Training:
         steps = len(self._batches) // (settings.batches_per_step if aggregates else 1)
         self._optimizer = self._plain_optimizer(run, steps)
         if aggregates:
-            paced = run["mode"] == "sync"
-            self._optimizer = self._wrapped(self._optimizer, settings, paced=paced)
+            more = {"paced": run["mode"] == "sync"}
+            if run.get("mean_staleness"):
+                more["in_flight"] = semisync.MeanStaleness(run["mean_staleness"])
+            self._optimizer = self._wrapped(self._optimizer, settings, **more)
         pairs = self._optimizer.compute_gradients(model.loss(logit, inputs.labels))
         self._read_at = step_now(self._step)
         pairs = delayed(pairs, self._pause, [self._read_at], self._wait)
