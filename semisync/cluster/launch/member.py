@@ -165,10 +165,7 @@ class Launcher:
         """Holds the place, leads if it is this launcher's turn, and reads the newest generation."""
         if self._director is not None:
             self._director.step()
-        self._said = self.running.report.news() or self._said
-        if self._said is not None:
-            record.write_training(self._client, self._root, self._said)
-            self._said = None
+        self._report()
         now = time.monotonic()
         if not self._news.is_set() and now - self._looked_at < LOOK_EVERY:
             return
@@ -179,6 +176,13 @@ class Launcher:
             self._leader_seen = seat, now
         self._generation = generations.read(self._client, self._root, self._hear)
         self._looked_at = now
+
+    def _report(self):
+        """Writes down what the chief said last, where it is new."""
+        self._said = self.running.report.news() or self._said
+        if self._said is not None:
+            record.write_training(self._client, self._root, self._said)
+            self._said = None
 
     def _hear(self):
         """There is news from ZooKeeper: its client's callback."""
@@ -201,6 +205,7 @@ class Launcher:
         if end is None:
             return None
         try:
+            self._report()  # what its command said before it ended
             record.write_end(self._client, self._root, self.name, self._id, end.code, end.why)
         except Unavailable:
             return None  # the leader must learn of it: again soon
