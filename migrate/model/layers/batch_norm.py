@@ -65,8 +65,9 @@ def find_batch_norm(subject: Subject, node: Node) -> Optional[Layer]:
 def _moves_otherwise(subject: Subject, moving: List[Node]) -> bool:
     """Whether the graph moves statistics, but not as averages of one known rate."""
     rates = {_momentum(subject, node) for node in moving}
-    moves = any(is_moved(subject, node) for node in moving)
-    return len(rates) > 1 or (rates == {None} and moves)
+    if rates == {None}:
+        return any(is_moved(subject, node) for node in moving)
+    return len(rates) > 1
 
 
 def _layer(subject: Subject, norm: _Norm) -> Layer:
