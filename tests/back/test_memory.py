@@ -51,6 +51,6 @@ def test_memory_does_not_follow_the_size_of_a_table(tf2_checkpoints, folder, tmp
     arguments = [str(folder / "small"), small, original, *sources, str(tmp_path / "back")]
     command = [sys.executable, "-W", "ignore", "-c", _MEASURE, *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert 0 < int(done.stdout) < 100  # MiB, of a table of 290
+    assert 0 < int(done.stdout) < 160  # MiB, of a table of 290; a few blocks of 16 at a time
     for name in ("out", "saved"):
         assert_same(original, tmp_path / f"back-{name}")

@@ -29,8 +29,8 @@ from semisync.cluster.files.signing import Request, signature
 from tests.cluster.files.http import KEY, ask, authority
 
 SECRET = b"no hostile request may read this; "
-SECONDS = 20.0  # for an answer
-HEAD_SECONDS = 3.0
+SECONDS = 60.0  # for an answer
+HEAD_SECONDS, ANSWER_SECONDS = 10.0, 20.0  # room for a machine that is busy itself
 UP = ["..", "%2e%2e", ".%2e", "%2E.", "%252e%252e", "..%00", "%c0%ae%c0%ae", "%u002e%u002e", "...."]
 UP += ["..;", "%ff..", "..%20", "\u2024\u2024", ".%00."]
 SLASH = ["/", "//", "%2f", "%252f", "\\", "%5c", "/./", "%c0%af", "\u2215", "/;/", "%2F"]
@@ -249,7 +249,8 @@ def run(folder, count, seed=0):
     (source / "model.ckpt").write_bytes(SECRET * 1000)
     (source.parent / "outside.txt").write_bytes(SECRET)
     outcomes = collections.Counter()
-    limits = mock.patch.object(connections.Limits.__init__, "__defaults__", (HEAD_SECONDS, 5.0))
+    seconds = (HEAD_SECONDS, ANSWER_SECONDS)
+    limits = mock.patch.object(connections.Limits.__init__, "__defaults__", seconds)
     with limits, files.Node(KEY) as node:
         digest = node.publish(source, "fuzz")
         valid = [manifest_path(digest), state_path(digest), file_path(digest, "model.ckpt")]
