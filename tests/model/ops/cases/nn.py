@@ -85,6 +85,7 @@ CASES = [
                 input=x, filter=k, strides=[1, *s, 1], padding=p, dilations=[1, *d, 1]
             ),
             [_IMAGE, k],
+            gradient=d == (1, 1),  # TensorFlow's is not there on every processor
             rtol=1e-4,
         )
         for s, d in (((1, 1), (1, 1)), ((2, 3), (1, 1)), ((1, 1), (2, 2)))
