@@ -219,7 +219,7 @@ async def _send_block(
         await response.write(data)
         return len(data) == size
     transport = request.transport
-    if transport is None:  # the client has gone
+    if transport is None or transport.is_closing():  # the client has gone
         return False
     return await loop.sendfile(transport, file, first, size) == size
 

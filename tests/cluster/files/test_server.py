@@ -257,7 +257,7 @@ def test_a_client_that_goes_away_leaves_no_traceback(node, tmp_path, caplog):
     one = node()
     path = file_path(one.publish(tmp_path / "large", "job"), "file")
     with caplog.at_level(logging.DEBUG):
-        for taken in (0, 1, 1 << 20):
+        for taken in (0, 1, 1 << 20) * 100:
             signed = signature(KEY, Request("GET", authority(one.url), path))
             head = "GET {} HTTP/1.1\r\nHost: x\r\nAuthorization: {}\r\n\r\n".format(path, signed)
             with raw_connection(one.url) as connection:
