@@ -70,18 +70,22 @@ def test_what_it_has_started_ends_with_it():
 
 
 LAUNCHER = """
-import sys, time
+import os, time
 from semisync.cluster.launch.child import Child
-child = Child(["sh", "-c", "sleep 1000 & echo $!; sleep 1000"], {}, say, lambda: None)
-print(child.pid, flush=True)
+
+def say(line):
+    os.write(1, line + b"\\n")  # one write, for two threads speak
+
+command = ["sh", "-c", "sleep 1000 & echo $!; sleep 1000"]
+child = Child(command, {}, lambda lines, _: say(lines[0]), lambda: None)
+say(b"%d" % child.pid)
 time.sleep(1000)
 """
-SAY = "def say(lines, _):\n    print(lines[0].decode(), flush=True)\n"
 
 
 def test_it_ends_with_a_launcher_that_is_killed():
     launcher = subprocess.Popen(
-        [sys.executable, "-c", SAY + LAUNCHER], cwd=str(ROOT), stdout=subprocess.PIPE
+        [sys.executable, "-c", LAUNCHER], cwd=str(ROOT), stdout=subprocess.PIPE
     )
     started = [psutil.Process(int(launcher.stdout.readline())) for _ in range(2)]
     started += psutil.Process(launcher.pid).children()  # the guard is one of them
