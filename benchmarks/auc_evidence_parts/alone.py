@@ -43,7 +43,10 @@ class Alone:
         seed = plan.model_seed(run["seed"])
         self._logit = model.logits(inputs.fields, inputs.bags, answers.about, seed)
         step = tf.train.get_or_create_global_step()
-        optimizer = plan.optimizer(run["learning_rate"], step, len(self._batches))
+        steps = len(self._batches)
+        optimizer = plan.optimizer(
+            settings.optimizer, run["learning_rate"], step, steps, settings.beta1
+        )
         pairs = optimizer.compute_gradients(model.loss(self._logit, inputs.labels))
         self._computed = [gradient_parts(gradient) for gradient, _ in pairs]
         self._late = [[tf.placeholder(p.dtype, p.shape) for p in parts] for parts in self._computed]

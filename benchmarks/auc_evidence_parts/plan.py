@@ -15,7 +15,8 @@ from semisync.common.compat import tf
 Settings = namedtuple(
     "Settings",
     "learning_rate async_rate local_batch batches_per_step epochs most_steps workers ps bound"
-    " pause slow_share slow_factor slow_worker beta1 low_beta1 mean_staleness",
+    " pause slow_share slow_factor slow_worker optimizer beta1 low_beta1 mean_staleness"
+    " paced_first",
 )
 
 # How these were picked. For Adam with a falling rate, learning_rate and epochs have the best
@@ -39,10 +40,13 @@ CHOSEN = Settings(
     slow_share=0.2,  # of the batches pause slow_factor times as long,
     slow_factor=5,
     slow_worker=2,  # and all of the last worker's pause this many times as long
+    optimizer="adam",  # or "adagrad"
     beta1=0.9,  # of Adam
     low_beta1=0.7,  # of the modes with a lower one, picked by benchmarks/mitigations.py
     mean_staleness=1.0,  # global steps, of the mode that bounds it
+    paced_first=0.2,  # of the steps, of the mode with a synchronous start
 )
+OPTIMIZERS = ("adam", "adagrad")
 SPLITS = {  # days first <= day < last: to train on, to score
     "test": ((0, 25), (25, 30)),
     "validation": ((0, 21), (21, 25)),
@@ -59,6 +63,11 @@ def changed(changes, settings=CHOSEN):
         name, _, value = change.partition("=")
         if name not in Settings._fields:
             raise ValueError("{} is none of {}".format(name, ", ".join(Settings._fields)))
+        if name == "optimizer":
+            if value not in OPTIMIZERS:
+                raise ValueError("optimizer={}: expected {}".format(value, " or ".join(OPTIMIZERS)))
+            values[name] = value
+            continue
         whole = isinstance(getattr(settings, name), (int, type(None)))
         try:
             values[name] = int(value) if whole else float(value)
@@ -97,14 +106,18 @@ def model_seed(seed):
     return 100 * seed
 
 
-def optimizer(learning_rate, global_step, steps, beta1=CHOSEN.beta1):
-    """The optimizer of every mode, a new one: Adam, its rate falling to 0 over the run.
+def optimizer(name, learning_rate, global_step, steps, beta1):
+    """The optimizer of every mode, a new one: Adam, its rate falling to 0 over the run, or Adagrad
+    at one rate.
 
     Args:
+      name: of OPTIMIZERS.
       learning_rate: at the beginning.
       global_step: the variable.
       steps: how many global steps the run has; asynchronous, one for each local batch.
       beta1: how much of the mean gradient Adam keeps.
     """
+    if name == "adagrad":
+        return tf.train.AdagradOptimizer(learning_rate, initial_accumulator_value=1e-6)
     rate = tf.train.polynomial_decay(learning_rate, global_step, steps, end_learning_rate=0.0)
     return tf.train.AdamOptimizer(rate, beta1)

@@ -27,6 +27,7 @@ class Mode(NamedTuple):
     learning_rate: str = "learning_rate"
     beta1: str = "beta1"
     mean_staleness: Optional[str] = None
+    paced_first: Optional[str] = None
 
 
 MODES = {
@@ -39,6 +40,7 @@ MITIGATED = {
     "sync-low-beta1": Mode("sync", beta1="low_beta1"),
     "low-beta1": Mode("semi-sync", beta1="low_beta1"),
     "mean-staleness": Mode("semi-sync", mean_staleness="mean_staleness"),
+    "paced-start": Mode("semi-sync", paced_first="paced_first"),
 }
 
 

@@ -89,9 +89,10 @@ class Training:
     def _logit(self, inputs, answers, seed):
         return model.logits(inputs.fields, inputs.bags, answers.about, seed)
 
-    def _plain_optimizer(self, run, steps):
-        beta1 = run.get("beta1", plan.CHOSEN.beta1)
-        return plan.optimizer(run["learning_rate"], self._step, steps, beta1)
+    def _plain_optimizer(self, run, settings, steps):
+        beta1 = run.get("beta1", settings.beta1)
+        name, rate = settings.optimizer, run["learning_rate"]
+        return plan.optimizer(name, rate, self._step, steps, beta1)
 
     def _wrapped(self, optimizer, settings, **more):
         return semisync.GlobalBatchOptimizer(
@@ -121,9 +122,11 @@ class Training:
         logit = self._logit(inputs, answers, plan.model_seed(run["seed"]))
         aggregates = run["mode"] in LEDGER
         steps = len(self._batches) // (settings.batches_per_step if aggregates else 1)
-        self._optimizer = self._plain_optimizer(run, steps)
+        self._optimizer = self._plain_optimizer(run, settings, steps)
         if aggregates:
             more = {"paced": run["mode"] == "sync"}
+            if run.get("paced_first"):
+                more["paced"] = semisync.PacedSteps(first=int(run["paced_first"] * steps))
             if run.get("mean_staleness"):
                 more["in_flight"] = semisync.MeanStaleness(run["mean_staleness"])
             self._optimizer = self._wrapped(self._optimizer, settings, **more)

@@ -49,9 +49,9 @@ class NormTraining(Training):
     def _logit(self, inputs, answers, seed):
         return model.logits(inputs.fields, inputs.bags, answers.about, seed, self._norms)
 
-    def _plain_optimizer(self, run, steps):
+    def _plain_optimizer(self, run, settings, steps):
         if run["rate"] == "falling":
-            return super()._plain_optimizer(run, steps)
+            return super()._plain_optimizer(run, settings, steps)
         return tf.train.AdamOptimizer(run["learning_rate"])
 
     def _wrapped(self, optimizer, settings, **more):
