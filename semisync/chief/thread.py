@@ -18,7 +18,7 @@ from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
 from semisync.staleness import PROBES, safe_steps
 from semisync.transport import mailbox
-from semisync.transport.job_state import ENDED, GAUGES, SUPERSEDED
+from semisync.transport.job_state import GAUGES, SUPERSEDED, ended_at
 from semisync.transport.messages import DISAGREED, JOINED
 
 WAKE_EVERY = 1.0  # seconds
@@ -205,7 +205,7 @@ class Chief(threading.Thread):
             self._on_ticket(self._ops.payload.sweep, ticket)
         self._record_fates()
         self._audit.write(self.ledger.drain("events") + [{"event": "end"}])
-        self._heartbeat = ENDED
+        self._heartbeat = ended_at(self.ledger.first)
         self._write_job_state()
 
     def _before_deadline(self, fetches, feed=None):

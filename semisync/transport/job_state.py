@@ -3,7 +3,8 @@
     clock      int64 []        global batches applied; a batch's token is a reading of it
     epoch      int64 []        the chief's first ticket, which identifies the chief
     fresh_for  int64 []        for how long a batch is surely not too stale, in us; 0: not known
-    heartbeat  int64 []        grows about once a second while the chief lives; ENDED at its end
+    heartbeat  int64 []        grows about once a second while the chief lives; at its end it is
+                               the epoch, negative: see `ended_at`
     settings   string []       see `semisync.settings`
     fates      int64 [RING,3]  ticket, fate, staleness of the newest tickets, at ticket % RING
     gauges     float32 [n]     see GAUGES
@@ -23,12 +24,29 @@ from semisync.fate import Fate
 from semisync.transport.graph_ops import TracedFunction
 
 RING = 4096
-ENDED = -1
 SUPERSEDED = (
     "another process has become chief: pass is_chief=True to make_session_run_hook in one process "
     "only"
 )
 GAUGES = ("admitted", "decayed", "stale", "lost", "in_flight", "pending", "waiting_seconds")
+
+
+def ended_at(epoch):
+    """The heartbeat of the chief of `epoch` once it has ended."""
+    return -epoch
+
+
+def has_ended(heartbeat):
+    """Whether a heartbeat, or None, is that of a chief that has ended."""
+    return heartbeat is not None and heartbeat < 0
+
+
+def is_of_the_ended(ticket, heartbeat):
+    """Whether a ticket is one of the chief's whose last heartbeat is given.
+
+    No chief came after that one, and a chief's tickets count up from its epoch.
+    """
+    return ticket >= -heartbeat
 
 
 class JobStateOps(NamedTuple):

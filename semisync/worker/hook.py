@@ -14,12 +14,20 @@
 
 A session that is made again after a failure repeats `after_create_session`: new tickets, new
 tokens, nothing of the failed session.
+
+A session whose first ticket does not come learns from the heartbeat whether it waits for the chief:
+
+    no chief so far, or one that lives   it waits, for `patience` without a sign of life
+    the chief has ended                  the training is over, and this session too, unless a chief
+                                         comes within GRACE
+    the same, and this process has       a job that trains in one session after another: this one is
+    trained with it and left             early, and waits for the next chief
 """
 
 import functools
 import time
 import weakref
-from typing import Any, Optional
+from typing import Any, Dict, Optional
 
 from semisync import arguments, settings
 from semisync.chief.checkpoints import whole_steps
@@ -28,11 +36,13 @@ from semisync.cluster.status import reporter
 from semisync.common.background_call import BackgroundCall
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError, UsageError
-from semisync.transport.job_state import ENDED
+from semisync.transport.job_state import has_ended, is_of_the_ended
+from semisync.transport.messages import NEVER_DRAWN
 from semisync.worker.trains_in import TrainsIn
 from semisync.worker.watchdog import Watchdog
 
 _hooks: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()  # session -> its hooks
+_returned: Dict[str, int] = {}  # by this process at an end: queue -> the newest ticket
 
 
 class GlobalBatchHook(tf.train.SessionRunHook):
@@ -45,7 +55,9 @@ class GlobalBatchHook(tf.train.SessionRunHook):
       ledger: on the chief, the account of all batches (`semisync.chief.ledger.Ledger`); else None.
     """
 
-    LOG_EVERY = 5.0  # seconds between two lines of the log while waiting for the chief
+    LOOK_EVERY = 1.0  # seconds between two looks at the chief while waiting for it
+    LOG_EVERY = 5.0  # seconds between two lines of the log meanwhile
+    GRACE = 1.0  # seconds in which another chief may follow one that has ended
 
     def __init__(self, find, is_chief, patience, audit, ready=lambda: None):
         """
@@ -189,28 +201,43 @@ class GlobalBatchHook(tf.train.SessionRunHook):
           tf.errors.OutOfRangeError: the training is over; MonitoredSession ends normally.
           SemisyncError: no chief came.
         """
-        heartbeat, deadline = None, time.monotonic() + self._patience
+        heartbeat, changed = None, time.monotonic()
+        log_at = changed + self.LOG_EVERY
         draw = BackgroundCall(functools.partial(session.run, self._handles.worker.first_draw))
-        while draw.wait(self.LOG_EVERY):
-            before, heartbeat = heartbeat, self._heartbeat(session)
+        while draw.wait(self.LOOK_EVERY):
+            before, heartbeat, now = heartbeat, self._heartbeat(session), time.monotonic()
             if heartbeat != before:
-                deadline = time.monotonic() + self._patience
-            elif time.monotonic() > deadline:
-                self._give_up(heartbeat)
-            tf.logging.info("semisync: waiting for the chief to hand out tickets")
+                changed = now
+            elif now - changed >= (self.GRACE if self._is_over(heartbeat) else self._patience):
+                self._give_up(heartbeat, now - changed)
+            if now >= log_at:
+                log_at = now + self.LOG_EVERY
+                tf.logging.info("semisync: waiting for the chief to hand out tickets")
         if draw.error:
             raise draw.error
 
-    def _give_up(self, heartbeat):
+    def _is_over(self, heartbeat):
+        """Whether the chief has ended, and not of a training from which this process comes."""
+        newest = _returned.get(self._queue, NEVER_DRAWN)
+        return has_ended(heartbeat) and not is_of_the_ended(newest, heartbeat)
+
+    @property
+    def _queue(self):
+        """What the tickets come from, the same in every session of this job."""
+        return self._handles.chief.mailbox.request.op.name
+
+    def _give_up(self, heartbeat, seconds):
         chief = "the chief, the process with make_session_run_hook(is_chief=True),"
-        if heartbeat == ENDED:
-            sentence = "semisync: the training is over: {} has ended, and in {:.0f} s no other came"
-            sentence = sentence.format(chief, self._patience)
+        if has_ended(heartbeat):
+            sentence = (
+                "semisync: the training is over: {} has ended, and in {:.0f} s no other came; if "
+                "it is to go on, start the chief, and then this worker"
+            ).format(chief, seconds)
             tf.logging.warning("%s", sentence)
             raise tf.errors.OutOfRangeError(None, None, sentence)
         raise SemisyncError(
             "no ticket for {} in {:.0f} s: {} is not running, or its GlobalBatchOptimizer has "
-            "another name".format(self._handles.worker.member, self._patience, chief)
+            "another name".format(self._handles.worker.member, seconds, chief)
         )
 
     def _heartbeat(self, session):
@@ -249,8 +276,12 @@ class GlobalBatchHook(tf.train.SessionRunHook):
             tf.logging.info("semisync: %s", dict(self._chief.ledger.fates))
 
     def _leave(self, session):
-        if not self._left:
-            session.run(self._handles.worker.leave)
+        if self._left:
+            return
+        if self._watchdog:
+            self._watchdog.leave()
+        worker = self._handles.worker
+        _, _returned[self._queue] = session.run([worker.leave, worker.ticket])
         self._left = True
 
 

@@ -5,8 +5,8 @@ every parameter server answers. A slow probe is not an error: the chief may be a
 When `patience` seconds have brought nothing new, the thread says which process does not answer and
 stops the session, which wakes every thread that waits in it.
 
-A chief that has ended is no error: it gave this process up, which was frozen, say. MonitoredSession
-then makes a new session, in which the hook waits for another chief and, without one, ends normally.
+A chief that has ended while this process trains has given it up: it was frozen, say. That is no
+error, and nothing to wait for: MonitoredSession makes a new session, and its hook ends it normally.
 
 A parameter server that is frozen, or cut off from the network, is a case of its own: neither
 `session.run` nor `session.close` returns from it, whatever its deadline. So they are called in
@@ -20,7 +20,7 @@ import time
 from semisync.common.background_call import BackgroundCall
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
-from semisync.transport.job_state import ENDED
+from semisync.transport.job_state import has_ended
 
 
 def pings(devices):
@@ -54,8 +54,13 @@ class Watchdog(threading.Thread):
         self._coordinator = coordinator
         self._patience = patience
         self._interval = min(self.PROBE_EVERY, patience / 4)
+        self._leaving = threading.Event()
         self._done = threading.Event()
         self.start()
+
+    def leave(self):
+        """From now on the chief may end."""
+        self._leaving.set()
 
     def stop(self):
         """Ends the thread."""
@@ -72,8 +77,10 @@ class Watchdog(threading.Thread):
             # The main thread meets any other error, too, and handles it.
             if probe.result not in (None, last):
                 last, since = probe.result, time.monotonic()
-            elif time.monotonic() - since > self._patience and not self._done.is_set():
-                self._give_up(last, time.monotonic() - since)
+            left_behind = has_ended(last) and not self._leaving.is_set()
+            silent = time.monotonic() - since
+            if (left_behind or silent > self._patience) and not self._done.is_set():
+                self._give_up(last, silent)
                 return
 
     def _probe(self):
@@ -110,7 +117,7 @@ class Watchdog(threading.Thread):
                     " and ".join(silent), seconds
                 )
             )
-        if heartbeat == ENDED:  # an AbortedError has MonitoredSession make a new session
+        if has_ended(heartbeat):  # an AbortedError has MonitoredSession make a new session
             return tf.errors.AbortedError(
                 None, None, "the chief has given this worker up, and ended without it"
             )

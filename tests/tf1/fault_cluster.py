@@ -37,6 +37,7 @@ class Job(ForkedCluster):
             "twins": False,
             "pause": 0.02,
             "recovery_wait": 0.5,
+            "sessions": 1,
         }
         self._spec.update(more)
         self.audit = str(out / fault_job.AUDIT)

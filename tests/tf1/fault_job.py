@@ -9,6 +9,8 @@ The spec holds, besides what `LocalCluster` puts there:
     twins              True: two paced optimizers train, the second a variable of its own
     pause              seconds between two batches
     recovery_wait      see `look_again_after`; null: TensorFlow's own
+    sessions           how often each process trains; before the chief does so again it waits for
+                       the file NEXT
 
 Every batch adds one number, which its ticket alone decides, to a variable on PS 0, to one on PS 1
 and to a row of a table on both. So the variables agree unless a batch was torn, and the audit log
@@ -28,7 +30,7 @@ from semisync.cluster.orphan import end_with_parent
 from semisync.common.compat import tf
 from tests.tf1.job import begin, placement
 
-AUDIT, CHECKPOINTS, STOP = "audit", "checkpoints", "stop"
+AUDIT, CHECKPOINTS, STOP, NEXT = "audit", "checkpoints", "stop", "next"
 ROWS, NAME = 7, "faults"
 
 
@@ -133,8 +135,11 @@ def main():
     if spec["recovery_wait"] is not None:
         look_again_after(spec["recovery_wait"])
     server = begin(spec)
-    with tf.Graph().as_default():
-        train(spec, server)
+    for number in range(spec["sessions"]):
+        while number and spec["chief"] and not os.path.exists(os.path.join(spec["out"], NEXT)):
+            time.sleep(0.05)
+        with tf.Graph().as_default():
+            train(spec, server)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ from tests.tf1.fault_supervisor import Supervisor
 SEED = int(os.environ.get("FAULT_SEED", sys.version_info[1]))  # other faults on each Python
 FAULTS = int(os.environ.get("FAULTS", 6))
 PATIENCE = 6.0
+LONG = 1e6  # a wait that lasts as long is a hang
+WAITS = "waiting for the chief to hand out tickets"
 
 
 @pytest.fixture
@@ -102,6 +104,16 @@ def check_audit(job):
     return counts
 
 
+def events(job):
+    """The audit log so far."""
+    return audit.read(job.audit) if os.path.exists(job.audit) else []
+
+
+def chiefs(job):
+    """The audit log's entry of each chief."""
+    return [event for event in events(job) if event["event"] == "begin"]
+
+
 def test_random_faults_in_a_row_tear_no_batch_and_hang_no_process(job):
     print("FAULT_SEED={} FAULTS={}".format(SEED, FAULTS))
     job = job(3)
@@ -163,14 +175,52 @@ def test_workers_end_at_very_different_times_and_each_batch_counts_once(job):
     assert job.staged() == [0, 0]
 
 
-@pytest.mark.one_tensorflow
-def test_a_worker_that_comes_after_the_end_ends_too(job):
-    job = job(2, batches=8, patience=60.0)
+def test_a_worker_that_comes_after_the_end_is_told_so_until_a_chief_comes_back(job):
+    job = job(2, batches=8, patience=LONG)
     job.start_all()
     assert [job.ended(key) for key in job.workers] == [0, 0], job.story()
-    job.start("worker", 1, patience=PATIENCE)
+    job.start("worker", 1)
     assert job.ended(("worker", 1)) == 0, job.story()
     assert "the training is over" in job.words(("worker", 1))
+    job.start("worker", 0, batches=None)  # from the checkpoint of the end
+    progress = Progress(job.audit)
+    before = progress.look()
+    job.until("the return of the chief", lambda: len(chiefs(job)) == 2)
+    job.start("worker", 1, batches=None)
+    job.until("training with it", lambda: progress.look() and progress.of(job, job.workers[1]))
+    job.end_well()
+    assert "the training is over" not in job.words(("worker", 1))
+    assert progress.look() > before
+    check_audit(job)
+    check_checkpoints(job)
+
+
+def test_in_a_job_of_two_sessions_a_worker_that_is_early_waits_for_the_chief_of_the_second(job):
+    job = job(2, batches=8, patience=LONG, sessions=2)
+    job.start_all()
+    job.until("the end of the first", lambda: events(job)[-1:] == [{"event": "end"}])
+    waits = job.words(("worker", 1)).count(WAITS)
+    job.until("its wait", lambda: job.words(("worker", 1)).count(WAITS) > waits)
+    (job.out / fault_job.NEXT).touch()
+    assert [job.ended(key) for key in job.workers] == [0, 0], job.story()
+    assert "the training is over" not in job.words(("worker", 1))
+    counts = check_audit(job)
+    assert counts["admitted"] + counts["stale"] == 2 * 2 * 8
+
+
+@pytest.mark.one_tensorflow
+def test_a_worker_that_slept_through_the_end_ends_too(job):
+    job, key = job(2), ("worker", 1)
+    for task in range(2):
+        job.start("ps", task)
+    job.start("worker", 0, batches=200)
+    job.start("worker", 1, patience=LONG)
+    progress = Progress(job.audit)
+    job.until("its first batch", lambda: progress.look() and progress.of(job, key) > 0)
+    job.signal(key, signal.SIGSTOP)
+    assert job.ended(("worker", 0)) == 0, job.story()
+    job.signal(key, signal.SIGCONT)
+    assert job.ended(key) == 0, job.story()
 
 
 @pytest.mark.one_tensorflow

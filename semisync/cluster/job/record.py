@@ -4,6 +4,7 @@ ROOT/generation      by the leader: the members, and in its content
     shape            the job's `Shape`
     addresses        {place: HOST:PORT}, of all that ever came
     fixed            {place: HOST:PORT} which the parameter servers know for ever
+    over             true once the chief has ended well: no command is started any more
     outcome          null while the job runs; then `code` and `why`
 ROOT/ended/PLACE     by a launcher whose command has ended for good: `id`, `code`, `why`
 ROOT/training        by the chief's: what the chief said last of how the training goes, see
@@ -24,8 +25,14 @@ def content(shape: Shape, addresses: Dict[str, str], fixed: Dict[str, str]) -> D
         "shape": shape._asdict(),
         "addresses": addresses,
         "fixed": fixed,
+        "over": False,
         "outcome": None,
     }
+
+
+def is_over(generation: Generation) -> bool:
+    """Whether the chief has ended well."""
+    return generation.content["over"]
 
 
 def outcome_of(generation: Generation):

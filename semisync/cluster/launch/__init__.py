@@ -15,7 +15,9 @@ The leader, a launcher like the others,
 2. adds workers that come later, which changes nothing for the others: where a worker was absent
    when a process started, that process knows an address of its own launcher, which passes
    connections on to the worker wherever it is now (`forward`);
-3. publishes the job's end.
+3. publishes that the training is over once the chief has ended well: no worker is started or
+   started again from then on;
+4. publishes the job's end.
 
 ZooKeeper is needed to begin, to join and to end; while it is away, training goes on.
 """

@@ -9,8 +9,8 @@
 3. A parameter server, or a torch node, that is replaced has lost its state: the next generation
    begins, in which all processes start again, if its launcher allows restarts; else the job fails.
 4. The job fails when a required process has ended in failure, or has been lost for DEADLINE
-   seconds. It ends well when the chief (of torch: every node) has ended well and every other worker
-   has ended, or has been lost for LOST seconds.
+   seconds. It is over when the chief (of torch: every node) has ended well: the last checkpoint is
+   written. It ends well when every other worker has ended, or has been lost for LOST seconds.
 """
 
 import threading
@@ -132,6 +132,8 @@ def decide(shape, sight, waited, deadline) -> Optional[Generation]:
     end = _end(shape, sight, waited, deadline)
     if end is not None:
         return current._replace(content=dict(current.content, outcome=end))
+    if not record.is_over(current) and _is_over(shape, sight):
+        return current._replace(content=dict(current.content, over=True))
     replaced = [name for name in _stateful(shape) if _is_replaced(sight, name)]
     if replaced:
         forbidden = [name for name in replaced if not sight.members[name]["restarts"]]
@@ -190,6 +192,12 @@ def _failure(why):
     return {"code": codes.JOB_FAILED, "why": why}
 
 
+def _is_over(shape, sight):
+    """Whether those that decide it have ended; `_end` knows of those that have failed."""
+    decisive = [shape.chief_place] if shape.chief_place else shape.required
+    return all(map(sight.ended, decisive))
+
+
 def _end(shape, sight, waited, deadline):
     """The job's outcome, if it has ended."""
     lost = {}
@@ -206,8 +214,7 @@ def _end(shape, sight, waited, deadline):
                     spoken(name), deadline
                 )
             )
-    decisive = [shape.chief_place] if shape.chief_place else shape.required
-    if not all(map(sight.ended, decisive)):
+    if not _is_over(shape, sight):
         return None
     others = [name for name in sight.current.members if role_of(name) != PS]
     if all(sight.ended(name) or lost[name] > LOST for name in others):

@@ -7,6 +7,7 @@ is told an address of this launcher, which leads to that process wherever it is 
 import time
 from typing import Any, Callable, Optional
 
+from semisync.cluster.job import record
 from semisync.cluster.job.places import PS, TORCH, role_of, spoken
 from semisync.cluster.launch import codes, environment
 from semisync.cluster.launch.child import Child, in_words
@@ -57,6 +58,9 @@ class Running:
         if self._number != generation.number:
             _check_addresses(name, generation)
             self._begin_anew(generation.number)
+        if self._child is None and _is_needless(name, generation):
+            self._output.say("the training is over: the command is not started")
+            return End(codes.DONE, "the chief has ended")
         if self._child is None and time.monotonic() >= self._start_at:
             self._start(name)
         return self._look(name)
@@ -114,6 +118,11 @@ class Running:
                 return None  # it has waited for the workers by itself, as its launcher still does
             return End(codes.DONE, "the command has ended")
         words = in_words(child.code)
+        if _is_needless(name, self._generation):
+            self._output.say(
+                "the command ended with {}, after the end of the training".format(words)
+            )
+            return End(codes.DONE, "the chief has ended")
         if self._starts > self._order.restarts:
             times = "" if self._starts == 1 else " after {} starts".format(self._starts)
             why = "the command on {} ended with {}{}".format(self._order.host, words, times)
@@ -129,6 +138,11 @@ class Running:
         )
         self._child, self._start_at = None, time.monotonic() + rest
         return None
+
+
+def _is_needless(name, generation):
+    """Whether a command that does not run is not to be started: the training is over."""
+    return role_of(name) != PS and record.is_over(generation)
 
 
 def _check_addresses(name, generation):

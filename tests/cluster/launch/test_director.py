@@ -90,7 +90,9 @@ def test_a_job_begins_without_the_late_but_not_without_the_chief():
 
 def test_a_job_ends_well_when_the_chief_and_all_workers_have_ended_well():
     job = running()
+    assert job.current.content["over"] is False
     job.ends_with(0, "worker-0", "worker-1").goes("worker-0", "worker-1")
+    assert job.decide().content["over"] is True  # worker 2 trains still
     assert job.decide(1000) is None
     ended = job.ends_with(0, "worker-2").goes("worker-2").decide()
     assert ended.content["outcome"]["code"] == 0
@@ -109,7 +111,7 @@ def test_a_worker_that_fails_or_is_lost_does_not_end_the_job():
 def test_the_end_waits_a_while_for_a_lost_worker():
     job = running()
     job.goes("worker-2").ends_with(0, "worker-0", "worker-1").goes("worker-0", "worker-1")
-    assert job.decide() is None
+    assert job.decide().content["outcome"] is None
     assert job.decide(director.LOST - 1) is None
     job.comes("worker-2", id="second")
     assert job.decide(2).members["worker-2"] == "worker-2second"

@@ -64,6 +64,23 @@ def test_a_command_is_started_again_at_the_same_address_within_limits(job, monke
     assert not job.ends.get("worker 0")  # nothing changes for the others
 
 
+def test_no_worker_is_started_or_started_again_once_the_chief_has_ended(job):
+    shape, wait = Shape(ps=1, workers=3), "while [ ! -e {} ]; do sleep 0.05; done; exit {}"
+    trained, over = job.folder / "trained", job.folder / "over"
+    job.launch("ps", SLEEP, shape=shape)
+    job.launch("worker", ["sh", "-c", wait.format(trained, 0)], 0, shape=shape)
+    failing = job.write("failing", wait.format(over, 1))
+    job.launch("worker", failing, 1, shape=shape, restarts=1000)
+    until(lambda: job.lines("failing"))
+    trained.touch()
+    assert job.ended("worker 0").code == 0
+    job.launch("worker", job.write("late", "exit 1"), 2, shape=shape, restarts=1000)
+    assert job.ended("worker 2").code == 0
+    over.touch()
+    assert [job.ended(key).code for key in ("worker 1", "ps None")] == [0, 0]
+    assert len(job.lines("failing")) == 1 and not job.lines("late")
+
+
 def test_a_failed_chief_ends_the_job_for_all(job):
     job.launch("ps", SLEEP)
     job.launch("worker", SLEEP, 1)
