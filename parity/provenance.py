@@ -6,7 +6,7 @@ from typing import Any, Dict
 
 import numpy
 
-from semisync.common.version import version
+from semisync.common.distribution import version
 
 
 def stamp() -> Dict[str, Any]:

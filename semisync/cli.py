@@ -110,7 +110,7 @@ class _PrintVersion(argparse.Action):
     """Reads the version only when it is asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        from semisync.common.version import version
+        from semisync.common.distribution import version
 
         print(f"semisync {version()}, Python {sys.version.split()[0]}")
         parser.exit()

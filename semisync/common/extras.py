@@ -6,6 +6,7 @@ Around the import stands `with extra("report", "to draw the figures"):`.
 import contextlib
 from typing import Iterator, Optional
 
+from semisync.common.distribution import install_command
 from semisync.common.errors import MissingExtra
 
 
@@ -26,4 +27,4 @@ def extra(names: str, purpose: str) -> Iterator[None]:
 def not_installed(package: Optional[str], names: str, purpose: str = "") -> str:
     """The sentence that says so."""
     named = f"{package!r}, needed {purpose}," if purpose else repr(package)
-    return f"the Python package {named} is not installed; run: pip install 'semisync[{names}]'"
+    return f"the Python package {named} is not installed; run: {install_command(names)}"

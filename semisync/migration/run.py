@@ -85,7 +85,7 @@ def _identities(settings: Settings) -> Identities:
     from parity.io.data_files import files_of
     from parity.io.identity import identify
     from parity.scoring.model_files import of_checkpoint
-    from semisync.common.version import version
+    from semisync.common.distribution import version
 
     assert settings.meta is not None
     checkpoint = of_checkpoint(settings.checkpoint, settings.meta)["sha256"]

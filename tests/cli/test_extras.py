@@ -10,6 +10,7 @@ from migrate.torchrec import loading
 from parity.diagnosis.settings_file import read_settings_file
 from parity.io.store import Store
 from parity.io.tfrecord import tables_of_values
+from semisync.common.distribution import install_command
 from semisync.common.errors import MissingExtra
 
 NEEDS = {  # {what is opened: (package, what opens it, extra)}
@@ -39,4 +40,4 @@ def test_a_missing_package_is_named_with_its_extra(given, tmp_path, monkeypatch)
     begin, _, end = str(refusal.value).partition(", needed to ")
     assert begin == f"the Python package {package!r}"
     assert asked in end
-    assert end.endswith(f", is not installed; run: pip install 'semisync[{extra}]'")
+    assert end.endswith(f", is not installed; run: {install_command(extra)}")

@@ -9,6 +9,7 @@ import zipfile
 import pytest
 
 from semisync.cli import SUBCOMMANDS
+from semisync.common.distribution import NAME
 from tests.downstream import environments
 from tests.migrate.table_writer import write_table
 
@@ -75,10 +76,19 @@ def test_a_command_without_its_extra_is_one_sentence_that_names_it(name, bare, t
     assert (done.returncode, done.stdout) == (3, "")
     assert re.fullmatch(
         rf"semisync {name}: the Python package '\w+' is not installed; "
-        rf"run: pip install 'semisync\[{SUBCOMMANDS[name].extra}\]'\n",
+        rf"run: pip install '{NAME}\[{SUBCOMMANDS[name].extra}\]'\n",
         done.stderr,
     ), done.stderr
     assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_pip_finds_the_distribution_installed_and_asks_only_for_what_an_extra_brings(bare):
+    pip = [sys.executable, "-m", "pip", "--python", bare / "python", "--disable-pip-version-check"]
+    install = ["install", "--dry-run", "--no-index", NAME + "[zookeeper]"]
+    done = environments.run([*pip, *install])
+    assert "Requirement already satisfied: " + NAME in done.stdout
+    (missing,) = re.findall(r"No matching distribution found for (\w+)", done.stderr)
+    assert missing in ("aiohttp", "kazoo")
 
 
 def test_what_needs_no_extra_works_without_any(bare, tmp_path):

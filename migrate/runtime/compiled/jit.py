@@ -16,6 +16,7 @@ from typing import Any, Callable
 
 import numpy
 
+from semisync.common.distribution import install_command
 from semisync.common.errors import MissingExtra
 
 try:
@@ -25,7 +26,7 @@ try:
     from numba.extending import intrinsic
 except ImportError as error:
     raise MissingExtra(
-        f"strings need numba ({error}): pip install 'semisync[torch]', or pip install numba"
+        f"strings need numba ({error}): {install_command('torch')}, or pip install numba"
     ) from error
 
 u = numpy.uint64

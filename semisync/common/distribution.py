@@ -1,0 +1,33 @@
+"""The distribution: what the packages are called where they are installed from.
+
+Its name is not that of the package: on PyPI `semisync` is another project. In a clone pip is told
+the clone's path. Where a wheel is installed the name does: pip finds it there already, and asks for
+nothing but what the extras bring.
+"""
+
+import importlib
+import pathlib
+import shlex
+
+NAME = "semisync-ctr"
+ROOT = pathlib.Path(__file__).resolve().parents[2]  # of a clone, else where packages are installed
+
+
+def install_command(extras):
+    """The command that installs extras, such as "report,torch"."""
+    source = str(ROOT) if (ROOT / "setup.cfg").exists() else NAME
+    return "pip install " + shlex.quote("{}[{}]".format(source, extras))
+
+
+def version():
+    """As installed; a sentence where it is not installed."""
+    for name in ("importlib.metadata", "importlib_metadata"):  # the latter with Python 3.7
+        try:
+            metadata = importlib.import_module(name)
+        except ImportError:
+            continue
+        try:
+            return metadata.version(NAME)
+        except metadata.PackageNotFoundError:
+            return "run from its sources, not installed"
+    return "of an unknown version"
