@@ -22,6 +22,7 @@ from typing import Dict, List, NamedTuple, Tuple
 from migrate.encoding.wire import fields, message, number, text
 
 KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
+VALUE_OF = "/.ATTRIBUTES/VARIABLE_VALUE"  # what a tensor's key has after the path
 _VALUE = "VARIABLE_VALUE"
 
 

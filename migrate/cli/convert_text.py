@@ -15,7 +15,6 @@ def of_plan(plan: Plan) -> str:
     """What is going to be converted, a line per table."""
     lines = [f"{plan.source}: {len(plan.tables)} tables, {len(plan.dense)} dense variables"]
     lines += [_of_table(table) for table in plan.tables]
-    lines += [f"  dropped {name}: {reason}" for name, reason in plan.dropped.items()]
     lines += [f"  note: {note}" for note in plan.notes]
     return "\n".join(lines)
 
@@ -45,7 +44,8 @@ def of_model(model: Written) -> str:
 
 
 def of_manifest(manifest: Manifest, plan: Plan, out: str, verified: bool) -> str:
-    """What was written into `out`, what casts cost, and the notes that the plan did not have."""
+    """What was written into `out`, what casts cost, what was not carried, and the notes that the
+    plan did not have."""
     lines = [
         f"wrote {len(manifest.tensors)} tensors to {out} ({manifest.target}, manifest.json)"
         + (", verified" if verified else ", not verified")
@@ -59,5 +59,6 @@ def of_manifest(manifest: Manifest, plan: Plan, out: str, verified: bool) -> str
                 f"{written.loss.vanished} values became zero"
             )
     lines += [f"  {savings(table)}" for table in manifest.tables if table.static]
+    lines += [f"  not carried: {sentence}" for sentence in manifest.not_carried()]
     lines += [f"  note: {note}" for note in manifest.notes if note not in plan.notes]
     return "\n".join(lines)

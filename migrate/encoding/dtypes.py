@@ -30,6 +30,11 @@ class DType(NamedTuple):
         return self.name in ("float32", "float64", "float16", "bfloat16")
 
     @property
+    def is_integer(self) -> bool:
+        """Whether its values are whole numbers; those of the quantized types stand for others."""
+        return self.array is not None and self.array.kind in "iu" and self.torch is not None
+
+    @property
     def swap(self) -> int:
         """Bytes that change their order together from one endianness to the other."""
         size = self.array.itemsize if self.array is not None else 1

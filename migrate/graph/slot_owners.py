@@ -61,9 +61,10 @@ class SlotOwners:
 
 
 def _agreed(first: Slots, second: Slots) -> Slots:
-    """`first` with the hyperparameters in which both agree; None where they differ."""
+    """`first` with the hyperparameters and power in which both agree; None where they differ."""
     values = dict(first.hyperparameters)
     for name, value in second.hyperparameters.items():
         if values.setdefault(name, value) != value:
             values[name] = None
-    return first._replace(hyperparameters=values, lazy=first.lazy or second.lazy)
+    power = first.power if first.power == second.power else None
+    return first._replace(hyperparameters=values, lazy=first.lazy or second.lazy, power=power)

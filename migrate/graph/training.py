@@ -6,6 +6,8 @@
    slot's full name or its own tells the optimizer.
 3. Names are the fallback, `<variable>/<optimizer>` and `<variable>/<optimizer>_k`, also below the
    variable_scope in which `minimize` ran, `<scope>/<variable>/<optimizer>`.
+4. What a step counts with, the global step and Adam's powers, the MetaGraph's steps tell as well
+   (`migrate.graph.changes`); names and types are the fallback, which is said as a guess.
 
 What looks like a slot and belongs to nothing is an orphan, of which the plan says so.
 """
@@ -13,16 +15,31 @@ What looks like a slot and belongs to nothing is an orphan, of which the plan sa
 from __future__ import annotations
 
 import re
-from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import (
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterable,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Set,
+    Tuple,
+)
 
 from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.checkpoint.objects import VALUE_OF
 from migrate.encoding.dtypes import BY_NAME
+from migrate.graph.changes import find_changes
 from migrate.graph.find import MetaGraph
+from migrate.graph.lookups import origin
+from migrate.graph.metagraph import Graph
 from migrate.graph.slot_owners import SlotOwners
 from migrate.graph.updates import VariableUpdate, find_updates, unknown_updates
 from migrate.optimizers.adam import ADAM, LAZY_ADAM
 from migrate.optimizers.registry import OPTIMIZERS
-from migrate.optimizers.slots import Slots
+from migrate.optimizers.slots import Slots, slot_of
 from semisync.common.errors import BadInput
 
 _KERAS_SLOTS = {  # name of a slot of Keras's optimizer -> the same in TensorFlow's, and epsilon
@@ -31,7 +48,8 @@ _KERAS_SLOTS = {  # name of a slot of Keras's optimizer -> the same in TensorFlo
     if record.keras_epsilon is not None
     for k, slot in enumerate(record.slots)
 }
-_KERAS_STATE = re.compile(r"(^|/)_variables/\d+/\.ATTRIBUTES/VARIABLE_VALUE")
+_KERAS_STATE = re.compile(r"(^|/)_variables/\d+" + re.escape(VALUE_OF))
+_COUNTS = re.compile(r"global_step|beta\d_power(_\d+)?")  # last parts of names
 _NAMED = 5  # tensors at most that a note names
 
 
@@ -44,6 +62,8 @@ class Training(NamedTuple):
     guessed    variables whose slots have the name of a training op's, but no such op of their own
     keras      variables whose slots are those of Keras's Adam
     conflicts  sentences: which variables have slots of a second optimizer, left out here
+    counters   scalars that a step counts with, such as the global step and Adam's powers
+    likely     those of `counters` that their names and types alone tell
     """
 
     slots: Dict[str, Slots]
@@ -52,6 +72,8 @@ class Training(NamedTuple):
     guessed: List[str]
     keras: List[str]
     conflicts: List[str]
+    counters: FrozenSet[str]
+    likely: List[str]
 
     def slot_tensors(self) -> Dict[str, str]:
         """Each slot -> its variable."""
@@ -89,6 +111,11 @@ class Training(NamedTuple):
                 f"taken to be its default, {ADAM.keras_epsilon:g}; where it was another, set the "
                 "hyperparameters in the plan"
             )
+        if self.likely:
+            notes.append(
+                f"{_listed(self.likely)} are taken for counters by their names and types: there "
+                "is no MetaGraph that tells what a training step counts with"
+            )
         return notes
 
 
@@ -107,7 +134,8 @@ def find_training(
     finder = _Finder(checkpoint, left_out)
     if meta is not None:
         stored = {node: where.name for node, where in meta.saved.items()}
-        finder.add_updates(find_updates(meta.graph), stored)
+        finder.add_counters(meta.graph, stored)
+        finder.add_updates(meta.graph, stored)
         finder.add_unknown(unknown_updates(meta.graph), stored)
         finder.add_named(stored)
     finder.add_objects()
@@ -129,6 +157,8 @@ class _Finder:
         self._lacking: Dict[str, str] = {}
         self._guessed: Set[str] = set()
         self._keras: Set[str] = set()
+        self._counters: Set[str] = set()
+        self._told: Set[str] = set()  # variables of a graph that trains
 
     def result(self) -> Training:
         """All that was found; a variable with slots of its own is no orphan."""
@@ -139,20 +169,54 @@ class _Finder:
             if name not in self._slots.owners and name not in slots
         }
         lacking = {name: kind for name, kind in self._lacking.items() if name not in slots}
-        conflicts = [*self._slots.conflicts.values()]
+        likely = [name for name in self._checkpoint if self._looks_like_counter(name)]
         return Training(
-            slots, orphans, lacking, sorted(self._guessed), sorted(self._keras), conflicts
+            slots=slots,
+            orphans=orphans,
+            lacking=lacking,
+            guessed=sorted(self._guessed),
+            keras=sorted(self._keras),
+            conflicts=[*self._slots.conflicts.values()],
+            counters=frozenset([*self._counters, *likely]),
+            likely=likely,
         )
 
-    def add_updates(self, updates: Iterable[VariableUpdate], stored: Mapping[str, str]) -> None:
+    def add_counters(self, graph: Graph, stored: Mapping[str, str]) -> None:
+        """What each training step counts. stored: variable nodes -> names in the checkpoint."""
+        changes = find_changes(graph)
+        if changes.written:
+            self._told.update(stored.values())
+        for node in changes.counters:
+            self._add_counter(stored.get(node))
+
+    def _add_counter(self, name: Optional[str]) -> None:
+        if name is not None and not self._checkpoint[name].shape:
+            self._counters.add(name)
+
+    def _looks_like_counter(self, name: str) -> bool:
+        """Whether a scalar of which no graph that trains says anything is one by name or type."""
+        info = self._checkpoint[name]
+        known = self._counters | self._told | self._slots.owners.keys()
+        if info.shape or name in known or name in self._slots.by_variable:
+            return False
+        leaf = name.replace(VALUE_OF, "").rpartition("/")[2]
+        slot = slot_of(leaf)  # DeepRec counts each variable's powers among its slots
+        power = slot is not None and slot[1] >= len(OPTIMIZERS[slot[0]].all_slots)
+        integer = BY_NAME[info.dtype].is_integer
+        return integer or power or _COUNTS.fullmatch(leaf) is not None
+
+    def add_updates(self, graph: Graph, stored: Mapping[str, str]) -> None:
         """Training ops. stored: variable nodes -> their names in the checkpoint."""
-        for update in updates:
+        for update in find_updates(graph):
+            power = _power(graph, update, stored)
+            self._add_counter(power)
             slots = Slots(
                 optimizer=update.optimizer.leaf,
                 sources={},
                 hyperparameters=dict(update.hyperparameters),
                 lazy=update.optimizer.name == LAZY_ADAM.name,
                 by_graph=True,
+                power=power,
             )
             self._slots.learn(update.slots[0].rpartition("/")[2], slots)
             if update.variable not in stored:
@@ -229,8 +293,12 @@ class _Finder:
 
     def _may_be_slot(self, name: str, leaf: str) -> bool:
         info = self._checkpoint[name]
-        floats = bool(info.shape) and BY_NAME[info.dtype].is_floating
-        return floats and not self._left_out(name) and self._slots.meaning(leaf) is not None
+        if not BY_NAME[info.dtype].is_floating or self._left_out(name):
+            return False
+        slot = self._slots.meaning(leaf)
+        if slot is None or info.shape:
+            return slot is not None
+        return slot[1] < len(OPTIMIZERS[slot[0]].all_slots)  # else a power, as DeepRec names it
 
     def _orphan(self, name: str) -> None:
         self._orphans.setdefault(name, "look like slots of an optimizer by their names")
@@ -250,6 +318,14 @@ class _Finder:
         if infos[0] is None or infos[1] is None or infos[0].shape != infos[1].shape:
             return False
         return all(info is not None and BY_NAME[info.dtype].is_floating for info in infos)
+
+
+def _power(graph: Graph, update: VariableUpdate, stored: Mapping[str, str]) -> Optional[str]:
+    """The scalar that tells how many updates there were, by its name in the checkpoint."""
+    count = update.optimizer.steps
+    edge = update.inputs.get(f"{count.decay}_power") if count is not None else None
+    node = origin(graph, edge) if edge is not None else None
+    return stored.get(node) if node is not None else None
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -145,6 +145,13 @@ class Manifest:
             names.update(table.ids.tensors if table.ids is not None else ())
         return names
 
+    def not_carried(self) -> List[str]:
+        """What was not written, by name, and why: a sentence per reason."""
+        by_reason: Dict[str, List[str]] = {}
+        for name, reason in sorted(self.dropped.items()):
+            by_reason.setdefault(reason, []).append(name)
+        return [f"{', '.join(names)}: {reason}" for reason, names in by_reason.items()]
+
     def variables(self) -> Iterator[Written]:
         """What has the values of one tensor of the checkpoint."""
         for written in self.tensors:

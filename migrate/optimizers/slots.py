@@ -29,6 +29,8 @@ class Slots(NamedTuple):
     hyperparameters  None for one that is no constant, or not the same for all parts
     lazy             Adam that moves the rows of the batch alone (LazyAdam)
     by_graph         whether training ops of the MetaGraph say so
+    power            the scalar of the checkpoint that tells how many updates there were, where a
+                     training op names it and all parts have the same
     """
 
     optimizer: str
@@ -36,6 +38,7 @@ class Slots(NamedTuple):
     hyperparameters: Dict[str, Optional[float]] = {}
     lazy: bool = False
     by_graph: bool = False
+    power: Optional[str] = None
 
     @property
     def variant(self) -> str:

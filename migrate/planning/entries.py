@@ -23,6 +23,7 @@ class Entries:
     """Makes the entries of a plan; what a reader should know of them goes to the notes of `result`.
 
     slot_tensors: names of all tensors that are slots of variables
+    counters: names of the scalars that a training step counts with
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Entries:
         self._slots = training.slots
         self._tensors = checkpoint
         self.slot_tensors = set(training.slot_tensors())
+        self.counters = training.counters
         result.notes += training.notes()
         if self._swapped:
             result.notes.append(swapped_note(self._swapped))
@@ -93,6 +95,7 @@ class Entries:
             optimizer=slots.variant if slots else None,
             slots=self._slots_of(slots, fused=True),
             hyperparameters=slots.constants if slots else {},
+            power=slots.power if slots else None,
             cast=self._options.cast_of(info.dtype),
             pooling=pooling,
             weighted=weighted,
@@ -111,6 +114,7 @@ class Entries:
             optimizer=slots.variant if slots else None,
             slots=self._slots_of(slots, fused=False),
             hyperparameters=slots.constants if slots else {},
+            power=slots.power if slots else None,
         )
 
     def _pooling_of(self, name: str) -> Tuple[Optional[str], bool]:

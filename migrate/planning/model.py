@@ -3,7 +3,8 @@
     tables   variables that are looked up, and hash tables: they become tables of an
              EmbeddingBagCollection
     dense    all other variables
-    scalars  step counters, beta powers: written, and their values put into the manifest
+    scalars  what training counts with, step counters and beta powers: written, and their values put
+             into the manifest
     dropped  what is not written, and why
 
 The plan names tensors, it holds none. It is data, and YAML, in which tables by ids of their own
@@ -66,6 +67,8 @@ class Table:
     slots               the optimizer's name of a slot -> tensor [rows, dim] in the checkpoint, or
                         name of the slot in the hash table
     hyperparameters     of the optimizer, as far as the MetaGraph has them as constants
+    power               the one of the plan's scalars that tells the optimizer's step, where a
+                        training op names it
     cast                "float16", "bfloat16" or "float32": data type in the target, where another
     row_wise            Adagrad: write the mean of each row's accumulator, an approximation
     features            that it embeds, in the model config; none: one of the table's own name
@@ -87,6 +90,7 @@ class Table:
     optimizer: Optional[str] = None
     slots: Dict[str, str] = field(default_factory=dict)
     hyperparameters: Dict[str, float] = field(default_factory=dict)
+    power: Optional[str] = None
     cast: Optional[str] = None
     row_wise: bool = False
     features: List[str] = field(default_factory=list)
@@ -109,7 +113,8 @@ class Table:
 @dataclass
 class Dense:
     """A variable that is no table; `partition_strategy` is "mod" where its rows must be dealt.
-    name: in the target, where it is another; optimizer, slots, hyperparameters: as in Table."""
+    name: in the target, where it is another; optimizer, slots, hyperparameters, power: as in
+    Table."""
 
     variable: str
     shape: List[int]
@@ -119,6 +124,7 @@ class Dense:
     optimizer: Optional[str] = None
     slots: Dict[str, str] = field(default_factory=dict)
     hyperparameters: Dict[str, float] = field(default_factory=dict)
+    power: Optional[str] = None
 
 
 @dataclass
@@ -178,7 +184,7 @@ _SECTIONS: Dict[str, Dict[str, str]] = {
     "tables": {
         **{key: key for key in ("name", "variable", "rows", "dim", "dtype")},
         **{key: key for key in ("partitions", "partition_strategy", "optimizer", "slots")},
-        **{key: key for key in ("hyperparameters", "cast", "row_wise", *_SHARED)},
+        **{key: key for key in ("hyperparameters", "power", "cast", "row_wise", *_SHARED)},
     },
     "hash_tables": {
         "name": "name",

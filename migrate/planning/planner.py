@@ -91,10 +91,10 @@ def _decide(
     for name, info in left.items():
         if name in chosen:
             result.tables.append(entries.table(name, info))
-        elif info.shape:
-            result.dense.append(entries.dense(name, info, chosen))
-        else:
+        elif name in entries.counters:
             result.scalars.append(name)
+        else:
+            result.dense.append(entries.dense(name, info, chosen))
     result.tables += by_ids
 
 

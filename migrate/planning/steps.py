@@ -7,7 +7,8 @@
    counts the updates of all workers.
 3. Where neither tells, no step is written, and a note says what settles it.
 
-Which scalar or slot is that power, the optimizer's record says (`StepCount`).
+Which scalar is that power, the plan says where a training op tells it, else the optimizer's record
+(`StepCount`).
 """
 
 from __future__ import annotations
@@ -145,8 +146,11 @@ def _global_steps(plan: Plan) -> List[str]:
 
 
 def _powers(plan: Plan, owner: Trained, count: StepCount) -> List[str]:
-    """The scalars that may be the power for `owner`. Of those of its own, a table in partitions has
-    several and no single step, and a hash table's are no scalars."""
+    """The scalars that may be the power for `owner`: the one that its training op reads, else what
+    is named so. Of those of its own, a table in partitions has several and no single step, and a
+    hash table's are no scalars."""
+    if owner.power is not None:
+        return [name for name in plan.scalars if name == owner.power]
     leaves = [(name, name.rpartition("/")[2]) for name in plan.scalars]
     if count.scalar is not None:
         power = re.compile(count.scalar + r"(_\d+)?")  # a second Adam's has a number

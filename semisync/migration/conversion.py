@@ -85,6 +85,7 @@ def _values(manifest: Any, written: Any) -> Dict[str, Any]:
             "buffers": len(written.parameters) - len(trained),
         },
         "dropped": manifest.dropped,
+        "not_carried": manifest.not_carried(),
         "notes": manifest.notes,
     }
 

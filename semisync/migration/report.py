@@ -4,7 +4,8 @@ schema      semisync.migration/1
 verdict     MIGRATED, NOT_MIGRATED or INCONCLUSIVE, and its sentence
 parts       name, compared, state ("passed", "failed", "undecided", "not run", "left out"),
             finding, found
-carried     tables, dense, slots, scalars, parameters, dropped, notes, outputs, training
+carried     tables, dense, slots, scalars, parameters, dropped, not_carried (the same in words),
+            notes, outputs, training
 features    the inputs of model.py: name, column, dtype, shape, sparse, tensors
 left        what is left for the reader to do
 parity      the comparison of the AUC, as `semisync parity` writes it, or null

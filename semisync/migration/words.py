@@ -54,12 +54,9 @@ def left_to_do(migration: Migration) -> List[str]:
     """What no part of the migration does, a sentence each; what did not pass first."""
     found = migration.carried
     left = [_of_part(part) for part in migration.parts]
-    if found["dropped"]:
-        left.append(
-            "Look at what was left out of the conversion: {}.".format(
-                _listed(["{} ({})".format(*item) for item in sorted(found["dropped"].items())])
-            )
-        )
+    left += [
+        "Look at what was not carried, {}.".format(sentence) for sentence in found["not_carried"]
+    ]
     renamed = [one for one in migration.features if one["column"] not in (None, one["name"])]
     if renamed:
         left.append(

@@ -90,7 +90,10 @@ def test_names_are_the_fallback_below_a_scope_too(trained, tmp_path):
     plan = make_plan(prefix, tables="user$")
     assert plan.tables[0].slots["exp_avg_sq"] == "net/net/user/Adam_1"
     assert {one.optimizer for one in plan.dense} == {"Adam"}
-    assert plan.notes == []
+    (note,) = plan.notes
+    assert note.startswith(
+        "net_1/beta1_power, net_1/beta2_power are taken for counters by their names"
+    )
 
 
 def test_a_slot_without_an_owner_is_noted(tmp_path):

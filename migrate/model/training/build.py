@@ -7,12 +7,12 @@ import os
 from typing import Any, List, Mapping, NamedTuple, Optional, Set, Union
 
 from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.graph.changes import described
 from migrate.graph.find import MetaGraph
 from migrate.graph.metagraph import Edge
 from migrate.graph.writes import is_written
 from migrate.model.load import build_module, opened, read_meta_graph, write_source
 from migrate.model.outputs import find_outputs, tensor_edge
-from migrate.model.training.changes import described
 from migrate.model.training.cutting import Given, cut
 from migrate.model.training.formulas import write_formula
 from migrate.model.training.recipe import Recipe, read_recipe

@@ -18,8 +18,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 
+from migrate.graph.changes import Counter
 from migrate.graph.metagraph import Edge
-from migrate.model.training.changes import Counter
 from migrate.model.training.formulas import Formula
 from migrate.model.training.rules import Rule, number
 from migrate.model.training.targets import Target

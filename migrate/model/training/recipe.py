@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Dict, List, NamedTuple, Optional, Set
 
 from migrate.graph.attributes import flag
+from migrate.graph.changes import Changes, described, find_changes, refuse_two
 from migrate.graph.metagraph import Edge, Graph
 from migrate.graph.updates import VariableUpdate, find_slotless_updates, find_updates
 from migrate.graph.wrapped import STAGED, refuse_untold
-from migrate.model.training.changes import Changes, described, find_changes, refuse_two
 from migrate.model.training.gradient_scopes import GradientScopes
 from migrate.model.training.gradients import Gradients, Slices, find_loss
 from semisync.common.errors import BadInput
