@@ -5,7 +5,9 @@
     While(x...)               Enter, Merge, Switch, Exit and NextIteration per variable, LoopCond
 
 This is what TensorFlow itself does before it runs them, so that `regions` has one form of control
-flow to know. Source: tensorflow/core/common_runtime/lower_if_op.cc and lower_while_op.cc
+flow to know. A node of a function that has no inputs waits for the function's pivot, which says in
+which branch or round of a loop it runs; what waited for a call waits for what it became. Source:
+tensorflow/core/common_runtime/lower_if_op.cc, lower_while_op.cc and inline_function_utils.cc
 """
 
 from __future__ import annotations
@@ -45,20 +47,21 @@ def lower(graph: Graph) -> Graph:
 
 
 class _Lowering:
-    """nodes: so far. results: what stands for the outputs of the calls."""
+    """nodes: so far. results: what stands for the outputs of the calls. ends: the nodes that what
+    waits for a call waits for."""
 
     def __init__(self, graph: Graph, functions: Mapping[str, Function]) -> None:
         self._graph, self._functions = graph, functions
         self._nodes: Dict[str, Node] = {}
         self._results: Dict[Edge, Edge] = {}
+        self._ends: Dict[str, Tuple[str, ...]] = {}
 
     def take(self, nodes: Sequence[Node]) -> List[Node]:
         """Keeps ordinary nodes; of the calls gives the nodes that they are made of."""
         made: List[Node] = []
         for node in nodes:
             if node.op in _CALLS:
-                results = self._inline(made, node, "f", "", node.inputs, ())
-                self._returns(node, results)
+                self._call(made, node)
             elif node.op in _IFS:
                 self._if(made, node)
             elif node.op in _WHILES:
@@ -74,7 +77,10 @@ class _Lowering:
     def rewired(self) -> Dict[str, Node]:
         """All nodes, with inputs that are there."""
         return {
-            name: node._replace(inputs=tuple(self._real(edge) for edge in node.inputs))
+            name: node._replace(
+                inputs=tuple(self._real(edge) for edge in node.inputs),
+                controls=tuple(end for one in node.controls for end in self._ends.get(one, (one,))),
+            )
             for name, node in self._nodes.items()
         }
 
@@ -88,29 +94,35 @@ class _Lowering:
             edge = self._results[edge]
         return edge
 
-    def _returns(self, node: Node, results: Sequence[Edge]) -> None:
+    def _returns(self, node: Node, results: Sequence[Edge], ends: Sequence[str]) -> None:
         self._results.update(((node.name, k), edge) for k, edge in enumerate(results))
+        self._ends[node.name] = tuple(ends)
+
+    def _call(self, made: List[Node], node: Node) -> None:
+        pivot = f"{node.name}/=pivot"  # a name that no node of the function has
+        made.append(Node(pivot, "NoOp", node.inputs, {}, node.controls))
+        self._returns(node, self._inline(made, node, "f", "", node.inputs, pivot), [pivot])
 
     def _if(self, made: List[Node], node: Node) -> None:
         given_predicate, *data = node.inputs
         predicate = (f"{node.name}/pred_id", 0)
         pivot = f"{node.name}/Switch"
-        made.append(Node(predicate[0], "Identity", (given_predicate,), {}))
+        made.append(Node(predicate[0], "Identity", (given_predicate,), {}, node.controls))
         made.append(Node(pivot, "Switch", (predicate, predicate), {}))
         switches = [f"{node.name}/switch_{k}" for k in range(len(data))]
         for name, edge in zip(switches, data):
             made.append(Node(name, "Switch", (edge, predicate), {}))
         sides = []
         for number, branch in enumerate(("else_branch", "then_branch")):
-            waits = f"{node.name}/{branch}/pivot"
+            waits = f"{node.name}/{branch}_pivot"
             made.append(Node(waits, "Identity", ((pivot, number),), {}))
             given = [(name, number) for name in switches]
-            sides.append(self._inline(made, node, branch, branch, given, (waits,)))
+            sides.append(self._inline(made, node, branch, branch, given, waits))
         merges = []
         for k, pair in enumerate(zip(*sides)):
             merges.append(f"{node.name}/merge_{k}")
             made.append(Node(merges[k], "Merge", pair, {}))
-        self._returns(node, [(name, 0) for name in merges])
+        self._returns(node, [(name, 0) for name in merges], merges or [predicate[0]])
 
     def _while(self, made: List[Node], node: Node) -> None:
         def each(word: str) -> List[str]:
@@ -118,22 +130,24 @@ class _Lowering:
 
         enters, merges, switches = each("enter"), each("merge"), each("switch")
         nexts, exits = each("next"), each("exit")
-        condition = f"{node.name}/condition"
+        condition, pivot = f"{node.name}/condition", f"{node.name}/body_pivot"
         frame = node.name.encode()
         named = {"frame_name": b"\x12" + encode_varint(len(frame)) + frame}
-        (going,) = self._inline(made, node, "cond", "cond", [(name, 0) for name in merges], ())
+        given = [(name, 0) for name in merges]
+        (going,) = self._inline(made, node, "cond", "cond", given, merges[0])
         given = [(name, 1) for name in switches]
-        following = self._inline(made, node, "body", "body", given, ())
+        following = self._inline(made, node, "body", "body", given, pivot)
         made.append(Node(condition, "LoopCond", (going,), {}))
+        made.append(Node(pivot, "Identity", (given[0],), {}))
         for k, edge in enumerate(node.inputs):
             made += [
-                Node(enters[k], "Enter", (edge,), named),
+                Node(enters[k], "Enter", (edge,), named, node.controls),
                 Node(merges[k], "Merge", ((enters[k], 0), (nexts[k], 0)), {}),
                 Node(switches[k], "Switch", ((merges[k], 0), (condition, 0)), {}),
                 Node(nexts[k], "NextIteration", (following[k],), {}),
                 Node(exits[k], "Exit", ((switches[k], 0),), {}),
             ]
-        self._returns(node, [(name, 0) for name in exits])
+        self._returns(node, [(name, 0) for name in exits], exits)
 
     def _inline(
         self,
@@ -142,7 +156,7 @@ class _Lowering:
         attribute: str,
         scope: str,
         given: Sequence[Edge],
-        waits: Tuple[str, ...],
+        pivot: str,
     ) -> List[Edge]:
         """Adds the nodes of a function; returns the edges of its results."""
         name = function(self._graph, node, attribute)
@@ -161,7 +175,7 @@ class _Lowering:
         for inner in found.nodes.values():
             edges = tuple(outside(edge) for edge in inner.inputs)
             controls = tuple(prefix + name for name in inner.controls if name in found.nodes)
-            controls += waits if not edges else ()
+            controls += () if edges or controls else (pivot,)
             whole = inner._replace(name=prefix + inner.name, inputs=edges, controls=controls)
             made.append(whole)
         return [outside(edge) for edge in found.results]

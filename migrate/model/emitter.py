@@ -21,7 +21,15 @@ from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.tensors import constant_array
 from migrate.model.constants import Constants
-from migrate.model.control.regions import EXITS, MERGES, NOWHERE, SWITCHES, Guard, Region, Regions
+from migrate.model.control.regions import (
+    EXITS,
+    MERGES,
+    NOWHERE,
+    SWITCHES,
+    Region,
+    Regions,
+    loop_guard,
+)
 from migrate.model.embeddings.collections import Collection, Group, ends, find_groups
 from migrate.model.folding import RANDOM, fold
 from migrate.model.inputs import Input, Inputs, cut_at_inputs, is_training_flag
@@ -44,6 +52,8 @@ from migrate.model.source.statements import (
     Statement,
     Until,
     While,
+    assigned,
+    unassigned,
 )
 from migrate.model.tables import TABLES, Tables
 from semisync.common.errors import BadInput
@@ -100,6 +110,7 @@ class Emitter:
             self._emit(node)
         self.outputs = [self.value(edge) for edge in outputs]
         self.block = self._blocks[NOWHERE]
+        self._refuse_unassigned()
 
     def value(self, edge: Edge) -> Value:
         """What `edge` carries; what computes it has been emitted."""
@@ -141,6 +152,18 @@ class Emitter:
     def in_loop(self, node: str) -> bool:
         """Whether a node is computed in every round of a loop."""
         return any(guard.startswith("loop ") for guard, _ in self.regions.of.get(node, NOWHERE))
+
+    def _refuse_unassigned(self) -> None:
+        made = [one for block in self._blocks.values() for one in block.statements]
+        names = set().union(*map(assigned, made))
+        missing = unassigned(self.block, [value.text for value in self.outputs], names)
+        nodes = sorted(edge[0] for edge, value in self._values.items() if value.text in missing)
+        if missing:
+            raise BadInput(
+                f"{self._graph.path}: node {[*nodes, *missing][0]!r} lies in a branch or a loop, "
+                "and its value is used outside of it; name the tensor that tf.cond or "
+                "tf.while_loop returns as the output"
+            )
 
     def _emit(self, node: Node) -> None:
         name = node.name
@@ -253,6 +276,12 @@ class Emitter:
         return Found(collection, given, found)
 
     def _input(self, node: Node) -> None:
+        if self.in_loop(node.name):
+            raise BadInput(
+                f"{self._graph.path}: node {node.name!r} ({node.op}) brings new features in every "
+                "round of a loop; a module is given the features of one batch. Name an output "
+                "within one round, or export a graph that reads its input outside of the loop"
+            )
         for edge in self._edges[node.name]:
             feature = self.features.of(edge)
             assert feature is not None, edge
@@ -282,7 +311,7 @@ class Emitter:
         kind = sides[0].kind if sides[0].kind == sides[1].kind else TENSOR
         for branch, side in enumerate(sides):
             block = self._blocks.setdefault(outer | {(cond, str(branch))}, Block())
-            text = side.tensor if kind == TENSOR else str(side)
+            text = str(side) if kind == HOST else _carried(side)
             block.statements.append(Assign([name], text, inline=False))
         shape = output_shape(self._graph, merge, 0)
         self._values[merge.name, 0] = Value(name, kind, sides[0].dtype, shape)
@@ -296,7 +325,7 @@ class Emitter:
         """A Merge of a loop is a name that goes round; an Exit what it holds at the end."""
         frame = self.regions.frame_of[node.name]
         loop = self.regions.loops[frame]
-        guard: Guard = ("loop " + frame, "")
+        guard = loop_guard(frame)
         if node.op in MERGES:
             entered = self.value(loop.merges[node.name][0])
             if self._stays(node, loop.merges[node.name][1]):
@@ -304,10 +333,9 @@ class Emitter:
                 return
             name = self._names.fresh(local_name(node.name))
             outside = self.regions.of[node.name] - {guard}
-            text = entered.tensor if entered.kind in (TENSOR, HOST) else str(entered)
             kind = TENSOR if entered.kind == HOST else entered.kind
             block = self._blocks.setdefault(outside, Block())
-            block.statements.append(Assign([name], text, inline=False))
+            block.statements.append(Assign([name], _carried(entered), inline=False))
             self._values[node.name, 0] = Value(name, kind, entered.dtype)
             return
         assert node.op in EXITS, node
@@ -323,15 +351,19 @@ class Emitter:
                 for name, (_, edge) in loop.merges.items()
                 if not self._stays(self._graph.nodes[name], edge)
             }
-            following = [self.value(edge) for edge in going.values()]
             targets = [str(self._values[name, 0]) for name in going]
-            texts = [v.tensor if v.kind in (TENSOR, HOST) else str(v) for v in following]
+            texts = [_carried(self.value(edge)) for edge in going.values()]
             body.statements.append(Assign(targets, ", ".join(texts), inline=False))
             self._blocks[region].statements.append(While(body))
 
     def _stays(self, merge: Node, following: Edge) -> bool:
         """Whether a loop hands a variable on as it is."""
         return self.subject.node(following).name == merge.name
+
+
+def _carried(value: Value) -> str:
+    """What a name holds that branches or rounds of a loop assign."""
+    return str(value) if value.kind == OBJECT else value.tensor
 
 
 def _identity(value: Value) -> Any:

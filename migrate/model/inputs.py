@@ -62,11 +62,14 @@ def is_training_flag(graph: Graph, node: Node) -> bool:
 
 
 def cut_at_inputs(graph: Graph) -> Graph:
-    """The graph without what is before its inputs: readers, queues, parsers."""
-    nodes = {
-        name: node._replace(inputs=()) if _brings(node) else node
-        for name, node in graph.nodes.items()
-    }
+    """The graph without what is before its inputs: readers, queues, parsers; these wait for it
+    still, in whichever branch or loop that is."""
+
+    def cut(node: Node) -> Node:
+        controls = (*(name for name, _ in node.inputs), *node.controls)
+        return node._replace(inputs=(), controls=controls)
+
+    nodes = {name: cut(node) if _brings(node) else node for name, node in graph.nodes.items()}
     return graph._replace(nodes=nodes)
 
 

@@ -7,11 +7,16 @@ TensorFlow 1 writes control flow as dataflow (tensorflow/python/ops/control_flow
     tf.while_loop   Enter -> Merge -> Switch -> Exit, and Switch:1 -> body -> NextIteration ->
                     Merge; its Switches share one LoopCond, its Enters name one frame
 
-1. A node's region is the set of its guards, each (cond, branch) or (loop, ""): those of its inputs,
-   with the Switch's own added, a Merge's taken away, an Exit's taken away.
-2. Constants in a branch have no Switch among their inputs: they wait for the branch's pivot, the
-   Identity of Switch(pred, pred), beside which `pred_id` stands, the pred of all other Switches.
-3. Regions nest. Where they don't, the graph has control flow that is not tf.cond's or
+1. A node's region is the set of its guards, each (cond, branch) or (loop, ""). It runs where
+   TensorFlow's executor runs it: under the guards of all that it waits for, inputs and control
+   inputs alike (tensorflow/core/graph/control_flow.cc). A Switch's output adds the branch, a Merge
+   takes the cond away.
+2. An Enter adds its loop to the guards of all Enters of that loop, an Exit gives these guards back:
+   a loop starts where the last of its variables does, and in every round of a loop around it.
+3. A constant in a branch or a body has no input that says so: it waits for the pivot of the branch,
+   the Identity of Switch(pred, pred), beside which `pred_id` stands, the pred of all other
+   Switches; in a body for the Identity of the first variable's Switch.
+4. Regions nest. Where they don't, the graph has control flow that is not tf.cond's or
    tf.while_loop's, and is refused.
 """
 
@@ -69,20 +74,28 @@ class Regions:
 
     def __init__(self, graph: Graph, outputs: Sequence[Edge]) -> None:
         self._graph = graph
+        self._enters: Dict[str, List[Node]] = {}
+        for node in graph.nodes.values():
+            if node.op in ENTERS:
+                self._enters.setdefault(_frame_name(graph, node), []).append(node)
+        self._switched: Dict[str, Edge] = {}
         self.of: Dict[str, Region] = {}
         self.cond_of: Dict[str, str] = {}
         self.predicates: Dict[str, Edge] = {}
         self.frame_of: Dict[str, str] = {}
         self.loops: Dict[str, Loop] = {}
+        needed: Dict[str, Node] = {}
         names = [edge[0] for edge in outputs]
-        self.needed: List[Node] = []
         while names:
-            found = [node for node in _needed(graph, names) if node.name not in self.of]
-            for node in found:
+            found = [node for node in _needed(graph, names) if node.name not in needed]
+            for node in sort(graph, [node.name for node in found], self._waits_for, self.of):
                 self.of[node.name] = self._region(node)
-            self.needed += found
+            for node in found:
+                needed[node.name] = node
+                self._add(node)
             # constants in branches depend on nothing but the branch: not on its predicate
-            names = [edge[0] for edge in self.predicates.values() if edge[0] not in self.of]
+            names = [edge[0] for edge in self.predicates.values() if edge[0] not in needed]
+        self.needed = list(needed.values())
         self._merges: Dict[str, List[str]] = {}
         for merge, cond in self.cond_of.items():
             self._merges.setdefault(cond, []).append(merge)
@@ -133,23 +146,40 @@ class Regions:
         following = [following[0] for _, following in loop.merges.values()]
         return [*entered, *loop.merges, loop.condition, *following]
 
-    def _region(self, node: Node) -> Region:
-        region = frozenset().union(*(self._along(edge) for edge in self._forward(node)))
-        region |= frozenset(guard for name in node.controls for guard in self._pivot(name))
-        if node.op in MERGES:
-            frame = self._frame(node)
-            if frame is not None:
-                self._add_to_loop(node, frame)
-                return region | {("loop " + frame, "")}
-            return self._merged(node, region)
-        if node.op in EXITS:
-            return self._left(node, region)
-        return region
+    def _waits_for(self, node: Node) -> List[str]:
+        """The nodes whose regions say that of `node`."""
+        nodes = self._enters[_frame_name(self._graph, node)] if node.op in ENTERS else [node]
+        names = [edge[0] for one in nodes for edge in self._forward(one)]
+        return [*names, *(name for one in nodes for name in self._controls(one))]
 
     def _forward(self, node: Node) -> List[Edge]:
         if node.op not in MERGES:
             return list(node.inputs)
         return [edge for edge in node.inputs if _node(self._graph, edge[0]).op not in NEXTS]
+
+    def _controls(self, node: Node) -> List[str]:
+        return [name for name in node.controls if name in self._graph.nodes]
+
+    def _region(self, node: Node) -> Region:
+        if node.op in ENTERS:
+            frame = _frame_name(self._graph, node)
+            return self._around(frame) | {loop_guard(frame)}
+        if node.op in EXITS:
+            left = self._left(node)
+            return self._around(left[0]) if left else self._guards(node)
+        if node.op in MERGES and self._frame(node) is None:
+            own = self._own(node)
+            return frozenset(guard for guard in self._guards(node) if guard[0] != own)
+        return self._guards(node)
+
+    def _guards(self, node: Node) -> Region:
+        """The guards of all that a node waits for."""
+        along = [self._along(edge) for edge in self._forward(node)]
+        return NOWHERE.union(*along, *(self.of[name] for name in self._controls(node)))
+
+    def _around(self, frame: str) -> Region:
+        """Where a loop stands."""
+        return NOWHERE.union(*map(self._guards, self._enters[frame]))
 
     def _along(self, edge: Edge) -> Region:
         """The guards of a value: those of its node, and the branch of a Switch."""
@@ -166,23 +196,11 @@ class Regions:
         if switch.inputs[0] == predicate and beside[0] in self._graph.nodes:
             predicate = beside
         name = "cond {}:{}".format(*predicate)
-        self.predicates[name] = predicate
+        self._switched[name] = predicate
         return name
 
     def _is_loop_condition(self, edge: Edge) -> bool:
         return _node(self._graph, edge[0]).op == "LoopCond"
-
-    def _pivot(self, name: str) -> Region:
-        """The guard of a node that waits for `name`, where that is the pivot of a branch."""
-        node = self._graph.nodes.get(name)
-        if node is None or node.op != "Identity" or not node.inputs:
-            return NOWHERE
-        switch = self._graph.nodes.get(node.inputs[0][0])
-        if switch is None or switch.op not in SWITCHES or switch.inputs[0] != switch.inputs[1]:
-            return NOWHERE
-        if self._is_loop_condition(switch.inputs[1]):
-            return NOWHERE
-        return frozenset({(self._cond(switch), str(node.inputs[0][1]))})
 
     def _frame(self, merge: Node) -> Optional[str]:
         """The frame of the loop that the Merge is a variable of; None for a branch's Merge."""
@@ -190,29 +208,21 @@ class Regions:
         enters = [node for node in sources if node.op in ENTERS]
         if len(sources) != 2 or not enters or not any(node.op in NEXTS for node in sources):
             return None
-        return string(self._graph, enters[0], "frame_name").decode("utf-8", "replace")
+        return _frame_name(self._graph, enters[0])
 
-    def _add_to_loop(self, merge: Node, frame: str) -> None:
-        sources = [_node(self._graph, edge[0]) for edge in merge.inputs]
-        entered = next(node for node in sources if node.op in ENTERS).inputs[0]
-        following = next(node for node in sources if node.op in NEXTS).inputs[0]
-        self.frame_of[merge.name] = frame
-        loop = self.loops.setdefault(frame, Loop("", {}))
-        loop.merges[merge.name] = (entered, following)
-
-    def _left(self, node: Node, region: Region) -> Region:
+    def _left(self, node: Node) -> Optional[Tuple[str, str]]:
+        """The frame and the LoopCond of the loop that an Exit leaves; None if there is no such."""
         switch = _node(self._graph, node.inputs[0][0])
-        merge = _node(self._graph, switch.inputs[0][0]) if switch.op in SWITCHES else switch
-        frame = self.frame_of.get(merge.name)
-        if frame is None:
-            raise self._strange(node)
-        self.frame_of[node.name] = frame
-        self.loops[frame] = self.loops[frame]._replace(condition=switch.inputs[1][0])
-        return region - {("loop " + frame, "")}
+        if switch.op not in SWITCHES or not self._is_loop_condition(switch.inputs[1]):
+            return None
+        merge = _node(self._graph, switch.inputs[0][0])
+        frame = self._frame(merge) if merge.op in MERGES else None
+        return None if frame is None else (frame, switch.inputs[1][0])
 
-    def _merged(self, node: Node, region: Region) -> Region:
+    def _own(self, merge: Node) -> Optional[str]:
+        """The cond whose branches a Merge joins; None where it does not join two branches."""
         by_cond: Dict[str, set] = {}
-        along = [self._along(edge) for edge in node.inputs]
+        along = [self._along(edge) for edge in self._forward(merge)]
         for guards in along:
             for cond, branch in guards:
                 by_cond.setdefault(cond, set()).add(branch)
@@ -221,10 +231,34 @@ class Regions:
             for cond, branches in by_cond.items()
             if len(branches) > 1 or not all((cond, *branches) in guards for guards in along)
         ]
-        if len(own) != 1 or len(node.inputs) != 2:
-            raise self._strange(node)
-        self.cond_of[node.name] = own[0]
-        return frozenset(guard for guard in region if guard[0] != own[0])
+        return own[0] if len(own) == 1 and len(along) == 2 else None
+
+    def _add(self, node: Node) -> None:
+        """Keeps what a needed Merge or Exit says of its loop or cond."""
+        if node.op in EXITS:
+            frame, condition = self._left(node) or ("", "")
+            if not frame or self.loops[frame].condition not in ("", condition):
+                raise self._strange(node)
+            self.frame_of[node.name] = frame
+            self.loops[frame] = self.loops[frame]._replace(condition=condition)
+            return
+        looped = self._frame(node) if node.op in MERGES else None
+        if looped is not None:
+            self._add_to_loop(node, looped)
+        elif node.op in MERGES:
+            cond = self._own(node)
+            if cond is None or cond not in self._switched:
+                raise self._strange(node)
+            self.cond_of[node.name] = cond
+            self.predicates[cond] = self._switched[cond]
+
+    def _add_to_loop(self, merge: Node, frame: str) -> None:
+        sources = [_node(self._graph, edge[0]) for edge in merge.inputs]
+        entered = next(node for node in sources if node.op in ENTERS).inputs[0]
+        following = next(node for node in sources if node.op in NEXTS).inputs[0]
+        self.frame_of[merge.name] = frame
+        loop = self.loops.setdefault(frame, Loop("", {}))
+        loop.merges[merge.name] = (entered, following)
 
     def branch_inputs(self, merge: Node) -> Tuple[Edge, Edge]:
         """The inputs of a branch's Merge: (if false, if true)."""
@@ -246,6 +280,15 @@ def _node(graph: Graph, name: str) -> Node:
     if node is None:
         raise BadInput(f"{graph.path}: the graph names {name!r}, which it does not have")
     return node
+
+
+def _frame_name(graph: Graph, enter: Node) -> str:
+    return string(graph, enter, "frame_name").decode("utf-8", "replace")
+
+
+def loop_guard(frame: str) -> Guard:
+    """What says that a node runs in the rounds of a loop."""
+    return f"loop {frame}", ""
 
 
 def _needed(graph: Graph, roots: Iterable[str]) -> List[Node]:

@@ -95,6 +95,33 @@ def assigned(statement: Statement) -> Set[str]:
     return names.union(*(assigned(one) for block in _blocks(statement) for one in block.statements))
 
 
+def unassigned(block: Block, results: Sequence[str], names: Set[str]) -> Set[str]:
+    """Those of `names` that are read, by the statements of `block` or by the expressions `results`
+    after it, where nothing has assigned them."""
+    missing: Set[str] = set()
+
+    def run(statements: Sequence[Statement], known: Set[str]) -> Set[str]:
+        """The names that are assigned after `statements`."""
+        left = None  # at the end of a loop's last round
+        for statement in statements:
+            needed = {name for text in _texts(statement) for name in names_in(text)}
+            missing.update((needed & names) - known)
+            if isinstance(statement, Assign):
+                known = known.union(statement.targets)
+            elif isinstance(statement, If):
+                then, orelse = (run(one.statements, known) for one in _blocks(statement))
+                known = then & orelse
+            elif isinstance(statement, While):
+                known = run(statement.body.statements, known)
+            else:
+                left = known
+        return known if left is None else left
+
+    after = run(block.statements, set())
+    wanted = {name for text in results for name in names_in(text)}
+    return missing | ((wanted & names) - after)
+
+
 def _texts(statement: Statement) -> List[str]:
     if isinstance(statement, Assign):
         return [statement.text]
