@@ -25,7 +25,8 @@ from typing import Iterator, List, Mapping, Optional, Sequence, Tuple
 import numpy
 
 from migrate.checkpoint import kinds, objects
-from migrate.checkpoint.model import Slice, TensorInfo, row_blocks
+from migrate.checkpoint.model import Slice, TensorInfo
+from migrate.checkpoint.partitions import row_blocks
 from migrate.checkpoint.pieces import Piece, Store, Stream, Tensor
 from migrate.checkpoint.rows import RowReader, Span, skipped, window
 from migrate.checkpoint.scattered import Gathered

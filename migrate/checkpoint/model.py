@@ -1,10 +1,8 @@
-"""What a checkpoint's index says of a tensor, and the partitions that follow from it."""
+"""What a checkpoint's index says of a tensor."""
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Tuple
-
-from semisync.common.errors import BadInput
+from typing import NamedTuple, Tuple
 
 
 class Slice(NamedTuple):
@@ -29,27 +27,3 @@ class TensorInfo(NamedTuple):
     slices: Tuple[Slice, ...]
     kind: str
     nbytes: int
-
-
-def partitions(info: TensorInfo) -> int:
-    """Number of parts along the rows."""
-    return len({piece.start[0] for piece in info.slices}) or 1
-
-
-def row_blocks(info: TensorInfo, name: str) -> List[Tuple[int, int]]:
-    """(first row, rows) of each partition along the rows.
-
-    Raises BadInput if the partitions are not those that TensorFlow makes: rows // P each, and one
-    more in the first rows % P; look-ups by "mod" and "div" rely on it.
-    """
-    rows = info.shape[0] if info.shape else 1
-    blocks = sorted({(piece.start[0], piece.shape[0]) for piece in info.slices}) or [(0, rows)]
-    count = len(blocks)
-    sizes = [rows // count + (index < rows % count) for index in range(count)]
-    even = [(sum(sizes[:index]), size) for index, size in enumerate(sizes)]
-    if blocks != even:
-        raise BadInput(
-            f"tensor {name!r}: its partitions have {[size for _, size in blocks]} rows, expected "
-            f"{sizes}: no partition strategy of TensorFlow reads such a variable"
-        )
-    return blocks

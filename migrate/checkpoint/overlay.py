@@ -27,7 +27,8 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.model import TensorInfo, row_blocks
+from migrate.checkpoint.model import TensorInfo
+from migrate.checkpoint.partitions import row_blocks
 from migrate.checkpoint.rows import RowReader, Span
 from semisync.common.errors import BadInput
 

@@ -40,6 +40,11 @@ def meta_path(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[str]:
     return _beside(checkpoint.prefix)
 
 
+def still_there(meta: Optional[str]) -> Optional[str]:
+    """The path that a conversion has of its MetaGraph; None where the file has moved since."""
+    return meta if meta is not None and size_of(meta) is not None else None
+
+
 def graph_file(path: str) -> str:
     """The file with the graph of a checkpoint, of a SavedModel, or of a MetaGraph, which is `path`
     itself; the checkpoint need not be there. BadInput if there is no such file."""

@@ -12,6 +12,7 @@ from typing import Dict, NamedTuple, Optional, Sequence, Tuple
 import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.checkpoint.partitions import by_partition
 from migrate.graph import attributes
 from migrate.graph.lookups import VARIABLES, Saved
 from migrate.graph.metagraph import Graph, Node
@@ -56,11 +57,6 @@ class Parameter(NamedTuple):
         if self.dealt > 1:
             value = value[numpy.argsort(by_partition(len(value), self.dealt))]
         return value if self.axes is None else numpy.ascontiguousarray(value.transpose(self.axes))
-
-
-def by_partition(rows: int, parts: int) -> numpy.ndarray:
-    """The ids in the order in which partitions have them that take them in turn, id % parts."""
-    return numpy.argsort(numpy.arange(rows) % parts, kind="stable")
 
 
 class Parameters:

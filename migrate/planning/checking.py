@@ -14,7 +14,8 @@ from dataclasses import asdict
 from typing import Dict, Mapping, Optional, Sequence
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.model import TensorInfo, partitions, row_blocks
+from migrate.checkpoint.model import TensorInfo
+from migrate.checkpoint.partitions import partitions, row_blocks
 from migrate.encoding.dtypes import BY_NAME
 from migrate.hash_tables.model import HashTable
 from migrate.optimizers.registry import ROW_WISE

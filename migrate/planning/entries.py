@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Collection, Dict, Optional, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.model import TensorInfo, partitions, row_blocks
+from migrate.checkpoint.model import TensorInfo
+from migrate.checkpoint.partitions import partitions, row_blocks
 from migrate.graph.averages import swapped_averages, swapped_note, unknown_notes
 from migrate.graph.evidence import Evidence
 from migrate.graph.lookups import Lookup

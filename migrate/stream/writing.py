@@ -24,7 +24,8 @@ from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequenc
 import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.model import TensorInfo, partitions
+from migrate.checkpoint.model import TensorInfo
+from migrate.checkpoint.partitions import partitions
 from migrate.checkpoint.rows import Span
 from migrate.encoding.dtypes import number_type
 from migrate.manifest.model import Piece

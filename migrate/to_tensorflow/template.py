@@ -11,7 +11,8 @@ import math
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.model import Slice, TensorInfo, row_blocks
+from migrate.checkpoint.model import Slice, TensorInfo
+from migrate.checkpoint.partitions import row_blocks
 from migrate.checkpoint.pieces import Piece, Tensor
 from migrate.encoding.dtypes import BY_NAME
 from migrate.manifest.model import Manifest

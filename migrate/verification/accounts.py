@@ -34,6 +34,7 @@ def check_accounts(checkpoint: Checkpoint, manifest: Manifest, result: Verificat
     for name in checkpoint:
         if name not in written and name not in manifest.dropped:
             result.differs(f"{name!r} was neither written nor dropped with a reason")
+    result.notes += [f"not carried: {sentence}" for sentence in manifest.not_carried()]
 
 
 def check_kind(

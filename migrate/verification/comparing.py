@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import List, Optional, Set
 
 from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.graph.find import still_there
 from migrate.manifest.model import Manifest, read_manifest
 from migrate.open import open_checkpoint, open_hash_tables
 from migrate.storage.remote import Unreachable
@@ -18,6 +19,7 @@ from migrate.verification.accounts import check_accounts, check_beside, check_ki
 from migrate.verification.findings import Verification
 from migrate.verification.ids import compare_table
 from migrate.verification.shares import OF_IDS, Share, Sides, compare_share, reader_of, shares_of
+from migrate.verification.steps import check_steps
 from semisync.common.errors import BadInput, UsageError
 
 
@@ -49,6 +51,7 @@ def compare(
     result = Verification(checkpoint.prefix, directory, sample)
     check_beside(directory, manifest, result)
     check_accounts(checkpoint, manifest, result)
+    check_steps(checkpoint, manifest, result)
     try:
         reader = open_target(directory, manifest.target)
     except BadInput as error:
@@ -86,7 +89,7 @@ def _compare_hashed(
     result: Verification,
 ) -> None:
     """The hash tables, id by id, but for those of which something is `broken`: that is noted."""
-    sources = open_hash_tables(checkpoint, manifest.meta)
+    sources = open_hash_tables(checkpoint, still_there(manifest.meta))
     for table in manifest.tables:
         if table.ids is None or not broken.isdisjoint(table.ids.columns):
             continue

@@ -12,7 +12,7 @@ import numpy
 import torch
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.model import row_blocks
+from migrate.checkpoint.partitions import row_blocks
 from migrate.encoding.dtypes import BFLOAT16, number_type
 from migrate.manifest.model import Written
 from migrate.manifest.quantization import HEAD

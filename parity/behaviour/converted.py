@@ -10,9 +10,10 @@ import numpy as np
 
 from migrate.graph.metagraph import Edge
 from migrate.model.load import Written, build_module
-from migrate.runtime import loading
+from migrate.runtime.serving.linear import score_by_onednn
 from migrate.runtime.source import read_source
 from migrate.runtime.strings import Strings
+from migrate.verification.carried import Carried
 from parity.behaviour.subject import Subject, upstream
 from parity.scoring import torch_code
 
@@ -90,12 +91,8 @@ class Converted:
 
 def with_weights_of(directory: str, written: Written, subject: Subject) -> Any:
     """The module of a source with the weights that a conversion wrote."""
-    module = build_module(written, subject.checkpoint)
-    variables = {
-        one.attribute: loading.Variable(one.variable, one.axes, one.rows)
-        for one in written.parameters
-    }
-    return loading.load(module, directory, variables)
+    module = build_module(written, Carried(subject.checkpoint, directory))
+    return score_by_onednn(module).eval()
 
 
 def trained_norms(subject: Subject, written: Written, outputs: Iterable[Edge]) -> List[str]:

@@ -97,6 +97,7 @@ class TrainingReport(NamedTuple):
     compared   tensors of each kind, after each step
     left_out   variables that a step changes and torch does not
     notes      how both were run
+    lost       what the conversion lacks of what is trained, in a sentence; no step was taken then
     """
 
     steps: int
@@ -107,11 +108,12 @@ class TrainingReport(NamedTuple):
     compared: Dict[str, int]
     left_out: List[str]
     notes: List[str]
+    lost: Optional[str] = None
 
     @property
     def equal(self) -> bool:
-        """Whether nothing differs by more than the tolerance."""
-        return self.exceeded is None
+        """Whether nothing is lost, and nothing differs by more than the tolerance."""
+        return self.exceeded is None and self.lost is None
 
     def to_json(self) -> Dict[str, Any]:
         """For a program to read."""

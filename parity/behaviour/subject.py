@@ -15,14 +15,13 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.attributes import dtypes
-from migrate.graph.find import MetaGraph, find_meta_graph
+from migrate.graph.find import MetaGraph, find_meta_graph, still_there
 from migrate.graph.lowering import lower
 from migrate.graph.metagraph import Edge, Graph
 from migrate.manifest.model import read_manifest
 from migrate.model.emitter import Emitter
 from migrate.model.load import Written, write_source
 from migrate.model.outputs import Outputs
-from migrate.storage.files import size_of
 from parity.behaviour.in_tensorflow import tensor_name
 from parity.behaviour.setting import Setting
 from semisync.common.errors import BadInput, UsageError
@@ -51,10 +50,7 @@ class Subject(NamedTuple):
 
 def open_subject(checkpoint: Checkpoint, converted: str, setting: Setting) -> Subject:
     """BadInput where there is no graph, or another model's."""
-    meta = setting.meta
-    if meta is None:
-        told = read_manifest(converted).meta
-        meta = told if told is not None and size_of(told) is not None else None  # it may have moved
+    meta = setting.meta or still_there(read_manifest(converted).meta)
     found = find_meta_graph(checkpoint, meta)
     if found is None:
         raise BadInput(f"there is no graph beside {checkpoint.prefix}; name one with --meta")

@@ -39,6 +39,8 @@ def forward_text(report: ForwardReport) -> str:
 
 def training_text(report: TrainingReport) -> str:
     """The largest difference of each kind, and the verdict."""
+    if report.lost is not None:
+        return f"different: {report.lost}; no step was taken"
     lines = [
         f"{one.kind}: {one.relative:.2g} at most, {_when(one)}"
         if one.relative

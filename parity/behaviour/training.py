@@ -1,7 +1,7 @@
 """The training op's own steps on the same batches in TensorFlow and in torch, compared after each.
 
 1. The loss, the training op and its optimizers are those that `migrate.build_training` finds. The
-   weights, and the slots as far as it has them, are the conversion's.
+   weights, slots and counters are the conversion's; one that it lacks is a difference.
 2. TensorFlow takes a step: what the graph draws at random first, then the loss, then all that the
    training op writes. What was drawn is fed to both sides.
 3. torch takes the same step, and `migrate.model.training.steps` compares the loss before it, and
@@ -26,13 +26,13 @@ from migrate.model.training.cutting import Given, cut
 from migrate.model.training.recipe import Recipe, read_recipe
 from migrate.model.training.steps import TOLERANCE, RecordedStep, compare_steps
 from migrate.open import open_checkpoint
+from migrate.verification.carried import Carried, Lost
 from parity.behaviour import subject as subjects
 from parity.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
 from parity.behaviour.report import StepDifference, TrainingReport
 from parity.behaviour.rows import read_full
 from parity.behaviour.setting import DEFAULT, Setting
 from parity.behaviour.subject import Subject, open_subject
-from parity.behaviour.taking_over import take_over
 from parity.scoring.module_inputs import ModuleInputs
 from semisync.common.errors import BadInput, UsageError
 
@@ -61,7 +61,11 @@ def compare_training(
     if steps < 1:
         raise UsageError(f"--steps is 1 or more, not {steps}")
     with open_checkpoint(prefix) as checkpoint:
-        both = _Both(open_subject(checkpoint, converted, setting), converted, setting)
+        subject = open_subject(checkpoint, converted, setting)
+        try:
+            both = _Both(subject, converted, setting)
+        except Lost as error:
+            return TrainingReport(0, tolerance, [], None, {}, {}, [], [], str(error))
         try:
             recorded = itertools.islice(both.steps(data), steps)
             found = compare_steps(both.training, recorded, tolerance)
@@ -106,12 +110,11 @@ class _Both:
         """torch's side."""
         subject = self._subject
         training = build_training(
-            subject.checkpoint,
+            Carried(subject.checkpoint, converted),
             subject.raw.path,
             feeds=_numbers(self._setting),
             given=dict(self._drawn),
         )
-        take_over(training, converted)
         trains = set(self._training_told.values()) or {True}
         if len(trains) > 1:
             raise UsageError(

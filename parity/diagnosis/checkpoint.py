@@ -17,7 +17,7 @@ from typing import Dict, Mapping, Optional, Set
 import numpy as np
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.model import partitions
+from migrate.checkpoint.partitions import partitions
 from migrate.encoding.dtypes import BY_NAME
 from migrate.encoding.wire import fields
 from migrate.graph.constants import constant_float

@@ -40,7 +40,7 @@ class Migration(NamedTuple):
     identities: Identities
 
 
-def migrate(settings: Settings, stream: TextIO = sys.stdout) -> Migration:
+def migrate(settings: Settings, stream: Optional[TextIO] = None) -> Migration:
     """Goes the whole way, as far as it has not been gone before.
 
     Raises: SemisyncError for a checkpoint, a graph or a data set that is not what it should be; no
@@ -49,7 +49,7 @@ def migrate(settings: Settings, stream: TextIO = sys.stdout) -> Migration:
     check_writable(settings.out)
     settings = _found(settings)
     before = _identities(settings)
-    parts = Parts(settings, Results(settings.out), Progress(stream))
+    parts = Parts(settings, Results(settings.out), Progress(stream or sys.stdout))
     carried = parts.convert(before)
     refuse_unknown_inputs(settings)
     now = before._replace(converted=_converted(settings))

@@ -26,7 +26,8 @@ import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from migrate.model.parameters import Parameter, by_partition
+from migrate.checkpoint.partitions import by_partition
+from migrate.model.parameters import Parameter
 from migrate.model.training.build import Training
 from migrate.model.training.targets import Target
 from semisync.common.errors import BadInput

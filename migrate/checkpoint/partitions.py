@@ -1,0 +1,49 @@
+"""The partitions of a variable along its rows, and which ids each has.
+
+TensorFlow cuts a variable of n rows into P partitions: n // P rows each, and one more in the first
+n % P. Ids find their rows by one of two strategies:
+
+    div   an id is the number of a row, counted through all partitions
+    mod   partition id % P has the id, in row id // P
+
+A partitioned variable is stored partition after partition, so that under "mod" its rows do not
+stand in the order of the ids.
+"""
+
+from __future__ import annotations
+
+from typing import List, Tuple
+
+import numpy
+
+from migrate.checkpoint.model import TensorInfo
+from semisync.common.errors import BadInput
+
+
+def partitions(info: TensorInfo) -> int:
+    """Number of parts along the rows."""
+    return len({piece.start[0] for piece in info.slices}) or 1
+
+
+def row_blocks(info: TensorInfo, name: str) -> List[Tuple[int, int]]:
+    """(first row, rows) of each partition along the rows.
+
+    Raises BadInput if the partitions are not those that TensorFlow makes: rows // P each, and one
+    more in the first rows % P; look-ups by "mod" and "div" rely on it.
+    """
+    rows = info.shape[0] if info.shape else 1
+    blocks = sorted({(piece.start[0], piece.shape[0]) for piece in info.slices}) or [(0, rows)]
+    count = len(blocks)
+    sizes = [rows // count + (index < rows % count) for index in range(count)]
+    even = [(sum(sizes[:index]), size) for index, size in enumerate(sizes)]
+    if blocks != even:
+        raise BadInput(
+            f"tensor {name!r}: its partitions have {[size for _, size in blocks]} rows, expected "
+            f"{sizes}: no partition strategy of TensorFlow reads such a variable"
+        )
+    return blocks
+
+
+def by_partition(rows: int, parts: int) -> numpy.ndarray:
+    """The ids 0 to `rows` - 1 in the order in which `parts` partitions store them under "mod"."""
+    return numpy.argsort(numpy.arange(rows) % parts, kind="stable")

@@ -1,0 +1,71 @@
+"""A checkpoint as a conversion has it: what reads its values reads those that were written.
+
+Names, shapes and partitions are the checkpoint's; every value is the conversion's, in the places
+and the type that TensorFlow has it in. What the conversion does not have is refused by name: the
+checkpoint's own value would hide that it was lost.
+"""
+
+from __future__ import annotations
+
+from typing import Optional
+
+import numpy
+import torch
+
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.checkpoint.partitions import by_partition, row_blocks
+from migrate.encoding.dtypes import BY_NAME
+from migrate.manifest.model import read_manifest
+from migrate.manifest.transforms import CAST, COPY
+from migrate.targets.reading import open_target
+from migrate.to_tensorflow.held import as_array
+from semisync.common.errors import BadInput
+
+
+class Lost(BadInput):
+    """The conversion does not have what its checkpoint has."""
+
+
+class Carried(Checkpoint):
+    """`checkpoint` with the values that the conversion in `directory` has.
+
+    Raises BadInput where `directory` is no conversion, or cannot be read.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, directory: str) -> None:
+        super().__init__(checkpoint.prefix, checkpoint.stored, checkpoint.store)
+        self.newer = checkpoint.newer
+        self._source, self._directory = checkpoint, directory
+        self._manifest = read_manifest(directory)
+        self._reader = open_target(directory, self._manifest.target)
+        self._written = {one.source: one for one in self._manifest.variables()}
+
+    def read(self, name: str, rows: Optional[slice] = None) -> numpy.ndarray:
+        """As Checkpoint.read. Raises Lost for what was not written, or only its means or in eight
+        bits."""
+        info = self[name]
+        torch_type = BY_NAME[info.dtype].torch
+        if torch_type is None:  # text, which stands in files of the model's own
+            return self._source.read(name, rows)
+        written = self._written.get(name)
+        if written is None:
+            reason = self._manifest.dropped.get(name, "it is not in its manifest")
+            raise Lost(f"{self._directory} lacks {name!r} of {self.prefix}: {reason}")
+        if written.transform not in (COPY.name, CAST.name):
+            raise Lost(
+                f"{self._directory} has of {name!r} the {written.transform} alone, from which "
+                "training does not go on as in TensorFlow"
+            )
+        stored = self._reader.tensors.get(written.fqn)
+        if stored is None or stored.shape != info.shape:
+            found = "no tensor" if stored is None else f"{list(stored.shape)}"
+            raise Lost(
+                f"{self._directory} has {found} as {written.fqn!r}, which is {name!r} of "
+                f"{self.prefix}, {list(info.shape)}"
+            )
+        values = self._reader.rows(written.fqn, 0, info.shape[0] if info.shape else 1)
+        values = values.to(getattr(torch, torch_type)).contiguous()
+        array = as_array(values).reshape(info.shape)
+        if written.partition_strategy == "mod":
+            array = array[by_partition(len(array), len(row_blocks(info, name)))]
+        return array if rows is None else array[rows]
