@@ -8,6 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE  # each of many processes would compile the tes
 
 VENV := .venv/.made
 VENV_TF1 := .venv-tf1/.made
+VENV_TFRA := .venv-tfra/.made
 ZOOKEEPER := .zookeeper/.made
 
 # A working Python 3.7: on PATH, else in pyenv (its shim needs a version chosen, so the real
@@ -24,8 +25,8 @@ PYTHON3.7 = $(shell \
 
 help:
 	@echo 'make demo    train, convert, compare: writes out/demo/report.html'
-	@echo 'make test    the checks and tests; LONG=1 adds the long tests, and REQUIRE=tf1,zookeeper'
-	@echo '             makes a skip of either a failure'
+	@echo 'make test    the checks and tests; LONG=1 adds the long tests, and'
+	@echo '             REQUIRE=tf1,tfra,zookeeper makes a skip of any of these a failure'
 	@echo 'make check   ruff and mypy alone; make format mends what ruff can'
 	@echo 'make docs    the documentation as a site: out/site/index.html'
 	@echo 'make bench   every benchmark, and its tables into the pages; BENCH_ARGS="--short" in minutes'
@@ -34,11 +35,12 @@ help:
 demo: $(VENV)
 	@.venv/bin/semisync demo $(DEMO_ARGS)
 
-# Two streams side by side, TensorFlow 1.15's tests and all tests, each in a process per core; what is
-# marked one_tensorflow is left to 1.15 where there is one, and what is marked long to LONG=1. Each
-# stream is a process group that an interruption ends; the logs are printed one after the other.
+# Streams side by side, a process per core in each: all tests, and those of TensorFlow 1.15, then of
+# TFRA, each under its own Python. What is marked one_tensorflow is left to 1.15 where there is one,
+# and what is marked long to LONG=1. Each stream is a process group that an interruption ends; the
+# logs are printed one after the other.
 test: SHELL := bash
-test: $(VENV) tf1-environment zookeeper check
+test: $(VENV) tf1-environment tfra-environment zookeeper check
 	@set -m; export REQUIRE=$(REQUIRE); \
 	end() { trap '' INT TERM; kill -$$1 $${streams[@]/#/-}; wait; exit 130; }; \
 	trap 'end INT' INT; trap 'end TERM' TERM; \
@@ -46,16 +48,19 @@ test: $(VENV) tf1-environment zookeeper check
 	[ ! -e $(VENV_TF1) ] || others="$${marked:+$$marked and }not one_tensorflow"; \
 	.venv/bin/python $(PYTEST) --no-loadscope-reorder -m "$$others" $(PYTEST_ARGS) \
 	  < /dev/null & streams=($$!); \
-	if [ -e $(VENV_TF1) ]; then \
-	  .venv-tf1/bin/python $(PYTEST) -m "$$marked" tests/tf1 tests/jobs tests/cluster tests/simulate \
-	    $(PYTEST_ARGS) < /dev/null > .venv-tf1/tests.log 2>&1 & streams+=($$!); \
-	fi; \
-	wait $${streams[0]}; result=$$?; \
-	if [ $${#streams[@]} = 2 ]; then \
-	  echo 'TensorFlow 1.15.5:'; \
-	  wait $${streams[1]} || result=$$?; \
-	  cat .venv-tf1/tests.log; \
-	fi; \
+	others_in() { \
+	  home=$$1; shift; [ ! -e $$home/.made ] || \
+	    $$home/bin/python $(PYTEST) -m "$$marked" "$$@" $(PYTEST_ARGS) < /dev/null \
+	      > $$home/tests.log 2>&1 || echo $$? > $$home/failed; \
+	}; \
+	rm -f .venv-tf1/failed .venv-tfra/failed; \
+	{ others_in .venv-tf1 tests/tf1 tests/jobs tests/cluster tests/simulate; \
+	  others_in .venv-tfra tests/tfra; } & streams+=($$!); \
+	wait $${streams[0]}; result=$$?; wait $${streams[1]}; \
+	for home in .venv-tf1 .venv-tfra; do \
+	  [ ! -e $$home/.made ] || { echo "$$home:"; cat $$home/tests.log; }; \
+	  [ ! -e $$home/failed ] || result=1; \
+	done; \
 	exit $$result
 
 check: $(VENV)
@@ -77,23 +82,25 @@ $(VENV): requirements/torch.txt requirements/py311.txt setup.cfg pyproject.toml
 	@.venv/bin/pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV_TF1): requirements/py37.txt setup.cfg pyproject.toml
-	@echo 'making .venv-tf1: TensorFlow 1.15.5 on Python 3.7, once'
-	@$(PYTHON3.7) -m venv --clear .venv-tf1
-	@.venv-tf1/bin/pip install --quiet --upgrade pip==24.0
-	@.venv-tf1/bin/pip install --quiet --no-deps -r requirements/py37.txt
-	@.venv-tf1/bin/pip install --quiet --no-deps --no-build-isolation -e .
+$(VENV_TF1): requirements/py37.txt
+$(VENV_TFRA): requirements/tfra.txt
+$(VENV_TF1) $(VENV_TFRA): setup.cfg pyproject.toml
+	@echo 'making $(@D) on Python 3.7, once'
+	@$(PYTHON3.7) -m venv --clear $(@D)
+	@$(@D)/bin/pip install --quiet --upgrade pip==24.0
+	@$(@D)/bin/pip install --quiet --no-deps -r $<
+	@$(@D)/bin/pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-# .venv-tf1 where a Python 3.7 is found; without one the TensorFlow 1.15 tests are skipped, unless
-# REQUIRE names tf1.
-.PHONY: tf1-environment
-tf1-environment:
-	@if [ -e $(VENV_TF1) ] || [ -n '$(PYTHON3.7)' ]; then \
-	  $(MAKE) --no-print-directory $(VENV_TF1); \
+# .venv-tf1 and .venv-tfra where a Python 3.7 is found; without one their tests are skipped, unless
+# REQUIRE names tf1 or tfra.
+.PHONY: tf1-environment tfra-environment
+tf1-environment tfra-environment: %-environment:
+	@if [ -e .venv-$*/.made ] || [ -n '$(PYTHON3.7)' ]; then \
+	  $(MAKE) --no-print-directory .venv-$*/.made; \
 	else \
-	  echo 'TensorFlow 1.15 is skipped: no Python 3.7 on PATH, in pyenv or in uv'; \
-	  case ',$(REQUIRE),' in *,tf1,*) echo 'make: REQUIRE=tf1 asks for it'; exit 1;; esac; \
+	  echo '.venv-$* is skipped: no Python 3.7 on PATH, in pyenv or in uv'; \
+	  case ',$(REQUIRE),' in *,$*,*) echo 'make: REQUIRE=$* asks for it'; exit 1;; esac; \
 	fi
 
 # ZooKeeper's jars from Debian's packages, unpacked in a folder of their own, where there is a Java.
@@ -137,4 +144,4 @@ $(PEERS): benchmarks/requirements.txt
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-tf1 .zookeeper .peers out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-tf1 .venv-tfra .zookeeper .peers out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

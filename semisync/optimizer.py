@@ -44,6 +44,7 @@ from semisync.common.errors import UsageError
 from semisync.common.per_graph import PerGraph
 from semisync.request import InGraph, Request
 from semisync.worker.hook import GlobalBatchHook
+from semisync.wrapped import hash_tables
 from semisync.wrapped.optimizer import WrappedOptimizer
 
 
@@ -179,7 +180,8 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             a train op in.
         """
         arguments.graph_mode()
-        pairs = arguments.gradients(grads_and_vars)
+        pairs = arguments.gradients(hash_tables.by_shard(grads_and_vars))
+        hash_tables.prepare(self, self._wrapped.optimizer, pairs, self.options.mode_of)
         here = self._in_graph.of()
         if here.built is not None:
             raise UsageError(

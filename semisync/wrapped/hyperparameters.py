@@ -193,6 +193,8 @@ def _goes_with_the_batch(tensor, above, local):
 
 
 def _depends_on_the_run(op):
+    if op.outputs and all(tensor.dtype == tf.resource for tensor in op.outputs):
+        return False  # a handle, such as a hash table's
     stateful = op.op_def is not None and op.op_def.is_stateful
     return op.type in PLACEHOLDERS or (stateful and op.type not in _LASTING)
 

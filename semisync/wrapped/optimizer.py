@@ -11,6 +11,7 @@ from typing import Any, List
 
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
+from semisync.wrapped import hash_tables
 from semisync.wrapped.global_step import count, is_changed
 from semisync.wrapped.hyperparameters import Hyperparameters, own_numbers
 
@@ -43,8 +44,9 @@ class WrappedOptimizer:
         """
         before = {op.name for op in tf.get_default_graph().get_operations()}
         if pairs:
-            with _replaced(self.optimizer, _each_id_once(self.optimizer)):
-                step = tf.group(self.optimizer.apply_gradients(pairs, global_step))
+            each_id_once = _replaced(self.optimizer, _each_id_once(self.optimizer))
+            with each_id_once, hash_tables.wrappers(pairs) as trained:
+                step = tf.group(self.optimizer.apply_gradients(trained, global_step))
         else:
             self.optimizer._prepare()
             with tf.control_dependencies(after + [self.optimizer._finish([], "finish")]):
@@ -69,7 +71,7 @@ class WrappedOptimizer:
                 )
             )
         with tf.init_scope():
-            self.optimizer._create_slots(variables)
+            self.optimizer._create_slots(hash_tables.without(variables))
 
 
 def _tensors(pairs):

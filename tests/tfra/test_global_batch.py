@@ -1,0 +1,84 @@
+"""Invariant 1 by raw id: M batches equal one batch of their union, values and slots of every row."""
+
+import pytest
+from tensorflow_recommenders_addons import dynamic_embedding as de
+
+import semisync
+from semisync.common.compat import tf
+from tests.tfra.model import M, OPTIMIZERS, ROWS, assert_same, in_batches, on_unions
+
+
+def as_given(table, ids):
+    """With every repetition, of which TFRA alone keeps one."""
+    return de.embedding_lookup(table, ids, name="given")
+
+
+def in_two(table, ids):
+    """Two look-ups of one table, of which TFRA alone keeps one's update of an id."""
+    count = tf.size(ids) // 2
+    first = de.embedding_lookup(table, ids[:count], name="first")
+    rest = de.embedding_lookup_unique(table, ids[count:], name="rest")
+    return tf.concat([first, rest], 0)
+
+
+def _sparse(ids):
+    count = tf.size(ids, out_type=tf.int64)
+    places = tf.stack([tf.range(count), tf.zeros_like(ids)], 1)
+    return tf.SparseTensor(places, ids, tf.stack([count, 1]))
+
+
+def pooled(table, ids):
+    vectors = de.embedding_lookup_sparse(table, _sparse(ids), None, name="pooled", combiner="mean")
+    return tf.reshape(vectors, [-1, 2])
+
+
+def safely_pooled(table, ids):
+    vectors = de.safe_embedding_lookup_sparse(table, _sparse(ids), name="safe", combiner="sum")
+    return tf.reshape(vectors, [-1, 2])
+
+
+def in_a_matrix(table, ids):
+    """Ids of rank 2, in one shard, as TFRA takes them."""
+    vectors = de.embedding_lookup(table, tf.reshape(ids, [ROWS // 2, 2]), name="matrix")
+    return tf.reshape(vectors, [-1, 2])
+
+
+@pytest.mark.parametrize("name", sorted(OPTIMIZERS))
+def test_batches_equal_one_batch_of_their_union(name):
+    make = OPTIMIZERS[name]
+    assert_same(in_batches(make, as_given), on_unions(make))
+
+
+@pytest.mark.parametrize("look_up", [in_two, pooled, safely_pooled])
+def test_whatever_look_ups_the_table_has(look_up):
+    make = OPTIMIZERS["Adagrad"]
+    assert_same(in_batches(make, look_up), on_unions(make))
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_whatever_shards_the_table_has(shards):
+    make, devices = OPTIMIZERS["Adam"], ["/CPU:0"] * shards
+    look_up = in_a_matrix if shards == 1 else as_given
+    found = in_batches(make, look_up, devices=devices)
+    assert_same(found, on_unions(make, devices=devices))
+
+
+def test_inside_too():
+    """GlobalBatchOptimizer given to DynamicEmbeddingOptimizer rather than the other way round."""
+
+    def wrap(optimizer):
+        return de.DynamicEmbeddingOptimizer(semisync.GlobalBatchOptimizer(optimizer, M, paced=True))
+
+    make = OPTIMIZERS["Ftrl"]
+    assert_same(in_batches(make, as_given, wrap=wrap), on_unions(make))
+
+
+def test_rows_that_are_put_back_as_differences_too():
+    """TFRA's bp_v2, by which a row's change is added rather than the row written."""
+
+    def wrap(optimizer):
+        tfras = de.DynamicEmbeddingOptimizer(optimizer, bp_v2=True)
+        return semisync.GlobalBatchOptimizer(tfras, M, paced=True)
+
+    make = OPTIMIZERS["Adagrad"]
+    assert_same(in_batches(make, as_given, wrap=wrap, bp_v2=True), on_unions(make))
