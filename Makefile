@@ -88,7 +88,7 @@ $(VENV_TF1) $(VENV_TFRA): setup.cfg pyproject.toml
 	@echo 'making $(@D) on Python 3.7, once'
 	@$(PYTHON3.7) -m venv --clear $(@D)
 	@$(@D)/bin/pip install --quiet --upgrade pip==24.0
-	@$(@D)/bin/pip install --quiet --no-deps -r $<
+	@$(@D)/bin/pip install --quiet --no-deps -r $(filter requirements/%,$^)
 	@$(@D)/bin/pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 

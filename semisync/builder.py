@@ -30,7 +30,7 @@ from semisync.transport.staging import Staging
 from semisync.worker import operations as worker
 from semisync.worker.state import TICKET
 from semisync.worker.watchdog import pings
-from semisync.wrapped import hyperparameters, plain_step, siblings
+from semisync.wrapped import hash_tables, hyperparameters, plain_step, siblings
 from semisync.wrapped.global_step import SoleCounter, count, step_to_count
 
 
@@ -142,7 +142,9 @@ def _plan(request):
     return _Plan(
         modes=modes,
         together=[pair for pair, mode in zip(request.pairs, modes) if mode == "semi-sync"],
-        at_once=[pair for pair, mode in zip(request.pairs, modes) if mode == "async"],
+        at_once=hash_tables.look_ups(
+            [pair for pair, mode in zip(request.pairs, modes) if mode == "async"]
+        ),
         to_count=to_count,
         counted=counted,
     )

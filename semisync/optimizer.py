@@ -181,7 +181,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         """
         arguments.graph_mode()
         pairs = arguments.gradients(hash_tables.by_shard(grads_and_vars))
-        hash_tables.prepare(self, self._wrapped.optimizer, pairs, self.options.mode_of)
+        hash_tables.prepare(self, self._wrapped.optimizer, pairs)
         here = self._in_graph.of()
         if here.built is not None:
             raise UsageError(

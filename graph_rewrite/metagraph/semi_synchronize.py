@@ -81,6 +81,7 @@ def semi_synchronize(
             "the MetaGraph is that of a job with GlobalBatchOptimizer, which trains "
             "semi-synchronously already: export the job without it"
         )
+    _refuse_hash_tables(meta_graph_def.graph_def)
     checked = optimizer_options.checked(
         batches_per_step,
         staleness=staleness,
@@ -186,3 +187,15 @@ def _collect(meta, training, built):
     add_to_collection(meta, plain_step.COLLECTION, list(map(tf.compat.as_bytes, notes)))
     described = restore.describe(built.handles, constants, training.exporter.job)
     add_to_collection(meta, restore.COLLECTION, [tf.compat.as_bytes(described)])
+
+
+def _refuse_hash_tables(graph_def):
+    """Raises BadInput where TFRA trains a table: rows are no variables to a graph."""
+    for node in graph_def.node:
+        if node.op.startswith("TFRA>") and node.op.endswith(("Insert", "Accum")):
+            raise BadInput(
+                "{} trains a hash table of TFRA, whose rows pass through local variables: put "
+                "GlobalBatchOptimizer around DynamicEmbeddingOptimizer in the job's code".format(
+                    node.name
+                )
+            )

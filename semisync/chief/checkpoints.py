@@ -6,12 +6,14 @@ for the step lock, which the graph's chiefs hold while they apply. The hook's la
 the last batches of the other workers are applied; once they are, the same saver saves once more.
 
 No hook can see which saver a session uses (Scaffold may hold one of the user's own), so it is
-`tf.train.Saver.save` itself that waits for the step lock of the session's graph.
+`tf.train.Saver.save` itself that waits for the step lock of the session's graph, and that of each
+class derived from it which has its own, as TFRA's.
 """
 
 import functools
 import numbers
 import threading
+from typing import Set
 
 from semisync.common.compat import tf
 from semisync.common.per_graph import PerGraph
@@ -19,8 +21,12 @@ from semisync.common.per_graph import PerGraph
 
 def whole_steps(graph):
     """The `WholeStepSaver` of a graph; from now on saves in its sessions wait for its step lock."""
-    if not hasattr(tf.train.Saver.save, "__wrapped__"):
-        tf.train.Saver.save = _locked(tf.train.Saver.save)
+    classes = [tf.train.Saver]
+    for kind in classes:
+        if kind not in _waiting and "save" in vars(kind):
+            kind.save = _locked(kind.save)
+            _waiting.add(kind)
+        classes += kind.__subclasses__()
     return _savers.of(graph)
 
 
@@ -32,7 +38,7 @@ class WholeStepSaver:
     """
 
     def __init__(self):
-        self.step_lock = threading.Lock()
+        self.step_lock = threading.RLock()  # a class's own `save` may call that of its base
         self._last = None
 
     def save(self, save, saver, session, save_path, global_step, *args, **kwargs):
@@ -53,6 +59,7 @@ class WholeStepSaver:
 
 
 _savers = PerGraph(WholeStepSaver)
+_waiting: Set[type] = set()  # the classes whose `save` waits
 
 
 def _locked(save):

@@ -24,6 +24,8 @@ of all, each taken at the values that its worker drew. A batch that does not cou
 
 The chief is the one writer: nobody reads or writes its wrappers but its step, which is why they are
 in no collection; a worker's local initialisers would set them back.
+
+A table whose policy is "async" is not part of this: each worker has TFRA apply its own batch.
 """
 
 import contextlib
@@ -42,13 +44,14 @@ class Shard:
     Args:
       table: a tfra.dynamic_embedding.Variable.
       number: of the shard.
+      look_ups: of the table, a list of (gradient, wrapper).
 
     Attributes:
       op, name, device, dtype, shape: as a variable's; the rows are as many as there are ids.
     """
 
-    def __init__(self, table, number):
-        self.table = table
+    def __init__(self, table, number, look_ups):
+        self.table, self.look_ups = table, look_ups
         self.op = table.tables[number].resource_handle.op
         self.name, self.device = self.op.name, self.op.device
         self.dtype = table.value_dtype
@@ -61,6 +64,7 @@ def by_shard(pairs):
     Raises:
       UsageError: a table has keys or values of a type, or look-ups, that cannot be trained so.
     """
+    pairs = list(pairs)
     tables: Dict[Any, List[Any]] = {}  # table -> its (gradient, wrapper)
     for gradient, variable in pairs:
         if gradient is not None and _is_wrapper(variable):
@@ -69,39 +73,32 @@ def by_shard(pairs):
     return others + [pair for table, group in tables.items() for pair in _dealt(table, group)]
 
 
-def prepare(outer, optimizer, pairs, mode_of):
+def prepare(outer, optimizer, pairs):
     """Has an optimizer train the `Shard`s among (gradient, variable), where there are any.
 
     Args:
       outer: the GlobalBatchOptimizer, which may have been given to DynamicEmbeddingOptimizer.
       optimizer: the optimizer that it wraps.
-      mode_of: see `semisync.arguments.variable_policy`.
 
     Raises:
       UsageError: it cannot.
     """
-    shards = [pair for pair in pairs if isinstance(pair[1], Shard)]
+    shards = [variable for _, variable in pairs if isinstance(variable, Shard)]
     if not shards:
         return
     if "_bp_v2" in vars(outer):
         sys.modules[_TFRA].DynamicEmbeddingOptimizer(optimizer, bp_v2=outer._bp_v2)
-    name = shards[0][1].table.name
     if not hasattr(optimizer, "_bp_v2"):
         raise UsageError(
             "the table {} is trained by {}: wrap that with tfra.dynamic_embedding."
             "DynamicEmbeddingOptimizer, and the result with GlobalBatchOptimizer".format(
-                name, type(optimizer).__name__
+                shards[0].table.name, type(optimizer).__name__
             )
         )
     if optimizer._hvd_sync:
         raise UsageError(
             "DynamicEmbeddingOptimizer(..., synchronous=True) aggregates by horovod already: leave "
             "synchronous out"
-        )
-    if any(mode_of(*pair) == "async" for pair in shards):
-        raise UsageError(
-            'the policy makes the table {} "async", in which TFRA loses updates: leave it '
-            '"semi-sync", or train without GlobalBatchOptimizer'.format(name)
         )
 
 
@@ -128,6 +125,15 @@ def wrappers(pairs):
 def without(variables):
     """Those of a list of variables that are no `Shard`s, whose slots TFRA makes."""
     return [variable for variable in variables if not isinstance(variable, Shard)]
+
+
+def look_ups(pairs):
+    """(gradient, variable) with a table's own (gradient, wrapper) in the place of its `Shard`s."""
+    own: Dict[Any, List[Any]] = {}
+    for pair in pairs:
+        shard = isinstance(pair[1], Shard)
+        own[pair[1].table if shard else pair[1]] = pair[1].look_ups if shard else [pair]
+    return [pair for group in own.values() for pair in group]
 
 
 def _is_wrapper(variable):
@@ -160,7 +166,7 @@ def _dealt(table, group):
         places = table.partition_fn(ids, number)
         dealt = list(zip(*(tf.dynamic_partition(part, places, number) for part in (ids, rows))))
     return [
-        (tf.IndexedSlices(values, keys), Shard(table, place))
+        (tf.IndexedSlices(values, keys), Shard(table, place, group))
         for place, (keys, values) in enumerate(dealt)
     ]
 

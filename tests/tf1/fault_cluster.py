@@ -6,8 +6,10 @@ import re
 import signal
 import time
 
+import numpy as np
 import pytest
 
+from semisync import audit
 from semisync.common.compat import raw_ops, tf
 from tests.support.forked_cluster import ForkedCluster
 from tests.tf1 import fault_job
@@ -38,6 +40,7 @@ class Job(ForkedCluster):
             "pause": 0.02,
             "recovery_wait": 0.5,
             "sessions": 1,
+            "hash_table": False,
         }
         self._spec.update(more)
         self.audit = str(out / fault_job.AUDIT)
@@ -162,3 +165,68 @@ class Progress:
                 return  # torn by a kill
             self.steps += 1
             self.last.update((batch["member"], self.steps) for batch in batches)
+
+
+def lineage(events):
+    """The batches of each global step that the variables went through in the end.
+
+    A chief begins at the step of the checkpoint: what was applied after that is forgotten.
+    """
+    applied = {}
+    for event in events:
+        if event["event"] == "begin":
+            applied = {step: b for step, b in applied.items() if step < event["step"]}
+        elif event["event"] == "step":
+            assert event["step"] not in applied
+            applied[event["step"]] = event["batches"]
+    assert sorted(applied) == list(range(len(applied)))
+    return [applied[step] for step in range(len(applied))]
+
+
+def table_after(steps):
+    """What the table holds after each number of steps, [len(steps) + 1, rows] in float64."""
+    table = np.zeros([len(steps) + 1, fault_job.ROWS])
+    for number, batches in enumerate(steps):
+        table[number + 1] = table[number]
+        for each in batches:
+            share = each["weight"] / len(batches)
+            row, addend = fault_job.row(each["ticket"]), fault_job.addend(each["ticket"])
+            table[number + 1, row] += share * addend
+    return table
+
+
+def _whole_table(reader):
+    return reader.get_tensor("table")[:, 0]
+
+
+def check_checkpoints(job, read=_whole_table):
+    """Each checkpoint, the last one too, holds exactly the audited batches in every variable.
+
+    Args:
+      read: function of a checkpoint's reader that returns the table's rows [ROWS].
+    """
+    steps = lineage(audit.read(job.audit))
+    tables = table_after(steps)
+    state = tf.train.get_checkpoint_state(str(job.out / fault_job.CHECKPOINTS))
+    for prefix in state.all_model_checkpoint_paths:
+        reader = tf.train.NewCheckpointReader(prefix)
+        left, right, step = map(reader.get_tensor, ("left", "right", "global_step"))
+        # Whole multiples of 1/4 but for the last, partial step: the difference of one batch shows.
+        np.testing.assert_allclose(left, right, atol=0.02, err_msg=prefix)
+        np.testing.assert_allclose(read(reader), tables[step], atol=0.02, err_msg=prefix)
+        np.testing.assert_allclose(left, tables[step].sum(), atol=0.02, err_msg=prefix)
+    assert step == len(steps)
+    return len(state.all_model_checkpoint_paths)
+
+
+def check_audit(job):
+    """Every ticket that a chief gave out came to one end, over all chiefs."""
+    events = audit.read(job.audit)
+    issued = [ticket for e in events if e["event"] == "issued" for ticket in e["tickets"]]
+    settled = [b["ticket"] for e in events for b in e.get("batches", [e]) if "ticket" in b]
+    assert len(issued) == len(set(issued))
+    assert len(settled) == len(set(settled))
+    counts = audit.check(job.audit)
+    assert sum(counts.values()) == len(issued)
+    assert events[-1] == {"event": "end"}
+    return counts

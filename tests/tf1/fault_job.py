@@ -6,6 +6,7 @@ The spec holds, besides what `LocalCluster` puts there:
     chief              True in the worker that is the chief
     batches            how many batches to train; null: until the file STOP exists
     batches_per_step, bound, patience
+    hash_table         True: the table is TFRA's, by the raw ids `raw_id`
     twins              True: two paced optimizers train, the second a variable of its own
     pause              seconds between two batches
     recovery_wait      see `look_again_after`; null: TensorFlow's own
@@ -44,20 +45,40 @@ def row(ticket):
     return ticket // 7 % ROWS
 
 
-def build(value, place):
-    """The loss; its negative gradient is `value` in `left`, `right` and row `place` of `table`."""
-    with tf.device("/job:ps/task:0"):
-        left = tf.get_variable("left", initializer=0.0)
-    with tf.device("/job:ps/task:1"):
-        right = tf.get_variable("right", initializer=0.0)
+def tfra():
+    """TFRA's module, imported where it is needed: one environment has it."""
+    from tensorflow_recommenders_addons import dynamic_embedding
+
+    return dynamic_embedding
+
+
+def raw_id(row):
+    """The id of a row of the hash table; the first ones are negative."""
+    return (row - 3) * 10**12
+
+
+def look_up(place, hash_table):
+    """Row `place`, int64 [1], of the table on both PS."""
+    if hash_table:
+        devices = ["/job:ps/task:{}/CPU:0".format(task) for task in range(2)]
+        table = tfra().get_variable("table", dim=1, initializer=0.0, devices=devices)
+        return tfra().embedding_lookup(table, raw_id(place))
     table = tf.get_variable(
         "table",
         [ROWS, 1],
         partitioner=tf.fixed_size_partitioner(2),
         initializer=tf.zeros_initializer(),
     )
-    rows = tf.nn.embedding_lookup(table, place, partition_strategy="div")
-    return -value * (left + right + tf.reduce_sum(rows))
+    return tf.nn.embedding_lookup(table, place, partition_strategy="div")
+
+
+def build(value, place, hash_table):
+    """The loss; its negative gradient is `value` in `left`, `right` and row `place` of `table`."""
+    with tf.device("/job:ps/task:0"):
+        left = tf.get_variable("left", initializer=0.0)
+    with tf.device("/job:ps/task:1"):
+        right = tf.get_variable("right", initializer=0.0)
+    return -value * (left + right + tf.reduce_sum(look_up(place, hash_table)))
 
 
 def look_again_after(seconds):
@@ -74,8 +95,11 @@ def look_again_after(seconds):
 
 
 def wrapped(spec, name):
+    optimizer = tf.train.GradientDescentOptimizer(1.0)
+    if spec["hash_table"]:
+        optimizer = tfra().DynamicEmbeddingOptimizer(optimizer)
     return semisync.GlobalBatchOptimizer(
-        tf.train.GradientDescentOptimizer(1.0),
+        optimizer,
         spec["batches_per_step"],
         staleness=semisync.Threshold(spec["bound"]),
         paced=spec["twins"],
@@ -90,7 +114,7 @@ def train(spec, server):
         value, place = tf.placeholder(tf.float32, []), tf.placeholder(tf.int64, [1])
         step = tf.train.get_or_create_global_step()
         opt = wrapped(spec, NAME)
-        train_op = opt.minimize(build(value, place), global_step=step)
+        train_op = opt.minimize(build(value, place, spec["hash_table"]), global_step=step)
         hooks = [
             opt.make_session_run_hook(
                 spec["chief"], patience=spec["patience"], audit=os.path.join(out, AUDIT)
@@ -134,6 +158,8 @@ def main():
     tf.logging.set_verbosity(tf.logging.INFO)
     if spec["recovery_wait"] is not None:
         look_again_after(spec["recovery_wait"])
+    if spec["hash_table"]:
+        tfra()  # a PS, too, needs its ops
     server = begin(spec)
     for number in range(spec["sessions"]):
         while number and spec["chief"] and not os.path.exists(os.path.join(spec["out"], NEXT)):

@@ -1,16 +1,27 @@
 """What MonitoredTrainingSession has saved when it is closed."""
 
+import pytest
+
 from semisync.common.compat import tf
 from tests.tf1.one_process import PATIENCE, Job
 
 
-def test_the_last_checkpoint_has_what_was_applied_after_the_only_save(tmp_path):
+class OwnSaver(tf.train.Saver):
+    """One with its own `save`, as TFRA puts in the place of TensorFlow's."""
+
+    def save(self, *args, **kwargs):
+        return super().save(*args, **kwargs)
+
+
+@pytest.mark.parametrize("saver", [tf.train.Saver, OwnSaver])
+def test_the_last_checkpoint_has_what_was_applied_after_the_only_save(saver, tmp_path):
     job = Job(batches_per_step=2)
     with job.graph.as_default():
         hook = job.optimizer.make_session_run_hook(True, patience=PATIENCE)
         with tf.train.MonitoredTrainingSession(
             checkpoint_dir=str(tmp_path),
             hooks=[hook],
+            scaffold=tf.train.Scaffold(saver=saver()),
             save_checkpoint_secs=None,
             save_checkpoint_steps=10**6,  # saves at the start alone
         ) as session:

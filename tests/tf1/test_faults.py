@@ -9,13 +9,11 @@ import os
 import signal
 import sys
 
-import numpy as np
 import pytest
 
 from semisync import audit
-from semisync.common.compat import tf
 from tests.tf1 import fault_job
-from tests.tf1.fault_cluster import Job, Progress
+from tests.tf1.fault_cluster import Job, Progress, check_audit, check_checkpoints
 from tests.tf1.fault_supervisor import Supervisor
 
 SEED = int(os.environ.get("FAULT_SEED", sys.version_info[1]))  # other faults on each Python
@@ -45,63 +43,6 @@ def at_work(job):
     progress = Progress(job.audit)
     job.until("the start", lambda: progress.look() > 3)
     return progress
-
-
-def lineage(events):
-    """The batches of each global step that the variables went through in the end.
-
-    A chief begins at the step of the checkpoint: what was applied after that is forgotten.
-    """
-    applied = {}
-    for event in events:
-        if event["event"] == "begin":
-            applied = {step: b for step, b in applied.items() if step < event["step"]}
-        elif event["event"] == "step":
-            assert event["step"] not in applied
-            applied[event["step"]] = event["batches"]
-    assert sorted(applied) == list(range(len(applied)))
-    return [applied[step] for step in range(len(applied))]
-
-
-def table_after(steps):
-    """What the table holds after each number of steps, [len(steps) + 1, rows] in float64."""
-    table = np.zeros([len(steps) + 1, fault_job.ROWS])
-    for number, batches in enumerate(steps):
-        table[number + 1] = table[number]
-        for each in batches:
-            share = each["weight"] / len(batches)
-            row, addend = fault_job.row(each["ticket"]), fault_job.addend(each["ticket"])
-            table[number + 1, row] += share * addend
-    return table
-
-
-def check_checkpoints(job):
-    """Each checkpoint, the last one too, holds exactly the audited batches in every variable."""
-    steps = lineage(audit.read(job.audit))
-    tables = table_after(steps)
-    state = tf.train.get_checkpoint_state(str(job.out / fault_job.CHECKPOINTS))
-    for prefix in state.all_model_checkpoint_paths:
-        reader = tf.train.NewCheckpointReader(prefix)
-        left, right, table, step = map(reader.get_tensor, ("left", "right", "table", "global_step"))
-        # Whole multiples of 1/4 but for the last, partial step: the difference of one batch shows.
-        np.testing.assert_allclose(left, right, atol=0.02, err_msg=prefix)
-        np.testing.assert_allclose(table[:, 0], tables[step], atol=0.02, err_msg=prefix)
-        np.testing.assert_allclose(left, tables[step].sum(), atol=0.02, err_msg=prefix)
-    assert step == len(steps)
-    return len(state.all_model_checkpoint_paths)
-
-
-def check_audit(job):
-    """Every ticket that a chief gave out came to one end, over all chiefs."""
-    events = audit.read(job.audit)
-    issued = [ticket for e in events if e["event"] == "issued" for ticket in e["tickets"]]
-    settled = [b["ticket"] for e in events for b in e.get("batches", [e]) if "ticket" in b]
-    assert len(issued) == len(set(issued))
-    assert len(settled) == len(set(settled))
-    counts = audit.check(job.audit)
-    assert sum(counts.values()) == len(issued)
-    assert events[-1] == {"event": "end"}
-    return counts
 
 
 def events(job):

@@ -1,7 +1,7 @@
 """A small model over one hash table, in one process: a value per row and its slots, by raw id.
 
-The reference is TFRA itself: `on_unions` trains one batch for the union of every M, in which each id
-is looked up once, so that TFRA loses nothing. `in_batches` trains the batches as a job has them.
+The reference is TFRA itself: `on_unions` trains one batch for the union of every M, in which each
+id is looked up once, so that TFRA loses nothing. `in_batches` trains the batches as a job has them.
 """
 
 import contextlib
@@ -39,6 +39,9 @@ def batch(step, number):
     return Batch(ids.astype(np.int64), rng.randn(ROWS).astype(np.float32))
 
 
+ALL = [batch(step, number) for step in range(STEPS) for number in range(M)]
+
+
 def union(batches):
     return Batch(*map(np.concatenate, zip(*batches)))
 
@@ -62,6 +65,12 @@ class Model:
         errors = tf.reshape(tf.matmul(vectors, kernel), [-1]) - self.targets
         self.loss = tf.reduce_mean(tf.square(errors))
         self.step = tf.train.get_or_create_global_step()
+
+    def minimize(self, optimizer, table_alone=False):
+        trained = tf.trainable_variables()
+        if table_alone:
+            trained = [each for each in trained if isinstance(each, de.TrainableWrapper)]
+        return optimizer.minimize(self.loss, global_step=self.step, var_list=trained)
 
     def feed(self, batch):
         return {self.ids: batch.ids, self.targets: batch.targets}
@@ -111,32 +120,38 @@ def wrapped(optimizer, **options):
     )
 
 
-def in_batches(make, look_up=None, wrap=wrapped, steps=STEPS, batches=batch, **more):
+def in_batches(make, look_up=None, wrap=wrapped, table_alone=False, **more):
     """Trains M batches per global step; returns all values at the end, see `Values`."""
     with tf.Graph().as_default():
         model = Model(look_up, **more)
         optimizer = wrap(make())
-        train = optimizer.minimize(model.loss, global_step=model.step)
+        train = model.minimize(optimizer, table_alone)
         hook, end = optimizer.make_session_run_hook(True), _AtTheEnd()
         with tf.train.MonitoredTrainingSession(hooks=[hook, end]) as session:
-            for step in range(steps):
-                for number in range(M):
-                    session.run(train, model.feed(batches(step, number)))
-        assert hook.ledger.fates["admitted"] == steps * M
+            for each in ALL:
+                session.run(train, model.feed(each))
+        assert hook.ledger.fates["admitted"] == len(ALL)
         return end.found
 
 
-def on_unions(make, steps=STEPS, batches=batch, **more):
-    """Trains TFRA's own optimizer on one batch per step; returns all values at the end."""
+def on_unions(make, **more):
+    """Trains TFRA's own optimizer on one batch per M; returns all values at the end."""
+    return _by_tfra(make, [union(ALL[at : at + M]) for at in range(0, len(ALL), M)], **more)
+
+
+def one_by_one(make):
+    """Trains the table alone by TFRA's own optimizer; returns all values at the end."""
+    return _by_tfra(make, ALL, table_alone=True)
+
+
+def _by_tfra(make, batches, table_alone=False, **more):
     with tf.Graph().as_default(), contextlib.closing(tf.Session()) as session:
         model = Model(**more)
-        optimizer = de.DynamicEmbeddingOptimizer(make())
-        train = optimizer.minimize(model.loss, global_step=model.step)
+        train = model.minimize(de.DynamicEmbeddingOptimizer(make()), table_alone)
         values = Values()
         session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-        for step in range(steps):
-            whole = union([batches(step, number) for number in range(M)])
-            session.run(train, model.feed(whole))
+        for each in batches:
+            session.run(train, model.feed(each))
         return values.read(session)
 
 

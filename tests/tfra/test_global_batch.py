@@ -1,11 +1,20 @@
-"""Invariant 1 by raw id: M batches equal one batch of their union, values and slots of every row."""
+"""Invariant 1 by raw id: M batches equal one batch of their union, in values and slots."""
 
 import pytest
 from tensorflow_recommenders_addons import dynamic_embedding as de
 
 import semisync
 from semisync.common.compat import tf
-from tests.tfra.model import M, OPTIMIZERS, ROWS, assert_same, in_batches, on_unions
+from tests.tfra.model import (
+    OPTIMIZERS,
+    ROWS,
+    M,
+    assert_same,
+    each_once,
+    in_batches,
+    on_unions,
+    one_by_one,
+)
 
 
 def as_given(table, ids):
@@ -82,3 +91,18 @@ def test_rows_that_are_put_back_as_differences_too():
 
     make = OPTIMIZERS["Adagrad"]
     assert_same(in_batches(make, as_given, wrap=wrap, bp_v2=True), on_unions(make))
+
+
+@pytest.mark.parametrize("name", ["Adagrad", "Momentum"])
+@pytest.mark.parametrize("mode", ["async", "hybrid"])
+def test_at_once_it_is_what_tfra_does_with_each_batch(mode, name):
+    """The table alone is trained: in the hybrid mode the kernel would wait for the global batch."""
+
+    def wrap(optimizer):
+        return semisync.wrap(de.DynamicEmbeddingOptimizer(optimizer), mode, M, 1)
+
+    make = OPTIMIZERS[name]
+    found = in_batches(make, each_once, wrap=wrap, table_alone=True)
+    expected = one_by_one(make)
+    assert found.pop("global_step") * M == expected.pop("global_step")
+    assert_same(found, expected)

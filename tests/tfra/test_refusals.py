@@ -36,7 +36,6 @@ def minimize(optimizer=None, ids=None, look_up=None, policy=None, **more):
             "has keys of type string",
         ),
         ({"value_dtype": tf.float64}, "has values of type float64"),
-        ({"policy": [("table", "async")]}, 'the policy makes the table table "async"'),
         (
             {"look_up": lambda t, ids: de.embedding_lookup(t, ids, max_norm=1.0)},
             "is looked up with max_norm",

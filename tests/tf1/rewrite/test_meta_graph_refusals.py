@@ -24,6 +24,13 @@ def test_an_inference_graph():
     assert "no op of the graph trains" in refusal(lambda model, wrap: model.loss())
 
 
+def test_a_hash_table_of_tfra():
+    exported = export(sgd)
+    exported.meta.graph_def.node.add(op="TFRA>CuckooHashTableInsert", name="into_table")
+    with pytest.raises(BadInput, match="into_table trains a hash table of TFRA"):
+        rewrite(exported)
+
+
 def test_a_rule_that_is_not_known():
     def build(model, wrap):
         loss = model.loss()

@@ -1,0 +1,103 @@
+"""What becomes of a row: of an id that is new, or restricted, and of one that a batch repeats."""
+
+import numpy as np
+import pytest
+from tensorflow_recommenders_addons import dynamic_embedding as de
+
+import semisync
+from semisync.common.compat import tf
+from tests.tf1.one_process import late
+from tests.tfra.model import tables
+
+M, RATE = 4, 0.5
+
+
+class Job:
+    """Each batch adds RATE / M to each row that it has looked up, once per occurrence.
+
+    Args:
+      look_up: function (table, ids) -> vectors.
+      more: arguments of `de.get_variable`.
+    """
+
+    def __init__(self, look_up=de.embedding_lookup, staleness=None, **more):
+        self.ids = tf.placeholder(tf.int64, [None])
+        self.table = de.get_variable("table", dim=2, **more)
+        loss = -tf.reduce_sum(look_up(self.table, self.ids))
+        sgd = de.DynamicEmbeddingOptimizer(tf.train.GradientDescentOptimizer(RATE))
+        self.optimizer = semisync.GlobalBatchOptimizer(sgd, M, staleness, paced=staleness is None)
+        self.train = self.optimizer.minimize(loss, tf.train.get_or_create_global_step())
+        self.rows = {name: table.export() for name, table in tables().items()}
+
+    def run(self, batches, before=None):
+        """Trains batches of ids; returns {table: {id: row}}.
+
+        Args:
+          before: {number of a batch: an op that is run before it}.
+        """
+        hook = self.optimizer.make_session_run_hook(True)
+        found = {}
+
+        class AtTheEnd(tf.train.SessionRunHook):
+            def end(_, session):
+                for name, (ids, rows) in session.run(self.rows).items():
+                    found[name] = dict(zip(ids.tolist(), rows.tolist()))
+
+        with tf.train.MonitoredTrainingSession(hooks=[hook, AtTheEnd()]) as session:
+            for number, ids in enumerate(batches):
+                if number in (before or {}):
+                    session.run(before[number])
+                session.run(self.train, {self.ids: ids})
+        return found
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default():
+        yield
+
+
+def test_an_id_that_is_new_in_several_batches_begins_from_one_draw_and_takes_all_gradients():
+    job = Job(initializer=tf.random_uniform_initializer(-0.01, 0.01))
+    rows = job.run([[7, 7], [7], [8], [-9]])["table"]
+    assert sorted(rows) == [-9, 7, 8]
+    for id, occurrences in ((7, 3), (8, 1), (-9, 1)):
+        draw = np.array(rows[id]) - occurrences * RATE / M
+        assert np.all(np.abs(draw) <= 0.01 + 1e-6)
+    assert rows[7] != rows[8]
+
+
+def test_every_occurrence_counts_and_no_update_is_lost():
+    job = Job(initializer=tf.constant_initializer(0.0))
+    rows = job.run([[1, 1, 2]] * 100)["table"]
+    np.testing.assert_allclose([rows[1], rows[2]], [[200 * RATE / M] * 2, [100 * RATE / M] * 2])
+
+
+def test_tfra_alone_counts_an_id_of_one_look_up_once():
+    """What the test before would find without semisync: docs/wrap.md says so."""
+    ids = tf.placeholder(tf.int64, [None])
+    table = de.get_variable("table", dim=1, initializer=tf.constant_initializer(0.0))
+    loss = -tf.reduce_sum(de.embedding_lookup(table, ids))
+    sgd = de.DynamicEmbeddingOptimizer(tf.train.GradientDescentOptimizer(1.0))
+    train = sgd.minimize(loss, global_step=tf.train.get_or_create_global_step())
+    rows = table.lookup(tf.constant([1], tf.int64))
+    with tf.Session() as session:
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        for _ in range(10):
+            session.run(train, {ids: [1, 1]})
+        assert session.run(rows).tolist() == [[10.0]]
+
+
+def test_a_batch_that_is_too_stale_leaves_no_row():
+    job = Job(staleness=semisync.Threshold(0), initializer=tf.constant_initializer(0.0))
+    make_late = late(job.optimizer, tf.constant(-5, tf.int64))
+    rows = job.run([[1], [2], [3], [4]], before={1: make_late})["table"]
+    assert set(rows) == {1, 3, 4}
+
+
+def test_a_restrict_policy_sees_each_id_once_per_global_step():
+    job = Job(initializer=tf.constant_initializer(0.0), restrict_policy=de.FrequencyRestrictPolicy)
+    status = job.table.restrict_policy.freq_var
+    job.rows["frequency"] = status.export()
+    found = job.run([[1, 1], [1], [2], [3]] + [[1], [1], [3], [3]])
+    assert {id: row[0] for id, row in found["frequency"].items()} == {1: 2, 2: 1, 3: 2}
