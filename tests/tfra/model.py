@@ -120,17 +120,18 @@ def wrapped(optimizer, **options):
     )
 
 
-def in_batches(make, look_up=None, wrap=wrapped, table_alone=False, **more):
+def in_batches(make, look_up=None, wrap=wrapped, table_alone=False, batches=None, **more):
     """Trains M batches per global step; returns all values at the end, see `Values`."""
+    batches = batches or ALL
     with tf.Graph().as_default():
         model = Model(look_up, **more)
         optimizer = wrap(make())
         train = model.minimize(optimizer, table_alone)
         hook, end = optimizer.make_session_run_hook(True), _AtTheEnd()
         with tf.train.MonitoredTrainingSession(hooks=[hook, end]) as session:
-            for each in ALL:
+            for each in batches:
                 session.run(train, model.feed(each))
-        assert hook.ledger.fates["admitted"] == len(ALL)
+        assert hook.ledger.fates["admitted"] == len(batches)
         return end.found
 
 

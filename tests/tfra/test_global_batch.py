@@ -6,6 +6,7 @@ from tensorflow_recommenders_addons import dynamic_embedding as de
 import semisync
 from semisync.common.compat import tf
 from tests.tfra.model import (
+    ALL,
     OPTIMIZERS,
     ROWS,
     M,
@@ -14,6 +15,7 @@ from tests.tfra.model import (
     in_batches,
     on_unions,
     one_by_one,
+    wrapped,
 )
 
 
@@ -106,3 +108,16 @@ def test_at_once_it_is_what_tfra_does_with_each_batch(mode, name):
     expected = one_by_one(make)
     assert found.pop("global_step") * M == expected.pop("global_step")
     assert_same(found, expected)
+
+
+def test_a_table_waits_for_the_global_batch_beside_a_variable_that_does_not():
+    def wrap(optimizer):
+        return wrapped(optimizer, policy=[("kernel", "async")])
+
+    make = OPTIMIZERS["Adagrad"]
+    found, expected = (
+        in_batches(make, as_given, wrap=each, batches=ALL[:M]) for each in (wrap, wrapped)
+    )
+    # In the first global step each batch but the first sees another kernel.
+    assert sorted(found["table"]) == sorted(expected["table"])
+    assert sorted(found) == sorted(expected)
