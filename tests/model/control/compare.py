@@ -11,16 +11,18 @@ import numpy
 import torch
 
 from migrate.model.load import load_model
+from migrate.model.training.build import build_training
 from semisync.common.errors import BadInput
 from tests.model.control.graphs import FEEDS, fed
 
 
 def check(folder):
-    """AssertionError where torch's outputs or gradients are others than `graphs.keep` wrote."""
+    """AssertionError where torch computes something else than what `graphs.keep` wrote."""
     folder = pathlib.Path(folder)
     program = json.loads((folder / "program.json").read_text())
     names = ["y", "z"][: len(program["outputs"])]
-    model = load_model(folder / ("frozen.pb" if program["frozen"] else "model"), output=names)
+    frozen = program["kept"] == "frozen"
+    model = load_model(folder / ("frozen.pb" if frozen else "model"), output=names)
     with numpy.load(folder / "expected.npz") as expected:
         for number, feed in enumerate(FEEDS):
             x, matrix = map(torch.from_numpy, fed(feed))
@@ -34,6 +36,20 @@ def check(folder):
                 wanted = expected.get(f"{number}/{name}", numpy.zeros_like(value.detach()))
                 told = f"{name} of feed {number} of {json.dumps(program)}"
                 numpy.testing.assert_allclose(value.detach(), wanted, 1e-4, 1e-5, err_msg=told)
+        if program["kept"] == "trained":
+            _check_steps(folder / "model", expected)
+
+
+def _check_steps(prefix, expected):
+    training = build_training(prefix)
+    for number, feed in enumerate(FEEDS):
+        x, matrix = map(torch.from_numpy, fed(feed))
+        training.optimizer.zero_grad()
+        training.module({"x": x, "m": matrix}).backward()
+        training.optimizer.step()
+        w = dict(training.module.named_parameters())["w"]
+        told = f"w after step {number} of {prefix}"
+        numpy.testing.assert_allclose(w.detach(), expected[f"w/{number}"], 1e-4, 1e-5, err_msg=told)
 
 
 def _gradients(total, x, model):

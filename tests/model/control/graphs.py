@@ -14,11 +14,13 @@ def keep(program, folder):
     """Writes a program's graph and values, and what TensorFlow computes, into `folder`.
 
     model.* or frozen.pb; program.json; expected.npz: by number of the feed, outputs NUMBER/OUTPUT
-    and gradients of their sum, NUMBER/d/x and NUMBER/d/w. The gradients of a resource that a branch
+    and gradients of their sum, NUMBER/d/x and NUMBER/d/w; the variable after each step of training,
+    w/NUMBER. The gradients of a resource that a branch
     or a loop reads are left out of all three with 1.15, which ends with a TypeError or aborts.
     """
     if tf.__version__.startswith("1.") and program["resource"]:
-        program = {**program, "gradients": False}
+        kept = {"trained": "model"}.get(program["kept"], program["kept"])
+        program = {**program, "gradients": False, "kept": kept}
     os.makedirs(folder)
     with tf.Graph().as_default(), tf.Session(config=_ONE_THREAD) as session:
         scope = _Scope(program)
@@ -31,12 +33,16 @@ def keep(program, folder):
             total = sum(map(tf.reduce_sum, outputs))
             for name, gradient in zip("xw", tf.gradients(total, [scope.x, scope.w])):
                 fetched.update({} if gradient is None else {"d/" + name: gradient})
+        if program["kept"] == "trained":
+            squares = [tf.reduce_sum(tf.square(one)) for one in [*outputs, scope.w]]
+            loss = tf.add_n(squares, name="loss")
+            train = tf.train.AdagradOptimizer(0.1).minimize(loss)
         session.run(tf.global_variables_initializer())
         expected = {}
         for number, feed in enumerate(FEEDS):
             found = session.run(fetched, dict(zip([scope.x, scope.fed], fed(feed))))
             expected.update(("{}/{}".format(number, name), value) for name, value in found.items())
-        if program["frozen"]:
+        if program["kept"] == "frozen":
             definition = tf.graph_util.convert_variables_to_constants(
                 session, session.graph.as_graph_def(), names
             )
@@ -44,6 +50,10 @@ def keep(program, folder):
                 file.write(definition.SerializeToString())
         else:
             tf.train.Saver().save(session, os.path.join(folder, "model"))
+        if program["kept"] == "trained":
+            for number, feed in enumerate(FEEDS):
+                session.run(train, dict(zip([scope.x, scope.fed], fed(feed))))
+                expected["w/{}".format(number)] = session.run(scope.w)
     numpy.savez(os.path.join(folder, "expected.npz"), **expected)
     with open(os.path.join(folder, "program.json"), "w") as file:
         json.dump(program, file)

@@ -19,14 +19,17 @@ _OPERATORS = ["add", "mul", "sub", "max"]
 
 
 def draw(choose, depth=3):
-    """A program: its expressions, and how it is kept."""
+    """A program: its expressions, and how it is kept.
+
+    kept: in a checkpoint, "model", or "frozen", or with a training op, whose steps are "trained".
+    """
     outputs = [_expression(choose, depth)]
     if choose([False, True]):
         outputs.append(_expression(choose, 1))
     return {
         "outputs": outputs,
         "resource": choose([False, True]),
-        "frozen": choose([False, False, True]),
+        "kept": choose(["model", "frozen", "trained"]),
         "gradients": choose([False, True]),
     }
 
