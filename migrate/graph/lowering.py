@@ -43,16 +43,21 @@ def lower(graph: Graph) -> Graph:
         )
         for key, signature in graph.signatures.items()
     }
-    return graph._replace(nodes=lowering.rewired(), signatures=signatures)
+    return graph._replace(
+        nodes=lowering.rewired(lowering.nodes),
+        signatures=signatures,
+        calls=lowering.rewired(lowering.calls),
+    )
 
 
 class _Lowering:
-    """nodes: so far. results: what stands for the outputs of the calls. ends: the nodes that what
-    waits for a call waits for."""
+    """nodes: so far. calls: those that others stand for. results: what stands for the outputs of
+    the calls. ends: the nodes that what waits for a call waits for."""
 
     def __init__(self, graph: Graph, functions: Mapping[str, Function]) -> None:
         self._graph, self._functions = graph, functions
-        self._nodes: Dict[str, Node] = {}
+        self.nodes: Dict[str, Node] = {}
+        self.calls: Dict[str, Node] = {}
         self._results: Dict[Edge, Edge] = {}
         self._ends: Dict[str, Tuple[str, ...]] = {}
 
@@ -67,21 +72,21 @@ class _Lowering:
             elif node.op in _WHILES:
                 self._while(made, node)
             else:
-                self._nodes[node.name] = node
-        if len(self._nodes) + len(made) > _MAX_NODES:
+                self.nodes[node.name] = node
+        if len(self.nodes) + len(made) > _MAX_NODES:
             raise BadInput(
                 f"{self._graph.path}: its functions call each other to more than {_MAX_NODES} nodes"
             )
         return made
 
-    def rewired(self) -> Dict[str, Node]:
-        """All nodes, with inputs that are there."""
+    def rewired(self, nodes: Mapping[str, Node]) -> Dict[str, Node]:
+        """The nodes, with inputs that are there."""
         return {
             name: node._replace(
                 inputs=tuple(self._real(edge) for edge in node.inputs),
                 controls=tuple(end for one in node.controls for end in self._ends.get(one, (one,))),
             )
-            for name, node in self._nodes.items()
+            for name, node in nodes.items()
         }
 
     def real(self, tensor: str) -> str:
@@ -97,6 +102,7 @@ class _Lowering:
     def _returns(self, node: Node, results: Sequence[Edge], ends: Sequence[str]) -> None:
         self._results.update(((node.name, k), edge) for k, edge in enumerate(results))
         self._ends[node.name] = tuple(ends)
+        self.calls[node.name] = node
 
     def _call(self, made: List[Node], node: Node) -> None:
         pivot = f"{node.name}/=pivot"  # a name that no node of the function has

@@ -71,6 +71,7 @@ class Graph(NamedTuple):
     train_ops    nodes in the collection "train_op"
     assets       the file in the SavedModel's `assets` that each node is the path of, by the node
     rewired      nodes that are others in the file, see `migrate.graph.wrapped`
+    calls        by name, the nodes that `migrate.graph.lowering` put others in the place of
     """
 
     path: str
@@ -82,6 +83,7 @@ class Graph(NamedTuple):
     train_ops: Tuple[str, ...] = ()
     assets: Mapping[str, str] = {}
     rewired: FrozenSet[str] = frozenset()
+    calls: Mapping[str, Node] = {}
 
 
 def read_graph(path: str) -> Graph:

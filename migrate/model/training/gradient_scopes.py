@@ -30,6 +30,7 @@ class GradientScopes:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
+        self._differentiable = {**graph.calls, **graph.nodes}
         starts: Dict[str, List[str]] = {}
         for node in graph.nodes.values():
             scope = _begun_by(node)
@@ -89,7 +90,7 @@ class GradientScopes:
     def _readers(self, scope: str, name: str, seen: Set[str]) -> Iterator[Node]:
         told = self._differentiated(scope, name)
         if told is not None:
-            yield self._graph.nodes[told]
+            yield self._differentiable[told]
         elif name not in seen:
             seen.add(name)
             for source, _ in self._graph.nodes[name].inputs:
@@ -105,7 +106,7 @@ class GradientScopes:
         for end in re.finditer("_grad/", name[len(scope) :]):
             op = name[len(scope) : len(scope) + end.start()]
             for outer in _around(scope):
-                if outer + op in self._graph.nodes:
+                if outer + op in self._differentiable:
                     return outer + op
         return None
 

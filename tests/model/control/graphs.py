@@ -34,9 +34,13 @@ def keep(program, folder):
             for name, gradient in zip("xw", tf.gradients(total, [scope.x, scope.w])):
                 fetched.update({} if gradient is None else {"d/" + name: gradient})
         if program["kept"] == "trained":
-            squares = [tf.reduce_sum(tf.square(one)) for one in [*outputs, scope.w]]
-            loss = tf.add_n(squares, name="loss")
-            train = tf.train.AdagradOptimizer(0.1).minimize(loss)
+            loss = tf.add_n([tf.reduce_sum(tf.square(one)) for one in outputs], name="loss")
+            optimizer = tf.train.AdagradOptimizer(0.1)
+            ((gradient, _),) = optimizer.compute_gradients(loss, [scope.w])
+            if gradient is None:
+                program = {**program, "kept": "model"}
+            else:
+                train = optimizer.apply_gradients([(gradient, scope.w)])
         session.run(tf.global_variables_initializer())
         expected = {}
         for number, feed in enumerate(FEEDS):
