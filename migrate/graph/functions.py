@@ -30,6 +30,7 @@ OUTPUTS: Mapping[str, Tuple[str, ...]] = {
     "ListDiff": ("out", "idx"),
     "LookupTableExportV2": ("keys", "values"),
     "Merge": ("output", "value_index"),
+    "NonMaxSuppressionV4": ("selected_indices", "valid_outputs"),
     "SoftmaxCrossEntropyWithLogits": ("loss", "backprop"),
     "SparseConcat": _SPARSE,
     "SparseCross": _SPARSE,

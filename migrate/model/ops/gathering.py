@@ -1,4 +1,4 @@
-"""Picking and placing by index: gather, scatter, unique values, partitions.
+"""Picking and placing by index: gather, scatter, unique values, partitions, beams, boxes.
 
 An index that is out of range is an error, as in TensorFlow on a CPU; negative ones are.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Callable, Dict, Union
 
 from migrate.model.ops.arguments import index_type, normal, number, sizes, stacked
-from migrate.model.ops.values import STRINGS, Call, Host, Many
+from migrate.model.ops.values import STRINGS, Call, Host, Many, literal
 
 
 def gather(call: Call) -> str:
@@ -86,16 +86,45 @@ def accidental_hits(call: Call) -> Many:
     return Many(f"runtime.accidental_hits({call[0].tensor}, {call[1].tensor})", 3)
 
 
+def tree(call: Call) -> str:
+    """`runtime.gather_tree(ids, parents, lengths, end)`: the beams of a search"""
+    given = ", ".join(value.tensor for value in call.args[:3])
+    return f"runtime.gather_tree({given}, {number(call[3])})"
+
+
+def suppression(call: Call) -> Union[str, Many]:
+    """`runtime.non_max_suppression(boxes, scores, 10, 0.5)`"""
+    count = number(call[2])
+    if len(call) == 3:
+        bounds = [literal(call.number("iou_threshold", 0.5))]
+    else:
+        bounds = [
+            number(value) if value.constant is None else literal(value.constant[()])
+            for value in call.args[3:5]
+        ]
+    given = ", ".join([call[0].tensor, call[1].tensor, count, *bounds])
+    chosen = f"runtime.non_max_suppression({given})"
+    if call.node.op != "NonMaxSuppressionV4":
+        return chosen
+    pad = call.flag("pad_to_max_output_size")
+    return Many(f"runtime.padded_suppression({chosen}, {count}, {pad})", 2)
+
+
 OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
     "ComputeAccidentalHits": accidental_hits,
     "DynamicPartition": partition,
     "DynamicStitch": stitch,
     "Gather": gather,
     "GatherNd": "runtime.gather_nd({0:t}, {1:t})",
+    "GatherTree": tree,
     "GatherV2": gather,
     "InvertPermutation": inverse,
     "ListDiff": list_diff,
     "LowerBound": search,
+    "NonMaxSuppression": suppression,
+    "NonMaxSuppressionV2": suppression,
+    "NonMaxSuppressionV3": suppression,
+    "NonMaxSuppressionV4": suppression,
     "ParallelDynamicStitch": stitch,
     "ResourceGather": gather,
     "ResourceGatherNd": "runtime.gather_nd({0:t}, {1:t})",

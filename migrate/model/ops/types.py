@@ -25,7 +25,8 @@ _BY_TYPES = {
         IsNan Less LessEqual LogicalAnd LogicalNot LogicalOr NotEqual RegexFullMatch
         StaticRegexFullMatch""",
     "float32": "SparseMatMul",
-    "int32": "Bucketize Rank StringLength TensorArraySizeV3 TensorListLength",
+    "int32": """Bucketize GatherTree NonMaxSuppression NonMaxSuppressionV2 NonMaxSuppressionV3
+        NonMaxSuppressionV4 Rank StringLength TensorArraySizeV3 TensorListLength""",
     "int64": """LookupTableSize LookupTableSizeV2 SparseReshape StringToHashBucket
         StringToHashBucketFast StringToHashBucketStrong Where""",
     "string": """AsString RegexReplace StaticRegexReplace StringJoin StringLower StringStrip

@@ -102,6 +102,11 @@ _NAMES = {
         "unsorted_segment_prod",
         "unsorted_segment_sum",
     ],
+    "selection": [
+        "gather_tree",
+        "non_max_suppression",
+        "padded_suppression",
+    ],
     "slicing": [
         "checked_slice",
         "sliced",

@@ -14,6 +14,7 @@ tf = tensorflow.compat.v1
 
 BY_HAND = {
     "DeserializeSparse",
+    "GatherTree",  # see tests/model/control/test_models.py
     "LookupTableFind",
     "LookupTableFindV2",
     "LookupTableSize",

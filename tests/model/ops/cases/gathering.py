@@ -24,6 +24,23 @@ _SLICES = [
     lambda x: x[:, :],
 ]
 
+_CORNERS = floats(9, 2)
+_BOXES = numpy.concatenate([_CORNERS, _CORNERS + floats(9, 2, low=-1.0)], 1)
+_SCORES = numpy.array([0.1, 0.9, 0.9, 0.4, -0.2, 0.8, 0.3, 0.05, 0.7], numpy.float32)
+
+
+def _suppressed(form, count, *bounds, **attributes):
+    """An op of a form, or, of V4, the first of its outputs."""
+    names = ["iou_threshold", "score_threshold"]
+
+    def build(boxes, scores):
+        given = {"boxes": boxes, "scores": scores, "max_output_size": count}
+        found = getattr(raw, form)(**given, **dict(zip(names, bounds)), **attributes)
+        return list(found) if form.endswith("V4") else found
+
+    return Case(form, build, [_BOXES, _SCORES], gradient=False)
+
+
 CASES = [
     *(Case("StridedSlice", build, [_CUBE]) for build in _SLICES),
     *(Case("StridedSlice", build, [_WORDS]) for build in (_SLICES[0], _SLICES[1], _SLICES[5])),
@@ -237,4 +254,13 @@ CASES = [
             "SparseSegmentSqrtNWithNumSegments",
         )
     ),
+    _suppressed("NonMaxSuppression", 4, 0.25),
+    _suppressed("NonMaxSuppression", 20, 1.0),
+    _suppressed("NonMaxSuppressionV2", 3, 0.1),
+    _suppressed("NonMaxSuppressionV3", 9, 0.3, 0.2),
+    _suppressed("NonMaxSuppressionV3", 9, 0.3, 2.0),
+    _suppressed("NonMaxSuppressionV3", 0, 0.3, float("-inf")),
+    _suppressed("NonMaxSuppressionV4", 9, 0.05, 0.2, pad_to_max_output_size=True),
+    _suppressed("NonMaxSuppressionV4", 2, 0.5, float("-inf"), pad_to_max_output_size=True),
+    _suppressed("NonMaxSuppressionV4", 9, 0.05, 0.2),
 ]
