@@ -5,6 +5,7 @@ The cluster's worker 0 is the Estimator's chief. The spec holds
     out         a directory: `model`, and from the chief `audit`
     max_steps   of the TrainSpec, or null: until the data ends
     batches     how many batches each worker has, a list by task, or null: without end
+    late        True: it does not wait for the others to begin
 """
 
 import json
@@ -38,8 +39,8 @@ def model_fn(spec):
         loss = build_loss("square", features, labels, resource=False)
         optimizer = semisync.GlobalBatchOptimizer(tf.train.AdagradOptimizer(0.1), M)
         train_op = optimizer.minimize(loss, global_step=tf.train.get_global_step())
-        hooks = [
-            Barrier("estimator", spec["task"], parties, timeout=300.0),
+        together = Barrier("estimator", spec["task"], parties, timeout=300.0)
+        hooks = ([] if spec.get("late") else [together]) + [
             optimizer.make_session_run_hook(
                 config.is_chief, patience=300.0, audit=os.path.join(spec["out"], "audit")
             ),

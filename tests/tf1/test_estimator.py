@@ -8,13 +8,20 @@ from tests.support.forked_cluster import ForkedCluster
 from tests.tf1.estimator_job import M
 
 
-def train(tmp_path, **spec):
-    """Trains until every process has ended by itself; returns the global step and the audit log."""
+def train(tmp_path, late=False, **spec):
+    """Trains until every process has ended by itself; returns the global step and the audit log.
+
+    Args:
+      late: True has a worker start again after the end, and waits until it has ended, too.
+    """
     if not hasattr(tf, "estimator"):
         pytest.skip("TensorFlow 2.x has no Estimator any more")
     with ForkedCluster("tests.tf1.estimator_job", 1, 2, tmp_path) as cluster:
         cluster.start_all(out=str(tmp_path), **spec)
         cluster.wait(timeout=600)
+        if late:
+            cluster.start("worker", 1, out=str(tmp_path), late=True, **spec)
+            cluster.wait(timeout=200)  # less than its patience, 300 s
     last = tf.train.latest_checkpoint(str(tmp_path / "model"))
     step = int(tf.train.NewCheckpointReader(last).get_tensor("global_step"))
     return step, str(tmp_path / "audit")
@@ -27,6 +34,14 @@ def test_it_ends_at_the_last_step(tmp_path):
     fates = audit.check(log)
     assert fates["admitted"] >= 15 * M
     assert fates["lost"] == fates["ended with the chief"] == 0
+
+
+@pytest.mark.parametrize(
+    "ends", [{"max_steps": 4, "batches": None}, {"max_steps": None, "batches": [9, 4]}]
+)
+def test_a_worker_that_comes_after_the_end_ends_well(ends, tmp_path):
+    train(tmp_path, late=True, **ends)
+    assert b"Error" not in (tmp_path / "worker-1.log").read_bytes()
 
 
 def test_it_ends_with_its_data_and_applies_all_of_it(tmp_path):
