@@ -16,18 +16,20 @@ class Job:
     """Each batch adds RATE / M to each row that it has looked up, once per occurrence.
 
     Args:
-      look_up: function (table, ids) -> vectors.
+      optimizer: that TFRA wraps.
+      restricted: to how many rows, at the end; None: to any number.
       more: arguments of `de.get_variable`.
     """
 
-    def __init__(self, look_up=de.embedding_lookup, staleness=None, **more):
+    def __init__(self, optimizer=None, staleness=None, restricted=None, **more):
         self.ids = tf.placeholder(tf.int64, [None])
         self.table = de.get_variable("table", dim=2, **more)
-        loss = -tf.reduce_sum(look_up(self.table, self.ids))
-        sgd = de.DynamicEmbeddingOptimizer(tf.train.GradientDescentOptimizer(RATE))
-        self.optimizer = semisync.GlobalBatchOptimizer(sgd, M, staleness, paced=staleness is None)
+        loss = -tf.reduce_sum(de.embedding_lookup(self.table, self.ids))
+        tfras = de.DynamicEmbeddingOptimizer(optimizer or tf.train.GradientDescentOptimizer(RATE))
+        self.optimizer = semisync.GlobalBatchOptimizer(tfras, M, staleness, paced=staleness is None)
         self.train = self.optimizer.minimize(loss, tf.train.get_or_create_global_step())
         self.rows = {name: table.export() for name, table in tables().items()}
+        self._restrict = tf.no_op() if restricted is None else self.table.restrict(restricted)
 
     def run(self, batches, before=None):
         """Trains batches of ids; returns {table: {id: row}}.
@@ -40,6 +42,7 @@ class Job:
 
         class AtTheEnd(tf.train.SessionRunHook):
             def end(_, session):
+                session.run(self._restrict)
                 for name, (ids, rows) in session.run(self.rows).items():
                     found[name] = dict(zip(ids.tolist(), rows.tolist()))
 
@@ -95,9 +98,20 @@ def test_a_batch_that_is_too_stale_leaves_no_row():
     assert set(rows) == {1, 3, 4}
 
 
-def test_a_restrict_policy_sees_each_id_once_per_global_step():
-    job = Job(initializer=tf.constant_initializer(0.0), restrict_policy=de.FrequencyRestrictPolicy)
-    status = job.table.restrict_policy.freq_var
-    job.rows["frequency"] = status.export()
-    found = job.run([[1, 1], [1], [2], [3]] + [[1], [1], [3], [3]])
-    assert {id: row[0] for id, row in found["frequency"].items()} == {1: 2, 2: 1, 3: 2}
+def test_a_restrict_policy_sees_each_id_once_per_global_step_and_takes_its_slots_along():
+    batches = [[1, 1], [1], [2], [3], [1], [1], [3], [3]]
+    seen = []
+    for restricted in (None, 2):
+        with tf.Graph().as_default():
+            job = Job(
+                tf.train.AdagradOptimizer(RATE),
+                restricted=restricted,
+                initializer=tf.constant_initializer(0.0),
+                restrict_policy=de.FrequencyRestrictPolicy,
+            )
+            job.rows["frequency"] = job.table.restrict_policy.freq_var.export()
+            seen.append(job.run(batches))
+    counts = {id: row[0] for id, row in seen[0]["frequency"].items()}
+    assert counts == {1: 2, 2: 1, 3: 2}
+    for name in ("table", "table/Adagrad/accumulator", "frequency"):
+        assert set(seen[1][name]) == {1, 3}
