@@ -19,7 +19,7 @@ from semisync.common.errors import SemisyncError
 from semisync.staleness import PROBES, safe_steps
 from semisync.transport import mailbox
 from semisync.transport.job_state import GAUGES, SUPERSEDED, ended_at
-from semisync.transport.messages import DISAGREED, JOINED
+from semisync.transport.messages import DISAGREED, JOINED, LEFT
 
 WAKE_EVERY = 1.0  # seconds
 WITHDRAW_WITHIN = 5.0  # seconds
@@ -71,8 +71,8 @@ class Chief(threading.Thread):
     def open(self, settings, weights):
         """Throws away what an earlier run left on the PS.
 
-        Of the messages that are there only those that announce a worker count: it may have joined
-        before the chief began.
+        Of the messages that are there only those that announce a worker, or its end, count: it may
+        have joined before the chief began, and found the training over.
 
         Args:
           settings: as every process describes them.
@@ -87,7 +87,7 @@ class Chief(threading.Thread):
         opened = self._before_deadline(ops.open, {ops.settings: settings})
         messages, (clock,) = mailbox.unpacked(opened, 1)
         for message in messages:
-            if message.kind == JOINED:
+            if message.kind in (JOINED, LEFT):
                 self.ledger.receive(message)
         self._clock = self._published_clock = clock
         self._audit.write([{"event": "begin", "step": self._clock, "first": self.ledger.first}])

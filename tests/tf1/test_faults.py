@@ -123,10 +123,12 @@ def test_a_worker_that_comes_after_the_end_is_told_so_until_a_chief_comes_back(j
     job.start("worker", 1)
     assert job.ended(("worker", 1)) == 0, job.story()
     assert "the training is over" in job.words(("worker", 1))
-    job.start("worker", 0, batches=None)  # from the checkpoint of the end
+    job.start("worker", 0)  # from the checkpoint of the end, and does not wait for the late one
+    assert job.ended(("worker", 0)) == 0, job.story()
+    job.start("worker", 0, batches=None)
     progress = Progress(job.audit)
     before = progress.look()
-    job.until("the return of the chief", lambda: len(chiefs(job)) == 2)
+    job.until("the return of the chief", lambda: len(chiefs(job)) == 3)
     job.start("worker", 1, batches=None)
     job.until("training with it", lambda: progress.look() and progress.of(job, job.workers[1]))
     job.end_well()
