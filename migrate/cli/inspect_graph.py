@@ -1,9 +1,12 @@
-"""`semisync inspect PATH --graph`: what a graph can be fed and what it likely gives."""
+"""`semisync inspect PATH --graph`: what a graph can be fed, what it likely gives, and whether
+`convert --model` writes it as a model, which is gone through without writing anything."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shlex
 from typing import Any, Dict, List, Optional
 
 from migrate.graph.attributes import Shape
@@ -13,12 +16,17 @@ from migrate.graph.interface.feeds import Feed
 from migrate.graph.lowering import lower
 from migrate.graph.metagraph import Graph, read_graph
 from migrate.model.coverage import unknown_ops
+from migrate.model.load import read_meta_graph, write_source
 from migrate.model.outputs import find_outputs
-from semisync.common.errors import SemisyncError
+from migrate.open import open_model
+from migrate.planning.planner import plan
+from migrate.storage.files import size_of
+from semisync.common.errors import BadInput, SemisyncError
 
 SCHEMA = "semisync.graph/1"
 _INPUTS = ("input", "dtype", "shape", "kind", "read by")
 _OUTPUTS = ("likely output", "dtype", "shape", "kind", "why")
+_META = ".meta"
 _NAMED = 3  # names in a cell
 
 
@@ -27,7 +35,7 @@ def run(path: str, meta: Optional[str], as_json: bool) -> int:
     file = meta or graph_file(path)
     graph = read_graph(file)
     interface = find_interface(graph)
-    model = converts(graph)
+    model = converts(path, meta, graph)
     if as_json:
         print(json.dumps({**described(file, interface), "model": model}, indent=1))
     else:
@@ -35,27 +43,51 @@ def run(path: str, meta: Optional[str], as_json: bool) -> int:
     return 0
 
 
-def converts(graph: Graph) -> Dict[str, Any]:
-    """Whether `convert --model` can write the model: its outputs, and the ops that are not known
-    with the names of their nodes; or the reason why neither can be told."""
+def converts(path: str, meta: Optional[str], graph: Graph) -> Dict[str, Any]:
+    """What `convert --model` does with the graph at `path`, or with the one at `meta`: the call,
+    and the outputs of the model that it writes; or why it writes none, with the ops that are not
+    known and the names of their nodes."""
+    prefix = path[: -len(_META)] if meta is None and path.endswith(_META) else path
+    call = shlex.join(["semisync", "convert", prefix, "converted", "--model", *_option(meta)])
+    found: Dict[str, Any] = {"call": call, "outputs": [], "unknown_ops": {}, "reason": None}
     try:
+        _write(prefix, meta)
+    except SemisyncError as error:
+        found["reason"] = str(error)
+    with contextlib.suppress(SemisyncError):  # then the reason is said already
         whole = lower(graph)
         outputs = find_outputs(whole, None)
         unknown = unknown_ops(whole, list(outputs.values()))
-    except SemisyncError as error:
-        return {"outputs": [], "unknown_ops": {}, "reason": str(error)}
-    names = {op: [node.name for node in nodes] for op, nodes in unknown.items()}
-    return {"outputs": list(outputs), "unknown_ops": names, "reason": None}
+        found["outputs"] = list(outputs)
+        found["unknown_ops"] = {op: [node.name for node in nodes] for op, nodes in unknown.items()}
+    return found
+
+
+def _option(meta: Optional[str]) -> List[str]:
+    return [] if meta is None else ["--meta", meta]
+
+
+def _write(prefix: str, meta: Optional[str]) -> None:
+    """All of `convert --model` but the files; raises what it would."""
+    with open_model(prefix) as checkpoint:
+        if checkpoint:  # else it is a frozen graph, which has no variables
+            plan(checkpoint, meta)
+        for shard in checkpoint.shard_paths():
+            if size_of(shard) is None:
+                raise BadInput(f"{shard}, a data file of {checkpoint.prefix}, is missing")
+        found = read_meta_graph(checkpoint, meta)
+        write_source(found, checkpoint, find_outputs(found.graph, None))
 
 
 def _of_model(model: Dict[str, Any]) -> str:
-    if model["reason"] is not None:
-        return f"semisync convert --model: {model['reason']}"
     outputs = ", ".join(model["outputs"])
-    if not model["unknown_ops"]:
-        return f"semisync convert --model writes the model that gives {outputs}: all ops are known."
-    listed = [f"  {op}: {_names(tuple(nodes))}" for op, nodes in model["unknown_ops"].items()]
-    return "\n".join([f"semisync convert --model lacks ops for {outputs}:", *listed])
+    if model["reason"] is None:
+        return f"To convert the model, which gives {outputs}:\n  {model['call']}"
+    lines = [f"semisync convert --model does not write the model: {model['reason']}"]
+    if model["unknown_ops"]:
+        lines.append(f"The ops before {outputs} that are not known:")
+        lines += [f"  {op}: {_names(tuple(names))}" for op, names in model["unknown_ops"].items()]
+    return "\n".join(lines)
 
 
 def described(path: str, interface: Interface) -> Dict[str, Any]:
@@ -91,7 +123,8 @@ def as_text(path: str, interface: Interface) -> str:
     none = ["No tensor looks like a score; give score's --output the name of one."]
     lines += ["", *(aligned(rows) if len(rows) > 1 else none)]
     if os.path.basename(path) == "saved_model.pb":
-        call = f"semisync score DATA --saved-model {os.path.dirname(path)} --out scores.parquet"
+        folder = shlex.quote(os.path.dirname(path))
+        call = f"semisync score DATA --saved-model {folder} --out scores.parquet"
         lines += ["", "To score by its signature, whose inputs take the columns of their names:"]
         lines.append(f"  {call}")
     elif interface.outputs:
@@ -103,26 +136,25 @@ def _call(path: str, interface: Interface) -> str:
     """`semisync score` with what the first output needs."""
     output = interface.outputs[0]
     prefix, suffix = os.path.splitext(path)
-    parts = [f"semisync score DATA --checkpoint {prefix}"]
-    if suffix != ".meta":
-        parts = [f"semisync score DATA --checkpoint PREFIX --meta {path}"]
+    parts = ["--checkpoint", prefix]
+    if suffix != _META:
+        parts = ["--checkpoint", "PREFIX", "--meta", path]
     for feed in interface.needed(output.tensor):
         if feed.features:
-            parts += [
-                f"--examples {feed.name}",
-                *(f"--input {feature.name}" for feature in feed.features),
-            ]
+            parts += ["--examples", feed.name]
+            for feature in feed.features:
+                parts += ["--input", feature.name]
         elif feed.shape == () or feed.dtype == "bool" or feed.shape is None and not feed.read_by:
-            parts.append(f"--feed {feed.name}=VALUE")
+            parts += ["--feed", f"{feed.name}=VALUE"]
         elif feed.kind != "default":
             option = "--sparse" if feed.kind == "sparse" else "--input"
-            parts.append(f"{option} {feed.feature or 'COLUMN'}={feed.name}")
-    parts.append(f"--output {output.tensor}")
+            parts += [option, f"{feed.feature or 'COLUMN'}={feed.name}"]
+    parts += ["--output", output.tensor]
     if output.shape and (output.shape[-1] or 0) > 1 and len(output.shape) > 1:
-        parts.append("--column N")
+        parts += ["--column", "N"]
     elif output.what == "logits":
         parts.append("--sigmoid")
-    return " ".join([*parts, "--out scores.parquet"])
+    return shlex.join(["semisync", "score", "DATA", *parts, "--out", "scores.parquet"])
 
 
 def _called(feed: Feed) -> str:

@@ -2,14 +2,18 @@
 
 An op is known to the emitter if it is in the registry, hands on its input, or is a part of control
 flow, a variable, an input or a lookup table.
+
+A variable that the checkpoint does not have is what the graph puts into it at each run, as TFRA's
+look-ups in hash tables do: the ops that it comes from are needed, too.
 """
 
 from __future__ import annotations
 
-from typing import Dict, List, Sequence
+from typing import Collection, Dict, Iterator, List, Optional, Sequence
 
-from migrate.graph.lookups import VARIABLES
+from migrate.graph.lookups import VARIABLES, origin
 from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.graph.writes import changes_variable
 from migrate.model.control.regions import ENTERS, EXITS, MERGES, NEXTS, SWITCHES, Regions
 from migrate.model.inputs import cut_at_inputs, is_input
 from migrate.model.layers.layer import SAME
@@ -33,18 +37,38 @@ _PYTHON = {"EagerPyFunc", "PyFunc", "PyFuncStateless"}
 _NAMED = 3  # nodes, and readers of a node, in an error
 
 
-def unknown_ops(graph: Graph, outputs: Sequence[Edge]) -> Dict[str, List[Node]]:
-    """The nodes that the outputs need and whose ops are not known, by op. graph: lowered."""
+def unknown_ops(
+    graph: Graph, outputs: Sequence[Edge], held: Optional[Collection[str]] = None
+) -> Dict[str, List[Node]]:
+    """The nodes that the outputs need and whose ops are not known, by op.
+
+    graph: lowered. held: the variable nodes that the checkpoint has; None: all.
+    """
+    cut = cut_at_inputs(graph)
+    needed = list(Regions(cut, outputs).needed)
+    if held is not None:
+        filled = [edge for node in needed for edge in _filled_by(cut, node, held)]
+        seen = {node.name for node in needed}
+        needed += [node for node in Regions(cut, filled).needed if node.name not in seen]
     unknown: Dict[str, List[Node]] = {}
-    for node in Regions(cut_at_inputs(graph), outputs).needed:
+    for node in needed:
         if node.op not in OPS and node.op not in _HANDLED and not is_input(node):
             unknown.setdefault(node.op, []).append(node)
     return unknown
 
 
-def refuse_unknown(graph: Graph, outputs: Sequence[Edge]) -> None:
-    """BadInput that names every op that is not known, a node of each, and what reads it."""
-    unknown = unknown_ops(graph, outputs)
+def _filled_by(graph: Graph, variable: Node, held: Collection[str]) -> Iterator[Edge]:
+    """What the graph puts into a variable that the checkpoint does not have."""
+    if variable.op in VARIABLES and variable.name not in held:
+        for node in graph.nodes.values():
+            if changes_variable(graph, node) and origin(graph, node.inputs[0]) == variable.name:
+                yield from node.inputs[1:]
+
+
+def refuse_unknown(graph: Graph, outputs: Sequence[Edge], held: Collection[str]) -> None:
+    """BadInput that names every op that is not known, a node of each, and what reads it. held: as
+    for `unknown_ops`."""
+    unknown = unknown_ops(graph, outputs, held)
     if unknown:
         named = "; ".join(_described(graph, op, nodes) for op, nodes in unknown.items())
         raise BadInput(

@@ -20,6 +20,7 @@ from typing import NamedTuple, Optional, Tuple
 
 from migrate.graph.attributes import Shape, dtypes, output_shape, shapes
 from migrate.graph.interface.examples import PARSING, keys_of
+from migrate.graph.interface.feeds import DESERIALIZES, is_sparse_placeholder
 from migrate.graph.interface.names import delivered_names
 from migrate.graph.interface.signatures import input_keys
 from migrate.graph.metagraph import Edge, Graph, Node
@@ -29,7 +30,6 @@ _PLACEHOLDERS = {"Placeholder", "PlaceholderV2"}
 _DELIVERING = re.compile(
     r"IteratorGetNext(Sync)?|IteratorGetNextAsOptional|Queue\w*Dequeue\w*|ReaderRead\w*"
 )
-_SPARSE = {"DeserializeSparse"}
 _TRAINING = re.compile(
     r"(^|[/_])(is_?)?(train(ing)?|learning_phase|phase)(_?(flag|mode|phase))?(_\d+)?$"
 )
@@ -79,7 +79,7 @@ def is_input(node: Node) -> bool:
 
 
 def _brings(node: Node) -> bool:
-    return node.op in PARSING | _SPARSE or _DELIVERING.fullmatch(node.op) is not None
+    return node.op in PARSING | DESERIALIZES or _DELIVERING.fullmatch(node.op) is not None
 
 
 class Inputs:
@@ -102,7 +102,7 @@ class Inputs:
                 key.name, found.dtype, found.shape, key.part, found.optional, key.tensors, own
             )
         node = self._graph.nodes[edge[0]]
-        delivered = node.inputs[0] if node.op in _SPARSE and node.inputs else edge
+        delivered = node.inputs[0] if node.op in DESERIALIZES and node.inputs else edge
         name = self._delivered.get(delivered)
         if name is None:
             return found
@@ -128,7 +128,7 @@ def _input(graph: Graph, edge: Edge) -> Optional[Input]:
         return Input(name, dtype, shape, tensors=(name,))
     if node.op in PARSING:
         return _parsed(graph, node, edge[1])
-    if node.op in _SPARSE:
+    if node.op in DESERIALIZES:
         types = dtypes(graph, node, "dtype")
         dtype = (types[0] if types else None) if edge[1] == 1 else "int64"
         tensors = tuple(f"{node.name}:{number}" for number in range(len(_PARTS)))
@@ -139,8 +139,7 @@ def _input(graph: Graph, edge: Edge) -> Optional[Input]:
 def _sparse_placeholder(graph: Graph, node: Node) -> Tuple[str, Optional[int]]:
     """The feature and the part of it that a placeholder is; tf.sparse_placeholder makes three."""
     scope, _, last = node.name.rpartition("/")
-    beside = [graph.nodes.get(f"{scope}/{part}") for part in _PARTS[:2]]
-    if last not in _PARTS or any(one is None or one.op not in _PLACEHOLDERS for one in beside):
+    if last not in _PARTS or not is_sparse_placeholder(graph, scope):
         return node.name, None
     return scope, _PARTS.index(last)
 

@@ -96,7 +96,7 @@ class Written(NamedTuple):
 def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> Written:
     """The source of the model; BadInput as `load_model`."""
     graph, names = found.graph, Names(_own_names())
-    refuse_unknown(graph, list(outputs.values()))
+    refuse_unknown(graph, list(outputs.values()), found.saved)
     parameters = Parameters(graph, found.saved, checkpoint, names)
     constants = Constants(names)
     tables = Tables(graph, names, constants)

@@ -16,12 +16,13 @@ from migrate.graph.metagraph import Edge, Graph, Node
 _PLACEHOLDERS = {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"}
 _ITERATORS = {"IteratorGetNext", "IteratorGetNextSync"}
 _SPARSE = ("indices", "values", "shape")
+DESERIALIZES = {"DeserializeSparse"}  # the sparse features of iterators
 
 
 class Feed(NamedTuple):
     """One input.
 
-    name       a tensor, or the tf.sparse_placeholder of three
+    name       a tensor, the tf.sparse_placeholder of three, or three with commas
     kind       "placeholder", "default" (a placeholder that need not be fed), "sparse", "iterator",
                "queue" or "serialized"
     edges      the tensors
@@ -62,7 +63,13 @@ def feeds(walks: Walks) -> List[Feed]:
         if edge not in known
     ]
     keys, names = input_keys(walks.graph), delivered_names(walks.graph)
-    return [_called(feed, keys, names) for feed in fed]
+    return [_called(feed, keys, {**names, **_deserialized(walks.graph, names)}) for feed in fed]
+
+
+def _deserialized(graph: Graph, names: Dict[Edge, Name]) -> Dict[Edge, Name]:
+    """The names of what is deserialized from the tensors of `names`."""
+    nodes = [node for node in graph.nodes.values() if node.op in DESERIALIZES]
+    return {(node.name, 0): names[node.inputs[0]] for node in nodes if node.inputs[0] in names}
 
 
 def _called(feed: Feed, keys: Dict[str, Key], names: Dict[Edge, Name]) -> Feed:
@@ -79,7 +86,7 @@ def _feeds(walks: Walks) -> Iterator[Feed]:
     for node in walks.nodes.values():
         if node.op in _PLACEHOLDERS:
             base, _, part = node.name.rpartition("/")
-            if part in _SPARSE and all(_is_placeholder(graph, f"{base}/{of}") for of in _SPARSE):
+            if part in _SPARSE and is_sparse_placeholder(graph, base):
                 if part == "values":
                     yield _sparse(graph, base, node)
                 continue
@@ -92,7 +99,12 @@ def _feeds(walks: Walks) -> Iterator[Feed]:
             told = [] if queue else shapes(graph, node, "output_shapes")
             for output, dtype in enumerate(types):
                 shape = told[output] if output < len(told) else output_shape(graph, node, output)
-                yield _feed((node.name, output), "queue" if queue else "iterator", dtype, shape)
+                if dtype != "variant":  # what is serialized is fed behind its op
+                    yield _feed((node.name, output), "queue" if queue else "iterator", dtype, shape)
+        elif node.op in DESERIALIZES:
+            edges = tuple((node.name, output) for output in range(len(_SPARSE)))
+            name = ",".join("{}:{}".format(*edge) for edge in edges)
+            yield Feed(name, "sparse", (dtypes(graph, node, "dtype") or [None])[0], None, edges)
 
 
 def _feed(edge: Edge, kind: str, dtype: Optional[str], shape: Shape) -> Feed:
@@ -141,5 +153,10 @@ def _with_readers(
     )
 
 
-def _is_placeholder(graph: Graph, name: str) -> bool:
-    return name in graph.nodes and graph.nodes[name].op in _PLACEHOLDERS
+def is_sparse_placeholder(graph: Graph, base: str) -> bool:
+    """Whether tf.sparse_placeholder made indices, values and shape below the name `base`; a shape
+    that was given may be a constant or a default."""
+    return f"{base}/shape" in graph.nodes and all(
+        f"{base}/{part}" in graph.nodes and graph.nodes[f"{base}/{part}"].op in _PLACEHOLDERS
+        for part in _SPARSE[:2]
+    )

@@ -9,8 +9,7 @@ import pyarrow.parquet
 from migrate import open_checkpoint
 from semisync import cli
 from tests.model.zoo.read import Written
-
-_PARTS = ("indices", "values", "shape")
+from tests.support.parquet_rows import columns
 
 
 class Conversion:
@@ -28,26 +27,8 @@ class Conversion:
 
     def _parquet(self, name, points):
         path = str(self.folder / f"{name}.parquet")
-        pyarrow.parquet.write_table(pa.table(self._columns(points)), path)
+        pyarrow.parquet.write_table(pa.table(columns(self.model, points)), path)
         return path
-
-    def _columns(self, points):
-        """What is fed, by feed point and by feature: either is what a model may call it."""
-        found = {}
-        for point, array in points.items():
-            base, _, part = point.rpartition("/")
-            if base and part in _PARTS:
-                if part == "values":
-                    rows = points[f"{base}/indices"][:, 0]
-                    count = int(points[f"{base}/shape"][0])
-                    found[base] = [array[rows == row].tolist() for row in range(count)]
-            elif array.ndim:
-                flat = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
-                found[point] = flat.tolist()
-        for one in self.model.said["inputs"] + self.model.said["labels"]:
-            if one["point"] in found:
-                found[one["feature"]] = found[one["point"]]
-        return found
 
     def flags(self, which):
         """The --feed options of the flags that are no truth values."""
