@@ -89,7 +89,8 @@ class Emitter:
         self._graph, self._parameters, self._constants = graph, parameters, constants
         self._tables, self.features = tables, Inputs(graph)
         self.regions = Regions(cut_at_inputs(graph), outputs)
-        self.subject = Subject(graph, _uses(self.regions.needed), _conds(self.regions))
+        uses, conds = _uses(self.regions.needed), _conds(self.regions)
+        self.subject = Subject(graph, uses, conds, _kept(graph, self.regions), self.regions.rounds)
         self.layers = find_layers(self.subject, self.regions.order)
         self._flags = {layer.flag for layer in self.layers.values()}
         replaced = {name: layer.inputs for name, layer in self.layers.items()}
@@ -151,7 +152,7 @@ class Emitter:
 
     def in_loop(self, node: str) -> bool:
         """Whether a node is computed in every round of a loop."""
-        return any(guard.startswith("loop ") for guard, _ in self.regions.of.get(node, NOWHERE))
+        return bool(self.regions.rounds(node))
 
     def _refuse_unassigned(self) -> None:
         made = [one for block in self._blocks.values() for one in block.statements]
@@ -328,7 +329,7 @@ class Emitter:
         guard = loop_guard(frame)
         if node.op in MERGES:
             entered = self.value(loop.merges[node.name][0])
-            if self._stays(node, loop.merges[node.name][1]):
+            if node.name in self.subject.kept:
                 self._values[node.name, 0] = entered
                 return
             name = self._names.fresh(local_name(node.name))
@@ -349,16 +350,12 @@ class Emitter:
             going = {
                 name: edge
                 for name, (_, edge) in loop.merges.items()
-                if not self._stays(self._graph.nodes[name], edge)
+                if name not in self.subject.kept
             }
             targets = [str(self._values[name, 0]) for name in going]
             texts = [_carried(self.value(edge)) for edge in going.values()]
             body.statements.append(Assign(targets, ", ".join(texts), inline=False))
             self._blocks[region].statements.append(While(body))
-
-    def _stays(self, merge: Node, following: Edge) -> bool:
-        """Whether a loop hands a variable on as it is."""
-        return self.subject.node(following).name == merge.name
 
 
 def _carried(value: Value) -> str:
@@ -381,6 +378,19 @@ def _conds(regions: Regions) -> Dict[str, Cond]:
             predicate = regions.predicates[regions.cond_of[node.name]]
             conds[node.name] = Cond(predicate, regions.branch_inputs(node)[1])
     return conds
+
+
+def _kept(graph: Graph, regions: Regions) -> Dict[str, Edge]:
+    """By their Merges, what a loop's variables are that it hands on as they are."""
+    kept: Dict[str, Edge] = {}
+    for loop in regions.loops.values():
+        for merge, (entered, following) in loop.merges.items():
+            node = graph.nodes[following[0]]
+            while node.op in SAME and node.inputs:
+                node = graph.nodes[node.inputs[0][0]]
+            if node.name == merge:
+                kept[merge] = entered
+    return kept
 
 
 def _edges(regions: Regions, outputs: Sequence[Edge]) -> Dict[str, List[Edge]]:

@@ -103,6 +103,11 @@ class Regions:
         self._replaced: Mapping[str, Sequence[Edge]] = {}
         self.order = sort(graph, self._names, self._before)
 
+    def rounds(self, node: str) -> FrozenSet[str]:
+        """The loops in whose rounds a node runs."""
+        around = self.of.get(node, NOWHERE)
+        return frozenset(guard for guard, _ in around if guard.startswith("loop "))
+
     def replace(self, inputs: Mapping[str, Sequence[Edge]]) -> None:
         """Sorts again, for nodes that need other inputs than the graph says; by their names."""
         self._replaced = inputs

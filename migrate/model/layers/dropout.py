@@ -4,6 +4,8 @@
     1.15     x * (1 / (1 - rate)) * cast(uniform >= rate)
     before   x / keep_prob * floor(keep_prob + uniform)
 
+A mask that a loop applies in every round, as DropoutWrapper's variational_recurrent does, is drawn
+once before it.
 A graph that was built for training has it without a condition; the module drops while it trains
 alone. Where the rate is fed or computed, the graph says itself when it drops, and nothing is
 recognised.
@@ -25,11 +27,12 @@ _SCALES = {"Mul", "RealDiv"}
 
 class _Mask(NamedTuple):
     """What says which values are kept. rate: of those that are not. edge: what says it in the
-    graph. none: its value where all are kept."""
+    graph. none: its value where all are kept. drawn: the random values."""
 
     rate: float
     edge: Edge
     none: float
+    drawn: Edge
 
 
 def find_dropout(subject: Subject, node: Node) -> Optional[Layer]:
@@ -48,7 +51,9 @@ def find_dropout(subject: Subject, node: Node) -> Optional[Layer]:
         for position in (0, 1):
             factor = subject.constant(scale.inputs[1 - position])
             if factor is not None and not factor.ndim:
-                return _layer(scale.inputs[position], mask, scale.inputs[1 - position])
+                source, factored = scale.inputs[position], scale.inputs[1 - position]
+                once = subject.rounds(mask.drawn[0]) != subject.rounds(node.name)
+                return _layer(source, mask, factored, once)
     return None
 
 
@@ -57,11 +62,14 @@ def _is_zero(subject: Subject, edge: Edge) -> bool:
     return value is not None and not value.any()
 
 
-def _layer(source: Edge, mask: _Mask, factor: Edge) -> Layer:
+def _layer(source: Edge, mask: _Mask, factor: Edge, once: bool) -> Layer:
     def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
-        return f"F.dropout({values[0]}, {literal(mask.rate)}, self.training)"
+        name = "runtime.dropout_where" if once else "F.dropout"
+        given = ", ".join(value.tensor for value in values)
+        return f"{name}({given}, {literal(mask.rate)}, self.training)"
 
-    return Layer((source,), write, off={mask.edge: mask.none, factor: 1.0})
+    off = {mask.edge: mask.none, factor: 1.0}
+    return Layer((source, mask.drawn) if once else (source,), write, off=off)
 
 
 def _mask(subject: Subject, edge: Edge) -> Optional[_Mask]:
@@ -71,14 +79,18 @@ def _mask(subject: Subject, edge: Edge) -> Optional[_Mask]:
         node = subject.node(node.inputs[0])
     if node.op == "GreaterEqual":
         rate = _uniform_and_constant(subject, node.inputs[0], node.inputs[1])
-        return None if rate is None else _Mask(rate, node.inputs[1], 0.0)
+        return (
+            None
+            if rate is None
+            else _Mask(rate, node.inputs[1], 0.0, subject.beyond(node.inputs[0]))
+        )
     if node.op == "Floor":
         total = subject.node(node.inputs[0])
         if total.op in ("Add", "AddV2"):
             for uniform, constant in (total.inputs, total.inputs[::-1]):
                 keep = _uniform_and_constant(subject, uniform, constant)
                 if keep is not None:
-                    return _Mask(round(1 - keep, 7), constant, 1.0)
+                    return _Mask(round(1 - keep, 7), constant, 1.0, subject.beyond(uniform))
     return None
 
 

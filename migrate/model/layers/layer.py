@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Callable, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import (
+    Callable,
+    Collection,
+    Dict,
+    FrozenSet,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Tuple,
+)
 
 import numpy
 
@@ -50,11 +61,21 @@ class Cond(NamedTuple):
 class Subject:
     """A graph as the finders see it.
 
-    uses: by node, how many inputs of needed nodes it is. conds: by the Merge of a tf.cond.
+    uses: by node, how many inputs of needed nodes it is. conds: by the Merge of a tf.cond. kept: of
+    a loop's variables that stay what they are, by their Merges, what they are. rounds: the loops in
+    whose rounds a node runs, by its name.
     """
 
-    def __init__(self, graph: Graph, uses: Dict[str, int], conds: Dict[str, Cond]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        uses: Dict[str, int],
+        conds: Dict[str, Cond],
+        kept: Dict[str, Edge],
+        rounds: Callable[[str], FrozenSet[str]],
+    ) -> None:
         self.graph, self._uses, self._conds = graph, uses, conds
+        self.kept, self.rounds = kept, rounds
         self._known = Known(graph)
 
     def beyond(self, edge: Edge) -> Edge:
@@ -71,11 +92,12 @@ class Subject:
 
     def _way(self, edge: Edge, ops: Collection[str]) -> Iterator[Edge]:
         """`edge`, and what it comes from by the first inputs of such ops."""
-        yield edge
-        node = self.graph.nodes[edge[0]]
-        while node.op in ops and node.inputs:
-            yield node.inputs[0]
-            node = self.graph.nodes[node.inputs[0][0]]
+        source: Optional[Edge] = edge
+        while source is not None:
+            yield source
+            node = self.graph.nodes[source[0]]
+            handed = node.inputs[0] if node.op in ops and node.inputs else None
+            source = handed or self.kept.get(node.name)
 
     def node(self, edge: Edge) -> Node:
         """The node that computes `edge`, beyond nodes that only hand it on."""

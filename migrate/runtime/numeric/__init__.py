@@ -68,6 +68,7 @@ _NAMES = {
         "sparse_softmax_cross_entropy",
     ],
     "random": [
+        "dropout_where",
         "shuffle",
         "truncated_normal",
     ],

@@ -18,3 +18,8 @@ def truncated_normal(shape: Any, dtype: torch.dtype = torch.float32) -> Tensor:
 def shuffle(x: Tensor) -> Tensor:
     """The rows of x in a random order."""
     return x[torch.randperm(len(x), device=x.device)]
+
+
+def dropout_where(x: Tensor, drawn: Tensor, rate: float, training: bool) -> Tensor:
+    """Dropout by values of [0, 1) that have been drawn: dropped where they are below the rate."""
+    return torch.where(drawn >= rate, x / (1 - rate), 0.0) if training else x

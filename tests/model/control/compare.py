@@ -36,7 +36,8 @@ def check(folder):
                 wanted = expected.get(f"{number}/{name}", numpy.zeros_like(value.detach()))
                 told = f"{name} of feed {number} of {json.dumps(program)}"
                 numpy.testing.assert_allclose(value.detach(), wanted, 1e-4, 1e-5, err_msg=told)
-        if program["kept"] == "trained":
+        # TensorFlow also trains by a gradient of zeros what no output depends on.
+        if program["kept"] == "trained" and "w" in dict(model.named_parameters()):
             _check_steps(folder / "model", expected)
 
 

@@ -97,6 +97,19 @@ def test_random_values_in_a_body_are_drawn_in_every_round(converted):
     assert len(model({"x": torch.zeros(2)}).unique()) == 16
 
 
+def test_a_mask_that_is_drawn_before_a_loop_is_one_for_all_rounds(converted):
+    def dropped(x):
+        drawn = tf.random_uniform([64])
+        rows = tf.ones([5, 64]) * x[0]
+        return tf.map_fn(lambda row: row / 0.75 * tf.floor(0.75 + drawn), rows)
+
+    _, model = converted(dropped)
+    rows = model.train()({"x": torch.ones(2)})
+    assert torch.equal(rows, rows[:1].expand(5, 64))
+    assert 0 < (rows == 0).sum() < rows.numel() and rows.max() == 1 / 0.75
+    assert torch.equal(model.eval()({"x": torch.ones(2)}), torch.ones(5, 64))
+
+
 def test_an_output_inside_of_a_loop_is_refused(converted):
     inside = lambda x: _rounds(3, lambda i, y: [tf.add(y, x, name="inside")], x)  # noqa: E731
     with pytest.raises((BadInput, UsageError), match="lies in a branch or a loop|has no tensor"):
