@@ -4,10 +4,11 @@
     If(pred, x...)            Switches of pred, both branches' nodes, and a Merge per output
     While(x...)               Enter, Merge, Switch, Exit and NextIteration per variable, LoopCond
 
-This is what TensorFlow itself does before it runs them, so that `regions` has one form of control
-flow to know. A node of a function that has no inputs waits for the function's pivot, which says in
-which branch or round of a loop it runs; what waited for a call waits for what it became. Source:
-tensorflow/core/common_runtime/lower_if_op.cc, lower_while_op.cc and inline_function_utils.cc
+This is what TensorFlow itself does before it runs them, so that `migrate.model.control` has one
+form of control flow to know. A node of a function that has no inputs waits for the function's
+pivot, which says in which branch or round of a loop it runs; what waited for a call waits for what
+it became.
+Source: tensorflow/core/common_runtime/lower_if_op.cc, lower_while_op.cc, inline_function_utils.cc
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from typing import Collection, Dict, Iterator, List, Optional, Sequence
 from migrate.graph.lookups import VARIABLES, origin
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.writes import changes_variable
-from migrate.model.control.regions import ENTERS, EXITS, MERGES, NEXTS, SWITCHES, Regions
+from migrate.model.control.guards import ENTERS, EXITS, MERGES, NEXTS, SWITCHES
+from migrate.model.control.regions import Regions
 from migrate.model.inputs import cut_at_inputs, is_input
 from migrate.model.layers.layer import SAME
 from migrate.model.ops.registry import OPS

@@ -21,15 +21,8 @@ from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.tensors import constant_array
 from migrate.model.constants import Constants
-from migrate.model.control.regions import (
-    EXITS,
-    MERGES,
-    NOWHERE,
-    SWITCHES,
-    Region,
-    Regions,
-    loop_guard,
-)
+from migrate.model.control.guards import EXITS, MERGES, NOWHERE, SWITCHES, Region, loop_guard
+from migrate.model.control.regions import Regions
 from migrate.model.embeddings.collections import Collection, Group, ends, find_groups
 from migrate.model.folding import RANDOM, fold
 from migrate.model.inputs import Input, Inputs, cut_at_inputs, is_training_flag

@@ -10,7 +10,7 @@ import numpy
 
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.tensors import constant_array
-from migrate.model.control.regions import sort
+from migrate.model.control.order import sort
 from migrate.model.ops import random
 from migrate.model.ops.registry import OPS, write
 from migrate.model.ops.values import STRINGS, TENSOR, Call, Many, Value, literal

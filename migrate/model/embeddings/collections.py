@@ -18,7 +18,9 @@ from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Set, Tu
 from migrate.graph.attributes import output_dtype
 from migrate.graph.metagraph import Edge, Node
 from migrate.manifest.naming import table_name
-from migrate.model.control.regions import MERGES, NOWHERE, Regions, sort
+from migrate.model.control.guards import MERGES, NOWHERE
+from migrate.model.control.order import sort
+from migrate.model.control.regions import Regions
 from migrate.model.embeddings.lookups import Lookup, find_bags, find_rows
 from migrate.model.embeddings.safe_lookups import find_end, find_sparse_ids
 from migrate.model.inputs import is_input

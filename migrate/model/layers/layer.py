@@ -19,7 +19,7 @@ import numpy
 
 from migrate.graph.lookups import PASS, VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
-from migrate.model.control.regions import SWITCHES
+from migrate.model.control.guards import SWITCHES
 from migrate.model.folding import Known
 from migrate.model.ops.values import Value
 from migrate.model.parameters import Parameters

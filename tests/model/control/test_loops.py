@@ -123,3 +123,16 @@ def test_an_input_that_a_loop_reads_in_every_round_is_refused(converted):
 
     with pytest.raises(BadInput, match="IteratorGetNext.* brings new features in every round"):
         converted(build)
+
+
+def test_two_loops_in_one_frame_are_refused_as_tensorflow_refuses_them(tmp_path):
+    with control_flow(1), tf.Graph().as_default() as once:
+        tf.identity(inner_loop_of_nothing_else(tf.placeholder(tf.float32, [2], name="x")), name="y")
+    with tf.Graph().as_default() as twice:
+        names = [f"{scope}/y:0" for scope in "ab"]
+        for scope in "ab":  # leaves the names of the frames as they are
+            tf.import_graph_def(once.as_graph_def(), name=scope)
+        tf.add_n([twice.get_tensor_by_name(name) for name in names], name="sum")
+    (tmp_path / "frozen.pb").write_bytes(twice.as_graph_def().SerializeToString())
+    with pytest.raises(BadInput, match="control flow that neither tf.cond nor tf.while_loop"):
+        load_model(tmp_path / "frozen.pb", output="sum")

@@ -1,0 +1,163 @@
+"""Under which branches and loops each node of a graph runs.
+
+TensorFlow 1 writes control flow as dataflow (tensorflow/python/ops/control_flow_ops.py):
+
+    tf.cond         Switch(data, pred) has an output per branch, 0 false and 1 true; Merge takes
+                    the one that is there. Every tf.cond has a node `pred` of its own
+    tf.while_loop   Enter -> Merge -> Switch -> Exit, and Switch:1 -> body -> NextIteration ->
+                    Merge; its Switches share one LoopCond, its Enters name one frame
+
+1. A node's region is the set of its guards, each (cond, branch) or (loop, ""). It runs where
+   TensorFlow's executor runs it: under the guards of all that it waits for, inputs and control
+   inputs alike (tensorflow/core/graph/control_flow.cc). A Switch's output adds the branch, a Merge
+   takes the cond away.
+2. An Enter adds its loop to the guards of all Enters of that loop, an Exit gives these guards back:
+   a loop starts where the last of its variables does, and in every round of a loop around it.
+3. A constant in a branch or a body has no input that says so: it waits for the pivot of the branch,
+   the Identity of Switch(pred, pred), beside which `pred_id` stands, the pred of all other
+   Switches; in a body for the Identity of the first variable's Switch.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, FrozenSet, Iterable, List, Optional, Tuple
+
+from migrate.graph.attributes import string
+from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.model.control.order import node_of, sort
+
+SWITCHES = {"RefSwitch", "Switch"}
+MERGES = {"Merge", "RefMerge"}
+ENTERS = {"Enter", "RefEnter"}
+NEXTS = {"NextIteration", "RefNextIteration"}
+EXITS = {"Exit", "RefExit"}
+
+Guard = Tuple[str, str]
+Region = FrozenSet[Guard]
+NOWHERE: Region = frozenset()
+
+
+class Guards:
+    """The regions of the nodes that `add` has been given, and of those that these wait for.
+
+    of          the region of each
+    predicates  cond -> what it depends on
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._enters: Dict[str, List[Node]] = {}
+        for node in graph.nodes.values():
+            if node.op in ENTERS:
+                self._enters.setdefault(_frame_name(graph, node), []).append(node)
+        self._standing: Dict[str, Region] = {}
+        self.of: Dict[str, Region] = {}
+        self.predicates: Dict[str, Edge] = {}
+
+    def add(self, names: Iterable[str]) -> None:
+        """Says where these nodes run."""
+        for node in sort(self._graph, names, self._waits_for, self.of):
+            self.of[node.name] = self._region(node)
+
+    def along(self, edge: Edge) -> Region:
+        """The guards of a value: those of its node, and the branch of a Switch."""
+        node = node_of(self._graph, edge[0])
+        region = self.of[node.name]
+        if node.op not in SWITCHES or self._is_loop_condition(node.inputs[1]):
+            return region
+        return region | {(self._cond(node), str(edge[1]))}
+
+    def frame(self, merge: Node) -> Optional[str]:
+        """The frame of the loop that the Merge is a variable of; None for a branch's Merge."""
+        sources = [node_of(self._graph, edge[0]) for edge in merge.inputs]
+        enters = [node for node in sources if node.op in ENTERS]
+        if len(sources) != 2 or not enters or not any(node.op in NEXTS for node in sources):
+            return None
+        return _frame_name(self._graph, enters[0])
+
+    def left(self, node: Node) -> Optional[Tuple[str, str]]:
+        """The frame and the LoopCond of the loop that an Exit leaves; None if there is no such."""
+        switch = node_of(self._graph, node.inputs[0][0])
+        if switch.op not in SWITCHES or not self._is_loop_condition(switch.inputs[1]):
+            return None
+        merge = node_of(self._graph, switch.inputs[0][0])
+        frame = self.frame(merge) if merge.op in MERGES else None
+        return None if frame is None else (frame, switch.inputs[1][0])
+
+    def own(self, merge: Node) -> Optional[str]:
+        """The cond whose branches a Merge joins; None where it does not join two branches."""
+        by_cond: Dict[str, set] = {}
+        along = [self.along(edge) for edge in self._forward(merge)]
+        for guards in along:
+            for cond, branch in guards:
+                by_cond.setdefault(cond, set()).add(branch)
+        own = [
+            cond
+            for cond, branches in by_cond.items()
+            if len(branches) > 1 or not all((cond, *branches) in guards for guards in along)
+        ]
+        return own[0] if len(own) == 1 and len(along) == 2 else None
+
+    def _waits_for(self, node: Node) -> List[str]:
+        """The nodes whose regions say that of `node`."""
+        nodes = self._enters[_frame_name(self._graph, node)] if node.op in ENTERS else [node]
+        names = [edge[0] for one in nodes for edge in self._forward(one)]
+        return [*names, *(name for one in nodes for name in self._controls(one))]
+
+    def _forward(self, node: Node) -> List[Edge]:
+        if node.op not in MERGES:
+            return list(node.inputs)
+        return [edge for edge in node.inputs if node_of(self._graph, edge[0]).op not in NEXTS]
+
+    def _controls(self, node: Node) -> List[str]:
+        return [name for name in node.controls if name in self._graph.nodes]
+
+    def _region(self, node: Node) -> Region:
+        if node.op in ENTERS:
+            frame = _frame_name(self._graph, node)
+            return self._around(frame) | {loop_guard(frame)}
+        if node.op in EXITS:
+            left = self.left(node)
+            return self._around(left[0]) if left else self._guards(node)
+        if node.op in MERGES and self.frame(node) is None:
+            own = self.own(node)
+            return frozenset(guard for guard in self._guards(node) if guard[0] != own)
+        return self._guards(node)
+
+    def _guards(self, node: Node) -> Region:
+        """The guards of all that a node waits for."""
+        along = [self.along(edge) for edge in self._forward(node)]
+        return NOWHERE.union(*along, *(self.of[name] for name in self._controls(node)))
+
+    def _around(self, frame: str) -> Region:
+        """Where a loop stands."""
+        if frame not in self._standing:
+            self._standing[frame] = NOWHERE.union(*map(self._guards, self._enters[frame]))
+        return self._standing[frame]
+
+    def _cond(self, switch: Node) -> str:
+        """What tells the cond of a Switch: its `pred_id`; of a pivot the one beside it."""
+        predicate = switch.inputs[1]
+        beside = (switch.name.rpartition("/")[0] + "/pred_id", 0)
+        if switch.inputs[0] == predicate and beside[0] in self._graph.nodes:
+            predicate = beside
+        name = "cond {}:{}".format(*predicate)
+        self.predicates[name] = predicate
+        return name
+
+    def _is_loop_condition(self, edge: Edge) -> bool:
+        return node_of(self._graph, edge[0]).op == "LoopCond"
+
+
+def _frame_name(graph: Graph, enter: Node) -> str:
+    return string(graph, enter, "frame_name").decode("utf-8", "replace")
+
+
+def loop_guard(frame: str) -> Guard:
+    """What says that a node runs in the rounds of a loop."""
+    return f"loop {frame}", ""
+
+
+def loops_of(region: Region) -> FrozenSet[str]:
+    """The loops in whose rounds a node of that region runs."""
+    return frozenset(guard for guard, _ in region if guard.startswith("loop "))
