@@ -158,8 +158,13 @@ def _read_graph_def(data: memoryview, path: str) -> Graph:
 
 def _is_graph_def(data: memoryview, path: str) -> bool:
     """Whether it is a GraphDef, which has a node in each field 1, rather than a MetaGraphDef, whose
-    only field 1 says what the graph is."""
-    return sum(field == 1 for field, _ in fields(data, path)) > 1
+    only field 1 says what the graph is. In field 2 a node has the name of its op, and the other the
+    definitions of ops."""
+    first = [value for field, value in fields(data, path) if field == 1]
+    if len(first) != 1:
+        return len(first) > 1
+    inner = [value for field, value in fields(message(first[0], path), path) if field == 2]
+    return bool(inner) and bytes(message(inner[0], path)).isalnum()
 
 
 def _meta_graph(data: memoryview, path: str) -> memoryview:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Callable, Dict, List, Optional, Union
 
 from migrate.model.ops.arguments import normal, number, sizes, spread, stacked
-from migrate.model.ops.values import STRINGS, TENSOR, Call, Host, Many, Value, listed
+from migrate.model.ops.values import OBJECT, STRINGS, TENSOR, Call, Host, Many, Value, listed
 
 
 def reshape(call: Call) -> str:
@@ -17,6 +17,12 @@ def reshape(call: Call) -> str:
     if call[0].kind == STRINGS:
         return f"{call[0].tensor}.reshape({sizes(call[1])})"
     return f"{call[0].tensor}.reshape({spread(call[1])})"
+
+
+def identities(call: Call) -> Many:
+    """`(x, y)`, as of functions with a gradient of their own, such as tf.nn.swish"""
+    texts = [value.text if value.kind == OBJECT else value.tensor for value in call.args]
+    return Many("(" + "".join(text + ", " for text in texts).rstrip(" ") + ")", len(texts))
 
 
 def expand_dims(call: Call) -> str:
@@ -212,6 +218,7 @@ OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
     "ConcatV2": concat,
     "ExpandDims": expand_dims,
     "Fill": fill,
+    "IdentityN": identities,
     "LinSpace": linspace,
     "MirrorPad": mirror_pad,
     "OneHot": one_hot,

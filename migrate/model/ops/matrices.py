@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Union
 
-from migrate.model.ops.arguments import number
+from migrate.model.ops.arguments import number, plain
 from migrate.model.ops.values import Call, Host, Many
 
 
@@ -14,7 +14,7 @@ def matmul(call: Call) -> str:
 
 
 def batch_matmul(call: Call) -> str:
-    """`x @ y`, `x @ y.mT`"""
+    """`x @ y`, `x @ y.mT`; `x.to(torch.int32) @ y.to(torch.int32)` where the result is wider"""
     dtype = call.dtype("T", "float32")
     if dtype.startswith("complex") and (call.flag("adj_x") or call.flag("adj_y")):
         raise call.refusal("it takes the adjoint of complex matrices")
@@ -37,23 +37,32 @@ def diag_part(call: Call) -> str:
     return f"torch.diag({_of_rank(call, 2)})"
 
 
+def inverse(call: Call) -> str:
+    """`torch.linalg.inv(x)`"""
+    return f"torch.linalg.inv({call[0].tensor})" + (".mH" if call.flag("adjoint") else "")
+
+
 def matrix_diag(call: Call) -> str:
-    """`torch.diag_embed(x)`; a square matrix of its main diagonal"""
-    if len(call) > 1 and [int(one.item()) for one in map(call.constant, (1, 2, 3, 4))] != _USUAL:
-        raise call.refusal("it is not a square matrix with 0 beside its main diagonal")
-    return f"torch.diag_embed({call[0].tensor})"
+    """`torch.diag_embed(x)`; other ones `runtime.matrix_diag(x, k, rows, columns, beside)`"""
+    known = [None if value.constant is None else value.constant.tolist() for value in call.args[1:]]
+    if known in ([], [0, -1, -1, 0], [[0], -1, -1, 0]):
+        return f"torch.diag_embed({call[0].tensor})"
+    sizes = ", ".join(map(number, call.args[2:4]))
+    return f"runtime.matrix_diag({_band(call, 0, 1)}, {sizes}, {plain(call[4])}{_align(call)})"
 
 
 def matrix_diag_part(call: Call) -> str:
-    """`x.diagonal(0, -2, -1)`; the main diagonal"""
-    _check_main(call, 1)
-    return f"{call[0].tensor}.diagonal(0, -2, -1)"
+    """`x.diagonal(0, -2, -1)`; other ones `runtime.matrix_diag_part(x, k, beside)`"""
+    if _is_main(call, 1):
+        return f"{call[0].tensor}.diagonal(0, -2, -1)"
+    return f"runtime.matrix_diag_part({_band(call, 0, 1)}, {plain(call[2])}{_align(call)})"
 
 
 def set_diag(call: Call) -> str:
-    """`x.diagonal_scatter(y, 0, -2, -1)`; the main diagonal"""
-    _check_main(call, 2)
-    return f"{call[0].tensor}.diagonal_scatter({call[1].tensor}, 0, -2, -1)"
+    """`x.diagonal_scatter(y, 0, -2, -1)`; other ones `runtime.matrix_set_diag(x, k, y)`"""
+    if _is_main(call, 2):
+        return f"{call[0].tensor}.diagonal_scatter({call[1].tensor}, 0, -2, -1)"
+    return f"runtime.matrix_set_diag({_band(call, 0, 2)}, {call[1].tensor}{_align(call)})"
 
 
 def band(call: Call) -> str:
@@ -72,21 +81,33 @@ def _of_rank(call: Call, rank: int) -> str:
     return call[0].tensor
 
 
-def _check_main(call: Call, position: int) -> None:
-    if len(call) > position and call.constant(position).any():
-        raise call.refusal("it is of another diagonal than the main one")
+def _is_main(call: Call, position: int) -> bool:
+    """Whether it is of the main diagonal alone."""
+    if len(call) <= position:
+        return True
+    known = call[position].constant
+    return known is not None and not known.ndim and not known.any()
+
+
+def _band(call: Call, *positions: int) -> str:
+    return ", ".join(plain(call[position]) for position in positions)
+
+
+def _align(call: Call) -> str:
+    """On which side shorter diagonals lie: those above the main one, and those below."""
+    usual = b"RIGHT_LEFT" if call.node.op.endswith("V3") else b"LEFT_LEFT"
+    align = call.string("align", usual).decode()
+    return "" if align == "RIGHT_LEFT" else f", align={align!r}"
 
 
 def _product(call: Call, first: str, second: str, turned: str) -> str:
-    texts = [
-        f"{value.tensor}.{turned}" if call.flag(name) else value.tensor
-        for value, name in zip(call.args, (first, second))
-    ]
+    texts = []
+    for value, name in zip(call.args, (first, second)):
+        text = f"{value.tensor}.{turned}" if call.flag(name) else value.tensor
+        wider = call.dtype("Tout", value.dtype or "")
+        texts.append(text if wider == value.dtype else f"{text}.to(torch.{wider})")
     return " @ ".join(texts)
 
-
-# Of MatrixDiagV3: which diagonal, how many rows and columns, what stands beside.
-_USUAL = [0, -1, -1, 0]
 
 OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
     "BatchMatMul": batch_matmul,
@@ -97,12 +118,14 @@ OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
     "Einsum": einsum,
     "MatMul": matmul,
     "MatrixBandPart": band,
+    "MatrixDeterminant": "torch.linalg.det({0:t})",
     "MatrixDiag": matrix_diag,
     "MatrixDiagPart": matrix_diag_part,
     "MatrixDiagPartV2": matrix_diag_part,
     "MatrixDiagPartV3": matrix_diag_part,
     "MatrixDiagV2": matrix_diag,
     "MatrixDiagV3": matrix_diag,
+    "MatrixInverse": inverse,
     "MatrixSetDiag": set_diag,
     "MatrixSetDiagV2": set_diag,
     "MatrixSetDiagV3": set_diag,

@@ -101,6 +101,13 @@ def bincount(call: Call) -> str:
     return f"runtime.bincount({call[0].tensor}, {number(call[1])}, {call[2].tensor})"
 
 
+def dense_bincount(call: Call) -> str:
+    """`runtime.dense_bincount(x, size, weights)`: of a vector, or of each row"""
+    more = ", binary=True" if call.flag("binary_output") else ""
+    given = f"{call[0].tensor}, {number(call[1])}, {call[2].tensor}"
+    return f"runtime.dense_bincount({given}{more})"
+
+
 def sparse_segment(reduction: str) -> Callable[[Call], str]:
     """A reduction of the rows that indices pick."""
 
@@ -193,6 +200,7 @@ OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
     "Bincount": bincount,
     "Cumprod": running_product,
     "Cumsum": running_sum,
+    "DenseBincount": dense_bincount,
     "EuclideanNorm": norm,
     "InTopK": in_top_k,
     "InTopKV2": in_top_k,

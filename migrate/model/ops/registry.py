@@ -17,19 +17,17 @@ from migrate.model.ops import (
     arithmetic,
     arrays,
     comparisons,
-    convolution,
+    fourier,
     gathering,
     matrices,
-    nn,
     random,
     reductions,
     shapes,
     slicing,
-    sparse,
-    strings,
-    tables,
     tensor_arrays,
 )
+from migrate.model.ops.features import ragged, sparse, strings, tables
+from migrate.model.ops.networks import activations, convolution, images, recurrent
 from migrate.model.ops.values import Call, Host, Many, Value
 
 # Ops whose results have as many values as their inputs happen to hold, or that check these values;
@@ -37,6 +35,7 @@ from migrate.model.ops.values import Call, Host, Many, Value
 DYNAMIC_OPS = frozenset(
     [
         "Bincount",
+        "DenseBincount",
         "DynamicPartition",
         "DynamicStitch",
         "GatherNd",
@@ -52,6 +51,9 @@ DYNAMIC_OPS = frozenset(
         "UniqueWithCounts",
         "UniqueWithCountsV2",
         "Where",
+        *(op for op in recurrent.OPS if op.startswith("BlockLSTM")),
+        "CropAndResize",
+        *ragged.OPS,
         *sparse.OPS,
         *strings.OPS,
         *tables.OPS,
@@ -70,10 +72,14 @@ KINDS: Mapping[str, Mapping[str, Union[str, Handler]]] = {
     "slices": slicing.OPS,
     "gathering and scattering": gathering.OPS,
     "matrices": matrices.OPS,
-    "neural networks": nn.OPS,
+    "Fourier transforms and complex numbers": fourier.OPS,
+    "neural networks": activations.OPS,
     "convolutions and pools": convolution.OPS,
+    "recurrent cells": recurrent.OPS,
+    "images": images.OPS,
     "random values": random.OPS,
     "sparse tensors": sparse.OPS,
+    "ragged tensors": ragged.OPS,
     "strings": strings.OPS,
     "lookup tables": tables.OPS,
     "tensor arrays and lists": tensor_arrays.OPS,

@@ -34,7 +34,8 @@ shapes and gradients:
   all.
 - `SegmentSum` and its like do not check that the segments ascend.
 - Random ops draw from torch's generator: the distributions are the same, the values are not.
-- `StatelessRandomUniform` and its like, quantised ops, and ops of images and sound are refused.
+- What tf.custom_gradient makes has torch's own derivative; training on from it is refused.
+- `StatelessRandomUniform` and its like, quantised ops, most ops of images and sound are refused.
 """
 
 

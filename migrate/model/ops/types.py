@@ -24,7 +24,7 @@ _BY_TYPES = {
     "bool": """All Any ApproximateEqual Equal Greater GreaterEqual InTopK InTopKV2 IsFinite IsInf
         IsNan Less LessEqual LogicalAnd LogicalNot LogicalOr NotEqual RegexFullMatch
         StaticRegexFullMatch""",
-    "float32": "SparseMatMul",
+    "float32": "CropAndResize ResizeArea ResizeBilinear SparseMatMul",
     "int32": """Bucketize GatherTree NonMaxSuppression NonMaxSuppressionV2 NonMaxSuppressionV3
         NonMaxSuppressionV4 Rank StringLength TensorArraySizeV3 TensorListLength""",
     "int64": """LookupTableSize LookupTableSizeV2 SparseReshape StringToHashBucket
@@ -41,6 +41,12 @@ _BY_TYPES = {
     "type": "Bitcast",
     "out_type=int32": "Shape ShapeN Size LowerBound UpperBound",
     "OUT_TYPE": "DecodeCSV",
+    "Tcomplex=complex64": "FFT IFFT RFFT RFFT2D",
+    "Tout=complex64": "Complex",
+    "Tout=float32": "ComplexAbs Imag Real",
+    "Treal=float32": "IRFFT IRFFT2D",
+    "Tsplits=int64 Tvalues": "RaggedGather",
+    "Tsplits=int64 T=int32": "RaggedRange",
     "Tout": "BatchMatMulV3 LookupTableFind LookupTableFindV2 RandomUniformInt",
     "Tparams": "Gather GatherNd GatherV2",
     "dtype": """RandomStandardNormal RandomUniform ResourceGather ResourceGatherNd
@@ -59,7 +65,8 @@ _BY_TYPES = {
     "element_dtype int64": "TensorListConcat TensorListConcatV2",
     "int64 T": "SparseReorder",
     "int64 T bool int64": "SparseFillEmptyRows",
-    "int64 T int64": "SparseAdd SparseConcat SparseSlice SparseSplit",
+    "int64 T int64": """DenseToDenseSetOperation DenseToSparseSetOperation RaggedTensorToSparse
+        SparseToSparseSetOperation SparseAdd SparseConcat SparseSlice SparseSplit""",
     "int64 out_type int64": "SparseCross",
     "int64 string int64": "StringSplit StringSplitV2",
     "variant element_dtype": "TensorListPopBack",

@@ -28,6 +28,11 @@ _NAMES = {
         "max_pool2d",
         "space_to_batch",
     ],
+    "diagonals": [
+        "matrix_diag",
+        "matrix_diag_part",
+        "matrix_set_diag",
+    ],
     "elementwise": [
         "div_no_nan",
         "maximum",
@@ -50,6 +55,14 @@ _NAMES = {
         "tensor_scatter_add",
         "tensor_scatter_update",
     ],
+    "images": [
+        "crop_and_resize",
+        "depth_to_space",
+        "resize_area",
+        "resize_bilinear",
+        "resize_nearest",
+        "space_to_depth",
+    ],
     "lists": [
         "concat_list",
         "gather_list",
@@ -67,15 +80,27 @@ _NAMES = {
         "softmax_cross_entropy",
         "sparse_softmax_cross_entropy",
     ],
+    "ragged": [
+        "ragged_gather",
+        "ragged_range",
+        "ragged_to_dense",
+        "ragged_to_sparse",
+    ],
     "random": [
         "dropout_where",
         "shuffle",
         "truncated_normal",
     ],
+    "recurrent": [
+        "gru_cell",
+        "lstm",
+        "lstm_cell",
+    ],
     "reductions": [
         "bincount",
         "cumprod",
         "cumsum",
+        "dense_bincount",
         "euclidean_norm",
         "in_top_k",
         "mean_of_integers",
@@ -107,6 +132,11 @@ _NAMES = {
         "gather_tree",
         "non_max_suppression",
         "padded_suppression",
+    ],
+    "sets": [
+        "dense_and_sparse_sets",
+        "dense_sets",
+        "sparse_sets",
     ],
     "slicing": [
         "checked_slice",

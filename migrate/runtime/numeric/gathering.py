@@ -64,12 +64,15 @@ def tensor_scatter_add(x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
     return whole.index_add(0, places, updates.reshape(-1, rest)).reshape(x.shape)
 
 
-def tensor_scatter_update(x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+def tensor_scatter_update(x: Any, indices: Tensor, updates: Any) -> Any:
     """x with updates in the place of what is at `indices`; of two for one place the last."""
     depth = indices.shape[-1]
     places = places_of(indices, x.shape[:depth]).reshape(-1)
     rest, rows = math.prod(x.shape[depth:]), math.prod(x.shape[:depth])
-    both = torch.cat([x.reshape(rows, rest), updates.reshape(-1, rest)])
+    if isinstance(x, Strings):
+        parts = [x.reshape([rows, rest]), updates.reshape([len(places), rest])]
+        return Strings.concat(parts)[_last(places, rows)].reshape(x.shape)
+    both = torch.cat([x.reshape(rows, rest), updates.reshape(len(places), rest)])
     return both.index_select(0, _last(places, rows)).reshape(x.shape)
 
 

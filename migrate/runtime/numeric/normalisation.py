@@ -30,8 +30,8 @@ def fused_batch_norm(
     """(x normalised and scaled per channel, mean, variance, ...): TensorFlow's FusedBatchNorm.
 
     training: with the mean and the variance of x, and gives these, the variance as an estimate for
-    the population. channels: their axis. outputs: how many; what follows the statistics repeats
-    them, for TensorFlow's gradient alone reads it.
+    the population. channels: their axis. outputs: how many; what follows the statistics is what
+    TensorFlow's gradient reads: the mean, the variance as it was used, and nothing.
     """
     axis = channels % x.ndim
     mean, used = mean.detach(), variance.detach()
@@ -43,7 +43,7 @@ def fused_batch_norm(
     shape = beside(x.shape[axis], x.ndim, axis)
     factor = (scale * torch.rsqrt(used + epsilon)).reshape(shape)
     result = (x.to(factor.dtype) - mean.reshape(shape)) * factor + offset.reshape(shape)
-    return (result.to(x.dtype), mean, variance, mean, used, mean)[:outputs]
+    return (result.to(x.dtype), mean, variance, mean, used, mean[:0])[:outputs]
 
 
 def local_response_norm(x: Tensor, radius: int, bias: float, alpha: float, beta: float) -> Tensor:

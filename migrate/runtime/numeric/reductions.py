@@ -114,6 +114,17 @@ def bincount(x: Tensor, size: int, weights: Tensor) -> Tensor:
     return counts.index_add(0, flat.clamp(max=size), values.to(x.device))[:size]
 
 
+def dense_bincount(x: Tensor, size: int, weights: Tensor, binary: bool = False) -> Tensor:
+    """As `bincount`, of a vector or of each row of a matrix. binary: whether each is there at all,
+    as 1 or 0."""
+    rows = x.reshape(-1, x.shape[-1])
+    weights = weights[:0] if binary else weights
+    each = weights.reshape(rows.shape) if weights.numel() else [weights] * len(rows)
+    counts = [bincount(row, size, weight) for row, weight in zip(rows, each)]
+    whole = torch.stack(counts) if counts else weights.new_zeros(0, size)
+    return (whole.clamp(max=1) if binary else whole).reshape(*x.shape[:-1], size)
+
+
 def _extreme(
     reduce: Callable[..., Tensor], x: Tensor, axes: Any, keepdim: bool, empty: Any
 ) -> Tensor:

@@ -37,10 +37,10 @@ def sparse_to_dense(
         raise BadInput("the indices of a sparse tensor do not ascend, or one is there twice")
     if not values.shape:
         values = values.broadcast_to((len(rows),))
-    pool = _joined([_like(values, default), values])
+    pool = joined([like(values, default), values])
     numbers = torch.arange(1, len(rows) + 1, device=places.device)
     found = torch.zeros(total, dtype=torch.int64, device=places.device)
-    return _take(pool, found.scatter_reduce(0, places, numbers, "amax")).reshape(sizes)
+    return taken(pool, found.scatter_reduce(0, places, numbers, "amax")).reshape(sizes)
 
 
 def sparse_fill_empty_rows(
@@ -60,8 +60,8 @@ def sparse_fill_empty_rows(
     new = torch.cat([missing, missing.new_zeros(len(missing), indices.shape[1] - 1)], 1)
     both = torch.cat([indices, new])
     order = both[:, 0].argsort(stable=True)
-    fillers = _like(values, default).broadcast_to((len(missing),))
-    filled = _take(_joined([values, fillers]), order)
+    fillers = like(values, default).broadcast_to((len(missing),))
+    filled = taken(joined([values, fillers]), order)
     return both[order], filled, empty, order.argsort()[: len(indices)]
 
 
@@ -85,7 +85,7 @@ def sparse_slice(indices: Tensor, values: Any, shape: Any, start: Any, size: Any
     shape, start, size = map(torch.as_tensor, (shape, start, size))
     last = torch.minimum(start + size, shape)
     kept = ((indices >= start) & (indices < last)).all(1).nonzero().reshape(-1)
-    return indices[kept] - start, _take(values, kept), (last - start).clamp(min=0)
+    return indices[kept] - start, taken(values, kept), (last - start).clamp(min=0)
 
 
 def sparse_concat(
@@ -105,7 +105,7 @@ def sparse_concat(
         moved.append(part + total)
         total = total + torch.where(here, shape, 0)
     shape = torch.where(here, total, shapes[0])
-    return (*sparse_reorder(torch.cat(moved), _joined(values), shape), shape)
+    return (*sparse_reorder(torch.cat(moved), joined(values), shape), shape)
 
 
 def sparse_split(axis: Any, indices: Tensor, values: Any, shape: Any, count: int) -> Sequence:
@@ -126,7 +126,7 @@ def sparse_split(axis: Any, indices: Tensor, values: Any, shape: Any, count: int
 def sparse_reorder(indices: Tensor, values: Any, shape: Any) -> Tuple[Tensor, Any]:
     """(indices, values) in ascending order of the indices."""
     order = places_of(indices, integers(shape)).argsort(stable=True)
-    return indices[order], _take(values, order)
+    return indices[order], taken(values, order)
 
 
 def indices_of(places: Tensor, sizes: Sequence[int]) -> Tensor:
@@ -138,16 +138,16 @@ def indices_of(places: Tensor, sizes: Sequence[int]) -> Tensor:
     return torch.stack(columns, 1) if columns else places.new_zeros(len(places), 0)
 
 
-def _like(values: Any, default: Any) -> Any:
+def like(values: Any, default: Any) -> Any:
     """A default, which may be a Python number, as a vector of one value."""
     if isinstance(values, Strings):
         return Strings.of(default).reshape((1,))
     return torch.as_tensor(default, dtype=values.dtype, device=values.device).reshape(1)
 
 
-def _joined(parts: Sequence[Any]) -> Any:
+def joined(parts: Sequence[Any]) -> Any:
     return Strings.concat(parts) if isinstance(parts[0], Strings) else torch.cat(list(parts))
 
 
-def _take(values: Any, places: Tensor) -> Any:
+def taken(values: Any, places: Tensor) -> Any:
     return values.take(places) if isinstance(values, Strings) else values.index_select(0, places)

@@ -9,7 +9,9 @@ from tests.model.ops.cases import (
     gathering,
     lists,
     matrices,
+    networks,
     nn,
+    ragged,
     reductions,
     shapes,
     sparse,
@@ -18,7 +20,20 @@ from tests.model.ops.cases import (
 from tests.model.ops.one_op import Program
 from tests.model.ops.test_others import BY_HAND
 
-MODULES = [arithmetic, arrays, gathering, lists, matrices, nn, reductions, shapes, sparse, strings]
+MODULES = [
+    arithmetic,
+    arrays,
+    gathering,
+    lists,
+    matrices,
+    networks,
+    nn,
+    ragged,
+    reductions,
+    shapes,
+    sparse,
+    strings,
+]
 CASES = [(case, shapes) for module in MODULES for case in module.CASES for shapes in case.shapes]
 
 

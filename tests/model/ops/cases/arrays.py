@@ -14,6 +14,8 @@ CASES = [
     Case("Reshape", lambda x: raw.Reshape(tensor=x, shape=[-1, 10]), [floats(0, 5)]),
     Case("Reshape", lambda x, s: raw.Reshape(tensor=x, shape=s), [_X, vector(3, -1)]),
     Case("Reshape", lambda x: raw.Reshape(tensor=x, shape=[-1]), [_WORDS]),
+    Case("IdentityN", lambda x, w: raw.IdentityN(input=[x, w]), [_X, _WORDS]),
+    Case("IdentityN", lambda x: raw.IdentityN(input=[x]), [_X]),
     Case("ExpandDims", lambda x: raw.ExpandDims(input=x, axis=1), [_X]),
     Case("ExpandDims", lambda x: raw.ExpandDims(input=x, axis=-1), [_X]),
     Case("ExpandDims", lambda x: raw.ExpandDims(input=x, axis=-1), [_WORDS]),

@@ -133,6 +133,11 @@ CASES = [
     Case(
         "TensorScatterUpdate",
         lambda x, i, y: raw.TensorScatterUpdate(tensor=x, indices=i, updates=y),
+        [strings("a", "b", "c", "d").reshape(2, 2), vector([1]), strings("x", "yz").reshape(1, 2)],
+    ),
+    Case(
+        "TensorScatterUpdate",
+        lambda x, i, y: raw.TensorScatterUpdate(tensor=x, indices=i, updates=y),
         [_X, vector([1], [3]), floats(2, 3)],
     ),
     *(

@@ -1,8 +1,16 @@
 """Matrices: products, diagonals, bands."""
 
+import numpy
+
 from tests.model.ops.cases.case import Case, floats, integers, raw, vector
 
 _X, _SQUARES = floats(2, 3), floats(2, 4, 4)
+
+_V3 = [
+    ("MatrixDiagV3", {"align": align})
+    for align in ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
+]
+_ALIGNED = [("MatrixDiagV2", {}), *_V3]
 
 CASES = [
     *(
@@ -90,5 +98,43 @@ CASES = [
             [floats(2, 3, 5), floats(2, 3)],
         )
         for op in ("MatrixSetDiagV2", "MatrixSetDiagV3")
+    ),
+    *(
+        Case(
+            op,
+            lambda x, k, op=op, more=more, columns=columns: getattr(raw, op)(
+                diagonal=x, k=k, num_rows=-1, num_cols=columns, padding_value=9.0, **more
+            ),
+            [floats(2, count, 3), vector(*k)],
+            gradient=bool(more),  # TensorFlow aligns that of V2 as that of V3
+        )
+        for op, more in _ALIGNED
+        for k, count, columns in (((-1, 1), 3, -1), ((0, 1), 2, 4), ((-2, -1), 2, -1))
+    ),
+    *(
+        Case(
+            op,
+            lambda x, k, op=op, more=more: getattr(raw, op)(
+                input=x, k=k, padding_value=9.0, **more
+            ),
+            [floats(2, 3, 5), k],
+            gradient=bool(more),
+        )
+        for op, more in (("MatrixDiagPartV2", {}), *(("MatrixDiagPartV3", m) for _, m in _V3))
+        for k in (vector(-1, 3), vector(0, 1), numpy.int32(2), numpy.int32(-1))
+    ),
+    *(
+        Case(
+            "MatrixSetDiagV3",
+            lambda x, y, more=more, k=k: raw.MatrixSetDiagV3(input=x, diagonal=y, k=k, **more),
+            [floats(2, 3, 5), y],
+        )
+        for _, more in _V3
+        for k, y in (((-1, 3), floats(2, 5, 3)), (1, floats(2, 3)), ((2, 2), floats(2, 3)))
+    ),
+    Case(
+        "BatchMatMulV3",
+        lambda x, y: raw.BatchMatMulV3(x=x, y=y, Tout="int32", adj_y=True),
+        [integers(2, 3, dtype="int8") * 20, integers(4, 3, dtype="int8") * 20],
     ),
 ]

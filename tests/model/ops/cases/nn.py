@@ -12,7 +12,7 @@ def _norm(op, training):
     return lambda x, a, b, m, v: [
         *getattr(raw, op)(
             x=x, scale=a, offset=b, mean=m, variance=v, epsilon=0.01, is_training=training
-        )[:3]
+        )
     ]
 
 

@@ -77,6 +77,18 @@ CASES = [
             (vector([1, 1, 1], [1, numpy.nan, 2], dtype="float32"), vector(2, 2)),
         ]
     ),
+    *(
+        Case(
+            "DenseBincount",
+            lambda x, w, binary=binary: raw.DenseBincount(
+                input=x, size=4, weights=w, binary_output=binary
+            ),
+            [x, w],
+            gradient=False,
+        )
+        for x in (vector(1, 5, 0, 1), vector([1, 1], [3, 7], [0, 0]))
+        for w, binary in ((floats(*x.shape), False), (floats(0), False), (floats(0), True))
+    ),
     Case(
         "Bincount",
         lambda x: raw.Bincount(arr=x, size=4, weights=numpy.zeros(0, "float32")),

@@ -58,6 +58,20 @@ def reduction(name: str) -> Callable[[Call], str]:
     return write
 
 
+def sets(name: str, parts: str) -> Callable[[Call], Many]:
+    """An operation of two sets per row."""
+
+    def write(call: Call) -> Many:
+        if call.dtype("T") == "string":
+            raise call.refusal("it is of sets of strings")
+        operation = call.string("set_operation").decode()
+        given = ", ".join(plain(value) for value in call.args)
+        return Many(f"runtime.{name}({given}, {operation!r})", 3)
+
+    write.__doc__ = f"`runtime.{name}({parts}, 'union')`: of integers"
+    return write
+
+
 def several(name: str, count: int, parts: str) -> Callable[[Call], Many]:
     """A function that gives several values of the same arguments."""
 
@@ -69,6 +83,8 @@ def several(name: str, count: int, parts: str) -> Callable[[Call], Many]:
 
 
 OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+    "DenseToDenseSetOperation": sets("dense_sets", "x, y"),
+    "DenseToSparseSetOperation": sets("dense_and_sparse_sets", "x, indices, values, shape"),
     "DeserializeSparse": parts,
     "SparseAdd": several("sparse_add", 3, "indices, values, shape, indices, values, shape, least"),
     "SparseConcat": concat,
@@ -86,4 +102,7 @@ OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
     "SparseTensorDenseAdd": "runtime.tensor_scatter_add({3:t}, {0:t}, {1:t})",
     "SparseTensorDenseMatMul": matmul,
     "SparseToDense": to_dense,
+    "SparseToSparseSetOperation": sets(
+        "sparse_sets", "indices, values, shape, indices, values, shape"
+    ),
 }

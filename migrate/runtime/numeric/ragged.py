@@ -1,0 +1,116 @@
+"""Ragged tensors: values, and the splits that say which of them each row has, outermost first.
+
+splits   [rows + 1]: row k has the values splits[k] ... splits[k + 1] - 1. Values may be Strings.
+Source: tensorflow/core/kernels/ragged_*_op.cc
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, List, Sequence, Tuple
+
+import torch
+from torch import Tensor
+
+from migrate.runtime.numeric.axes import integers
+from migrate.runtime.numeric.sparse import joined, like, taken
+from semisync.common.errors import BadInput
+
+
+def ragged_range(
+    starts: Tensor, limits: Tensor, steps: Tensor, dtype: str = "int64"
+) -> Tuple[Tensor, Tensor]:
+    """(splits, values) of a range per row; a start, limit or step may be one for all."""
+    starts, limits, steps = torch.broadcast_tensors(
+        *(value.reshape(-1) for value in (starts, limits, steps))
+    )
+    if (steps == 0).any():
+        raise BadInput("a range has steps of 0")
+    away = limits - starts
+    counts = (away.abs().double() / steps.abs()).ceil().long()
+    counts = torch.where(((away > 0) & (steps > 0)) | ((away < 0) & (steps < 0)), counts, 0)
+    splits = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    rows, places = _places(splits)
+    return splits.to(getattr(torch, dtype)), starts[rows] + steps[rows] * places.to(steps.dtype)
+
+
+def ragged_gather(splits: Tensor, values: Any, indices: Tensor) -> Tuple[Tensor, Any]:
+    """(splits, values) of the rows at `indices`, a vector; values: [n, ...]."""
+    rows = len(splits) - 1
+    if indices.numel() and not 0 <= int(indices.min()) <= int(indices.max()) < rows:
+        raise BadInput(f"a row of a ragged tensor is not within 0 and {rows}")
+    counts = (splits[1:] - splits[:-1])[indices.long()].long()
+    found = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    owners, places = _places(found)
+    return found.to(splits.dtype), values[splits[:-1][indices.long()][owners].long() + places]
+
+
+def ragged_to_sparse(splits: Sequence[Tensor], values: Any) -> Tuple[Tensor, Any, Tensor]:
+    """(indices, values, shape) of the same values as a sparse tensor."""
+    columns, sizes = _columns(splits)
+    rest = list(values.shape[1:])
+    inner = math.prod(rest)
+    index = torch.stack(columns, 1).repeat_interleave(inner, 0)
+    for axis, size in enumerate(rest):
+        step = math.prod(rest[axis + 1 :])
+        place = torch.arange(len(index)) // step % size
+        index = torch.cat([index, place.unsqueeze(1)], 1)
+    return index, values.reshape([-1]), torch.tensor([*sizes, *rest])
+
+
+def ragged_to_dense(
+    shape: Any, values: Any, default: Any, parts: Sequence[Tensor], kinds: Sequence[str]
+) -> Any:
+    """A dense tensor of the rows, `default` where one is shorter than the longest. shape: sizes to
+    cut or fill to, -1 for what is needed. kinds: what each part is, as TensorFlow names it."""
+    columns, sizes = _columns(_as_splits(parts, kinds))
+    wanted = integers(shape)
+    wanted += [-1] * (len(sizes) - len(wanted))  # a shape of -1 is not even known in its rank
+    sizes = [size if one == -1 else one for one, size in zip(wanted, sizes)]
+    kept = torch.ones(len(columns[0]), dtype=torch.bool)
+    places = torch.zeros(len(columns[0]), dtype=torch.int64)
+    for column, size in zip(columns, sizes):
+        kept &= column < size
+        places = places * size + column
+    rest = list(values.shape[1:])
+    numbers = torch.zeros(math.prod(sizes), dtype=torch.int64)
+    numbers[places[kept]] = kept.nonzero().reshape(-1) + 1
+    if not rest:
+        pool = joined([like(values, default), values])
+    else:
+        other = torch.as_tensor(default, dtype=values.dtype).expand(1, *rest)
+        pool = torch.cat([other, values])
+    return taken(pool, numbers).reshape([*sizes, *rest])
+
+
+def _as_splits(parts: Sequence[Tensor], kinds: Sequence[str]) -> List[Tensor]:
+    """Splits of every level, of row numbers too."""
+    count, found = 0, []
+    for part, kind in zip(parts, kinds):
+        if kind == "FIRST_DIM_SIZE":
+            count = int(part)
+        elif kind == "ROW_SPLITS":
+            found.append(part)
+            count = int(part[-1])
+        else:
+            found.append(torch.searchsorted(part, torch.arange(count + 1, dtype=part.dtype)))
+            count = len(part)
+    return found
+
+
+def _columns(splits: Sequence[Tensor]) -> Tuple[List[Tensor], List[int]]:
+    """The index of each value, an axis at a time, and the sizes of the axes."""
+    columns = [torch.arange(len(splits[0]) - 1)]
+    sizes = [len(splits[0]) - 1]
+    for level in splits:
+        rows, places = _places(level.long())
+        columns = [column[rows] for column in columns] + [places]
+        sizes.append(int((level[1:] - level[:-1]).max()) if len(level) > 1 else 0)
+    return columns, sizes
+
+
+def _places(splits: Tensor) -> Tuple[Tensor, Tensor]:
+    """The row of each value, and its place in the row."""
+    counts = splits[1:] - splits[:-1]
+    rows = torch.arange(len(counts)).repeat_interleave(counts)
+    return rows, torch.arange(len(rows)) - (splits[:-1] - splits[0])[rows]

@@ -1,0 +1,82 @@
+"""Sets of numbers, one per row: the rows of a tensor on its last axis.
+
+Source: tensorflow/core/kernels/set_kernels.cc
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Sequence, Tuple
+
+import torch
+from torch import Tensor
+
+from migrate.runtime.numeric.axes import integers
+from migrate.runtime.numeric.gathering import places_of
+from migrate.runtime.numeric.sparse import Sparse, indices_of
+from semisync.common.errors import BadInput
+
+_CHOSEN = {
+    "a-b": lambda first, second: first & ~second,
+    "b-a": lambda first, second: second & ~first,
+    "intersection": lambda first, second: first & second,
+    "union": lambda first, second: first | second,
+}
+
+
+def dense_sets(first: Tensor, second: Tensor, operation: str) -> Sparse:
+    """(indices, values, shape) of the sets that `operation` makes of each two rows, in ascending
+    order."""
+    return _operate(_of_dense(first), _of_dense(second), first, operation)
+
+
+def dense_and_sparse_sets(
+    first: Tensor, indices: Tensor, values: Tensor, shape: Any, operation: str
+) -> Sparse:
+    """As `dense_sets`, the second of a sparse tensor."""
+    return _operate(_of_dense(first), _of_sparse(indices, values, shape), values, operation)
+
+
+def sparse_sets(
+    indices: Tensor,
+    values: Tensor,
+    shape: Any,
+    indices2: Tensor,
+    values2: Tensor,
+    shape2: Any,
+    operation: str,
+) -> Sparse:
+    """As `dense_sets`, both of sparse tensors."""
+    pairs = _of_sparse(indices, values, shape), _of_sparse(indices2, values2, shape2)
+    return _operate(*pairs, values, operation)
+
+
+_Rows = Tuple[Tensor, Sequence[int]]
+
+
+def _of_dense(x: Tensor) -> _Rows:
+    """(row, value) of each value, and how many rows there are on each axis."""
+    rows = torch.arange(math.prod(x.shape[:-1])).repeat_interleave(x.shape[-1])
+    return torch.stack([rows, x.reshape(-1).long()], 1), list(x.shape[:-1])
+
+
+def _of_sparse(indices: Tensor, values: Tensor, shape: Any) -> _Rows:
+    sizes = integers(shape)[:-1]
+    return torch.stack([places_of(indices[:, :-1], sizes), values.long()], 1), sizes
+
+
+def _operate(first: _Rows, second: _Rows, like: Tensor, operation: str) -> Sparse:
+    sizes = first[1]
+    if list(sizes) != list(second[1]):
+        raise BadInput(f"sets of {sizes} rows and of {second[1]} are of no common shape")
+    both = torch.cat([first[0], second[0]])
+    pairs, which = torch.unique(both, dim=0, return_inverse=True)
+    none = torch.zeros(len(pairs), dtype=torch.bool)
+    of_first = none.index_fill(0, which[: len(first[0])], True)
+    of_second = none.index_fill(0, which[len(first[0]) :], True)
+    rows, values = pairs[_CHOSEN[operation](of_first, of_second)].unbind(1)
+    counts = torch.bincount(rows, minlength=math.prod(sizes))
+    places = torch.arange(len(rows)) - (counts.cumsum(0) - counts)[rows]
+    indices = torch.cat([indices_of(rows, sizes), places.unsqueeze(1)], 1)
+    longest = int(counts.max()) if len(counts) else 0
+    return indices, values.to(like.dtype), torch.tensor([*sizes, longest])
