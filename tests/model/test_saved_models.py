@@ -168,3 +168,21 @@ def test_inspect_calls_inputs_as_the_signature_does(exports, capsys):
 def test_the_graph_of_a_saved_model_knows_its_assets(exports):
     graph = read_graph(str(exports["raw"][0] / "saved_model.pb"))
     assert list(graph.assets.values()) == ["places.txt"]
+
+
+def test_a_frozen_graph_of_one_constant_is_no_metagraph(tmp_path):
+    with tf.Graph().as_default() as graph:
+        tf.constant([1, 2], name="output")
+    (tmp_path / "frozen.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    assert migrate.load_model(tmp_path / "frozen.pb", output="output:0")({}).tolist() == [1, 2]
+
+
+def test_swish_gives_what_tensorflow_gives(tmp_path):
+    rows = np.linspace(-3, 3, 8, dtype="float32").reshape(2, 4)
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 4], "x")
+        scores = session.run(tf.nn.swish(x), {x: rows})
+    (tmp_path / "frozen.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    assert {node.op for node in graph.as_graph_def().node} & {"IdentityN"}
+    found = migrate.load_model(tmp_path / "frozen.pb", output="IdentityN:0")
+    np.testing.assert_allclose(found({"x": torch.tensor(rows)}).numpy(), scores, rtol=1e-6)
