@@ -144,6 +144,11 @@ class _Lowering:
         (going,) = self._inline(made, node, "cond", "cond", given, merges[0])
         given = [(name, 1) for name in switches]
         following = self._inline(made, node, "body", "body", given, pivot)
+        if len(following) != len(node.inputs):
+            raise BadInput(
+                f"{self._graph.path}: the body of {node.name!r} returns {len(following)} values, "
+                f"expected {len(node.inputs)}; the graph is damaged"
+            )
         made.append(Node(condition, "LoopCond", (going,), {}))
         made.append(Node(pivot, "Identity", (given[0],), {}))
         for k, edge in enumerate(node.inputs):

@@ -177,7 +177,7 @@ class Emitter:
             self._branches(node)
         elif name in self.regions.frame_of:
             self._loop(node)
-        elif node.op == "LoopCond":
+        elif name in self.regions.conditions:
             self._block(node).append(Until(str(self.value(node.inputs[0]))))
         elif node.op not in SAME and node.op not in VARIABLES and node.op != "Const":
             self._compute(node)
@@ -347,7 +347,8 @@ class Emitter:
             }
             targets = [str(self._values[name, 0]) for name in going]
             texts = [_carried(self.value(edge)) for edge in going.values()]
-            body.statements.append(Assign(targets, ", ".join(texts), inline=False))
+            if targets:
+                body.statements.append(Assign(targets, ", ".join(texts), inline=False))
             self._blocks[region].statements.append(While(body))
 
 

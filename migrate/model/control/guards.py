@@ -25,12 +25,19 @@ from typing import Dict, FrozenSet, Iterable, List, Optional, Tuple
 from migrate.graph.attributes import string
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.control.order import node_of, sort
+from semisync.common.errors import BadInput
 
 SWITCHES = {"RefSwitch", "Switch"}
 MERGES = {"Merge", "RefMerge"}
 ENTERS = {"Enter", "RefEnter"}
 NEXTS = {"NextIteration", "RefNextIteration"}
 EXITS = {"Exit", "RefExit"}
+
+# How many inputs they have at least.
+_INPUTS = {
+    **dict.fromkeys(["Identity", "LoopCond", *ENTERS, *EXITS, *NEXTS], 1),
+    **dict.fromkeys([*MERGES, *SWITCHES], 2),
+}
 
 Guard = Tuple[str, str]
 Region = FrozenSet[Guard]
@@ -46,6 +53,12 @@ class Guards:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
+        for node in graph.nodes.values():
+            if len(node.inputs) < _INPUTS.get(node.op, 0):
+                raise BadInput(
+                    f"{graph.path}: node {node.name!r} ({node.op}) has {len(node.inputs)} inputs, "
+                    f"expected {_INPUTS[node.op]}; the graph is damaged"
+                )
         self._enters: Dict[str, List[Node]] = {}
         for node in graph.nodes.values():
             if node.op in ENTERS:

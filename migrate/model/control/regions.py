@@ -9,7 +9,16 @@ from __future__ import annotations
 from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from migrate.graph.metagraph import Edge, Graph, Node
-from migrate.model.control.guards import ENTERS, EXITS, MERGES, NEXTS, NOWHERE, Guards, loops_of
+from migrate.model.control.guards import (
+    ENTERS,
+    EXITS,
+    MERGES,
+    NEXTS,
+    NOWHERE,
+    Guards,
+    loop_guard,
+    loops_of,
+)
 from migrate.model.control.order import node_of, sort
 from semisync.common.errors import BadInput
 
@@ -32,6 +41,7 @@ class Regions:
     cond_of     Merge -> its cond
     predicates  cond -> what it depends on
     loops       by frame
+    conditions  their LoopConds
     frame_of    Merge or Exit -> its frame
     """
 
@@ -53,6 +63,7 @@ class Regions:
             # constants in branches depend on nothing but the branch: not on its predicate
             names = [edge[0] for edge in self.predicates.values() if edge[0] not in needed]
         self.needed = list(needed.values())
+        self.conditions = frozenset(loop.condition for loop in self.loops.values())
         self._merges: Dict[str, List[str]] = {}
         for merge, cond in self.cond_of.items():
             self._merges.setdefault(cond, []).append(merge)
@@ -111,8 +122,11 @@ class Regions:
         """Keeps what a needed Merge or Exit says of its loop or cond."""
         if node.op in EXITS:
             frame, condition = self._guards.left(node) or ("", "")
+            inside = self.of[node.name] | {loop_guard(frame)}
             if not frame or self.loops[frame].condition not in ("", condition):
                 raise self._strange(node)
+            if self.of[condition] != inside:
+                raise self._strange(node_of(self._graph, condition))
             self.frame_of[node.name] = frame
             self.loops[frame] = self.loops[frame]._replace(condition=condition)
             return

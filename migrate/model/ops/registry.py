@@ -105,7 +105,10 @@ def write(call: Call) -> Expression:
         raise call.refusal("it is not among the ops that are known here")
     if isinstance(handler, str):
         alone = all(value.is_literal for value in call.args)
-        return handler.format(*(_Argument(value, alone) for value in call.args))
+        try:
+            return handler.format(*(_Argument(value, alone) for value in call.args))
+        except IndexError:
+            raise call.refusal(f"it has {len(call)} inputs; the graph is damaged") from None
     return handler(call)
 
 

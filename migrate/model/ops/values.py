@@ -108,6 +108,8 @@ class Call:
     args: Tuple[Value, ...]
 
     def __getitem__(self, position: int) -> Value:
+        if position >= len(self.args):
+            raise self.refusal(f"it has {len(self.args)} inputs; the graph is damaged")
         return self.args[position]
 
     def __len__(self) -> int:
