@@ -144,7 +144,7 @@ class _Scope:
             return tf.stack(list(map(self.build, given)))
         return tf.range(given) if kind == "range" else self.fed
 
-    def _row(self, row, *values, **options):
+    def _row(self, row, *values):
         """(values, counters) of an element: a row, or a number of a range."""
         if row.dtype == tf.int32:
             return [tf.cast(row, tf.float32) * tf.ones([SIZE]), *values], [row]
