@@ -2,12 +2,13 @@
 
 1. `write`, under the Python that has the TensorFlow in question: runs the tests of a checkout of
    https://github.com/onnx/tensorflow-onnx, and instead of converting puts each frozen graph with
-   its feeds and what TensorFlow computed into a folder. It needs packages onnx and parameterized.
+   its feeds and what TensorFlow computed into a folder. It needs packages onnx and parameterized,
+   and TF_USE_LEGACY_KERAS=1 with tf-keras where TensorFlow's own Keras has no recurrent cells.
 2. `check`, under the project's Python: loads each graph, runs it on the feeds and compares with
    TensorFlow's results, each with the tolerances and exceptions that its test states.
 
-    python benchmarks/tf2onnx_cases.py write CHECKOUT FOLDER
-    python benchmarks/tf2onnx_cases.py check FOLDER [--reasons] [-k WORD]
+    python benchmarks/tf2onnx_cases.py write FOLDER --checkout CHECKOUT
+    python benchmarks/tf2onnx_cases.py check FOLDER
 
 A test passes if each of its graphs does. Refused: load_model or the module says what it does not
 know, as a BadInput. Wrong: any other result; crashed: any other end, a time-out included.
@@ -27,24 +28,20 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MODULES = """backend cond cudnn cudnn_compatible_gru custom_rnncell gru grublock loops lstm
     lstmblock seq2seq stacked_lstm string_ops"""
 SECONDS = 60  # for a graph
+_ENDS = ("passed", "refused", "wrong", "crashed")
 
 
 def main():
     """Reads the arguments."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    steps = parser.add_subparsers(dest="step", required=True)
-    write_ = steps.add_parser("write", help="run the tests, write graphs, feeds and results")
-    write_.add_argument("checkout")
-    write_.add_argument("folder")
-    check_ = steps.add_parser("check", help="load and run what was written, compare")
-    check_.add_argument("folder")
-    check_.add_argument("--reasons", action="store_true", help="list what did not pass")
-    check_.add_argument("-k", default="", help="only tests with this in their names")
+    parser.add_argument("step", choices=["write", "check"])
+    parser.add_argument("folder", help="where graphs, feeds and results are")
+    parser.add_argument("--checkout", help="of tensorflow-onnx, whose tests write them")
     args = parser.parse_args()
     if args.step == "write":
         write(args.checkout, args.folder)
     else:
-        check(args.folder, args.k, args.reasons)
+        check(args.folder)
 
 
 def write(checkout, folder):
@@ -101,11 +98,8 @@ class _Written(Exception):
     """Ends a test once its graph is written."""
 
 
-def check(folder, word, reasons):
-    """Prints how many tests pass, are refused, are wrong, crash; with their reasons if wished."""
-    names = sorted(
-        name[:-3] for name in os.listdir(folder) if name.endswith(".pb") and word in name
-    )
+def check(folder):
+    """Prints what did not pass and why, and how many passed, are refused, are wrong, crashed."""
     import torch
 
     import migrate.model.load
@@ -113,19 +107,16 @@ def check(folder, word, reasons):
 
     torch.set_num_threads(1)
     ends = {}
-    for name in names:
-        end = _in_time(os.path.join(folder, name + ".pb"))
+    for name in sorted(name for name in os.listdir(folder) if name.endswith(".pb")):
         test = name.rpartition("-")[0]
         if ends.get(test, ("passed",))[0] == "passed":
-            ends[test] = end
+            ends[test] = _in_time(os.path.join(folder, name))
+    for test, (end, reason) in sorted(ends.items(), key=lambda one: one[1]):
+        if end != "passed":
+            print(end, test, reason, sep="\t")
     counts = collections.Counter(end for end, _ in ends.values())
-    if reasons:
-        for test, (end, reason) in sorted(ends.items(), key=lambda one: one[1]):
-            if end != "passed":
-                print("{}\t{}\t{}".format(end, test, reason))
     print("| tests | passed | refused | wrong | crashed |\n|---|---|---|---|---|")
-    row = [len(ends), *(counts[end] for end in ("passed", "refused", "wrong", "crashed"))]
-    print("|", " | ".join(map(str, row)), "|")
+    print("|", len(ends), *(f"| {counts[end]}" for end in _ENDS), "|")
 
 
 def _in_time(path):
@@ -164,7 +155,10 @@ def _end(path):
     with open(path[:-3] + ".pickle", "rb") as file:
         case = pickle.load(file)
     model = load_model(path, output=case["outputs"])
-    fed = {name.partition(":")[0]: _fed(array) for name, array in case["feeds"].items()}
+    fed = {
+        name.partition(":")[0]: array if array.dtype.kind in "OSU" else torch.tensor(array)
+        for name, array in case["feeds"].items()
+    }
     with torch.no_grad():
         found = model(fed)
     found = found if isinstance(found, (tuple, list)) else [found]
@@ -179,33 +173,22 @@ def _end(path):
     return "passed", ""
 
 
-def _fed(array):
-    import torch
-
-    return array if array.dtype.kind in "OSU" else torch.from_numpy(array.copy())
-
-
 def _array(value):
     """A result as TensorFlow gives it."""
     import numpy
 
-    array = value.numpy() if hasattr(value, "numpy") else numpy.asarray(value)
-    return array if array.dtype.kind not in "SU" else array.astype(object)
+    return value.numpy() if hasattr(value, "numpy") else numpy.asarray(value)
 
 
 def _close(one, other, case):
     """Whether two arrays are the same within the tolerances of the test."""
     import numpy
 
-    if one.dtype.kind in "OSU":
-        return _text(one) == _text(other)
+    if one.dtype == object:
+        return one.tolist() == other.tolist()
     if case["mtol"] is not None:
         one, other = (numpy.clip(array, -case["mtol"], case["mtol"]) for array in (one, other))
     return numpy.allclose(other, one, rtol=case["rtol"], atol=case["atol"], equal_nan=True)
-
-
-def _text(array):
-    return [one.encode() if isinstance(one, str) else one for one in array.reshape(-1).tolist()]
 
 
 if __name__ == "__main__":

@@ -21,11 +21,15 @@ _NAMES = {
     ],
     "convolution": [
         "avg_pool2d",
+        "avg_pool3d",
         "batch_to_space",
         "conv2d",
         "conv2d_transpose",
+        "conv3d",
+        "conv3d_transpose",
         "depthwise_conv2d",
         "max_pool2d",
+        "max_pool3d",
         "space_to_batch",
     ],
     "diagonals": [

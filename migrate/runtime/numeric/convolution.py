@@ -2,6 +2,7 @@
 
 x        [batch, height, width, channels]; with channels=1, [batch, channels, height, width]
 kernel   [height, width, in, out]
+3d       what ends so has a depth before the height
 padding  "VALID": none. "SAME": as much as makes the output ceil(size / stride) large, an odd one
          more at the end, which torch's "same" does not do with strides. Or (top, bottom, left,
          right)
@@ -10,39 +11,47 @@ padding  "VALID": none. "SAME": as much as makes the output ceil(size / stride) 
 from __future__ import annotations
 
 import math
-from typing import Any, List, Sequence, Tuple, Union
+from typing import Any, Dict, List, Sequence, Tuple, Union
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 Pair = Tuple[int, int]
-Padding = Union[str, Tuple[int, int, int, int]]
+Places = Tuple[int, ...]  # a number per axis of the image
+Padding = Union[str, Tuple[int, ...]]
+
+# torch's functions, by how many axes an image has
+_CONVOLUTIONS: Dict[int, Any] = {2: functional.conv2d, 3: functional.conv3d}
+_TRANSPOSED: Dict[int, Any] = {2: functional.conv_transpose2d, 3: functional.conv_transpose3d}
+_LARGEST: Dict[int, Any] = {2: functional.max_pool2d, 3: functional.max_pool3d}
+_MEANS: Dict[int, Any] = {2: functional.avg_pool2d, 3: functional.avg_pool3d}
 
 
 def conv2d(
     x: Tensor,
     kernel: Tensor,
-    strides: Pair = (1, 1),
+    strides: Places = (1, 1),
     padding: Padding = "VALID",
-    dilation: Pair = (1, 1),
+    dilation: Places = (),
     channels: int = 3,
 ) -> Tensor:
     """The convolution of x; of groups of its channels, where the kernel has fewer inputs."""
-    image = _channels_first(x, channels)
-    groups = image.shape[1] // kernel.shape[2]
-    padded = _padded(image, kernel.shape[:2], strides, padding, dilation)
-    weight = kernel.permute(3, 2, 0, 1)
-    result = functional.conv2d(padded, weight, None, strides, 0, dilation, groups)
-    return _as_given(result, channels)
+    image, dilation = _channels_first(x, channels), dilation or (1,) * len(strides)
+    groups = image.shape[1] // kernel.shape[-2]
+    padded = _padded(image, kernel.shape[:-2], strides, padding, dilation)
+    convolve = _CONVOLUTIONS[len(strides)]
+    return _as_given(
+        convolve(padded, _weight(kernel), None, strides, 0, dilation, groups), channels
+    )
 
 
 def depthwise_conv2d(
     x: Tensor,
     kernel: Tensor,
-    strides: Pair = (1, 1),
+    strides: Places = (1, 1),
     padding: Padding = "VALID",
-    dilation: Pair = (1, 1),
+    dilation: Places = (),
     channels: int = 3,
 ) -> Tensor:
     """The convolution of each channel with kernels of its own. kernel: [height, width, channels,
@@ -56,57 +65,61 @@ def conv2d_transpose(
     x: Tensor,
     kernel: Tensor,
     size: Sequence[int],
-    strides: Pair = (1, 1),
+    strides: Places = (1, 1),
     padding: Padding = "VALID",
-    dilation: Pair = (1, 1),
+    dilation: Places = (),
     channels: int = 3,
 ) -> Tensor:
     """What a convolution of an image of shape `size` passes back to the image. kernel: [height,
     width, out, in]."""
-    image = _channels_first(x, channels)
-    sizes = [size[2], size[3]] if channels == 1 else [size[1], size[2]]
-    widths = _widths(sizes, kernel.shape[:2], strides, padding, dilation)
-    whole = functional.conv_transpose2d(
-        image, kernel.permute(3, 2, 0, 1), None, strides, dilation=dilation
-    )
-    (top, bottom), (left, right) = widths
-    missing = [sizes[0] + top + bottom - whole.shape[2], sizes[1] + left + right - whole.shape[3]]
-    whole = functional.pad(whole, (0, max(missing[1], 0), 0, max(missing[0], 0)))
-    return _as_given(whole[:, :, top : top + sizes[0], left : left + sizes[1]], channels)
+    image, dilation = _channels_first(x, channels), dilation or (1,) * len(strides)
+    sizes = list(size[2:] if channels == 1 else size[1:-1])
+    widths = _widths(sizes, kernel.shape[:-2], strides, padding, dilation)
+    convolve = _TRANSPOSED[len(strides)]
+    whole = convolve(image, _weight(kernel), None, strides, dilation=dilation)
+    ends = [first + one + last for one, (first, last) in zip(sizes, widths)]
+    more = [(0, max(end - have, 0)) for end, have in zip(ends, whole.shape[2:])]
+    whole = functional.pad(whole, _backwards(more))
+    inside = [slice(first, first + one) for one, (first, _) in zip(sizes, widths)]
+    return _as_given(whole[(slice(None), slice(None), *inside)], channels)
 
 
 def max_pool2d(
     x: Tensor,
-    window: Pair,
-    strides: Pair = (1, 1),
+    window: Places,
+    strides: Places = (1, 1),
     padding: Padding = "VALID",
     channels: int = 3,
 ) -> Tensor:
     """The largest value of each window."""
     image = _channels_first(x, channels)
     lowest = -float("inf") if x.dtype.is_floating_point else torch.iinfo(x.dtype).min
-    padded = _padded(image, window, strides, padding, (1, 1), lowest)
-    return _as_given(functional.max_pool2d(padded, window, strides), channels)
+    padded = _padded(image, window, strides, padding, (1,) * len(window), lowest)
+    return _as_given(_LARGEST[len(window)](padded, window, strides), channels)
 
 
 def avg_pool2d(
     x: Tensor,
-    window: Pair,
-    strides: Pair = (1, 1),
+    window: Places,
+    strides: Places = (1, 1),
     padding: Padding = "VALID",
     channels: int = 3,
 ) -> Tensor:
     """The mean of each window, of what of it lies in the image."""
     image = _channels_first(x, channels)
-    padded = _padded(image, window, strides, padding, (1, 1))
+    mean, dilation = _MEANS[len(window)], (1,) * len(window)
+    padded = _padded(image, window, strides, padding, dilation)
     if padded.shape == image.shape:
-        return _as_given(functional.avg_pool2d(image, window, strides), channels)
+        return _as_given(mean(image, window, strides), channels)
     inside = torch.ones_like(image[:1, :1])
-    inside = _padded(inside, window, strides, padding, (1, 1))
-    sums, counts = (
-        functional.avg_pool2d(one, window, strides, divisor_override=1) for one in (padded, inside)
-    )
+    inside = _padded(inside, window, strides, padding, dilation)
+    sums, counts = (mean(one, window, strides, divisor_override=1) for one in (padded, inside))
     return _as_given(sums / counts, channels)
+
+
+# The axes of the strides and windows say which of the two it is.
+conv3d, conv3d_transpose = conv2d, conv2d_transpose
+max_pool3d, avg_pool3d = max_pool2d, avg_pool2d
 
 
 def space_to_batch(x: Tensor, block: Sequence[int], paddings: Any) -> Tensor:
@@ -138,35 +151,44 @@ def batch_to_space(x: Tensor, block: Sequence[int], crops: Any) -> Tensor:
 
 
 def _channels_first(x: Tensor, channels: int) -> Tensor:
-    return x if channels == 1 else x.permute(0, 3, 1, 2)
+    return x if channels == 1 else x.movedim(-1, 1)
 
 
 def _as_given(x: Tensor, channels: int) -> Tensor:
-    return x if channels == 1 else x.permute(0, 2, 3, 1)
+    return x if channels == 1 else x.movedim(1, -1)
 
 
 def _padded(
     image: Tensor,
     window: Sequence[int],
-    strides: Pair,
+    strides: Places,
     padding: Padding,
-    dilation: Pair,
+    dilation: Places,
     value: float = 0,
 ) -> Tensor:
-    (top, bottom), (left, right) = _widths(image.shape[2:], window, strides, padding, dilation)
-    if not (top or bottom or left or right):
+    widths = _widths(image.shape[2:], window, strides, padding, dilation)
+    if not any(map(any, widths)):
         return image
-    return functional.pad(image, (left, right, top, bottom), value=value)
+    return functional.pad(image, _backwards(widths), value=value)
+
+
+def _backwards(widths: Sequence[Pair]) -> List[int]:
+    """Widths as torch takes them: those of the last axis first."""
+    return [width for pair in reversed(widths) for width in pair]
+
+
+def _weight(kernel: Tensor) -> Tensor:
+    return kernel.permute(-1, -2, *range(kernel.ndim - 2))
 
 
 def _widths(
-    sizes: Sequence[int], window: Sequence[int], strides: Pair, padding: Padding, dilation: Pair
+    sizes: Sequence[int], window: Sequence[int], strides: Places, padding: Padding, dilation: Places
 ) -> List[Pair]:
-    """How much is added before and after the height and the width."""
+    """How much is added before and after each axis."""
     if not isinstance(padding, str):
-        return [padding[:2], padding[2:]]
+        return list(zip(padding[::2], padding[1::2]))
     if padding == "VALID":
-        return [(0, 0), (0, 0)]
+        return [(0, 0)] * len(strides)
     return [_same(*one) for one in zip(sizes, window, strides, dilation)]
 
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Callable, Dict, List, Union
 
 from migrate.model.ops.arguments import sizes
-from migrate.model.ops.values import Call, Host, Many
+from migrate.model.ops.values import Call, Host, Many, listed
 
 
-def conv2d(call: Call) -> str:
-    """`runtime.conv2d(x, kernel, (1, 1), "SAME")`"""
-    return f"runtime.conv2d({call[0].tensor}, {call[1].tensor}, {_window(call)})"
+def convolve(call: Call) -> str:
+    """`runtime.conv2d(x, kernel, (1, 1), "SAME")`, `conv3d`"""
+    return f"runtime.conv{_axes(call)}d({call[0].tensor}, {call[1].tensor}, {_window(call)})"
 
 
 def depthwise_conv2d(call: Call) -> str:
@@ -19,20 +19,20 @@ def depthwise_conv2d(call: Call) -> str:
     return f"runtime.depthwise_conv2d({call[0].tensor}, {call[1].tensor}, {_window(call)})"
 
 
-def conv2d_transpose(call: Call) -> str:
-    """`runtime.conv2d_transpose(x, kernel, size, (1, 1), "SAME")`"""
+def transposed(call: Call) -> str:
+    """`runtime.conv2d_transpose(x, kernel, size, (1, 1), "SAME")`, `conv3d_transpose`"""
     given = f"{call[2].tensor}, {call[1].tensor}, {sizes(call[0])}"
-    return f"runtime.conv2d_transpose({given}, {_window(call)})"
+    return f"runtime.conv{_axes(call)}d_transpose({given}, {_window(call)})"
 
 
 def max_pool(call: Call) -> str:
-    """`runtime.max_pool2d(x, (2, 2), (2, 2), "VALID")`"""
-    return f"runtime.max_pool2d({call[0].tensor}, {_spatial(call, 'ksize')}, {_window(call)})"
+    """`runtime.max_pool2d(x, (2, 2), (2, 2), "VALID")`, `max_pool3d`"""
+    return _pool(call, "max_pool")
 
 
 def average_pool(call: Call) -> str:
-    """`runtime.avg_pool2d(x, (2, 2), (2, 2), "VALID")`"""
-    return f"runtime.avg_pool2d({call[0].tensor}, {_spatial(call, 'ksize')}, {_window(call)})"
+    """`runtime.avg_pool2d(x, (2, 2), (2, 2), "VALID")`, `avg_pool3d`"""
+    return _pool(call, "avg_pool")
 
 
 def space_to_batch(call: Call) -> str:
@@ -43,6 +43,16 @@ def space_to_batch(call: Call) -> str:
 def batch_to_space(call: Call) -> str:
     """`runtime.batch_to_space(x, (2, 2), [[0, 1], [0, 1]])`, around a dilated convolution"""
     return f"runtime.batch_to_space({call[0].tensor}, {sizes(call[1])}, {_pairs(call)})"
+
+
+def _pool(call: Call, name: str) -> str:
+    window = _spatial(call, "ksize")
+    return f"runtime.{name}{_axes(call)}d({call[0].tensor}, {window}, {_window(call)})"
+
+
+def _axes(call: Call) -> int:
+    """How many axes an image has, without its channels."""
+    return len(call.integer_list("strides")) - 2
 
 
 def _pairs(call: Call) -> str:
@@ -67,26 +77,31 @@ def _window(call: Call) -> str:
 
 
 def _spatial(call: Call, name: str) -> str:
-    """The height's and the width's of an attribute that has one number per axis."""
+    """Of an attribute that has one number per axis those of the image."""
     values: List[int] = call.integer_list(name)
-    if len(values) != 4:
-        raise call.refusal(f"its attribute {name} has {len(values)} numbers, expected 4")
-    inner = values[2:] if _channels_first(call) else values[1:3]
-    if values[0] != 1 or values[1 if _channels_first(call) else 3] != 1:
+    expected = 5 if "3D" in call.node.op else 4
+    if len(values) != expected:
+        raise call.refusal(f"its attribute {name} has {len(values)} numbers, expected {expected}")
+    inner = values[2:] if _channels_first(call) else values[1:-1]
+    if values[0] != 1 or values[1 if _channels_first(call) else -1] != 1:
         raise call.refusal(f"its attribute {name} is {values}: it runs over rows or channels too")
-    return f"({inner[0]}, {inner[1]})"
+    return listed(inner)
 
 
 def _channels_first(call: Call) -> bool:
-    return call.string("data_format", b"NHWC") == b"NCHW"
+    return call.string("data_format", b"NHWC").startswith(b"NC")
 
 
 OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
     "AvgPool": average_pool,
+    "AvgPool3D": average_pool,
     "BatchToSpaceND": batch_to_space,
-    "Conv2D": conv2d,
-    "Conv2DBackpropInput": conv2d_transpose,
+    "Conv2D": convolve,
+    "Conv2DBackpropInput": transposed,
+    "Conv3D": convolve,
+    "Conv3DBackpropInputV2": transposed,
     "DepthwiseConv2dNative": depthwise_conv2d,
     "MaxPool": max_pool,
+    "MaxPool3D": max_pool,
     "SpaceToBatchND": space_to_batch,
 }

@@ -4,7 +4,7 @@ import numpy
 
 from tests.model.ops.cases.case import Case, floats, integers, raw, vector
 
-_IMAGE = floats(2, 5, 4, 3)
+_IMAGE, _VOLUME = floats(2, 5, 4, 3), floats(2, 5, 4, 3, 2)
 _BOXES = vector([0, 0, 1, 1], [0.2, 0.9, 0.8, 0.1], [-0.3, 0.1, 1.2, 0.5], dtype="float32")
 _X, _CS, _H = floats(2, 3), 2 * floats(2, 4), floats(2, 4)
 _WEIGHTS = [floats(7, 16), floats(4), floats(4) + 1, floats(4) / 2, floats(16)]
@@ -22,6 +22,42 @@ def _lstm(op, kept=_ALL, **more):
 
 
 CASES = [
+    *(
+        Case(
+            "Conv3D",
+            lambda x, k, s=s, p=p: raw.Conv3D(input=x, filter=k, strides=[1, *s, 1], padding=p),
+            [_VOLUME, floats(3, 2, 2, 2, 3)],
+            rtol=1e-4,
+        )
+        for s in ((1, 1, 1), (2, 1, 3))
+        for p in ("SAME", "VALID")
+    ),
+    *(
+        Case(
+            "Conv3DBackpropInputV2",
+            lambda k, y, size=size, s=s, p=p: raw.Conv3DBackpropInputV2(
+                input_sizes=size, filter=k, out_backprop=y, strides=[1, s, s, s, 1], padding=p
+            ),
+            [floats(3, 2, 2, 2, 3), y],
+            rtol=1e-4,
+        )
+        for size, s, p, y in (
+            ([2, 6, 5, 4, 2], 2, "SAME", floats(2, 3, 3, 2, 3)),
+            ([2, 7, 6, 5, 2], 2, "VALID", floats(2, 3, 3, 2, 3)),
+            ([2, 5, 4, 3, 2], 1, "SAME", floats(2, 5, 4, 3, 3)),
+        )
+    ),
+    *(
+        Case(
+            op,
+            lambda x, op=op, p=p: getattr(raw, op)(
+                input=x, ksize=[1, 3, 2, 2, 1], strides=[1, 2, 1, 2, 1], padding=p
+            ),
+            [_VOLUME],
+        )
+        for op in ("AvgPool3D", "MaxPool3D")
+        for p in ("SAME", "VALID")
+    ),
     *(
         Case(op, lambda x, s, op=op, m=m: getattr(raw, op)(images=x, size=s, **m), [x, s])
         for x in (_IMAGE, integers(2, 3, 5, 1, dtype="uint8", low=0, high=200))
