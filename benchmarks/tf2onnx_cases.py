@@ -49,6 +49,7 @@ def write(checkout, folder):
     for name in ("onnxruntime", "onnxruntime_extensions"):  # nothing of theirs runs
         sys.modules[name] = types.ModuleType(name)
         sys.modules[name].__version__ = "1.99.0"
+    del sys.argv[1:]  # tf2onnx reads them too
     sys.path[:0] = [checkout, os.path.join(checkout, "tests")]
     from backend_test_base import Tf2OnnxBackendTestBase
     from tf2onnx import utils
