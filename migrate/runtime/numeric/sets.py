@@ -62,7 +62,10 @@ def _of_dense(x: Tensor) -> _Rows:
 
 def _of_sparse(indices: Tensor, values: Tensor, shape: Any) -> _Rows:
     sizes = integers(shape)[:-1]
-    return torch.stack([places_of(indices[:, :-1], sizes), values.long()], 1), sizes
+    rows = places_of(indices[:, :-1], sizes)
+    if (rows >= math.prod(sizes)).any():
+        raise BadInput(f"a set has an index outside of its rows, {sizes}")
+    return torch.stack([rows, values.long()], 1), sizes
 
 
 def _operate(first: _Rows, second: _Rows, like: Tensor, operation: str) -> Sparse:

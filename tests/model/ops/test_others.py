@@ -165,6 +165,20 @@ def test_rows_of_a_variable_are_tensorflows(op, indices):
         ),
         (lambda x, s: raw.Reshape(tensor=x, shape=s), [floats(4, 3), vector(5, -1)]),
         (
+            lambda i, x: raw.DenseToSparseSetOperation(
+                set1=[[1], [2]],
+                set2_indices=i,
+                set2_values=x,
+                set2_shape=numpy.array([2, 1]),
+                set_operation="union",
+            ),
+            [vector([2, 0], dtype="int64"), vector(1)],
+        ),
+        (
+            lambda x, k: raw.MatrixDiagPartV3(input=x, k=k, padding_value=0.0),
+            [floats(4, 3), numpy.int32(5)],
+        ),
+        (
             lambda x, n: raw.ReverseSequence(input=x, seq_lengths=n, seq_dim=1),
             [floats(2, 3), vector(1, 4)],
         ),
