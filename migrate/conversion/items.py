@@ -30,8 +30,8 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple, U
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.hash_tables.model import HashTable
 from migrate.ids.sorted_tables import SortedTable
+from migrate.manifest.state_names import DENSE, STEP, dense_state, table_state
 from migrate.manifest.transforms import CAST, HOURS, ROW_MEAN, to_type
-from migrate.optimizers.slots import state_name
 from migrate.planning.model import Plan, Table
 from migrate.planning.steps import Trained, optimizer_step
 from migrate.stream.columns import Origin
@@ -63,13 +63,13 @@ def items(plan: Plan, checkpoint: Checkpoint, hashed: Mapping[str, Hashed]) -> L
     for dense in plan.dense:
         deal = dense.partition_strategy == "mod"
         name = dense.name or dense.variable
-        every.append(_copied(("dense", name), dense.variable, "dense", checkpoint, deal))
+        every.append(_copied((DENSE, name), dense.variable, "dense", checkpoint, deal))
         for slot, source in dense.slots.items():
-            path = ("dense_optim", name, slot)
+            path = dense_state(name, slot)
             every.append(_copied(path, source, "dense slot", checkpoint, deal))
-        every += _step(("dense_optim", name, "step"), "dense slot", plan, dense, checkpoint)
+        every += _step(dense_state(name, STEP), "dense slot", plan, dense, checkpoint)
     for name in plan.scalars:
-        every.append(_copied(("dense", name), name, "scalar", checkpoint))
+        every.append(_copied((DENSE, name), name, "scalar", checkpoint))
     return every
 
 
@@ -148,10 +148,11 @@ def _of_table(
     weight = rows.weight((fqn,))
     yield weight.transformed(to_type(weight.dtype, table.target_dtype), table.target_dtype)
     for name in table.written_slots:
-        slot = rows.slot(("optim", "state", fqn, state_name(table.name, name)), name)
+        slot = rows.slot(table_state(fqn, table.name, name), name)
         yield slot.transformed(ROW_MEAN) if table.row_wise else slot
     if not table.static:
-        yield from _step(("optim", "state", fqn, "step"), "step", plan, table, checkpoint)
+        path = table_state(fqn, table.name, STEP)
+        yield from _step(path, "step", plan, table, checkpoint)
 
 
 def _of_hash_table(

@@ -65,6 +65,33 @@ class Written:
 
 
 @dataclass
+class Renamed:
+    """The name that model.py has for a tensor of the target.
+
+    name        in its state dict, or a slot's, below `optim.state.`
+    fqn         of the tensor that it is
+    rows        first and after the last; None: all. axes: in their order in the module; None: the
+                same
+    """
+
+    name: str
+    fqn: str
+    rows: Optional[List[int]] = None
+    axes: Optional[List[int]] = None
+
+    @property
+    def as_written(self) -> bool:
+        """Whether the module keeps the tensor as it stands there."""
+        return self.rows is None and self.axes is None
+
+    def of(self, value: Any) -> Any:
+        """The tensor as the module keeps it. value: all of it, as it stands in the target."""
+        if self.rows is not None:
+            value = value[slice(*self.rows)]
+        return value if self.axes is None else value.permute(self.axes)
+
+
+@dataclass
 class Ids:
     """How a hash table's ids find their rows in the target.
 
@@ -125,7 +152,8 @@ class TableSummary:
 class Manifest:
     """source: the checkpoint's prefix. target: the format. module: path of the
     EmbeddingBagCollection. scalars: value of each scalar by its name in the checkpoint. meta: the
-    plan's MetaGraph. newer: prefix of the increment that was laid over the source."""
+    plan's MetaGraph. newer: prefix of the increment that was laid over the source. renamed: what
+    model.py calls the tensors of a DCP, where there is one."""
 
     source: str
     target: str
@@ -137,6 +165,7 @@ class Manifest:
     notes: List[str] = field(default_factory=list)
     meta: Optional[str] = None
     newer: Optional[str] = None
+    renamed: List[Renamed] = field(default_factory=list)
 
     def sources(self) -> Set[str]:
         """Names of the checkpoint's tensors that something was made from."""

@@ -95,7 +95,7 @@ class Written(NamedTuple):
 
 def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> Written:
     """The source of the model; BadInput as `load_model`."""
-    graph, names = found.graph, Names(_own_names())
+    graph, names = found.graph, Names(_own_names() | _taken_in_files(checkpoint))
     refuse_unknown(graph, list(outputs.values()), found.saved)
     parameters = Parameters(graph, found.saved, checkpoint, names)
     constants = Constants(names)
@@ -116,6 +116,14 @@ def _own_names() -> Set[str]:
     from torch import nn
 
     return {*dir(nn.Module()), "numeric", "transform"}
+
+
+_OF_LAYERS = {"bias", "running_mean", "running_var", "weight"}
+
+
+def _taken_in_files(checkpoint: Checkpoint) -> Set[str]:
+    """The layer's name with which a conversion's `dense.VARIABLE` would be mixed up."""
+    return {"dense"} if _OF_LAYERS & set(checkpoint) else set()
 
 
 def build_module(written: Written, checkpoint: Checkpoint) -> Any:

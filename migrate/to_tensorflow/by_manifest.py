@@ -13,8 +13,8 @@ import os
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from migrate.manifest.model import Manifest, Written
+from migrate.manifest.state_names import owner
 from migrate.manifest.transforms import CAST, COPY
-from migrate.optimizers.slots import unfused_name
 from migrate.to_tensorflow.converted import reasons, refuse_increment
 from migrate.to_tensorflow.dcp_rows import joined, read_dcp
 from migrate.to_tensorflow.hash_table import find_rows, leads_back
@@ -153,15 +153,8 @@ class _Finding:
 
     def _owner(self, written: Written) -> Tuple[str, List[str]]:
         """(fqn of the variable, names that the slot may have)"""
-        if written.role == "dense slot":
-            variable, _, state = written.fqn.partition(".")[2].rpartition(".")
-            return f"dense.{variable}", [state]
-        for table in self._manifest.tables:
-            start = f"optim.state.{table.fqn}."
-            if written.fqn.startswith(start):
-                state = written.fqn[len(start) :]
-                return table.fqn, [state, unfused_name(table.name, state)]
-        return "", []
+        variable, state, in_torch = owner(self._manifest, written)
+        return variable, list(dict.fromkeys([state, in_torch]))
 
     def _take_slots(self, kind: str, slots: Sequence[Written]) -> None:
         """The slots of tables, or of dense variables: all of them, or none."""

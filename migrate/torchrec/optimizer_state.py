@@ -19,12 +19,10 @@ from typing import Any, Collection, Dict, List, Mapping, Optional, Tuple
 import torch
 from torch.distributed._shard.sharded_tensor import Shard, ShardedTensor
 
-from migrate.manifest.model import Manifest, Written, read_manifest
-from migrate.optimizers.slots import unfused_name
+from migrate.manifest.model import Written, read_manifest
+from migrate.manifest.state_names import STEP, owner
 from migrate.torchrec.loading import check_matrices, read, weight_keys
 from semisync.common.errors import UsageError
-
-DENSE = "dense."  # before the name of a dense variable in the checkpoint
 
 
 def load_optimizer(
@@ -47,7 +45,9 @@ def load_optimizer(
     """
     manifest = read_manifest(os.fspath(directory))
     dense = {
-        entry.fqn[len(DENSE) :]: entry.shape for entry in manifest.tensors if entry.role == "dense"
+        entry.fqn.partition(".")[2]: entry.shape
+        for entry in manifest.tensors
+        if entry.role == "dense"
     }
     check_matrices(dense, transpose or ())
     weights = dict(weight_keys(manifest, dict(parameters)))
@@ -55,13 +55,13 @@ def load_optimizer(
     wanted: Dict[str, Any] = {}
     states: List[Tuple[torch.Tensor, str, torch.Tensor]] = []
     for entry in manifest.tensors:
-        weight, state = _owner(entry, manifest)
-        name = weights.get(weight, weight.partition(DENSE)[2])
+        weight, _, state = owner(manifest, entry)
+        name = weights.get(weight, weight.partition(".")[2])
         if name not in parameters:
             continue
         parameter = parameters[name]
         dtype = getattr(torch, entry.dtype)
-        if state == "step":
+        if state == STEP:
             own = wanted[entry.fqn] = torch.empty(entry.shape, dtype=dtype)
         else:
             whole = sharded.get(name, parameter)
@@ -124,15 +124,3 @@ def _sharded_alike(own: torch.Tensor, parameter: torch.Tensor, whole: Any) -> An
     return ShardedTensor._init_from_local_shards_and_global_metadata(
         shards, metadata, process_group=whole._process_group
     )
-
-
-def _owner(entry: Written, manifest: Manifest) -> Tuple[str, str]:
-    """(name in the checkpoint of the parameter, torch.optim's name of the state) of a slot."""
-    if entry.role == "dense slot":
-        variable, _, state = entry.fqn.partition(".")[2].rpartition(".")
-        return DENSE + variable, state
-    for table in manifest.tables:
-        start = f"optim.state.{table.fqn}."
-        if entry.fqn.startswith(start):
-            return table.fqn, unfused_name(table.name, entry.fqn[len(start) :])
-    return "", ""

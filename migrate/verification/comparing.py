@@ -18,6 +18,7 @@ from migrate.targets.reading import Reader, open_target
 from migrate.verification.accounts import check_accounts, check_beside, check_kind, check_stored
 from migrate.verification.findings import Verification
 from migrate.verification.ids import compare_table
+from migrate.verification.renamed import check_renamed
 from migrate.verification.shares import OF_IDS, Share, Sides, compare_share, reader_of, shares_of
 from migrate.verification.steps import check_steps
 from semisync.common.errors import BadInput, UsageError
@@ -57,8 +58,11 @@ def compare(
     except BadInput as error:
         result.differs(str(error))
         return result
-    for extra in sorted(set(reader.tensors) - {written.fqn for written in manifest.tensors}):
+    known = {one.fqn for one in manifest.tensors} | {one.name for one in manifest.renamed}
+    for extra in sorted(set(reader.tensors) - known):
         result.differs(f"{extra!r} is in the target, but not in the manifest")
+    if sample is None:
+        check_renamed(manifest, reader, result)
     shares: List[Share] = []
     broken: Set[str] = set()
     for written in manifest.tensors:

@@ -12,6 +12,7 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import find_meta_graph, still_there
 from migrate.graph.training import find_training
 from migrate.manifest.model import Manifest, Written
+from migrate.manifest.state_names import STEP, dense_state, table_state
 from migrate.optimizers.slots import Slots, torch_names
 from migrate.planning.model import Dense, Plan
 from migrate.planning.steps import optimizer_step
@@ -45,10 +46,10 @@ def _owners(checkpoint: Checkpoint, manifest: Manifest) -> Iterator[Tuple[Dense,
             continue
         entry = _entry(written, known)
         if table is None:
-            yield entry, f"dense_optim.{written.fqn.partition('.')[2]}.step"
+            yield entry, ".".join(dense_state(written.fqn.partition(".")[2], STEP))
         elif not table.static:
             entry.optimizer, entry.hyperparameters = table.optimizer, table.hyperparameters
-            yield entry, f"optim.state.{written.fqn}.step"
+            yield entry, ".".join(table_state(written.fqn, table.name, STEP))
 
 
 def _entry(written: Written, slots: Slots) -> Dense:

@@ -22,6 +22,7 @@ def convert(
     Raises: BadInput and UsageError for what cannot be converted.
     """
     import migrate
+    from migrate.conversion.model_names import add_model_names
     from migrate.model.load import read_meta_graph, write_model, write_source
     from migrate.model.outputs import find_outputs
     from migrate.targets.work_directory import partial_path
@@ -44,6 +45,7 @@ def convert(
         plan, settings.converted, progress=progress, resume=resume, verify=False
     )
     write_model(written, settings.converted)
+    add_model_names(settings.converted, written.parameters)
     return {
         **_values(manifest, written),
         "outputs": list(outputs),

@@ -14,10 +14,10 @@ from tests.support.lossy import lose
 from tests.support.require import fastest_tensorflow
 from tests.support.written import written
 
-EBC = "ebc.embedding_bags.items_table.weight"
+ITEMS = "embeddings_4.embeddings.items_table.weight"
 LOST = {
-    "a table": EBC,
-    "the slot of a table": f"optim.state.{EBC}.items_table.momentum1",
+    "a table": ITEMS,
+    "the slot of a table": f"optim.state.{ITEMS}.items_table.momentum1",
     "a dense variable": "dense.out/kernel",
     "the slot of a dense variable": "dense_optim.dense/bias.sum",
     "a statistic": "dense.batch_normalization/moving_variance",
@@ -57,12 +57,12 @@ def test_what_is_lost_is_found_by_verify_and_by_its_steps(job, out, kind, capsys
 
 
 def test_rows_that_are_lost_are_found_too(job, out, capsys):  # noqa: F811
-    lose(out, EBC, rows=1)
+    lose(out, ITEMS, rows=1)
     found = verify(str(job / "model.ckpt"), str(out))
-    assert found.differences == [f"{EBC!r} is [99, 4], but 'items' [100, 4]"]
+    assert found.differences == [f"{ITEMS!r} is [99, 4], but 'items' [100, 4]"]
     code, said = verify_steps(job, out, capsys)
     assert code == 1
-    assert f"has [99, 4] as {EBC!r}" in said
+    assert f"has [99, 4] as {ITEMS!r}" in said
 
 
 def test_a_slot_that_was_left_out_with_a_reason_is_told_and_missed(job, out, capsys):  # noqa: F811

@@ -23,6 +23,9 @@ def lose(directory, fqn, rows=0, reason=None):
         for name, stored in reader.tensors.items()
     }
     manifest.tensors.remove(lost)
+    for one in [one for one in manifest.renamed if one.fqn == fqn]:
+        manifest.renamed.remove(one)
+        del tensors[one.name]
     if rows:
         tensors[fqn] = kept = tensors[fqn][:-rows].contiguous()
         digest = hashlib.sha256(kept.numpy().tobytes()).hexdigest()

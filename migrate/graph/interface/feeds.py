@@ -104,7 +104,8 @@ def _feeds(walks: Walks) -> Iterator[Feed]:
         elif node.op in DESERIALIZES:
             edges = tuple((node.name, output) for output in range(len(_SPARSE)))
             name = ",".join("{}:{}".format(*edge) for edge in edges)
-            yield Feed(name, "sparse", (dtypes(graph, node, "dtype") or [None])[0], None, edges)
+            types = dtypes(graph, node, "dtype")
+            yield Feed(name, "sparse", types[0] if types else None, None, edges)
 
 
 def _feed(edge: Edge, kind: str, dtype: Optional[str], shape: Shape) -> Feed:

@@ -65,7 +65,7 @@ class Conversion:
         """Adds to the first value of a tensor in the data; returns a function that undoes it."""
         with open_checkpoint(self.model.prefix) as checkpoint:
             value = checkpoint.read(tensor)
-        (path,) = self.out.glob("*.distcp")
+        path = self.out / "__0_0.distcp"
         before = path.read_bytes()
         at = before.find(value.tobytes())
         assert at > 0

@@ -1,0 +1,151 @@
+"""The names that model.py has for what a conversion wrote, so that its state dict loads from a DCP:
+
+    dcp.load(model.state_dict(), checkpoint_id=OUT)
+
+1. A table takes the name that it has in the module for its own, and its slots follow it.
+2. A dense variable has its name in the module beside TensorFlow's, and each slot of either is
+   `optim.state.NAME.SLOT` too, in torch.optim's words. Where the module keeps a tensor as it was
+   written, the name leads to the same bytes. What it keeps otherwise, such as a kernel that is
+   turned for nn.Linear or the rows of one part, is written once more, in a file of its own.
+3. The manifest has the names; `verify` compares what they lead to.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from typing import Dict, Iterator, List, Sequence, Tuple
+
+import torch
+from torch.distributed.checkpoint import FileSystemReader
+from torch.distributed.checkpoint.filesystem import _StorageInfo
+from torch.distributed.checkpoint.metadata import (
+    ChunkStorageMetadata,
+    Metadata,
+    MetadataIndex,
+    TensorProperties,
+    TensorStorageMetadata,
+)
+
+from migrate.manifest.model import FILE, Manifest, Renamed, Written, read_manifest
+from migrate.manifest.state_names import STEP, owner, table_state
+from migrate.manifest.transforms import CAST, COPY
+from migrate.model.parameters import Parameter
+from migrate.targets.reading import open_target
+from semisync.common.errors import BadInput
+from semisync.common.files import write_bytes, write_text
+
+_FILE = "__model_0.distcp"
+
+
+def add_model_names(directory: str, parameters: Sequence[Parameter]) -> None:
+    """Gives a conversion to DCP the names of model.py, which has `parameters`."""
+    manifest = read_manifest(directory)
+    if manifest.target != "dcp":
+        return
+    metadata = FileSystemReader(directory).read_metadata()
+    for old, new in _rename_tables(manifest, parameters).items():
+        _point(metadata, new, old)
+        _forget(metadata, old)
+    manifest.renamed = list(_renamed(manifest, parameters))
+    _refuse_twice(manifest)
+    reader = open_target(directory, manifest.target)
+    with open(os.path.join(directory, _FILE), "wb") as file:
+        for one in manifest.renamed:
+            if one.as_written:
+                _point(metadata, one.name, one.fqn)
+                continue
+            rows = reader.tensors[one.fqn].shape[0]
+            value = one.of(reader.rows(one.fqn, 0, rows)).contiguous()
+            start = file.tell()
+            torch.save(value, file)
+            _add(metadata, one.name, value, _StorageInfo(_FILE, start, file.tell() - start))
+    write_bytes(os.path.join(directory, ".metadata"), pickle.dumps(metadata))
+    write_text(os.path.join(directory, FILE), manifest.to_json())
+
+
+def _refuse_twice(manifest: Manifest) -> None:
+    fqns = {one.fqn for one in manifest.tensors}
+    for one in manifest.renamed:
+        if one.name in fqns:
+            raise BadInput(
+                f"{one.name!r} is what model.py calls {one.fqn!r}, and what the conversion calls "
+                "another tensor; rename that in a plan (--rename REGEX=NAME)"
+            )
+
+
+def _rename_tables(manifest: Manifest, parameters: Sequence[Parameter]) -> Dict[str, str]:
+    """Calls tables and their slots, in the manifest, as the module does; returns {old: new}."""
+    attributes = {one.variable: one.attribute for one in parameters if one.rows is None}
+    owners = [(one, owner(manifest, one)[0] or one.fqn) for one in manifest.tensors]
+    renamed: Dict[str, str] = {}
+    for table in manifest.tables:
+        weight = table.fqn
+        source = next(one.source for one in manifest.tensors if one.fqn == weight)
+        if table.ids is not None or source not in attributes:
+            continue
+        table.fqn = attributes[source]
+        for written, of in owners:
+            if of == weight:
+                new = written.fqn.replace(weight, table.fqn, 1)
+                renamed[written.fqn] = written.fqn = new
+    return {old: new for old, new in renamed.items() if old != new}
+
+
+def _renamed(manifest: Manifest, parameters: Sequence[Parameter]) -> Iterator[Renamed]:
+    """What the module has under a name of its own; without what it cannot be filled from."""
+    states: Dict[str, List[Tuple[str, str]]] = {}
+    for written in manifest.tensors:
+        weight, _, state = owner(manifest, written)
+        states.setdefault(weight, []).append((state, written.fqn))
+    of_source = {one.source: one for one in manifest.variables() if _fits(one)}
+    for parameter in parameters:
+        one = of_source.get(parameter.variable)
+        if one is None or (parameter.rows is not None and one.partition_strategy == "mod"):
+            continue
+        rows = None if parameter.rows is None else list(parameter.rows)
+        axes = None if parameter.axes is None else list(parameter.axes)
+        if parameter.attribute != one.fqn:
+            yield Renamed(parameter.attribute, one.fqn, rows, axes)
+        for state, fqn in states.get(one.fqn, []):
+            name = ".".join(table_state(parameter.attribute, "", state))
+            if name != fqn:
+                whole = state == STEP
+                yield Renamed(name, fqn) if whole else Renamed(name, fqn, rows, axes)
+
+
+def _fits(written: Written) -> bool:
+    return written.role in ("table", "dense", "scalar") and written.transform in (
+        COPY.name,
+        CAST.name,
+    )
+
+
+def _point(metadata: Metadata, name: str, fqn: str) -> None:
+    """Lets `name` lead to the chunks of `fqn`."""
+    tensor = metadata.state_dict_metadata[fqn]
+    assert isinstance(tensor, TensorStorageMetadata)  # as all that a conversion writes
+    metadata.state_dict_metadata[name] = tensor
+    metadata.planner_data[name] = (name,)
+    for chunk in tensor.chunks:
+        place = metadata.storage_data[MetadataIndex(fqn, chunk.offsets)]
+        metadata.storage_data[MetadataIndex(name, chunk.offsets)] = place
+
+
+def _forget(metadata: Metadata, fqn: str) -> None:
+    del metadata.planner_data[fqn]
+    tensor = metadata.state_dict_metadata.pop(fqn)
+    assert isinstance(tensor, TensorStorageMetadata)
+    for chunk in tensor.chunks:
+        del metadata.storage_data[MetadataIndex(fqn, chunk.offsets)]
+
+
+def _add(metadata: Metadata, name: str, value: torch.Tensor, place: _StorageInfo) -> None:
+    offsets = torch.Size([0] * value.dim())
+    metadata.state_dict_metadata[name] = TensorStorageMetadata(
+        TensorProperties(dtype=value.dtype),
+        value.size(),
+        [ChunkStorageMetadata(offsets, value.size())],
+    )
+    metadata.planner_data[name] = (name,)
+    metadata.storage_data[MetadataIndex(name, offsets)] = place
