@@ -37,9 +37,10 @@ def matrix_diag(
         raise BadInput(
             f"diagonals {low} to {high} of {longest} values do not fit {rows} x {columns} matrices"
         )
-    inside, places = _places(low, high, rows, columns, longest, align)
+    inside, places = _places(low, high, rows, columns, longest, align, band.device)
     flat = band.reshape(*band.shape[: band.ndim - (1 if low == high else 2)], -1)
-    return torch.where(inside, flat[..., places], torch.as_tensor(beside, dtype=band.dtype))
+    other = torch.as_tensor(beside, dtype=band.dtype, device=band.device)
+    return torch.where(inside, flat[..., places], other)
 
 
 def matrix_diag_part(x: Tensor, k: Any, beside: Any, align: str = "RIGHT_LEFT") -> Tensor:
@@ -47,11 +48,11 @@ def matrix_diag_part(x: Tensor, k: Any, beside: Any, align: str = "RIGHT_LEFT") 
     low, high = _ends(k)
     rows, columns = x.shape[-2:]
     longest = _longest(low, high, rows, columns)
-    inside, places = _places(low, high, rows, columns, longest, align)
+    inside, places = _places(low, high, rows, columns, longest, align, x.device)
     size = (high - low + 1) * longest
-    found = torch.full((size,), rows * columns, dtype=torch.int64)
-    found[places[inside]] = torch.arange(rows * columns).reshape(rows, columns)[inside]
-    other = torch.as_tensor(beside, dtype=x.dtype).expand(*x.shape[:-2], 1)
+    found = torch.full((size,), rows * columns, device=x.device)
+    found[places[inside]] = torch.arange(rows * columns, device=x.device)[inside.reshape(-1)]
+    other = torch.as_tensor(beside, dtype=x.dtype, device=x.device).expand(*x.shape[:-2], 1)
     band = torch.cat([x.reshape(*x.shape[:-2], -1), other], -1)[..., found]
     return band if low == high else band.reshape(*x.shape[:-2], high - low + 1, longest)
 
@@ -64,7 +65,7 @@ def matrix_set_diag(x: Tensor, k: Any, band: Tensor, align: str = "RIGHT_LEFT") 
     shape = list(x.shape[:-2]) + ([] if low == high else [high - low + 1]) + [longest]
     if list(band.shape) != shape:
         raise BadInput(f"diagonals of shape {list(band.shape)}, expected {shape}")
-    inside, places = _places(low, high, rows, columns, longest, align)
+    inside, places = _places(low, high, rows, columns, longest, align, x.device)
     return torch.where(inside, band.reshape(*x.shape[:-2], -1)[..., places], x)
 
 
@@ -82,11 +83,12 @@ def _longest(low: int, high: int, rows: int, columns: int) -> int:
 
 
 def _places(
-    low: int, high: int, rows: int, columns: int, longest: int, align: str
+    low: int, high: int, rows: int, columns: int, longest: int, align: str, device: torch.device
 ) -> Tuple[Tensor, Tensor]:
     """Of each place of a matrix, whether it is on one of the diagonals, and where in the flattened
     band it is; 0 of others."""
-    row, column = torch.arange(rows).unsqueeze(1), torch.arange(columns)
+    row = torch.arange(rows, device=device).unsqueeze(1)
+    column = torch.arange(columns, device=device)
     which = column - row
     inside = (which >= low) & (which <= high)
     above, below = align.split("_")

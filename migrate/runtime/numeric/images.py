@@ -37,7 +37,7 @@ def resize_nearest(
             x.shape[axis], length, align_corners
         )
         nearest = torch.floor(place + 0.5 if align_corners else place).long()
-        x = x.index_select(axis, nearest.clamp(0, x.shape[axis] - 1))
+        x = x.index_select(axis, nearest.clamp(0, x.shape[axis] - 1).to(x.device))
     return x
 
 
@@ -49,7 +49,9 @@ def resize_area(x: Tensor, size: Any) -> Tensor:
         first = torch.arange(length, dtype=torch.float32).unsqueeze(1) * scale
         place = torch.arange(x.shape[axis], dtype=torch.float32)
         shares = torch.minimum(first + scale, place + 1) - torch.maximum(first, place)
-        x = torch.tensordot(x, shares.clamp(min=0) / scale, ([axis], [1])).movedim(-1, axis)
+        x = torch.tensordot(x, (shares.clamp(min=0) / scale).to(x.device), ([axis], [1])).movedim(
+            -1, axis
+        )
     return x
 
 
@@ -121,6 +123,7 @@ def _places(size: int, length: int, align_corners: bool, half_pixels: bool) -> T
 
 def _between(x: Tensor, place: Tensor, axis: int) -> Tensor:
     """The values at places along an axis, on the line from one value to the next."""
+    place = place.to(x.device)
     below = place.floor()
     share = (place - below).reshape([-1 if axis == one else 1 for one in range(x.ndim)])
     last = x.shape[axis] - 1
@@ -134,5 +137,5 @@ def _of_boxes(first: Tensor, last: Tensor, size: int, length: int) -> Tensor:
     if length == 1:
         return (0.5 * (first + last) * (size - 1)).unsqueeze(1)
     scale = (last - first) * (size - 1) / (length - 1)
-    steps = torch.arange(length, dtype=torch.float32)
+    steps = torch.arange(length, dtype=torch.float32, device=first.device)
     return (first * (size - 1)).unsqueeze(1) + steps * scale.unsqueeze(1)
