@@ -116,6 +116,28 @@ def gradients(grads_and_vars):
     return pairs
 
 
+def shared(variables, own, counted):
+    """Raises UsageError where one of the variables is this process's own, and not the job's.
+
+    Args:
+      own: the device of this process.
+      counted: that of the global step.
+    """
+    here = (_process(own), _process(""))  # where a session puts what has no place
+    for variable in variables:
+        if _process(variable.device) in here and _process(variable.device) != _process(counted):
+            raise UsageError(
+                "{} is on {!r}, this worker's own place, and the global step on {!r}: every worker "
+                "would train its own; put it on a parameter server, as replica_device_setter does, "
+                "and a hash table by its devices".format(variable.op.name, variable.device, counted)
+            )
+
+
+def _process(device):
+    spec = tf.DeviceSpec.from_string(device)
+    return spec.job, spec.task
+
+
 class NoSuchAttribute(UsageError, AttributeError):
     """An attribute of SyncReplicasOptimizer that GlobalBatchOptimizer has no use for."""
 

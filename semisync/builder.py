@@ -15,6 +15,7 @@ import functools
 from typing import Any, Dict, List, NamedTuple
 
 from graph_rewrite.graph.functions import home
+from semisync import arguments
 from semisync.chief import operations as chief
 from semisync.common.compat import raw_ops, tf
 from semisync.handles import Handles
@@ -89,6 +90,8 @@ def build(request):
             transport = transport._replace(areas=transport.areas + per_batch.areas)
             ready = _ready(transport.areas, plan.at_once)
             member = worker.Member(transport.mailbox, transport.job_state, worker.own_device(ready))
+            trained = [variable for _, variable in plan.together]
+            arguments.shared(trained, member.state.device, plan.counted.device)
             transport.job_state.summaries()
             handles = Handles(
                 settings=_settings(request, plan.modes),

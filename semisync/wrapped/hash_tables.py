@@ -95,7 +95,7 @@ def prepare(outer, optimizer, pairs):
                 shards[0].table.name, type(optimizer).__name__
             )
         )
-    if optimizer._hvd_sync:
+    if getattr(optimizer, "_hvd_sync", False):
         raise UsageError(
             "DynamicEmbeddingOptimizer(..., synchronous=True) aggregates by horovod already: leave "
             "synchronous out"
@@ -128,12 +128,23 @@ def without(variables):
 
 
 def look_ups(pairs):
-    """(gradient, variable) with a table's own (gradient, wrapper) in the place of its `Shard`s."""
-    own: Dict[Any, List[Any]] = {}
-    for pair in pairs:
-        shard = isinstance(pair[1], Shard)
-        own[pair[1].table if shard else pair[1]] = pair[1].look_ups if shard else [pair]
-    return [pair for group in own.values() for pair in group]
+    """(gradient, variable) with a table's own (gradient, wrapper) in the place of its `Shard`s.
+
+    Raises:
+      UsageError: some of a table's shards are not there.
+    """
+    shards: Dict[Any, List[Shard]] = {}
+    for _, variable in pairs:
+        if isinstance(variable, Shard):
+            shards.setdefault(variable.table, []).append(variable)
+    for table, there in shards.items():
+        if len(there) < len(table.tables):
+            raise UsageError(
+                'the policy makes some shards of the table {} "async", such as {}, and others not: '
+                "have its regex find the table's own name".format(table.name, there[0].name)
+            )
+    own = [pair for there in shards.values() for pair in there[0].look_ups]
+    return own + [pair for pair in pairs if not isinstance(pair[1], Shard)]
 
 
 def _is_wrapper(variable):

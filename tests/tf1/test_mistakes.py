@@ -214,6 +214,18 @@ def test_a_function_that_is_no_staleness_policy(policy, says):
         pass
 
 
+@pytest.mark.parametrize("device", ["/job:worker/task:1", None])
+def test_a_variable_that_every_worker_has_for_itself(device):
+    with tf.Graph().as_default(), tf.device("/job:worker/task:1"):
+        with tf.device("/job:ps/task:0"):
+            step = tf.train.get_or_create_global_step()
+        with tf.device(device):
+            weight = tf.get_variable("w", initializer=1.0)
+        opt = semisync.GlobalBatchOptimizer(tf.train.GradientDescentOptimizer(1.0), 2)
+        with one_sentence("w is on '{}', this worker's own place".format(device or "")):
+            opt.minimize(weight * weight, global_step=step)
+
+
 def test_a_policy_that_finds_no_variable(monkeypatch):
     said = []
     monkeypatch.setattr(tf.logging, "warning", lambda text, *values: said.append(text % values))

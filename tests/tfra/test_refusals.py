@@ -37,6 +37,10 @@ def minimize(optimizer=None, ids=None, look_up=None, policy=None, **more):
         ),
         ({"value_dtype": tf.float64}, "has values of type float64"),
         (
+            {"policy": [("1of2", "async")], "devices": ["/CPU:0"] * 2},
+            'makes some shards of the table table "async", such as table/table_mht_1of2',
+        ),
+        (
             {"look_up": lambda t, ids: de.embedding_lookup(t, ids, max_norm=1.0)},
             "is looked up with max_norm",
         ),
@@ -46,6 +50,18 @@ def test_one_sentence_says_what_to_do(given, says):
     with pytest.raises(UsageError, match=says) as refusal:
         minimize(**given)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("devices", [["/job:worker/task:1/CPU:0"], None])
+def test_a_table_that_every_worker_has_for_itself(devices):
+    with tf.Graph().as_default(), tf.device("/job:worker/task:1"):
+        with tf.device("/job:ps/task:0"):
+            step = tf.train.get_or_create_global_step()
+        table = de.get_variable("table", dim=2, devices=devices)
+        loss = tf.reduce_sum(de.embedding_lookup(table, tf.placeholder(tf.int64, [None])))
+        optimizer = semisync.GlobalBatchOptimizer(de.DynamicEmbeddingOptimizer(SGD(0.1)), M)
+        with pytest.raises(UsageError, match="table/table_mht_1of1 is on '/.*', this worker's own"):
+            optimizer.minimize(loss, global_step=step)
 
 
 def test_a_job_without_any_of_these_is_taken():
