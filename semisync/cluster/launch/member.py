@@ -222,18 +222,24 @@ class Launcher:
             return End(codes.JOB_FAILED, why.format(deadline))
         if now - begun > self._say_after:
             self._say_after = float("inf")
-            self.output.say("waiting for {}".format(self._missing()))
+            self.output.say("waiting for {}".format(self._missing()[0]))
         if now - begun < deadline:
             return None
-        return End(
-            codes.MISSING, "{} did not come within {:.0f} s".format(self._missing(), deadline)
-        )
+        missing, nobody_came = self._missing()
+        why = "{} did not come within {:.0f} s".format(missing, deadline)
+        outcome = self._generation and record.outcome_of(self._generation)
+        if nobody_came and outcome and outcome["code"] == codes.DONE:
+            self.output.say("the job has ended, and for another run " + why)
+            return End(codes.DONE, "the job has ended")
+        return End(codes.MISSING, why)
 
     def _missing(self):
-        """Who is missing, for people."""
+        """Who is missing, for people, and whether these are all that the job cannot do without."""
+        required = self._order.shape.required
         try:
             here = membership.members(self._client, self._root)
         except Unavailable:
-            return "ZooKeeper"
-        missing = [name for name in self._order.shape.required if name not in here]
-        return ", ".join(map(spoken, missing)) or "a leader that takes this launcher in"
+            return "ZooKeeper", False
+        missing = [name for name in required if name not in here]
+        spoken_of = ", ".join(map(spoken, missing)) or "a leader that takes this launcher in"
+        return spoken_of, len(missing) == len(required)

@@ -211,6 +211,17 @@ def test_a_new_server_begins_the_job_anew_where_it_is_allowed(job):
     assert job.lines("chief")[0] != job.lines("chief")[1]
 
 
+def test_a_launcher_that_comes_after_the_job_ends_well_when_no_other_run_begins(job):
+    job.launch("ps", SLEEP)
+    for number in (0, 1):
+        job.launch("worker", ["true"], number)
+    for key in ("ps None", "worker 0", "worker 1"):
+        assert job.ended(key).code == 0
+    job.launch("worker", job.write("late", "true"), 1, deadline=1.0, key="late")
+    assert job.ended("late") == (0, "the job has ended")
+    assert not job.lines("late")
+
+
 def test_the_same_job_runs_again_after_its_end(job):
     for run in ("first", "second"):
         job.launch("ps", SLEEP, key="ps " + run)
