@@ -2,6 +2,7 @@
 from .checkpoint.checkpoint import Checkpoint as Checkpoint
 from .checkpoint.model import TensorInfo as TensorInfo
 from .conversion.convert import convert as convert
+from .facts.read import read_facts as read_facts
 from .hash_tables.lookup import Sentinels as Sentinels
 from .hash_tables.model import HashTable as HashTable
 from .manifest.model import Manifest as Manifest

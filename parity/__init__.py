@@ -14,6 +14,7 @@ matplotlib.
 from parity import plot
 from parity.comparison import compare
 from parity.diagnosis.diagnose import diagnose
+from parity.diagnosis.facts import Facts
 from parity.gates import require
 from parity.report.html import notebook_html, report_section, stylesheet, write_report
 from parity.result import Comparison, Side, Suspect
@@ -30,6 +31,7 @@ Comparison._repr_html_ = notebook_html
 __all__ = [
     "Comparison",
     "Days",
+    "Facts",
     "Part",
     "Side",
     "Suspect",

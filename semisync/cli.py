@@ -65,7 +65,7 @@ SUBCOMMANDS = {
         "migrate.cli.verify", "compare what convert wrote with its checkpoint", "torch"
     ),
     "score": Subcommand(
-        "parity.scoring.command", "run a model over a data set: key, label, score", "report"
+        "migrate.scoring.command", "run a model over a data set: key, label, score", "report"
     ),
     "launch": Subcommand(
         "semisync.cluster.launch.command",

@@ -45,7 +45,7 @@ LONGEST = (
     "tests/benchmarks/test_thirty_days.py",
     "tests/benchmarks/test_batch_norm_auc.py",
     "tests/benchmarks/test_semi_sync.py",
-    "tests/parity/scoring/test_graphs.py",
+    "tests/scoring/test_graphs.py",
 )
 
 

@@ -10,7 +10,7 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any, Dict, List, Tuple
 
-from parity.behaviour import arguments
+from migrate.behaviour import arguments
 
 if TYPE_CHECKING:  # it imports torch, which --help does not need
     from migrate.verification import Verification
@@ -62,8 +62,8 @@ def _found(args: argparse.Namespace) -> List[Tuple[str, Dict[str, Any], str, boo
         values = verify(args.prefix, args.out, args.sample)
         found.append(("values", record(values), as_text(values), values.verified))
     if args.forward is not None:
-        from parity.behaviour.forward import ROWS, compare_forward
-        from parity.behaviour.text import forward_text
+        from migrate.behaviour.forward import ROWS, compare_forward
+        from migrate.behaviour.text import forward_text
 
         rows = ROWS if args.rows is None else args.rows
         setting = arguments.setting(args)
@@ -73,8 +73,8 @@ def _found(args: argparse.Namespace) -> List[Tuple[str, Dict[str, Any], str, boo
         )
         found.append(("forward", scores.to_json(), forward_text(scores), scores.equal))
     if args.steps is not None:
-        from parity.behaviour.text import training_text
-        from parity.behaviour.training import compare_training
+        from migrate.behaviour.text import training_text
+        from migrate.behaviour.training import compare_training
 
         setting = arguments.setting(args)
         steps = compare_training(args.prefix, args.out, args.data, setting, args.steps)

@@ -24,7 +24,7 @@ _EXAMPLES = """examples:
   semisync train model.ckpt-40000 --data log --label click --day day --batch-size 4096 --epochs 2 \\
     --shuffle 100000 --eval-data test.parquet --out trained --nproc 2
   semisync train model.ckpt-40000 --data log --label click --out trained --resume
-  torchrun --nproc-per-node 8 --max-restarts 3 -m semisync.cli train model.ckpt-40000 --data log \\
+  torchrun --nproc-per-node 8 --max-restarts 3 -m semisync train model.ckpt-40000 --data log \\
     --label click --out trained --resume"""
 
 

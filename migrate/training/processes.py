@@ -82,7 +82,7 @@ def launch(arguments: List[str], processes: int, restarts: int) -> int:
         max_restarts=restarts,
         monitor_interval=0.5,
     )
-    program = [sys.executable, "-m", "semisync.cli", "train", *arguments]
+    program = [sys.executable, "-m", "semisync", "train", *arguments]
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // processes)))
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     try:

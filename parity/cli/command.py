@@ -15,7 +15,7 @@ from parity.cli import counting
 from parity.cli.arguments import configure
 from parity.cli.checks import check, choose_files, column_and_table, column_names
 from parity.cli.conclusion import EXIT, conclude, decided
-from parity.diagnosis.sources import check_source
+from parity.cli.models import check_models, facts_of_models
 from parity.io import standard_input
 from parity.report.schema import schema_text
 from parity.stats.intervals import at_confidence
@@ -35,9 +35,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     check(args)
     check_writable(args.partial or args.out)
-    for path in (args.baseline_model, args.candidate_model):
-        if path is not None:
-            check_source(path)
+    check_models(args)
     record = None if args.verified is None else read_record(args.verified)
     with at_confidence(args.confidence):
         if args.merge:
@@ -81,8 +79,7 @@ def _compare(args: argparse.Namespace, record: Optional[Verified]) -> int:
         parts=sample.parts,
         day=args.day,
         ids=_with_tables(sample.ids, args),
-        baseline_model=args.baseline_model,
-        candidate_model=args.candidate_model,
+        **facts_of_models(args, comparison),
     )
     return conclude(args, comparison, origin, names)
 

@@ -5,6 +5,7 @@ import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from parity.cli.conclusion import conclude, decided, warnings_of_join
+from parity.cli.models import facts_of_models
 from parity.io import standard_input
 from parity.verified import Verified
 from semisync.common.errors import UsageError
@@ -79,8 +80,8 @@ def _conclude(
     from parity import diagnose
 
     comparison = decided(args, comparison, origin)
-    models = {"baseline_model": args.baseline_model, "candidate_model": args.candidate_model}
-    return conclude(args, diagnose(comparison, **models), origin, names)
+    comparison = diagnose(comparison, **facts_of_models(args, comparison))
+    return conclude(args, comparison, origin, names)
 
 
 def _blocks(args: argparse.Namespace, names: Dict[str, Any]) -> Any:

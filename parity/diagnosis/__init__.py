@@ -3,10 +3,9 @@
     case.py            what is known: the comparison, its rows, facts about each side's model
     apart.py           the yardstick: how far apart the scores are, and which rows have what share
     facts.py           what is known of how a model was trained
-    sources.py         facts from a path: checkpoint.py, converted.py or settings_file.py reads it
     suspects/          what a Case is asked for: `settings` as a table, the others one per file
     ranking.py         asks for all suspects and ranks them
     diagnose.py        `parity.diagnose`: from columns and paths to a comparison with its diagnosis
 
-Nothing here imports a framework; `migrate` is imported when the path of a model is given.
+Nothing here reads a model: `migrate.read_facts` does.
 """

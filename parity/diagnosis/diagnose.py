@@ -6,8 +6,8 @@ from typing import Any, Dict, Mapping, Optional
 import numpy as np
 
 from parity.diagnosis.case import Case
+from parity.diagnosis.facts import Facts
 from parity.diagnosis.ranking import ranked
-from parity.diagnosis.sources import known_facts
 from parity.inputs.checks import Column
 from parity.inputs.ids import Ids, to_ids
 from parity.inputs.rows import Rows, checked_rows
@@ -26,8 +26,8 @@ def diagnose(
     parts: Optional[Mapping[str, Any]] = None,
     day: Optional[str] = None,
     ids: Optional[Mapping[str, Any]] = None,
-    baseline_model: Optional[str] = None,
-    candidate_model: Optional[str] = None,
+    baseline_model: Optional[Facts] = None,
+    candidate_model: Optional[Facts] = None,
 ) -> Comparison:
     """The comparison with `diagnosis`: why the models may differ, the likeliest cause first.
 
@@ -39,11 +39,10 @@ def diagnose(
         day: which of `parts` is the day.
         ids: by name, columns of ids: (n,), or a list of ids per row. A column is matched with the
             models' table of its name.
-        baseline_model, candidate_model: where facts about each side's model are: a TensorFlow
-            checkpoint's prefix, a converted directory, or a .yaml or .json file of settings
-            (parity.diagnosis.settings_file).
+        baseline_model, candidate_model: facts about each side's model; `migrate.read_facts` reads
+            them from a checkpoint, a converted directory or a file of settings.
 
-    Raises: BadInput for a column or a model that cannot be read.
+    Raises: BadInput for a column that cannot be read.
     """
     if comparison.decision is Verdict.EQUIVALENT:
         return comparison
@@ -63,8 +62,8 @@ def diagnose(
     case = Case(
         comparison,
         **columns,
-        baseline=None if baseline_model is None else known_facts(baseline_model),
-        candidate=None if candidate_model is None else known_facts(candidate_model),
+        baseline=baseline_model,
+        candidate=candidate_model,
     )
     return dataclasses.replace(comparison, diagnosis=ranked(case))
 

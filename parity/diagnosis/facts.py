@@ -1,7 +1,7 @@
 """What is known of how one side's model was trained and is computed.
 
 Words and numbers are TensorFlow's: `momentum` of BatchNorm is 1 - torch's.
-`parity.diagnosis.sources` reads facts from a path.
+`migrate.read_facts` reads facts from a path.
 """
 
 import re
@@ -34,6 +34,7 @@ class Facts:
     settings       of the optimizer: learning_rate, epsilon, initial_accumulator_value, beta1, ...
     denominator    median of the optimizer's second-moment slot, over values that were trained: of
                    Adagrad's and Ftrl's accumulators, Adam's v, RMSProp's mean square
+    epsilon_under_root  whether the optimizer adds epsilon before it takes the root
     slots          how many variables have the optimizer's state beside them; None: not known
     moving         BatchNorm's moving statistics by the layer's name
     batch_norm     of BatchNorm: epsilon, momentum
@@ -46,6 +47,7 @@ class Facts:
     optimizer: Optional[str] = None
     settings: Dict[str, float] = field(default_factory=dict)
     denominator: Optional[float] = None
+    epsilon_under_root: bool = False
     slots: Optional[int] = None
     moving: Dict[str, MovingStatistics] = field(default_factory=dict)
     batch_norm: Dict[str, float] = field(default_factory=dict)

@@ -7,7 +7,7 @@ The exit code is the verdict's.
 
 import argparse
 
-from parity.scoring.options import add_inputs, add_tensorflow, given
+from migrate.scoring.options import add_inputs, add_tensorflow, given
 from semisync.migration.settings import MARGIN, STEPS, Settings
 
 _EXAMPLES = """The data hold what the graph is fed: each input takes the column of its name, and the

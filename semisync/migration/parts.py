@@ -90,9 +90,9 @@ class Parts:
         settings = self._settings
 
         def work() -> Dict[str, Any]:
+            from migrate.behaviour.forward import compare_forward
+            from migrate.behaviour.text import forward_text
             from migrate.runtime.source import read_source
-            from parity.behaviour.forward import compare_forward
-            from parity.behaviour.text import forward_text
 
             named = scores.for_module(settings, read_source(settings.converted).INPUTS)
             how = scores.setting(settings, named)
@@ -111,8 +111,8 @@ class Parts:
             return Part("training", COMPARED["training"], State.LEFT_OUT, finding, {})
 
         def work() -> Dict[str, Any]:
-            from parity.behaviour.text import training_text
-            from parity.behaviour.training import compare_training
+            from migrate.behaviour.text import training_text
+            from migrate.behaviour.training import compare_training
 
             how, texts = scores.setting(settings), []
             for rows in STEP_ROWS:

@@ -82,9 +82,9 @@ def _found(settings: Settings) -> Settings:
 
 def _identities(settings: Settings) -> Identities:
     """Of what there is before the conversion."""
+    from migrate.scoring.model_files import of_checkpoint
     from parity.io.data_files import files_of
     from parity.io.identity import identify
-    from parity.scoring.model_files import of_checkpoint
     from semisync.common.distribution import version
 
     assert settings.meta is not None
@@ -95,7 +95,7 @@ def _identities(settings: Settings) -> Identities:
 
 def _converted(settings: Settings) -> str:
     """Of the conversion, as it is now: model.py may have been edited, a file may be damaged."""
-    from parity.scoring.model_files import of_conversion
+    from migrate.scoring.model_files import of_conversion
 
     found = [of_conversion(settings.converted)["sha256"]]
     for entry in sorted(os.scandir(settings.converted), key=lambda entry: entry.name):

@@ -10,7 +10,7 @@ from semisync.common.errors import BadInput
 from semisync.migration.settings import Settings
 
 BASELINE, CANDIDATE = "tensorflow.parquet", "torch.parquet"
-ROW = "row"  # the key without --key, as `parity.scoring.output` writes it
+ROW = "row"  # the key without --key, as `migrate.scoring.output` writes it
 
 
 def for_module(settings: Settings, inputs: Any) -> List[Tuple[str, str, bool]]:
@@ -25,8 +25,8 @@ def for_module(settings: Settings, inputs: Any) -> List[Tuple[str, str, bool]]:
 
 def module_inputs(settings: Settings, wanted: Any) -> Any:
     """What model.py, which takes `wanted`, is given of each row."""
-    from parity.behaviour.subject import told_feeds
-    from parity.scoring.module_inputs import ModuleInputs
+    from migrate.behaviour.subject import told_feeds
+    from migrate.scoring.module_inputs import ModuleInputs
 
     constants = told_feeds(setting(settings), wanted)
     path = settings.converted + "/model.py"
@@ -34,9 +34,9 @@ def module_inputs(settings: Settings, wanted: Any) -> Any:
 
 
 def setting(settings: Settings, named: Any = None) -> Any:
-    """How both sides are run, for `parity.behaviour`."""
-    from parity.behaviour.setting import Setting
-    from parity.scoring.run import Reading
+    """How both sides are run, for `migrate.behaviour`."""
+    from migrate.behaviour.setting import Setting
+    from migrate.scoring.run import Reading
 
     return Setting(
         meta=settings.meta,
@@ -57,7 +57,7 @@ def score(
     sigmoid: the output is a logit.
     Raises: BadInput and UsageError for what cannot be scored.
     """
-    from parity.scoring.run import Reading, Writing, score
+    from migrate.scoring.run import Reading, Writing, score
 
     open_model = {BASELINE: _tensorflow, CANDIDATE: _torch}[side]
     with contextlib.closing(open_model(settings)) as model:
@@ -102,10 +102,10 @@ def compare(settings: Settings, sigmoid: bool, verified: Any) -> Tuple[Any, Dict
 
 def _torch(settings: Settings) -> Any:
     """model.py, ready to score."""
+    from migrate.behaviour.subject import told_feeds
     from migrate.runtime.source import read_source
-    from parity.behaviour.subject import told_feeds
-    from parity.scoring import model_files
-    from parity.scoring.in_converted import ConvertedModel
+    from migrate.scoring import model_files
+    from migrate.scoring.in_converted import ConvertedModel
 
     wanted = read_source(settings.converted).INPUTS
     constants, named = told_feeds(setting(settings), wanted), for_module(settings, wanted)
@@ -115,12 +115,12 @@ def _torch(settings: Settings) -> Any:
 
 def _tensorflow(settings: Settings) -> Any:
     """The graph in TensorFlow, fed what model.py takes, not training, without dropout."""
+    from migrate.behaviour import subject as subjects
+    from migrate.behaviour.converted import trained_norms
+    from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
     from migrate.model.outputs import find_outputs
     from migrate.open import open_checkpoint
     from migrate.runtime.source import read_source
-    from parity.behaviour import subject as subjects
-    from parity.behaviour.converted import trained_norms
-    from parity.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
 
     source, how = read_source(settings.converted), setting(settings)
     wanted = source.INPUTS
@@ -148,7 +148,7 @@ def _tensorflow(settings: Settings) -> Any:
 
 
 def _origin(settings: Settings, meta: str) -> Dict[str, Any]:
-    from parity.scoring import model_files
+    from migrate.scoring import model_files
 
     if os.path.basename(meta) == "saved_model.pb":
         return model_files.of_saved_model(os.path.dirname(meta))
@@ -156,7 +156,7 @@ def _origin(settings: Settings, meta: str) -> Dict[str, Any]:
 
 
 class _OneTensor:
-    """A tensor of a graph as a model that scores; see `parity.scoring.model.Model`."""
+    """A tensor of a graph as a model that scores; see `migrate.scoring.model.Model`."""
 
     def __init__(self, graph: Any, tensor: str, given: Any, origin: Dict[str, Any]) -> None:
         self._graph, self._origin = graph, origin

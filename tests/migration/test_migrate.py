@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 import migrate as migrate_package
-from parity.behaviour.report import (
+from migrate.behaviour.report import (
     ForwardReport,
     OutputDifference,
     StepDifference,
@@ -135,9 +135,9 @@ def test_what_was_done_is_not_done_again(job, again, monkeypatch):
         raise AssertionError("it was done")
 
     monkeypatch.setattr("semisync.migration.parts.convert", boom)
-    monkeypatch.setattr("parity.scoring.run.score", boom)
-    monkeypatch.setattr("parity.behaviour.forward.compare_forward", boom)
-    monkeypatch.setattr("parity.behaviour.training.compare_training", boom)
+    monkeypatch.setattr("migrate.scoring.run.score", boom)
+    monkeypatch.setattr("migrate.behaviour.forward.compare_forward", boom)
+    monkeypatch.setattr("migrate.behaviour.training.compare_training", boom)
     before = (again / "torch.parquet").stat().st_mtime_ns
     assert migrate(job, again) == 0
     assert (again / "torch.parquet").stat().st_mtime_ns == before
@@ -167,7 +167,7 @@ def test_steps_fail_where_they_differ_whatever_the_batch(job, again, monkeypatch
         exceeded = one if setting.reading.size in differs else None
         return TrainingReport(steps, tolerance, [one], exceeded, {}, {}, [], [])
 
-    monkeypatch.setattr("parity.behaviour.training.compare_training", compare)
+    monkeypatch.setattr("migrate.behaviour.training.compare_training", compare)
     (again / "parts" / "training.json").unlink()
     assert migrate(job, again) == code
     (training,) = [part for part in report(again)["parts"] if part["name"] == "training"]
@@ -179,7 +179,7 @@ def test_steps_fail_where_they_differ_whatever_the_batch(job, again, monkeypatch
 def test_outputs_that_are_close_are_not_called_different(job, again, monkeypatch):
     far = [OutputDifference("out/BiasAdd:0", "torch", 5e-5, None, 0.1, None, 3)]
     found = ForwardReport(3000, far, None, {}, [])
-    monkeypatch.setattr("parity.behaviour.forward.compare_forward", lambda *_, **__: found)
+    monkeypatch.setattr("migrate.behaviour.forward.compare_forward", lambda *_, **__: found)
     (again / "parts" / "forward.json").unlink()
     assert migrate(job, again) == 2
     assert states(again)["forward"] == "undecided"

@@ -185,13 +185,10 @@ def _learning_rate(case: Case, old: float, new: float) -> Optional[Difference]:
 
 
 def _epsilon(case: Case, old: float, new: float) -> Optional[Difference]:
-    from migrate.optimizers.registry import OPTIMIZERS  # not every report compares models
-
     moment = case.first_known(lambda facts: facts.denominator)
     root = math.sqrt(moment or 0.0)
     divisors = [root + epsilon for epsilon in (old, new)]
-    record = OPTIMIZERS.get((case.baseline and case.baseline.optimizer) or "")
-    if record is not None and record.epsilon_under_root:
+    if case.baseline is not None and case.baseline.epsilon_under_root:
         divisors = [math.sqrt(root**2 + epsilon) for epsilon in (old, new)]
     ratio = divisors[0] / divisors[1] if divisors[1] else math.inf
     times = f"{ratio:.3g}" if math.isfinite(ratio) else "any number of"

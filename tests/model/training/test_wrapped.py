@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import semisync
+from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
+from migrate.behaviour.setting import Setting
 from migrate.graph.metagraph import read_graph
 from migrate.model.training.recipe import read_recipe
 from migrate.model.training.steps import compare_steps
 from migrate.open import open_checkpoint
-from parity.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
-from parity.behaviour.setting import Setting
 from semisync.common.compat import tf
 from semisync.common.errors import BadInput
 from semisync.common.plain_step import COLLECTION

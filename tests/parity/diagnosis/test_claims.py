@@ -7,11 +7,11 @@ import pytest
 
 import migrate
 import parity
+from migrate.facts.read import read_facts
 from parity.diagnosis.apart import measure, sigmoid
 from parity.diagnosis.case import Case
 from parity.diagnosis.facts import Facts, is_step
 from parity.diagnosis.ranking import SUSPECTS, ranked
-from parity.diagnosis.sources import known_facts
 from parity.report.words.details import weight_in_words
 from parity.result import CHANCE, ROWS, SETTINGS, SYMPTOM, Suspect
 from tests.parity.kinds import comparison
@@ -110,7 +110,7 @@ def test_a_converted_directory_tells_the_step_as_its_checkpoint_does(tmp_path):
     prefix = shared("models", "criteo_tf_tile", "model.ckpt-40000.index").with_suffix("")
     with migrate.open_checkpoint(str(prefix)) as checkpoint:
         migrate.convert(migrate.plan(checkpoint), str(tmp_path / "out"), verify=False)
-    assert known_facts(str(tmp_path / "out")).step == 40_000
+    assert read_facts(str(tmp_path / "out")).step == 40_000
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import migrate
 import parity
 from parity.diagnosis.apart import logit, sigmoid
 from parity.diagnosis.ranking import NEGLIGIBLE
@@ -27,7 +28,8 @@ def settings(folder, **optimizer):
         paths.append(folder / f"{side}.json")
         held = {name: values[side] for name, values in optimizer.items()}
         paths[-1].write_text(json.dumps({"optimizer": held}))
-    return dict(zip(("baseline_model", "candidate_model"), map(str, paths)))
+    facts = [migrate.read_facts(str(path)) for path in paths]
+    return dict(zip(("baseline_model", "candidate_model"), facts))
 
 
 def first(found, name, basis, at_least):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import parity
-from parity.diagnosis import slots
+from migrate.facts import slots
+from migrate.facts.read import check_source, read_facts
 from parity.diagnosis.facts import matching_table
-from parity.diagnosis.sources import check_source, known_facts
 from parity.inputs.checks import Column
 from parity.inputs.ids import to_ids
 from semisync.common.errors import BadInput
@@ -31,7 +31,7 @@ def test_yaml_and_json_say_the_same(tmp_path):
         "s.json",
     )
     for path in (yaml, json):
-        facts = known_facts(path)
+        facts = read_facts(path)
         assert facts.optimizer == "Adagrad"
         assert facts.settings == {"learning_rate": 0.05, "epsilon": 1e-8}
         assert (facts.batch_norm, facts.combiners) == ({"momentum": 0.99}, {"": "mean"})
@@ -40,7 +40,7 @@ def test_yaml_and_json_say_the_same(tmp_path):
 def test_settings_go_before_those_of_the_model_that_they_name(tensorflow_models, tmp_path):
     path = write(tmp_path, f"model: {tensorflow_models}/baseline\noptimizer: {{learning_rate: 3}}")
     check_source(path)
-    facts = known_facts(path)
+    facts = read_facts(path)
     assert (facts.optimizer, facts.settings["learning_rate"]) == ("Adagrad", 3)
     assert facts.settings["initial_accumulator_value"] == 0.1
 
@@ -63,7 +63,7 @@ def test_settings_go_before_those_of_the_model_that_they_name(tensorflow_models,
 )
 def test_what_is_wrong_in_settings_is_named(tmp_path, text, sentence):
     path = write(tmp_path, text)
-    for read in (known_facts, check_source):
+    for read in (read_facts, check_source):
         with pytest.raises(BadInput) as error:
             read(path)
         assert sentence in str(error.value)
@@ -72,9 +72,9 @@ def test_what_is_wrong_in_settings_is_named(tmp_path, text, sentence):
 
 def test_settings_that_are_not_there(tmp_path):
     with pytest.raises(BadInput, match="cannot be read"):
-        known_facts(str(tmp_path / "none.yaml"))
+        read_facts(str(tmp_path / "none.yaml"))
     with pytest.raises(BadInput, match="is not JSON"):
-        known_facts(write(tmp_path, "{", "s.json"))
+        read_facts(write(tmp_path, "{", "s.json"))
 
 
 def test_ids_come_one_or_several_a_row():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from parity.diagnosis.slots import SlotSample, untrained
+from migrate.facts.slots import SlotSample, untrained
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 import migrate
 import parity
-from parity.diagnosis.sources import known_facts
+from migrate.facts.read import read_facts
 from parity.result import ROWS, SETTINGS
 from tests.parity.diagnosis.log import ITEMS, TEST, TRAIN, USERS, write_log
 from tests.support.require import shared
@@ -37,8 +37,8 @@ def diagnosed(folder, log, name, ids=None, baseline=None):
         old,
         new,
         ids=ids,
-        baseline_model=str(baseline or folder / "baseline"),
-        candidate_model=str(folder / name),
+        baseline_model=read_facts(str(baseline or folder / "baseline")),
+        candidate_model=read_facts(str(folder / name)),
     )
 
 
@@ -52,7 +52,7 @@ def untouched(column, count):
 
 
 def test_facts_are_those_of_the_training(tensorflow_models):
-    facts = known_facts(str(tensorflow_models / "baseline"))
+    facts = read_facts(str(tensorflow_models / "baseline"))
     assert (facts.optimizer, facts.slots) == ("Adagrad", 7)
     expected = {"epsilon": 0, "learning_rate": 0.05, "initial_accumulator_value": 0.1}
     assert facts.settings == expected
@@ -66,14 +66,14 @@ def test_facts_are_those_of_the_training(tensorflow_models):
 def test_cold_ids_are_those_that_the_log_lacks_in_the_order_of_the_ids(tensorflow_models):
     """The users' table is dealt to two partitions by mod."""
     log = write_log(TRAIN, 1)
-    cold = known_facts(str(tensorflow_models / "baseline")).cold
+    cold = read_facts(str(tensorflow_models / "baseline")).cold
     assert np.array_equal(cold["user"], untouched(log.user, USERS))
     assert np.array_equal(cold["item"], untouched(log.item, ITEMS))
     assert 0 < cold["user"].sum() < USERS
 
 
 def test_a_converted_directory_tells_the_same(tensorflow_models, converted):
-    ours, theirs = (known_facts(str(one)) for one in (tensorflow_models / "baseline", converted))
+    ours, theirs = (read_facts(str(one)) for one in (tensorflow_models / "baseline", converted))
     assert theirs.optimizer == ours.optimizer
     assert theirs.settings == ours.settings
     assert theirs.moving["norm"].mean == pytest.approx(ours.moving["norm"].mean)
@@ -90,7 +90,7 @@ def test_what_is_edited_in_a_converted_model_counts(tensorflow_models, converted
         table["optimizer"]["arguments"]["lr"] = 0.1
         table["pooling"] = "sum"
     (edited / "model.json").write_text(json.dumps(model))
-    facts = known_facts(str(edited))
+    facts = read_facts(str(edited))
     assert facts.settings["learning_rate"] == 0.1
     assert set(facts.combiners.values()) == {"sum"}
 
@@ -126,7 +126,7 @@ def test_batch_norm_that_was_never_updated_shows_without_the_baselines_model(
         test_log.label,
         old,
         new,
-        candidate_model=str(tensorflow_models / "never_updated"),
+        candidate_model=read_facts(str(tensorflow_models / "never_updated")),
     )
     assert alone.diagnosis[0].name == "BatchNorm statistics"
 
@@ -169,8 +169,8 @@ def test_ids_that_one_known_side_never_trained_are_no_fault(tensorflow_models, t
         test_log.label,
         old,
         new,
-        baseline_model=str(tensorflow_models / "baseline"),
-        candidate_model=str(settings),
+        baseline_model=read_facts(str(tensorflow_models / "baseline")),
+        candidate_model=read_facts(str(settings)),
     )
     names = [one.name for one in found.diagnosis]
     assert "learning rate" in names
@@ -181,7 +181,7 @@ def test_models_without_rows_tell_what_they_can(tensorflow_models, test_log):
     """As where the scores were counted in histograms."""
     old, new = (np.load(tensorflow_models / f"{one}.npy") for one in ("baseline", "summed"))
     found = parity.compare(test_log.label, old, new)
-    models = [str(tensorflow_models / one) for one in ("baseline", "summed")]
+    models = [read_facts(str(tensorflow_models / one)) for one in ("baseline", "summed")]
     found = parity.diagnose(found, baseline_model=models[0], candidate_model=models[1])
     assert [one.name for one in found.diagnosis] == ["pooling of ids"]
 
@@ -189,7 +189,7 @@ def test_models_without_rows_tell_what_they_can(tensorflow_models, test_log):
 def test_a_public_checkpoint():
     """Adagrad, of ../shared; its optimizer, rate and first accumulator."""
     index = shared("models", "criteo_tf_tile", "model.ckpt-40000.index")
-    facts = known_facts(str(index.with_suffix("")))
+    facts = read_facts(str(index.with_suffix("")))
     assert facts.optimizer == "Adagrad"
     assert facts.settings["initial_accumulator_value"] == 0.1
     assert facts.settings["learning_rate"] == 0.001

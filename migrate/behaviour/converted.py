@@ -1,0 +1,124 @@
+"""The model.py of a conversion, run on batches, and watched while it runs."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+
+from migrate.behaviour.subject import Subject, upstream
+from migrate.graph.metagraph import Edge
+from migrate.model.load import Written, build_module
+from migrate.runtime.serving.linear import score_by_onednn
+from migrate.runtime.source import read_source
+from migrate.runtime.strings import Strings
+from migrate.scoring import torch_code
+from migrate.verification.carried import Carried
+
+_STATISTIC = ".running_mean"
+
+
+class Converted:
+    """What `semisync convert --model` wrote into a directory, ready to score.
+
+    module: in evaluation mode. inputs, outputs: INPUTS and OUTPUTS of its model.py.
+    Raises BadInput where it is no whole conversion with its model, or its code fails.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self.directory, self.path = directory, f"{directory}/model.py"
+        with torch_code.explained(self.path):
+            self._source = read_source(directory)
+            self.module = self._source.load()
+        self.inputs: Mapping[str, Any] = self._source.INPUTS
+        self.outputs: Sequence[str] = self._source.OUTPUTS
+
+    def train_norms(self, names: Sequence[str]) -> None:
+        """These BatchNorms take the statistics of the batch from now on."""
+        with torch_code.explained(self.path):
+            train_norms(self.module, names)
+
+    def run(self, given: Mapping[str, Any]) -> Tuple[np.ndarray, ...]:
+        """The outputs for one batch, in the order of `outputs`."""
+        with torch_code.explained(self.path):
+            return arrays(torch_code.run(self.module, given))
+
+    def watch(self, given: Mapping[str, Any]) -> Dict[str, Any]:
+        """What the names of `forward` and its parts stand for when they return, for one batch."""
+        model = type(self.module)
+        methods = [getattr(model, name, None) for name in ("forward", "transform", "numeric")]
+        codes = [method.__code__ for method in methods if method is not None]
+        found: Dict[str, Any] = {}
+
+        def calls(frame: Any, event: str, _: Any) -> Any:
+            return returns if frame.f_code in codes else None
+
+        def returns(frame: Any, event: str, _: Any) -> Any:
+            if event == "return":
+                found.update(frame.f_locals)
+            return returns
+
+        before = sys.gettrace()
+        sys.settrace(calls)
+        try:
+            self.run(given)
+        finally:
+            sys.settrace(before)
+        return found
+
+    def value(self, text: str, names: Mapping[str, Any]) -> Optional[np.ndarray]:
+        """An expression of the source over the names of `watch`; None where it has no value."""
+        try:
+            return array(eval(text, vars(self._source), dict(names)))
+        except (LookupError, NameError, AttributeError):
+            return None  # of a branch that was not taken, or a name that is no longer there
+
+    def line(self, text: str) -> Optional[Tuple[int, str]]:
+        """Number and text of the line that assigns the name that an expression begins with."""
+        name = text.partition("[")[0]
+        with open(self.path, encoding="utf-8") as file:
+            source = file.read()
+        for node in ast.walk(ast.parse(source)):
+            if not isinstance(node, ast.Assign):
+                continue
+            flat = [one for target in node.targets for one in ast.walk(target)]
+            if any(isinstance(one, ast.Name) and one.id == name for one in flat):
+                return node.lineno, source.splitlines()[node.lineno - 1].strip()
+        return None
+
+
+def with_weights_of(directory: str, written: Written, subject: Subject) -> Any:
+    """The module of a source with the weights that a conversion wrote."""
+    module = build_module(written, Carried(subject.checkpoint, directory))
+    return score_by_onednn(module).eval()
+
+
+def trained_norms(subject: Subject, written: Written, outputs: Iterable[Edge]) -> List[str]:
+    """The BatchNorms that the graph has in their form for training alone: the moving statistics are
+    not among what its outputs depend on."""
+    needed = upstream(subject.found.graph, outputs, controls=False)
+    return [
+        one.attribute[: -len(_STATISTIC)]
+        for node, one in written.by_node.items()
+        if one.attribute.endswith(_STATISTIC) and node not in needed
+    ]
+
+
+def train_norms(module: Any, names: Sequence[str]) -> None:
+    """These BatchNorms of a module take the statistics of the batch from now on."""
+    for name in names:
+        module.get_submodule(name).train()
+
+
+def arrays(found: Any) -> Tuple[np.ndarray, ...]:
+    """What a module returned."""
+    return tuple(map(array, found if isinstance(found, tuple) else (found,)))
+
+
+def array(value: Any) -> np.ndarray:
+    """A tensor, or Strings, as TensorFlow gives them."""
+    if isinstance(value, Strings):
+        return value.numpy()
+    return value.detach().cpu().numpy()

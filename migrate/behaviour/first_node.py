@@ -1,0 +1,214 @@
+"""The first node in the order of the graph whose value differs, for one batch.
+
+1. The source is written once more with everything that it computes outside of branches and loops as
+   its outputs, and given the weights of the conversion. TensorFlow is asked for the same tensors.
+   The first that differs has inputs that agree: its op, or a variable that it reads, is at fault.
+   What TensorFlow does not give twice is drawn at random, and left out.
+2. A difference that ends on the way is none: the order of equal indices that SparseReorder leaves
+   open, before ScatterNd adds their values. The node that is named is the first whose difference
+   goes on to an output.
+3. Where all agree, the conversion's model.py itself is another than that source. It is watched
+   while it runs: the first name of its `forward` that differs tells the line.
+"""
+
+from __future__ import annotations
+
+from typing import (
+    Any,
+    Collection,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
+
+import numpy as np
+
+from migrate.behaviour.converted import Converted, arrays, train_norms, with_weights_of
+from migrate.behaviour.difference import apart
+from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
+from migrate.behaviour.largest import at_largest, of_rows
+from migrate.behaviour.report import NodeDifference, Place
+from migrate.behaviour.rows import Rows
+from migrate.behaviour.subject import Subject
+from migrate.graph.lookups import VARIABLES, consumers_of
+from migrate.graph.metagraph import Edge, Graph
+from migrate.model.load import Written
+from migrate.scoring import torch_code
+from semisync.common.errors import BadInput
+
+_AT_A_TIME = 32  # tensors that TensorFlow is asked for
+
+
+def find_first(
+    subject: Subject,
+    written: Written,
+    model: Converted,
+    norms: Sequence[str],
+    tensorflow: TensorFlowGraph,
+    outputs: Collection[Edge],
+    batch: Rows,
+    given: Mapping[str, Any],
+) -> Optional[NodeDifference]:
+    """The node; None where none differs by itself.
+
+    written: the source of the conversion's outputs. norms: BatchNorms in their form for training.
+    outputs: those that are compared.
+    """
+    computed = written.emitter.computed()
+    edges = [edge for edge in computed if subject.has(edge)]
+    theirs = _Fetched(tensorflow, batch, edges)
+    compared = _by_node(subject, model.directory, norms, theirs, batch, given)
+    found = first_cause(subject.found.graph, compared, outputs)
+    if found is not None:
+        return _difference(subject, written, model.directory, set(computed), *found)
+    names = model.watch(given)
+    values = (model.value(computed[edge].text, names) for edge in edges)
+    found = first_cause(subject.found.graph, _compared(batch, theirs, values), outputs)
+    if found is None:
+        return None
+    told = _difference(subject, written, model.directory, set(computed), *found)
+    return told._replace(line=model.line(computed[found[0]].text))
+
+
+def _by_node(
+    subject: Subject,
+    directory: str,
+    norms: Sequence[str],
+    theirs: "_Fetched",
+    batch: Rows,
+    given: Mapping[str, Any],
+) -> Dict[Edge, Optional[Place]]:
+    """`_compared`, of what the conversion's weights make."""
+    try:
+        again = subject.write({tensor_name(edge): edge for edge in theirs})
+    except BadInput:
+        return {}  # what one layer computes is no value by itself
+    module = with_weights_of(directory, again, subject)
+    train_norms(module, norms)
+    return _compared(batch, theirs, arrays(torch_code.run(module, given)))
+
+
+def _compared(
+    batch: Rows, theirs: "_Fetched", values: Iterable[Optional[np.ndarray]]
+) -> Dict[Edge, Optional[Place]]:
+    """Where each tensor differs, None where it does not; without those that a side does not tell,
+    such as a value that model.py computes within a longer expression."""
+    told = ((edge, theirs[edge], ours) for edge, ours in zip(theirs, values))
+    return {
+        edge: _differs(batch, tensorflows, ours)
+        for edge, tensorflows, ours in told
+        if tensorflows is not None and ours is not None
+    }
+
+
+def first_cause(
+    graph: Graph, compared: Mapping[Edge, Optional[Place]], outputs: Collection[Edge]
+) -> Optional[Tuple[Edge, Place]]:
+    """The first difference that goes on to an output, from one tensor that differs to the next.
+    compared: where each differs, in the order of the source; what is not among them differs if what
+    it is made of does."""
+    readers = consumers_of(graph)
+    known, ends = {name for name, _ in compared}, {name for name, _ in outputs}
+    different = [(edge, place) for edge, place in compared.items() if place is not None]
+    lasting: Set[str] = set()
+
+    def goes_on(edge: Edge) -> bool:
+        after = [
+            user.name for user, place in readers.get(edge[0], ()) if user.inputs[place] == edge
+        ]
+        seen: Set[str] = set()
+        while after:
+            name = after.pop()
+            if name in lasting or (name in ends and name not in known):
+                return True
+            if name not in seen and name not in known:
+                after += [user.name for user, _ in readers.get(name, ())]
+            seen.add(name)
+        return edge in outputs
+
+    for edge, _ in reversed(different):
+        if goes_on(edge):
+            lasting.add(edge[0])
+    return next((one for one in different if one[0][0] in lasting), None)
+
+
+def _differs(batch: Rows, theirs: np.ndarray, ours: np.ndarray) -> Optional[Place]:
+    """Where a value on the way differs most; None where it does not differ."""
+    if theirs.shape != ours.shape:
+        shapes = [f"the shape {list(array.shape)}" for array in (theirs, ours)]
+        return Place(batch.file, None, (), *shapes)
+    theirs, ours = of_rows(batch, theirs), of_rows(batch, ours)
+    found = apart(theirs, ours, on_the_way=True)
+    if not found.beyond.any():
+        return None
+    return at_largest(batch, np.where(found.beyond, found.absolute, -1.0), theirs, ours)
+
+
+def _difference(
+    subject: Subject,
+    written: Written,
+    directory: str,
+    computed: Set[Edge],
+    edge: Edge,
+    at: Place,
+) -> NodeDifference:
+    """What is told of a node: the variables that it reads, and which of them are others."""
+    nodes = _own_variables(subject, computed, edge)
+    own = [written.by_node[node] for node in nodes if node in written.by_node]
+    module = with_weights_of(directory, written, subject)
+    state = module.state_dict()
+    changed = {
+        one.variable
+        for one in own
+        if not np.array_equal(state[one.attribute].numpy(), one.read(subject.checkpoint))
+    }
+    node = subject.found.graph.nodes[edge[0]]
+    names = sorted({one.variable for one in own})
+    return NodeDifference(tensor_name(edge), node.op, at, names, sorted(changed))
+
+
+def _own_variables(subject: Subject, computed: Set[Edge], edge: Edge) -> List[str]:
+    """The variable nodes that a node reads, but by others that are compared."""
+    nodes = subject.found.graph.nodes
+    found, seen, pending = [], set(), [edge[0]]
+    while pending:
+        name = pending.pop()
+        if name in seen or name not in nodes:
+            continue
+        seen.add(name)
+        if nodes[name].op in VARIABLES:
+            found.append(name)
+        pending += [one for one, number in nodes[name].inputs if (one, number) not in computed]
+    return found
+
+
+class _Fetched(Dict[Edge, Optional[np.ndarray]]):
+    """The values of tensors in TensorFlow, some at a time, in their order; None for what it gives
+    another time otherwise."""
+
+    def __init__(self, tensorflow: TensorFlowGraph, batch: Rows, edges: Sequence[Edge]) -> None:
+        super().__init__()
+        self._tensorflow, self._batch, self._edges = tensorflow, batch, list(edges)
+
+    def __iter__(self) -> Iterator[Edge]:
+        return iter(self._edges)
+
+    def __missing__(self, edge: Edge) -> Optional[np.ndarray]:
+        first = self._edges.index(edge)
+        asked = self._edges[first : first + _AT_A_TIME]
+        once, again = self._values(asked), self._values(asked)
+        self.clear()
+        for one, value, other in zip(asked, once, again):
+            same = value.shape == other.shape and not apart(value, other, True).beyond.any()
+            self[one] = value if same else None
+        return self[edge]
+
+    def _values(self, edges: Sequence[Edge]) -> List[np.ndarray]:
+        names = [tensor_name(one) for one in edges]
+        return self._tensorflow.fetch(self._batch.size, self._batch.features, names)

@@ -1,0 +1,62 @@
+"""The largest difference of one output, over batches."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+import numpy as np
+
+from migrate.behaviour.difference import apart, place, plain
+from migrate.behaviour.report import OutputDifference, Place
+from migrate.behaviour.rows import Rows
+
+
+class Largest:
+    """Takes batch after batch; `told` says what it found."""
+
+    def __init__(self, output: str, leg: str) -> None:
+        self._found = OutputDifference(output, leg, 0.0, None, 0.0, None, 0)
+
+    def take(self, batch: Rows, theirs: np.ndarray, ours: np.ndarray) -> bool:
+        """One batch; whether a row of it is too far from TensorFlow's."""
+        if theirs.shape != ours.shape:
+            told = (str(list(array.shape)) for array in (theirs, ours))
+            at = Place(batch.file, None, (), *(f"the shape {shape}" for shape in told))
+            self._found = self._found._replace(absolute=float("inf"), absolute_at=at)
+            self._count(batch.rows)
+            return True
+        theirs, ours = of_rows(batch, theirs), of_rows(batch, ours)
+        if not theirs.size:
+            return False
+        found = apart(theirs, ours)
+        absolute, relative = float(found.absolute.max()), float(found.relative.max())
+        if absolute > self._found.absolute:
+            at = at_largest(batch, found.absolute, theirs, ours)
+            self._found = self._found._replace(absolute=absolute, absolute_at=at)
+        if relative > self._found.relative:
+            at = at_largest(batch, found.relative, theirs, ours)
+            self._found = self._found._replace(relative=relative, relative_at=at)
+        rows = found.beyond.reshape(len(theirs), -1) if theirs.ndim else found.beyond.reshape(1, 1)
+        self._count(int(rows.any(1).sum()))
+        return bool(found.beyond.any())
+
+    def _count(self, rows: int) -> None:
+        self._found = self._found._replace(beyond=self._found.beyond + rows)
+
+    def told(self) -> OutputDifference:
+        """So far."""
+        return self._found
+
+
+def at_largest(batch: Rows, sizes: np.ndarray, theirs: np.ndarray, ours: np.ndarray) -> Place:
+    """Where `sizes` is largest."""
+    index = place(int(np.argmax(sizes)), sizes.shape)
+    row: Optional[int] = None
+    if index and len(theirs) == batch.rows:
+        row = batch.skipped + index[0] + 1
+    return Place(batch.file, row, index, plain(theirs[index]), plain(ours[index]))
+
+
+def of_rows(batch: Rows, value: np.ndarray) -> np.ndarray:
+    """`value` without what repeated rows have given."""
+    return value[: batch.rows] if value.shape[:1] == (batch.size,) else value

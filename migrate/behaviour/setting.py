@@ -1,0 +1,42 @@
+"""How both sides are run."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
+
+from migrate.scoring.module_inputs import Named
+from migrate.scoring.run import Reading
+
+ROWS_AT_A_TIME = 512
+
+
+class Setting(NamedTuple):
+    """What the checkpoint and the data set do not say.
+
+    meta      path of the MetaGraph; None: the conversion's, which by default stands beside the
+              checkpoint
+    named     (column, input, whether it is sparse) of each input that another column than that of
+              its name goes to
+    feeds     {placeholder: value} of constants: rates of dropout, learning rates, flags
+    reading   how columns become features, and the rows of a batch
+    python    the interpreter that has TensorFlow
+    modules   what it imports first, for the ops that they register
+    timeout   seconds for each of its answers
+    """
+
+    meta: Optional[str] = None
+    named: Named = ()
+    feeds: Mapping[str, Any] = {}
+    reading: Reading = Reading(size=ROWS_AT_A_TIME)
+    python: str = sys.executable
+    modules: Sequence[str] = ()
+    timeout: float = 600.0
+
+    def feed(self, tensor: str) -> Any:
+        """The constant of a placeholder, with or without ":0"; None: there is none."""
+        name = tensor[:-2] if tensor.endswith(":0") else tensor
+        return self.feeds.get(name, self.feeds.get(f"{name}:0"))
+
+
+DEFAULT = Setting()

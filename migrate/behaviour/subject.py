@@ -1,0 +1,127 @@
+"""What is compared: a checkpoint's graph, as TensorFlow has it and as a module's source.
+
+TensorFlow must be fed more than the rows:
+
+1. what says whether the model trains, as the module's `training` does
+2. the constants of `Setting.feeds`, which the module is given too where it takes them
+3. of each dropout at a constant rate what makes it drop nothing, see `Layer.off`
+
+Any other placeholder that the outputs depend on is refused, by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set
+
+from migrate.behaviour.in_tensorflow import tensor_name
+from migrate.behaviour.setting import Setting
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.graph.attributes import dtypes
+from migrate.graph.find import MetaGraph, find_meta_graph, still_there
+from migrate.graph.lowering import lower
+from migrate.graph.metagraph import Edge, Graph
+from migrate.manifest.model import read_manifest
+from migrate.model.emitter import Emitter
+from migrate.model.load import Written, write_source
+from migrate.model.outputs import Outputs
+from semisync.common.errors import BadInput, UsageError
+
+_PLACEHOLDERS = {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"}
+_DRAWS = ("Random", "Multinomial", "ParameterizedTruncatedNormal", "StatelessRandom")
+_LISTED = 6
+
+
+class Subject(NamedTuple):
+    """raw: the graph of TensorFlow. found: the same without calls of functions, as it is converted,
+    with where its variables are stored."""
+
+    checkpoint: Checkpoint
+    raw: Graph
+    found: MetaGraph
+
+    def write(self, outputs: Outputs) -> Written:
+        """The source of a module of these outputs."""
+        return write_source(self.found, self.checkpoint, outputs)
+
+    def has(self, edge: Edge) -> bool:
+        """Whether it is a tensor of TensorFlow's graph, too."""
+        return edge[0] in self.raw.nodes
+
+
+def open_subject(checkpoint: Checkpoint, converted: str, setting: Setting) -> Subject:
+    """BadInput where there is no graph, or another model's."""
+    meta = setting.meta or still_there(read_manifest(converted).meta)
+    found = find_meta_graph(checkpoint, meta)
+    if found is None:
+        raise BadInput(f"there is no graph beside {checkpoint.prefix}; name one with --meta")
+    return Subject(checkpoint, found.graph, found._replace(graph=lower(found.graph)))
+
+
+def training_feeds(emitter: Emitter, setting: Setting, training: bool) -> Dict[str, Any]:
+    """What tells TensorFlow whether the model trains: {tensor: value}, as `training` says it unless
+    the caller does."""
+    told = {flag: setting.feed(flag) for flag in emitter.flags}
+    return {flag: training if value is None else bool(value) for flag, value in told.items()}
+
+
+def no_dropout(subject: Subject, emitter: Emitter) -> Dict[str, float]:
+    """What makes each recognised dropout drop nothing: {tensor: value}.
+
+    Dropouts in a function or a loop are left out: their tensors cannot be fed.
+    """
+    off: Dict[str, float] = {}
+    for layer in emitter.layers.values():
+        if all(subject.has(edge) and not emitter.in_loop(edge[0]) for edge in layer.off):
+            off.update((tensor_name(edge), value) for edge, value in layer.off.items())
+    return off
+
+
+def refuse_unfed(subject: Subject, outputs: Iterable[Edge], fed: Iterable[str]) -> None:
+    """Raises UsageError where an output depends on a placeholder that nothing is fed to."""
+    for name in sorted(upstream(subject.raw, outputs, fed)):
+        node = subject.raw.nodes[name]
+        if node.op in _PLACEHOLDERS and node.op != "PlaceholderWithDefault":
+            kind = (dtypes(subject.raw, node, "dtype") or ["a value"])[0]
+            raise UsageError(
+                f"{subject.raw.path}: what is compared depends on the placeholder {name!r} "
+                f"({kind}), which the converted model does not take; give TensorFlow a value with "
+                f"--feed {name}=VALUE"
+            )
+
+
+def drawing(subject: Subject, outputs: Iterable[Edge], fed: Iterable[str]) -> str:
+    """A listing of the nodes that draw at random on the way to the outputs."""
+    nodes = [subject.found.graph.nodes[n] for n in upstream(subject.found.graph, outputs, fed)]
+    names = sorted(node.name for node in nodes if node.op.startswith(_DRAWS))
+    more = [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
+    return ", ".join([*map(repr, names[:_LISTED]), *more]) or "an op that is not known"
+
+
+def upstream(
+    graph: Graph, outputs: Iterable[Edge], fed: Iterable[str] = (), controls: bool = True
+) -> Set[str]:
+    """Names of the nodes that the outputs depend on, but by what is fed. controls: whether those
+    count that only have to run before."""
+    ends = set(fed)
+    seen: Set[str] = set()
+    pending = [edge for edge in outputs if tensor_name(edge) not in ends]
+    while pending:
+        name = pending.pop()[0]
+        node = graph.nodes.get(name)
+        if name in seen or node is None:
+            continue
+        seen.add(name)
+        before: List[Edge] = list(node.inputs)
+        before += [(control, 0) for control in node.controls if controls]
+        pending += [edge for edge in before if tensor_name(edge) not in ends]
+    return seen
+
+
+def told_feeds(setting: Setting, taken: Mapping[str, Any]) -> Dict[str, Any]:
+    """Those of the caller's constants that a module takes, by its names."""
+    found: Dict[str, Any] = {}
+    for name in taken:
+        value: Optional[Any] = setting.feed(name)
+        if value is not None:
+            found[name] = value
+    return found

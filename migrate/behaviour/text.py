@@ -1,0 +1,116 @@
+"""Reports in words."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, List, Sequence
+
+from migrate.behaviour.difference import ABSOLUTE, RELATIVE
+from migrate.behaviour.report import (
+    ForwardReport,
+    NodeDifference,
+    OutputDifference,
+    Place,
+    StepDifference,
+    TrainingReport,
+)
+
+_LISTED = 6
+
+
+def forward_text(report: ForwardReport) -> str:
+    """Each output's largest difference, and the verdict."""
+    lines = [line for one in report.outputs for line in _output(one, report.rows)]
+    if report.first is not None:
+        lines += _first(report.first)
+    elif not report.equal:
+        lines.append("no node on the way to it differs by itself: what rounds differently adds up")
+    if report.equal and any(one.beyond for one in report.outputs):
+        lines.append("torch gives TensorFlow's values, so that the export alone is at fault")
+    lines += [f"not compared: {leg}: {why}" for leg, why in report.skipped.items()]
+    lines += [f"note: {note}" for note in report.notes]
+    verdict = "equal" if report.equal else "different"
+    lines.append(
+        f"{verdict}: {report.rows:,} rows; values may be {ABSOLUTE:g} + {RELATIVE:g} of "
+        "TensorFlow's apart"
+    )
+    return "\n".join(lines)
+
+
+def training_text(report: TrainingReport) -> str:
+    """The largest difference of each kind, and the verdict."""
+    if report.lost is not None:
+        return f"different: {report.lost}; no step was taken"
+    lines = [
+        f"{one.kind}: {one.relative:.2g} at most, {_when(one)}"
+        if one.relative
+        else f"{one.kind}: no difference"
+        for one in report.largest
+    ]
+    if report.neutral:
+        worst = max(report.neutral.values())
+        lines.append(
+            f"the loss does not depend on {_listing(list(report.neutral))}: their gradients are "
+            f"rounding errors, and differ (by {worst:.2g}) without being wrong"
+        )
+    if report.left_out:
+        lines.append(f"each step changes, and torch does not: {_listing(report.left_out)}")
+    lines += [f"note: {note}" for note in report.notes]
+    steps = f"{report.steps} {'step' if report.steps == 1 else 'steps'}"
+    if report.exceeded is None:
+        lines.append(f"equal: {steps}; no relative difference is beyond {report.tolerance:g}")
+    else:
+        one = report.exceeded
+        lines.append(
+            f"different: {steps}; the first relative difference beyond {report.tolerance:g} is "
+            f"{one.relative:.2g}, of the {one.kind}, {_when(one)}"
+        )
+    return "\n".join(lines)
+
+
+def _when(one: StepDifference) -> str:
+    return f"step {one.step}" if one.kind == "loss" else f"{one.name} after step {one.step}"
+
+
+def _output(one: OutputDifference, rows: int) -> List[str]:
+    what = f"{one.output}, {one.leg}: "
+    lines = [what + (f"{one.beyond:,} of {rows:,} rows differ" if one.beyond else "equal")]
+    if one.absolute_at is not None:
+        lines.append(f"  largest difference {one.absolute:.3g}, {_at(one.absolute_at, one.leg)}")
+    if one.relative_at is not None:
+        lines.append(f"  largest relative {one.relative:.3g}, {_at(one.relative_at, one.leg)}")
+    return lines
+
+
+def _first(one: NodeDifference) -> List[str]:
+    lines = ["the first node that differs:", f"  {one.node} ({one.op}), {_at(one.at, 'torch')}"]
+    if one.changed:
+        lines.append(
+            f"  the conversion has other values than the checkpoint: {_listing(one.changed)}"
+        )
+    elif one.line is not None:
+        lines.append(
+            "  line {} of model.py, which is not what the conversion writes:".format(one.line[0])
+        )
+        lines.append("    " + one.line[1])
+    elif one.variables:
+        lines.append(f"  it reads {_listing(one.variables)}, with the checkpoint's values")
+    return lines
+
+
+def _at(place: Place, leg: str) -> str:
+    where = os.path.basename(place.file)
+    if place.row is not None:
+        where = f"row {place.row} of {where}"
+    if len(place.position) > 1:
+        where += f" at {list(place.position[1:])}"
+    return f"{where}: {_value(place.tensorflow)} in TensorFlow, {_value(place.other)} in {leg}"
+
+
+def _value(value: Any) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def _listing(names: Sequence[str]) -> str:
+    more = [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
+    return ", ".join([*names[:_LISTED], *more])

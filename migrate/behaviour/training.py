@@ -1,0 +1,265 @@
+"""The training op's own steps on the same batches in TensorFlow and in torch, compared after each.
+
+1. The loss, the training op and its optimizers are those that `migrate.build_training` finds. The
+   weights, slots and counters are the conversion's; one that it lacks is a difference.
+2. TensorFlow takes a step: what the graph draws at random first, then the loss, then all that the
+   training op writes. What was drawn is fed to both sides.
+3. torch takes the same step, and `migrate.model.training.steps` compares the loss before it, and
+   every parameter, slot, statistic and counter after it.
+4. Steps pass one by one; none is kept.
+
+Dropout is off on both sides. Where it cannot be in TensorFlow, the loss of a batch is another each
+time, and nothing is compared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from typing import Any, Dict, Iterator, List, Mapping, Optional
+
+from migrate.behaviour import subject as subjects
+from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
+from migrate.behaviour.report import StepDifference, TrainingReport
+from migrate.behaviour.rows import read_full
+from migrate.behaviour.setting import DEFAULT, Setting
+from migrate.behaviour.subject import Subject, open_subject
+from migrate.graph.metagraph import Edge
+from migrate.model.emitter import Emitter
+from migrate.model.folding import RANDOM
+from migrate.model.training.build import Training, build_training
+from migrate.model.training.cutting import Given, cut
+from migrate.model.training.recipe import Recipe, read_recipe
+from migrate.model.training.steps import TOLERANCE, RecordedStep, compare_steps
+from migrate.open import open_checkpoint
+from migrate.scoring.module_inputs import ModuleInputs
+from migrate.verification.carried import Carried, Lost
+from semisync.common.errors import BadInput, UsageError
+
+STEPS = 100
+_SAMPLER = "CandidateSampler"
+_OF_SAMPLER = ("int64", "float32", "float32")  # the sampled classes, two expected counts
+_SAME = 1e-6  # relative difference of a loss that was computed twice
+
+
+def compare_training(
+    prefix: str,
+    converted: str,
+    data: str,
+    setting: Setting = DEFAULT,
+    steps: int = STEPS,
+    tolerance: float = TOLERANCE,
+) -> TrainingReport:
+    """Whether torch takes TensorFlow's training steps.
+
+    prefix: a checkpoint with its MetaGraph and its slots. converted: what `semisync convert` wrote
+    of it. data: a data set as `semisync score` reads it, with the labels; its rows are taken in
+    order, `setting.reading.size` a step, and again from the first. tolerance: see
+    `migrate.model.training.steps`.
+    Raises BadInput and UsageError for what cannot be compared, such as a graph that does not train.
+    """
+    if steps < 1:
+        raise UsageError(f"--steps is 1 or more, not {steps}")
+    with open_checkpoint(prefix) as checkpoint:
+        subject = open_subject(checkpoint, converted, setting)
+        try:
+            both = _Both(subject, converted, setting)
+        except Lost as error:
+            return TrainingReport(0, tolerance, [], None, {}, {}, [], [], str(error))
+        try:
+            recorded = itertools.islice(both.steps(data), steps)
+            found = compare_steps(both.training, recorded, tolerance)
+        finally:
+            both.close()
+    largest = [_told(one) for _, one in sorted(found.largest.items())]
+    exceeded = None if found.exceeded is None else _told(found.exceeded)
+    return TrainingReport(
+        found.steps,
+        tolerance,
+        largest,
+        exceeded,
+        found.neutral,
+        found.compared,
+        list(both.training.optimizer.left_out),
+        both.notes,
+    )
+
+
+class _Both:
+    """The two sides, opened. training: torch's. notes: how both run."""
+
+    def __init__(self, subject: Subject, converted: str, setting: Setting) -> None:
+        self._subject, self._setting = subject, setting
+        graph = subject.found.graph
+        recipe = read_recipe(graph)
+        self._loss = recipe.loss(graph)
+        sampled = _sampled(subject, self._loss)
+        emitter = _emitter(subject, self._loss, sampled)
+        self._drawn = {**sampled, **_random(subject, emitter)}
+        self._training_told = subjects.training_feeds(emitter, setting, training=True)
+        self.training = self._build(converted)
+        wanted = self.training.module.tensorflow_inputs
+        own = {name: one for name, one in wanted.items() if name not in self._drawn}
+        self._constants = subjects.told_feeds(setting, own)
+        self._given = ModuleInputs(graph.path, own, setting.named, self._constants)
+        off = subjects.no_dropout(subject, emitter)
+        self.notes = ["dropout was off on both sides"] if off else []
+        self._tensorflow = self._open(recipe, own, off)
+
+    def _build(self, converted: str) -> Training:
+        """torch's side."""
+        subject = self._subject
+        training = build_training(
+            Carried(subject.checkpoint, converted),
+            subject.raw.path,
+            feeds=_numbers(self._setting),
+            given=dict(self._drawn),
+        )
+        trains = set(self._training_told.values()) or {True}
+        if len(trains) > 1:
+            raise UsageError(
+                "--feed says of some placeholders that the model trains, and of others that it "
+                f"does not: {self._training_told}"
+            )
+        training.module.train(trains.pop())
+        return training
+
+    def _open(
+        self, recipe: Recipe, wanted: Mapping[str, Any], off: Mapping[str, float]
+    ) -> TensorFlowGraph:
+        """TensorFlow's side."""
+        subject = self._subject
+        inputs = [(one, wanted[one.name].tensors) for one in self._given.inputs]
+        feeds = {
+            **{k: v for k, v in self._setting.feeds.items() if k not in self._constants},
+            **{wanted[name].tensors[0]: value for name, value in self._constants.items()},
+            **off,
+            **self._training_told,
+        }
+        fed = [*feeds, *self._drawn, *(tensor for _, tensors in inputs for tensor in tensors)]
+        self._fed = [name if ":" in name else f"{name}:0" for name in fed]
+        subjects.refuse_unfed(subject, [self._loss], self._fed)
+        told = {
+            "loss": tensor_name(self._loss),
+            "ops": sorted(
+                {
+                    node.name
+                    for writers in recipe.changes.written.values()
+                    for node in writers
+                    if node.name in subject.raw.nodes
+                }
+            ),
+            "drawn": list(self._drawn),
+            "variables": _variables(subject, self.training),
+            "moved": _moved(subject, recipe, self._loss, self._fed),
+        }
+        return TensorFlowGraph(
+            self._setting, subject.checkpoint, subject.raw, inputs, feeds, steps=told
+        )
+
+    def steps(self, data: str) -> Iterator[RecordedStep]:
+        """TensorFlow's steps, one after the other without end."""
+        size = self._given.batch or self._setting.reading.size
+        batches = read_full(data, self._given.inputs, self._setting, self._given.batch)
+        for number, features in enumerate(batches):
+            step = self._tensorflow.step(size, features, again=not number)
+            self._check(step.loss, step.again)
+            given, _ = self._given.of(size, features)
+            drawn = {name: _tensor(value) for name, value in step.drawn.items()}
+            yield RecordedStep({**given, **drawn}, step.loss, step.after)
+
+    def _check(self, loss: float, again: Optional[float]) -> None:
+        if again is None or abs(again - loss) <= _SAME * abs(loss) or loss != loss:
+            return
+        nodes = subjects.drawing(self._subject, [self._loss], self._fed)
+        raise BadInput(
+            f"{self._subject.raw.path}: the loss of one batch is {loss:.7g} and then {again:.7g}, "
+            f"as the graph draws at random in {nodes}, where no value can be fed; feed what turns "
+            "that off, such as --feed keep_prob=1.0"
+        )
+
+    def close(self) -> None:
+        """Ends TensorFlow."""
+        self._tensorflow.close()
+
+
+def _emitter(subject: Subject, loss: Edge, sampled: Mapping[str, str]) -> Emitter:
+    """What writes the loss."""
+    given = {_edge(name): Given(name, dtype) for name, dtype in sampled.items()}
+    found = subject.found._replace(graph=cut(subject.found.graph, given))
+    return subject._replace(found=found).write({tensor_name(loss): loss}).emitter
+
+
+def _sampled(subject: Subject, loss: Edge) -> Dict[str, str]:
+    """The tensors of samplers of classes that the loss depends on, with their dtypes."""
+    nodes = subject.found.graph.nodes
+    needed = subjects.upstream(subject.found.graph, [loss])
+    return {
+        tensor_name(edge): _OF_SAMPLER[edge[1]]
+        for name in sorted(needed)
+        for edge in nodes[name].inputs
+        if nodes[edge[0]].op.endswith(_SAMPLER) and subject.has(edge)
+    }
+
+
+def _random(subject: Subject, emitter: Emitter) -> Dict[str, str]:
+    """The tensors that the module would draw at random, with their dtypes; but for recognised
+    dropout, and for those in branches, loops and functions, where nothing can be fed."""
+    nodes = subject.found.graph.nodes
+    return {
+        tensor_name(edge): str(value.dtype)
+        for edge, value in emitter.computed().items()
+        if nodes[edge[0]].op in RANDOM and subject.has(edge)
+    }
+
+
+def _variables(subject: Subject, training: Training) -> Dict[str, List[str]]:
+    """The nodes of all that is compared, by the name in the checkpoint."""
+    optimizer = training.optimizer
+    names = {one.variable for one in training.module.tensorflow_nodes.values()}
+    names |= {target.name for target in optimizer.targets}
+    names |= {name for slots in optimizer.slots.values() for name in slots.values()}
+    names |= set(optimizer.names.values())
+    nodes: Dict[str, List[str]] = {name: [] for name in names}
+    for node, saved in sorted(subject.found.saved.items(), key=lambda item: item[1].row):
+        if saved.name in nodes and node in subject.raw.nodes:
+            nodes[saved.name].append(node)
+    return nodes
+
+
+def _moved(subject: Subject, recipe: Recipe, loss: Edge, fed: List[str]) -> List[str]:
+    """The variables that computing the loss changes."""
+    needed = subjects.upstream(subject.raw, [loss], fed)
+    return sorted(
+        variable
+        for variable, writers in recipe.changes.written.items()
+        if variable in subject.raw.nodes and any(node.name in needed for node in writers)
+    )
+
+
+def _numbers(setting: Setting) -> Dict[str, Any]:
+    """The constants that may be hyperparameters, which text is not."""
+    import torch
+
+    found = {}
+    for name, value in setting.feeds.items():
+        with contextlib.suppress(TypeError, ValueError):
+            found[name[:-2] if name.endswith(":0") else name] = torch.as_tensor(value)
+    return found
+
+
+def _edge(tensor: str) -> Edge:
+    name, _, output = tensor.partition(":")
+    return name, int(output)
+
+
+def _tensor(value: Any) -> Any:
+    import torch
+
+    return torch.from_numpy(value.copy())
+
+
+def _told(difference: Any) -> StepDifference:
+    return StepDifference(
+        difference.kind, difference.name, difference.step, float(difference.relative)
+    )

@@ -1,0 +1,143 @@
+"""What a converted directory says about the model: manifest, tensors, `model.json` as edited.
+
+The optimizer is the one whose state was converted, with the arguments of `model.json` in
+TensorFlow's words, since they are what the training goes on with.
+"""
+
+import os
+from typing import Dict, Iterator, List, Optional, Tuple
+
+import numpy as np
+
+from migrate.facts.slots import SlotSample, untrained
+from migrate.manifest.model import Manifest, TableSummary, Written, read_manifest
+from migrate.manifest.model_json import FILE, TableConfig, read_model
+from migrate.optimizers.registry import HYPERPARAMETERS, OPTIMIZERS
+from migrate.targets.reading import Reader, open_target
+from parity.diagnosis.facts import COMBINERS, Facts, MovingStatistics, agreed, is_step
+
+_CHUNK = 1 << 20  # values at a time
+_MEAN, _VARIANCE = "/moving_mean", "/moving_variance"
+
+
+def read_converted(directory: str) -> Facts:
+    """The facts; BadInput where the directory is damaged."""
+    manifest = read_manifest(directory)
+    reader = open_target(directory, manifest.target)
+    has_model = os.path.exists(os.path.join(directory, FILE))
+    model: List[TableConfig] = read_model(directory)["tables"] if has_model else []
+    variables = {tensor.fqn: tensor.source for tensor in manifest.tensors}
+    edited = {table["name"]: table["pooling"] for table in model}
+    poolings = {
+        variables[table.fqn]: edited.get(table.name) or table.pooling for table in manifest.tables
+    }
+    slots = _slots(manifest)
+    states: Dict[str, SlotSample] = {}
+    for table in manifest.tables:
+        kind = _kind(table)
+        state = states.setdefault(kind, SlotSample(kind))
+        owned, moment = slots.get(variables[table.fqn], []), state.second_moment
+        if moment is not None and moment < len(owned):
+            for rows in _chunks(reader, owned[moment].fqn):
+                state.add(rows)
+    most = max(states.values(), key=lambda state: state.seen, default=SlotSample(""))
+    names = {table.optimizer for table in manifest.tables if table.optimizer}
+    return Facts(
+        source=directory,
+        optimizer=", ".join(sorted(names)) or None,
+        settings={**agreed(map(_arguments, model)), **most.settings()},
+        denominator=most.denominator(),
+        slots=None if all(table.static for table in manifest.tables) else len(slots),
+        step=_step(reader, manifest),
+        moving=_moving(reader, manifest),
+        combiners={name: pooling for name, pooling in poolings.items() if pooling in COMBINERS},
+        cold={
+            variables[table.fqn]: _cold_rows(
+                reader, table.fqn, slots.get(variables[table.fqn], []), states[_kind(table)].initial
+            )
+            for table in manifest.tables
+            if table.dtype != "int8"  # packed rows, and frozen: what was not trained has no trace
+        },
+    )
+
+
+def _kind(table: TableSummary) -> str:
+    """Whose slots the table has: LazyAdam's are Adam's."""
+    record = OPTIMIZERS.get(table.optimizer or "")
+    return table.optimizer or "" if record is None else record.leaf
+
+
+def _slots(manifest: Manifest) -> Dict[str, List[Written]]:
+    """The slots of each variable of the checkpoint, in TensorFlow's order."""
+    slots: Dict[str, List[Written]] = {}
+    for tensor in sorted(manifest.tensors, key=lambda tensor: tensor.source):
+        if tensor.role in ("table slot", "dense slot"):
+            slots.setdefault(tensor.source.rpartition("/")[0], []).append(tensor)
+    return slots
+
+
+def _arguments(table: TableConfig) -> Dict[str, float]:
+    """Of the table's optimizer in `model.json`, in TensorFlow's words."""
+    optimizer = table["optimizer"]
+    return {
+        HYPERPARAMETERS.get(name, name): float(value)
+        for name, value in ({} if optimizer is None else optimizer["arguments"]).items()
+        if isinstance(value, (int, float))
+    }
+
+
+def _cold_rows(
+    reader: Reader, fqn: str, slots: List[Written], initial: Tuple[float, ...]
+) -> np.ndarray:
+    """bool (rows,): all zero, or every slot at its initial value."""
+    told = 0 < len(slots) <= len(initial)
+    chunks = [np.zeros(0, bool)]
+    for first, last in _spans(reader, fqn):
+        cold = np.logical_not(_rows(reader, fqn, first, last).any(axis=1))
+        if told:
+            held = [_rows(reader, slot.fqn, first, last) for slot in slots]
+            cold |= untrained(held, initial)
+        chunks.append(cold)
+    return np.concatenate(chunks)
+
+
+def _step(reader: Reader, manifest: Manifest) -> Optional[int]:
+    """The largest of the counts of updates."""
+    counts = [
+        int(reader.rows(tensor.fqn, 0, 1).reshape(-1)[0])
+        for tensor in manifest.tensors
+        if is_step(tensor.source)
+        and tensor.dtype in ("int32", "int64")
+        and tensor.shape in ([], [1])
+    ]
+    return max(counts, default=None)
+
+
+def _moving(reader: Reader, manifest: Manifest) -> Dict[str, MovingStatistics]:
+    by_source = {tensor.source: tensor.fqn for tensor in manifest.tensors if tensor.role == "dense"}
+    moving = {}
+    for name, fqn in by_source.items():
+        layer = name[: -len(_MEAN)]
+        if name.endswith(_MEAN) and layer + _VARIANCE in by_source:
+            both = (fqn, by_source[layer + _VARIANCE])
+            moving[layer] = MovingStatistics(
+                *(np.concatenate(list(_chunks(reader, fqn))).ravel().astype(float) for fqn in both)
+            )
+    return moving
+
+
+def _chunks(reader: Reader, fqn: str) -> Iterator[np.ndarray]:
+    """A tensor's rows as float32 (rows, dim), some at a time."""
+    for first, last in _spans(reader, fqn):
+        yield _rows(reader, fqn, first, last)
+
+
+def _spans(reader: Reader, fqn: str) -> Iterator[Tuple[int, int]]:
+    shape = reader.tensors[fqn].shape or (1,)
+    step = max(1, _CHUNK // max(1, int(np.prod(shape[1:], dtype=np.int64))))
+    return ((first, min(first + step, shape[0])) for first in range(0, shape[0], step))
+
+
+def _rows(reader: Reader, fqn: str, first: int, last: int) -> np.ndarray:
+    rows = reader.rows(fqn, first, last - first)
+    return rows.float().numpy().reshape(last - first, -1)

@@ -1,0 +1,70 @@
+"""`migrate.read_facts`: what is known of how a model was trained, told by its path:
+
+a TensorFlow checkpoint     its prefix, with PREFIX.meta where that is there
+a converted directory       what `semisync convert` wrote, and model.json as it was edited
+a file of settings          .yaml, .yml or .json, written by hand; it may name one of the
+                            others, and its own words replace what that says
+"""
+
+import dataclasses
+import os
+
+from migrate.facts.checkpoint import read_checkpoint
+from migrate.facts.converted import read_converted
+from migrate.facts.settings_file import SUFFIXES, read_settings_file
+from migrate.manifest.model import read_manifest
+from migrate.open import open_checkpoint
+from migrate.optimizers.registry import OPTIMIZERS
+from parity.diagnosis.facts import Facts
+
+
+def read_facts(path: str) -> Facts:
+    """Reads the facts of one side, for `parity.diagnose`; of a checkpoint or converted directory
+    all data, in a stream.
+
+        parity.diagnose(comparison, baseline_model=migrate.read_facts("model.ckpt-40000"))
+
+    Raises: BadInput for what is neither of the three or is damaged; MissingExtra where reading it
+    needs what is not installed.
+    """
+    facts = _facts(path)
+    record = OPTIMIZERS.get(facts.optimizer or "")
+    under_root = record is not None and record.epsilon_under_root
+    return dataclasses.replace(facts, epsilon_under_root=under_root)
+
+
+def check_source(path: str) -> None:
+    """Raises as `read_facts` where that is certain to fail, without reading a model's data."""
+    model = read_settings_file(path)[1] if path.lower().endswith(SUFFIXES) else path
+    if model is None:
+        return
+    if _is_converted(model):
+        read_manifest(model)
+    else:
+        open_checkpoint(model).close()
+
+
+def _facts(path: str) -> Facts:
+    if not path.lower().endswith(SUFFIXES):
+        return _facts_of_model(path)
+    settings, model = read_settings_file(path)
+    if model is None:
+        return settings
+    facts = _facts_of_model(model)
+    return dataclasses.replace(
+        facts,
+        source=f"{path}, {facts.source}",
+        optimizer=settings.optimizer or facts.optimizer,
+        settings={**facts.settings, **settings.settings},
+        batch_norm={**facts.batch_norm, **settings.batch_norm},
+        combiners={**facts.combiners, **settings.combiners},
+    )
+
+
+def _facts_of_model(path: str) -> Facts:
+    return read_converted(path) if _is_converted(path) else read_checkpoint(path)
+
+
+def _is_converted(path: str) -> bool:
+    """Whether `semisync convert` wrote it."""
+    return os.path.isfile(os.path.join(path, "manifest.json"))

@@ -1,0 +1,91 @@
+"""`semisync score`: a model's score for every row of a data set, as a Parquet file.
+
+    semisync score DATA --saved-model DIR --key id --label y --out tensorflow.parquet
+    semisync score DATA --checkpoint PREFIX --input user=user:0 --output logits:0 --out ...
+    semisync score DATA --converted DIR --key id --label y --out torchrec.parquet
+
+Where it does not end with exit code 0, no file is written.
+"""
+
+import argparse
+import contextlib
+import sys
+from typing import Any, List
+
+from migrate.scoring.arguments import check, configure
+from migrate.scoring.model import Input
+from migrate.scoring.options import Given, given
+
+__all__ = ["configure", "run"]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Scores every row and writes the file."""
+    check(args)
+    said = given(args)
+    from migrate.scoring.run import Reading, Writing, score
+
+    with contextlib.ExitStack() as stack:
+        model = _open(args, said)
+        stack.callback(model.close)
+        several = _several(args, said, model)
+        reading = Reading(said.types, said.fills, several, said.separator, args.batch_size)
+        writing = Writing(args.key, args.label, args.keep, args.column, args.sigmoid)
+        scored = score(model, args.data, args.out, reading, writing, _show)
+    if scored.instability is not None:
+        print(f"semisync score: warning: {scored.instability.in_words()}", file=sys.stderr)
+    positives = f", {scored.positives:,} of them positive" if args.label else ""
+    print(f"{scored.rows:,} rows{positives}: {args.out}")
+    return 0
+
+
+def _show(rows: int, file: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{rows:,} rows, {file}", end="\033[K", file=sys.stderr)
+
+
+def _open(args: argparse.Namespace, said: Given) -> Any:
+    """The model, ready to score."""
+    from migrate.scoring import model_files
+
+    if args.torch_model:
+        from migrate.scoring.in_torch import TorchModel
+
+        taken = [
+            Input(column, name, "int64" if sparse else None, sparse)
+            for column, name, sparse in said.named
+        ]
+        origin = model_files.of_conversion(args.converted, args.torch_model)
+        return TorchModel(args.torch_model, args.converted, taken, origin)
+    if args.converted:
+        from migrate.scoring.in_converted import ConvertedModel
+
+        origin = model_files.of_conversion(args.converted)
+        return ConvertedModel(args.converted, said.named, said.feeds, args.output, origin)
+    from migrate.scoring.in_tensorflow import TensorFlowModel
+
+    spec = {
+        "kind": "saved_model" if args.saved_model else "checkpoint",
+        "path": args.saved_model or args.checkpoint,
+        "tags": args.tags.split(","),
+        "signature": args.signature,
+        "meta": args.meta,
+        "modules": args.tf_import,
+        "inputs": said.named,
+        "examples": args.examples,
+        "output": args.output,
+        "feeds": said.feeds,
+    }
+    if args.saved_model:
+        origin = model_files.of_saved_model(args.saved_model)
+    else:
+        origin = model_files.of_checkpoint(args.checkpoint, spec["meta"])
+    return TensorFlowModel(args.tf_python, spec, origin, args.timeout)
+
+
+def _several(args: argparse.Namespace, said: Given, model: Any) -> List[str]:
+    """The columns of text files whose fields hold several values."""
+    columns = [column for column, _, sparse in said.named if sparse]
+    if not args.examples:  # there every input may have several
+        columns += [taken.column for taken in model.inputs if taken.sparse]
+    return columns

@@ -1,0 +1,88 @@
+"""The module of a converted directory: its own model.py, with the graph's own inputs and outputs.
+
+It scores in inference mode and in eval mode, as a TensorFlow session does that is fed the same;
+`module_inputs` says what that is. What repeated rows score is cut off.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+import numpy as np
+
+from migrate.scoring import torch_code
+from migrate.scoring.model import Feature
+from migrate.scoring.module_inputs import ModuleInputs, Named
+from semisync.common.errors import UsageError
+
+
+class ConvertedModel:
+    """Loads DIRECTORY/model.py and its weights.
+
+    Args:
+        directory: what `semisync convert --model` wrote.
+        named: (column, input, whether it is sparse) of each --input and --sparse.
+        feeds: {input: value} of constants.
+        output: one of those that model.py lists; None for the only one.
+        origin: what `model.Model.origin` returns, but for the versions.
+
+    Raises: UsageError where a name is not the model's or a value is missing, BadInput for a
+    directory that is no whole conversion with its model.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        named: Named,
+        feeds: Mapping[str, Any],
+        output: Optional[str],
+        origin: Dict[str, Any],
+    ) -> None:
+        self._path, self._origin = f"{directory}/model.py", origin
+        with torch_code.explained(self._path):
+            from migrate.runtime.serving.memory import keep_freed_memory
+            from migrate.runtime.source import read_source
+
+            keep_freed_memory()
+            source = read_source(directory)
+            self._model = source.load()
+        self.output, self._place = output, _place(source.OUTPUTS, output, self._path)
+        self._several = len(source.OUTPUTS) > 1
+        self._given = ModuleInputs(self._path, source.INPUTS, named, feeds)
+        self.inputs, self.batch = self._given.inputs, self._given.batch
+
+    def score(self, rows: int, features: List[Feature]) -> np.ndarray:
+        """The output for a batch, of the model's own shape; half precision is widened."""
+        with torch_code.explained(self._path):
+            given, more = self._given.of(rows, features)
+            found = torch_code.run(self._model, given)
+            found = found[self._place] if self._several else found
+        scores = torch_code.scores(found, self._path)
+        return scores[:rows] if scores.shape[:1] == (rows + more,) else scores
+
+    def origin(self) -> Dict[str, Any]:
+        """As `model.Model.origin`."""
+        return {**self._origin, "versions": torch_code.versions()}
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def _place(outputs: Sequence[str], named: Optional[str], path: str) -> int:
+    """Which of the outputs is meant."""
+    if named is None and len(outputs) == 1:
+        return 0
+    listed = torch_code.listing(outputs)
+    if named is None:
+        raise UsageError(f"{path} gives several outputs; name one with --output: {listed}")
+    plain = [_plain(output) for output in outputs]
+    if _plain(named) not in plain:
+        raise UsageError(
+            f"{path} gives no output {named!r} but: {listed}; `semisync convert --model --output "
+            f"{named}` makes one that does"
+        )
+    return plain.index(_plain(named))
+
+
+def _plain(tensor: str) -> str:
+    return tensor[:-2] if tensor.endswith(":0") else tensor

@@ -1,0 +1,108 @@
+"""What a converted module is given of each batch: columns of the data set, and constants.
+
+1. Every input that the module lists takes the column of its name, unless --input or --sparse names
+   another; one that has a default, or that --feed gives, takes none.
+2. Where an input has a fixed number of rows, a batch has as many: its last row is repeated.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from migrate.scoring import torch_code
+from migrate.scoring.model import Feature, Input
+from semisync.common.errors import UsageError
+
+_SENT_AS = {"string": "bytes", "bfloat16": "float32"}  # which the module narrows
+
+Named = Sequence[Tuple[str, str, bool]]  # column, input, whether it is sparse
+
+
+class ModuleInputs:
+    """The inputs of one module.
+
+    Args:
+        path: what the module is called in messages.
+        wanted: what it takes, by name: INPUTS of its model.py.
+        named: of each --input and --sparse.
+        feeds: {input: value} of constants.
+
+    Raises: UsageError where a name is not the module's or a value is missing, BadInput for a
+    constant of another type.
+
+    Attributes:
+        inputs: those that take a column, in the order of `wanted`.
+        constants: tensors of the others, by name.
+        batch: rows that every run takes, where an input has a fixed number of them, or None.
+    """
+
+    def __init__(
+        self, path: str, wanted: Mapping[str, Any], named: Named, feeds: Mapping[str, Any]
+    ) -> None:
+        from migrate.runtime import columns
+
+        self._path, self._wanted, self._columns = path, wanted, columns
+        self.constants = {
+            name: columns.constant(name, wanted[name], value)
+            for name, value in self._by_name(feeds, "--feed").items()
+        }
+        self.inputs = self._inputs(named)
+        sizes = [wanted[taken.name].shape for taken in self.inputs if not taken.sparse]
+        self.batch: Optional[int] = next((size[0] for size in sizes if size and size[0]), None)
+
+    def of(self, rows: int, features: Sequence[Feature]) -> Tuple[Dict[str, Any], int]:
+        """What the module takes of one batch, by name, and how many of its rows are repetitions.
+
+        features: of `inputs`, in their order. Raises BadInput where a shape is another.
+        """
+        more = max(self.batch or 0, rows) - rows
+        given = dict(self.constants)
+        for taken, feature in zip(self.inputs, features):
+            feature = feature.padded(more) if more else feature
+            given[taken.name] = self._tensor(taken.name, feature)
+        return given, more
+
+    def _tensor(self, name: str, feature: Feature) -> Any:
+        wanted = self._wanted[name]
+        if feature.lengths is None:
+            return self._columns.dense(name, wanted, feature.values)
+        return self._columns.sparse(name, wanted, feature.values, feature.lengths)
+
+    def _inputs(self, named: Named) -> List[Input]:
+        column_of = self._by_name({name: column for column, name, _ in named}, "--input")
+        for name in self._by_name({name: name for _, name, sparse in named if sparse}, "--sparse"):
+            if not self._wanted[name].sparse:
+                raise UsageError(
+                    f"{self._path}: the input {name!r} is not sparse; --input names it"
+                )
+        twice = [name for name in column_of if name in self.constants]
+        if twice:
+            raise UsageError(f"the input {twice[0]!r} has both a column and a value of --feed")
+        found = []
+        for name, wanted in self._wanted.items():
+            if name in self.constants or (wanted.optional and name not in column_of):
+                continue
+            if wanted.shape is not None and not len(wanted.shape):
+                raise UsageError(
+                    f"{self._path}: the input {name!r} is one value for all rows; give it with "
+                    f"--feed {name}=VALUE"
+                )
+            dtype = _SENT_AS.get(wanted.dtype, wanted.dtype)
+            found.append(Input(column_of.get(name, name), name, dtype, wanted.sparse))
+        return found
+
+    def _by_name(self, given: Mapping[str, Any], option: str) -> Dict[str, Any]:
+        """`given` by the module's names; a tensor's, with or without its ":0", is one as well."""
+        tensors = {one.tensors[0]: name for name, one in self._wanted.items()}
+        found = {}
+        for name, value in given.items():
+            plain = name if name in self._wanted else tensors.get(name, tensors.get(f"{name}:0"))
+            if plain is None:
+                raise UsageError(
+                    f"{self._path} has no input {name!r} for {option}; it has: "
+                    f"{torch_code.listing(self._wanted)}"
+                )
+            if plain in found:
+                raise UsageError(f"{option} names the input {plain!r} twice")
+            found[plain] = value
+        return found

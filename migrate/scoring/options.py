@@ -1,0 +1,124 @@
+"""The options of every command that feeds a data set to a model: what is fed, and TensorFlow."""
+
+import argparse
+import json
+import sys
+from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
+
+from migrate.scoring.model import TYPES
+from semisync.common.errors import UsageError
+
+
+class Given(NamedTuple):
+    """What the options say.
+
+    named      (column, the model's name for it, whether it is sparse)
+    feeds      {input: value} of constants
+    types      (pattern of columns, what they are first turned into)
+    fills      (pattern of columns, what stands for a missing value)
+    separator  between the values of a sparse field in CSV or TSV
+    """
+
+    named: List[Tuple[str, str, bool]]
+    feeds: Mapping[str, Any]
+    types: List[Tuple[str, str]]
+    fills: List[Tuple[str, str]]
+    separator: str
+
+
+def add_inputs(group: Any) -> None:
+    """Declares what `given` reads. COL in --type and --fill may be a pattern such as 'C*'."""
+
+    def several(option: str, metavar: str, text: str) -> None:
+        group.add_argument(option, metavar=metavar, action="append", default=[], help=text)
+
+    several(
+        "--input",
+        "COL[=NAME]",
+        "feeds a column to the input or tensor NAME; by default each input that has a name takes "
+        "the column of that name",
+    )
+    several(
+        "--sparse",
+        "COL[=NAME]",
+        "the same for any number of values per row: a sparse input or tf.sparse_placeholder, a key "
+        "of the KeyedJaggedTensor",
+    )
+    several("--feed", "NAME=VALUE", "a constant in JSON, such as is_training=false")
+    several("--type", "COL=TYPE", f"what a column is first turned into: {', '.join(TYPES)}")
+    several(
+        "--fill",
+        "COL=VALUE",
+        "stands for a missing value; without it one ends the run, or is no value if sparse",
+    )
+    group.add_argument(
+        "--list-separator",
+        metavar="TEXT",
+        default="|",
+        help="between the values of a sparse input's field in CSV or TSV (default: %(default)s)",
+    )
+
+
+def given(args: argparse.Namespace) -> Given:
+    """What was said; UsageError if a value is not of its option's form."""
+    return Given(
+        named_inputs(args),
+        dict(map(_constant, _pairs(args.feed, "--feed"))),
+        list(map(_typed, _pairs(args.type, "--type"))),
+        _pairs(args.fill, "--fill"),
+        args.list_separator,
+    )
+
+
+def named_inputs(args: argparse.Namespace) -> List[Tuple[str, str, bool]]:
+    """(column, the model's name for it, whether it is sparse) of each --input and --sparse."""
+    named = [(*text.partition("=")[::2], False) for text in args.input]
+    named += [(*text.partition("=")[::2], True) for text in args.sparse]
+    return [(column, name or column, sparse) for column, name, sparse in named]
+
+
+def add_tensorflow(group: Any) -> None:
+    """Declares how TensorFlow's side is run."""
+    add = group.add_argument
+    add(
+        "--tf-python",
+        metavar="PYTHON",
+        default=sys.executable,
+        help="an interpreter with TensorFlow 1.15 or 2.x (default: this one)",
+    )
+    add(
+        "--tf-import",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="import it before the model is opened, for its ops",
+    )
+    add(
+        "--timeout",
+        metavar="S",
+        type=float,
+        default=600.0,
+        help="seconds for TensorFlow to open the model, or for a batch (default: %(default)g)",
+    )
+
+
+def _pairs(texts: Sequence[str], option: str) -> List[Tuple[str, str]]:
+    for text in texts:
+        if "=" not in text:
+            raise UsageError(f"{option} takes NAME=VALUE, not {text!r}")
+    return [text.partition("=")[::2] for text in texts]
+
+
+def _typed(pair: Tuple[str, str]) -> Tuple[str, str]:
+    if pair[1] not in TYPES:
+        raise UsageError(f"--type knows {', '.join(TYPES)}, not {pair[1]!r}")
+    return pair
+
+
+def _constant(pair: Tuple[str, str]) -> Tuple[str, Any]:
+    try:
+        return pair[0], json.loads(pair[1])
+    except ValueError as error:
+        raise UsageError(
+            f"--feed {pair[0]} takes JSON, such as false, 0.5 or [1, 2], not {pair[1]!r}"
+        ) from error

@@ -1,0 +1,154 @@
+"""A model over a data set: batches of features as it takes them, and the file of its scores."""
+
+import contextlib
+import fnmatch
+import sys
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from migrate.scoring import data
+from migrate.scoring.features import feature
+from migrate.scoring.model import Feature, Input, Model
+from migrate.scoring.output import ScoreFile
+from migrate.scoring.scores import Instability, find_instability, scorer, written
+from parity.inputs.checks import Column
+from parity.io.identity import identify
+from parity.io.tables import Batch
+from parity.provenance import stamp
+from semisync.common.files import replacing
+
+Pairs = Sequence[Tuple[str, str]]  # of a column's name or pattern, and what is said of it
+
+
+class Reading(NamedTuple):
+    """How columns become features, the same for either model.
+
+    types      (pattern, type) of columns that are first turned into another type, see model.TYPES
+    fills      (pattern, value) of what stands for a missing value
+    lists      columns of text files whose fields hold several values
+    separator  between these
+    size       rows at a time
+    """
+
+    types: Pairs = ()
+    fills: Pairs = ()
+    lists: Sequence[str] = ()
+    separator: str = "|"
+    size: int = 4096
+
+
+class Writing(NamedTuple):
+    """What the file has of each row, beside its score.
+
+    key, label, keep  columns of the data
+    column            of a model's several outputs per row, from 0
+    sigmoid           the output is a logit; the score is its probability
+    """
+
+    key: Optional[str] = None
+    label: Optional[str] = None
+    keep: Sequence[str] = ()
+    column: Optional[int] = None
+    sigmoid: bool = False
+
+
+_READING, _WRITING = Reading(), Writing()
+
+
+class Scored(NamedTuple):
+    """What was written: rows, those with label 1, and on what else than its row a score depends."""
+
+    rows: int
+    positives: int
+    instability: Optional[Instability]
+
+
+def batches(
+    path: str, inputs: Sequence[Input], others: Sequence[str] = (), reading: Reading = _READING
+) -> Iterator[Tuple[Batch, List[Feature]]]:
+    """The rows of a data set, each batch with the features of `inputs` in their order.
+
+    others: further columns that a batch has.
+    Raises: BadInput for what cannot be read, or is not as an input takes it, with its row.
+    """
+    wanted = [
+        (taken, _first(reading.types, taken.column), _first(reading.fills, taken.column))
+        for taken in inputs
+    ]
+    columns = data.Columns(
+        names=list(dict.fromkeys([*others, *(taken.column for taken in inputs)])),
+        inferred={taken.column for taken, kind, _ in wanted if not (kind or taken.dtype)}
+        - set(others),
+        lists=reading.lists,
+        separator=reading.separator,
+    )
+    for batch in data.batches(path, columns, reading.size):
+        yield (
+            batch,
+            [
+                feature(
+                    batch.table[taken.column],
+                    Column(taken.column, batch.file, skipped=batch.skipped),
+                    taken,
+                    kind,
+                    fill,
+                )
+                for taken, kind, fill in wanted
+            ],
+        )
+
+
+def score(
+    model: Model,
+    path: str,
+    out: str,
+    reading: Reading = _READING,
+    writing: Writing = _WRITING,
+    progress: Callable[[int, str], None] = lambda rows, file: None,
+) -> Scored:
+    """Writes the model's score of every row of a data set to the Parquet file `out`.
+
+    progress: called after each batch with the rows so far and the file they are from.
+    Raises: BadInput as `batches`, and for scores that are not one finite number per row; nothing is
+    left at `out` then.
+    """
+    reading = reading._replace(size=min(reading.size, model.batch or sys.maxsize))
+    others = [name for name in (writing.key, writing.label, *writing.keep) if name]
+    files: Dict[str, int] = {}
+    instability, looked_for = None, False
+    with replacing(out) as beside, contextlib.ExitStack() as stack:
+        sink = ScoreFile(str(beside), writing.key, writing.label, writing.keep)
+        stack.callback(sink.close)
+        for batch, features in batches(path, model.inputs, others, reading):
+            rows = batch.table.num_rows
+            rescore = scorer(model, batch, features, writing.column)
+            scores = rescore(0, rows)
+            if rows > 1 and not looked_for:
+                instability, looked_for = find_instability(scores, rescore), True
+            sink.add(batch, written(scores, writing.sigmoid))
+            files[batch.file] = batch.skipped + rows
+            progress(sink.rows, batch.file)
+        sink.finish(_about(model, writing, files, instability))
+    return Scored(sink.rows, sink.positives, instability)
+
+
+def _about(
+    model: Model, writing: Writing, files: Dict[str, int], instability: Optional[Instability]
+) -> Dict[str, Any]:
+    """What the file's metadata says about its making."""
+    return {
+        "model": {
+            **model.origin(),
+            "inputs": [taken._asdict() for taken in model.inputs],
+            "output": model.output,
+            "sigmoid": writing.sigmoid,
+            "instability": None if instability is None else instability.to_json(),
+        },
+        "data": [identify(file, rows)._asdict() for file, rows in files.items()],
+        **stamp(),
+    }
+
+
+def _first(pairs: Pairs, column: str) -> Optional[str]:
+    """The value of the first pattern that fits the column."""
+    fits = (value for pattern, value in pairs if fnmatch.fnmatchcase(column, pattern))
+    return next(fits, None)

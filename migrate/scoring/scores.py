@@ -1,0 +1,129 @@
+"""From a model's output to one finite score per row, and whether that depends on the row alone.
+
+The rows of one batch are scored once more, and then in two batches. What differs by more than float
+arithmetic in another order can explain is told: the file holds what one run gave.
+"""
+
+from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence
+
+import numpy as np
+
+from migrate.scoring.model import Feature, Model
+from migrate.scoring.output import LOGIT, SCORE
+from parity.io.tables import Batch
+from semisync.common.errors import BadInput
+
+_ROUNDING = 2e-5  # of the largest score
+
+_CAUSES = {
+    "chance": (
+        "scored twice in the same way",
+        "dropout or another random op is at work: feed what turns training off (--feed)",
+    ),
+    "batch": (
+        "scored in two batches instead of one",
+        "BatchNorm in training mode does so: feed what turns training off (--feed), or keep to one "
+        "--batch-size on both sides",
+    ),
+}
+
+
+def scorer(
+    model: Model, batch: Batch, features: Sequence[Feature], column: Optional[int]
+) -> Callable[[int, int], np.ndarray]:
+    """Scores the batch's rows from one number to another, in one run, as `one_a_row` says."""
+
+    def score(start: int, stop: int) -> np.ndarray:
+        part = batch._replace(
+            skipped=batch.skipped + start, table=batch.table.slice(start, stop - start)
+        )
+        output = model.score(stop - start, [feature.part(start, stop) for feature in features])
+        return one_a_row(output, part, column)
+
+    return score
+
+
+def written(scores: np.ndarray, sigmoid: bool) -> Dict[str, np.ndarray]:
+    """The columns of the file: the scores, or with `sigmoid` their probabilities beside them."""
+    return {SCORE: probability(scores), LOGIT: scores} if sigmoid else {SCORE: scores}
+
+
+def one_a_row(output: np.ndarray, batch: Batch, column: Optional[int] = None) -> np.ndarray:
+    """(rows,), in the output's own bits.
+
+    Args:
+        output: float32 or float64, (rows,) or (rows, 1), or (rows, k) of which `column` is taken.
+
+    Raises: BadInput for another shape, and for a score that is not finite, with its row.
+    """
+    rows = batch.table.num_rows
+    if column is not None:
+        if output.ndim != 2 or not 0 <= column < output.shape[1]:
+            raise BadInput(f"the model's output is {list(output.shape)}; it has no column {column}")
+        output = output[:, column]
+    if output.size != rows or output.shape[:1] not in ((rows,), ()):
+        raise BadInput(
+            f"the model's output is {list(output.shape)} for {rows} rows; one score per row is "
+            "expected, or --column to choose one of several"
+        )
+    scores = output.reshape(rows)
+    finite = np.isfinite(scores)
+    if not finite.all():
+        row = int(finite.argmin())
+        raise BadInput(
+            f"{batch.file}: the model's score of row {batch.skipped + row + 1} is {scores[row]}; "
+            "a score must be finite"
+        )
+    return scores
+
+
+def probability(logits: np.ndarray) -> np.ndarray:
+    """The sigmoid of logits, rounded once, to their own dtype."""
+    with np.errstate(over="ignore"):  # exp overflows to a probability of 0
+        return (1 / (1 + np.exp(-logits.astype(np.float64)))).astype(logits.dtype)
+
+
+class Instability(NamedTuple):
+    """That scores depend on more than their rows."""
+
+    depends_on: str  # "chance" or "batch"
+    rows: int  # that were scored again
+    differ: int  # of them, which got another score
+    largest: float  # difference of two scores of a row
+
+    def in_words(self) -> str:
+        """A sentence with what to do."""
+        how, remedy = _CAUSES[self.depends_on]
+        return (
+            f"{self.differ:,} of the first {self.rows:,} rows get another score when they are "
+            f"{how}, by up to {self.largest:.3g}; {remedy}"
+        )
+
+    def to_json(self) -> Dict[str, Any]:
+        """For the file's metadata."""
+        return self._asdict()
+
+
+def find_instability(
+    scores: np.ndarray, rescore: Callable[[int, int], np.ndarray]
+) -> Optional[Instability]:
+    """What the scores of a batch depend on besides their rows, or None.
+
+    Args:
+        scores: (rows,) as the batch was scored.
+        rescore: scores the rows from one number to another anew, as a batch of their own.
+    """
+    rows = len(scores)
+    by_chance = _compared("chance", scores, rescore(0, rows))
+    if by_chance is not None or rows < 2:
+        return by_chance
+    cut = max(1, rows // 3)  # uneven, so that no half equals the other
+    return _compared("batch", scores, np.concatenate([rescore(0, cut), rescore(cut, rows)]))
+
+
+def _compared(depends_on: str, scores: np.ndarray, others: np.ndarray) -> Optional[Instability]:
+    apart = np.abs(scores.astype(np.float64) - others)
+    differ = apart > _ROUNDING * float(np.abs(scores).max())
+    if not differ.any():
+        return None
+    return Instability(depends_on, len(scores), int(differ.sum()), float(apart.max()))

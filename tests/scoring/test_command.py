@@ -1,0 +1,108 @@
+"""What `semisync score` asks for before it opens anything, and what its file holds."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from migrate.scoring import output
+from migrate.scoring.output import ScoreFile
+from migrate.scoring.scores import one_a_row, probability
+from parity.io.tables import Batch
+from semisync.cli import main
+from semisync.common.errors import BadInput
+
+TORCH = ["--torch-model", "m:build", "--converted", "c"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "give one model: --saved-model, --checkpoint or --converted"),
+        (["--saved-model", "s", "--checkpoint", "c"], "give one model"),
+        (["--torch-model", "m:f", "--saved-model", "s"], "given the directory of --converted"),
+        (["--converted", "c", "--examples", "e"], "--examples is TensorFlow's"),
+        (["--converted", "c", "--saved-model", "s"], "give one model"),
+        (["--checkpoint", "c"], "--checkpoint needs --output"),
+        (["--checkpoint", "c", "--output", "o"], "name the model's inputs"),
+        (["--saved-model", "s", "--examples", "e"], "name the model's inputs"),
+        (
+            [*TORCH, "--input", "a", "--output", "o"],
+            "with --torch-model the code says what --output",
+        ),
+        (TORCH, "name the model's inputs"),
+        ([*TORCH, "--input", "sparse"], "cannot be called 'sparse'"),
+        ([*TORCH, "--input", "a=x", "--sparse", "b=x"], "two of the inputs are called 'x'"),
+        (["--saved-model", "s", "--key", "score"], "two of the columns to write are called 'sco"),
+        (["--saved-model", "s", "--key", "y", "--label", "y"], "two of the columns to write"),
+        (["--saved-model", "s", "--feed", "x=yes"], "--feed x takes JSON"),
+        (["--saved-model", "s", "--feed", "x"], "--feed takes NAME=VALUE, not 'x'"),
+        (["--saved-model", "s", "--type", "x=double"], "--type knows bool, int32, "),
+        (["--saved-model", "s", "--batch-size", "0"], "--batch-size is 1 or more"),
+        (["--saved-model", "s", "--out", "."], ". is a folder; --out names the file to write"),
+        (["--saved-model", "none"], "none is no SavedModel, it has no saved_model.pb"),
+        (["--checkpoint", "c", "--output", "o", "--input", "a"], "there is no checkpoint c"),
+        ([*TORCH, "--input", "a"], "c has no manifest.json; give what `semisync convert` wrote"),
+        (["--converted", "c"], "c has no manifest.json; give what `semisync convert` wrote"),
+    ],
+)
+def test_a_call_without_meaning_is_one_sentence(tmp_path, monkeypatch, capsys, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    assert main(["score", "data.csv", "--out", "o.parquet", *arguments]) == 3
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def batch(skipped=0, **columns):
+    return Batch("f.csv", skipped, pa.table(columns))
+
+
+def written(path, batches, key=None, label=None, kept=()):
+    sink = ScoreFile(str(path), key, label, kept)
+    try:
+        for one in batches:
+            sink.add(one, {"score": np.arange(one.table.num_rows, dtype=np.float32)})
+        sink.finish({})
+    finally:
+        sink.close()
+    return pyarrow.parquet.read_table(path)
+
+
+def test_rows_keep_their_order_over_many_row_groups(tmp_path, monkeypatch):
+    monkeypatch.setattr(output, "_ROW_GROUP", 8)
+    parts = [
+        batch(id=list(range(n * 5, n * 5 + 5)), y=["0", "1", "1.0", "1", "0"]) for n in range(5)
+    ]
+    found = written(tmp_path / "out", parts, "id", "y")
+    assert found["id"].to_pylist() == list(range(25))
+    assert found["y"].to_pylist() == [0, 1, 1, 1, 0] * 5
+    assert pyarrow.parquet.ParquetFile(tmp_path / "out").num_row_groups == 3
+
+
+@pytest.mark.parametrize(
+    ("second", "sentence"),
+    [
+        ({"id": [None], "y": [1]}, "f.csv: column 'id' in row 3 is empty"),
+        ({"id": [1], "y": [2]}, "f.csv: column 'y' in row 3 is 2; a label must be 0 or 1"),
+        ({"id": ["x"], "y": [1]}, "f.csv has columns of another type than the rows before"),
+    ],
+)
+def test_a_bad_key_or_label_is_named_by_row(tmp_path, second, sentence):
+    with pytest.raises(BadInput, match=sentence):
+        written(tmp_path / "out", [batch(id=[1, 2], y=[0, 1]), batch(2, **second)], "id", "y")
+
+
+def test_one_score_a_row_is_taken_as_it_is_or_as_a_probability():
+    three = batch(a=[1, 2, 3])
+    logits = np.array([[-800], [0], [800]], np.float32)
+    assert one_a_row(logits, three).tolist() == [-800, 0, 800]
+    found = probability(logits[:, 0])
+    assert (found.tolist(), found.dtype) == ([0, 0.5, 1], np.float32)
+    assert one_a_row(np.eye(3), three, column=1).tolist() == [0, 1, 0]
+    assert one_a_row(np.float32(5), batch(a=[1])).tolist() == [5]
+    with pytest.raises(BadInput, match=r"is \[3, 1\]; it has no column 1"):
+        one_a_row(logits, three, column=1)
+    with pytest.raises(BadInput, match="row 12 is nan"):
+        one_a_row(np.array([0, np.nan, 1]), three._replace(skipped=10))
