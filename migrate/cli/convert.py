@@ -16,7 +16,6 @@ from migrate.cli.convert_arguments import check_way, configure, planned
 from migrate.cli.convert_text import of_manifest, of_model, of_plan
 from migrate.conversion import ranks
 from migrate.conversion.convert import convert
-from migrate.conversion.model_names import add_model_names
 from migrate.model.load import Written, read_meta_graph, write_model, write_source
 from migrate.model.outputs import find_outputs
 from migrate.open import frozen_graph, open_checkpoint
@@ -68,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
     print(of_manifest(manifest, plan, args.out, verified=not args.no_verify))
     if model is not None:
         print(f"wrote {write_model(model, args.out)}: {of_model(model)}")
+        from migrate.conversion.model_names import add_model_names  # torch, for this alone
+
         add_model_names(args.out, model.parameters)
     return 0
 

@@ -48,8 +48,11 @@ def test_a_job_ends_with_its_workers_and_every_line_says_whose_it_is():
 
 
 def test_a_command_that_fails_once_is_started_again(tmp_path):
-    once = "[ -e {0} ] && exit 0; touch {0}; exit 3".format(tmp_path / "once")
-    code, _, err = local("true", once)
+    once = "[ -e {0} ] && touch {1} && exit 0; touch {0}; exit 3"
+    again = tmp_path / "again"  # worker 0 ends the job, so not before the other has come back
+    code, _, err = local(
+        "until [ -e {} ]; do sleep 0.1; done".format(again), once.format(tmp_path / "once", again)
+    )
     assert code == 0
     assert (
         "[worker 1] semisync launch: the command ended with exit code 3; start 2 of at most 4"
