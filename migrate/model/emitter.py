@@ -86,9 +86,10 @@ class Emitter:
         self.subject = Subject(graph, uses, conds, _kept(graph, self.regions), self.regions.rounds)
         self.layers = find_layers(self.subject, self.regions.order)
         self._flags = {layer.flag for layer in self.layers.values()}
+        kernels = {layer.kernel for layer in self.layers.values()}
         replaced = {name: layer.inputs for name, layer in self.layers.items()}
         self.regions.replace(replaced)
-        self.groups = find_groups(self.subject, self.regions, parameters)
+        self.groups = find_groups(self.subject, self.regions, parameters, kernels)
         self._lookups = ends(self.groups)
         self.regions.replace({**replaced, **{n: g.inputs for n, (g, _) in self._lookups.items()}})
         self._found: Dict[str, Found] = {}
@@ -112,8 +113,8 @@ class Emitter:
             node = self._graph.nodes[edge[0]]
             if node.op in VARIABLES:
                 parameter = self._parameters.add(node)
-                name = "self." + parameter.attribute
-                self._values[edge] = Value(name, TENSOR, parameter.dtype, parameter.shape)
+                text = parameter.expression
+                self._values[edge] = Value(text, TENSOR, parameter.dtype, parameter.shape)
             elif node.op == "Const":
                 array = constant_array(self._graph, node)
                 self._values[edge] = self._constants.value(array, node.name)

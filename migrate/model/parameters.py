@@ -29,7 +29,7 @@ class Parameter(NamedTuple):
     variable   TensorFlow's name in the checkpoint
     rows       those of the checkpoint's tensor that it is, for a part of a partitioned variable
     shape      in TensorFlow
-    axes       in the order of the module; None: as in TensorFlow
+    axes       in the order of the module: (1, 0), as nn.Linear keeps it; None: as in TensorFlow
     trainable  whether it is a parameter rather than a buffer
     dealt      the number of partitions whose rows ids take in turn, id % dealt; 1 where the rows
                stand in the order of the ids
@@ -48,6 +48,11 @@ class Parameter(NamedTuple):
     def size(self) -> Tuple[int, ...]:
         """The shape in the module."""
         return self.shape if self.axes is None else tuple(self.shape[axis] for axis in self.axes)
+
+    @property
+    def expression(self) -> str:
+        """Its value as TensorFlow has it, in the module's source, for all but its own layer."""
+        return f"self.{self.attribute}" + ("" if self.axes is None else ".T")
 
     def read(self, checkpoint: Checkpoint, slot: Optional[str] = None) -> numpy.ndarray:
         """Its value, of shape `size`; or that of a slot, which is kept as the variable is. slot:

@@ -13,7 +13,18 @@ have, are sums divided by the size of the bag or its root.
 
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import (
+    Container,
+    Dict,
+    FrozenSet,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 from migrate.graph.attributes import output_dtype
 from migrate.graph.metagraph import Edge, Node
@@ -47,9 +58,14 @@ class Group(NamedTuple):
         return tuple(edge for lookup in self.lookups.values() for edge in lookup.inputs)
 
 
-def find_groups(subject: Subject, regions: Regions, parameters: Parameters) -> List[Group]:
-    """The collections of a model."""
-    lookups = _chosen(subject, regions, parameters)
+def find_groups(
+    subject: Subject,
+    regions: Regions,
+    parameters: Parameters,
+    kernels: Container[Optional[str]],
+) -> List[Group]:
+    """The collections of a model. kernels: variables that its layers multiply with."""
+    lookups = _chosen(subject, regions, parameters, kernels)
     levels = _levels(regions, lookups)
     names = Names()
     groups: Dict[Tuple[int, str], Group] = {}
@@ -80,7 +96,12 @@ def _table(lookup: Lookup) -> Table:
     return tuple(part.name for part in lookup.parts)
 
 
-def _chosen(subject: Subject, regions: Regions, parameters: Parameters) -> Dict[str, Lookup]:
+def _chosen(
+    subject: Subject,
+    regions: Regions,
+    parameters: Parameters,
+    kernels: Container[Optional[str]],
+) -> Dict[str, Lookup]:
     """The look-ups that collections do, by the node that each ends at."""
     rows = {node.name: find_rows(subject, node) for node in regions.order}
     known = {name: found for name, found in rows.items() if found is not None}
@@ -94,7 +115,8 @@ def _chosen(subject: Subject, regions: Regions, parameters: Parameters) -> Dict[
         for name, bag in bags.items()
         if subject.variable(subject.graph.nodes[name].inputs[0]) is not None
     }
-    fit = _only_looked_up(subject, regions, {**known, **of_tables}, parameters)
+    looked_up = _only_looked_up(subject, regions, {**known, **of_tables}, parameters)
+    fit = {table for table in looked_up if not any(name in kernels for name in table)}
     chosen = {name: bag for name, bag in bags.items() if _table(bag) in fit}
     plain = _read_without_bags(regions, known, chosen)
     mixed = {_table(known[name]) for name in plain}

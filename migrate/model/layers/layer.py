@@ -43,12 +43,14 @@ class Layer(NamedTuple):
     """inputs: what the layer computes with, beside its variables. write: its expression, from their
     values; it adds the layer's parameters and modules. flag: the placeholder that says whether the
     model trains, where the layer shows that it does. off: tensors of the graph that keep the layer
-    from doing anything where they are fed these values."""
+    from doing anything where they are fed these values. kernel: the variable node of its matrix,
+    which is thus no table, whatever else reads it."""
 
     inputs: Tuple[Edge, ...]
     write: Callable[[Parameters, Modules, List[Value]], str]
     flag: Optional[str] = None
     off: Mapping[Edge, float] = {}
+    kernel: Optional[str] = None
 
 
 class Cond(NamedTuple):

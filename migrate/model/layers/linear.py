@@ -8,7 +8,7 @@ from migrate.graph.attributes import flag, output_dtype
 from migrate.graph.metagraph import Node
 from migrate.model.layers.layer import Layer, Modules, Subject
 from migrate.model.ops.values import Value
-from migrate.model.parameters import Parameters
+from migrate.model.parameters import Parameter, Parameters
 from migrate.model.source.names import layer_scope
 
 _ADDS = {"Add", "AddV2", "BiasAdd"}
@@ -36,7 +36,7 @@ def _linear(subject: Subject, product: Node, bias: Optional[Node]) -> Optional[L
     def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
         known = parameters.by_node.get(kernel.name)
         if known is not None:
-            return _again(parameters, known.attribute, bias, str(values[0]))
+            return _again(parameters, known, bias, str(values[0]))
         attribute = parameters.layer(layer_scope(kernel.name))
         weight = parameters.add(kernel, attribute + ".weight", (1, 0))
         fits = bias is not None and bias.name not in parameters.by_node
@@ -51,18 +51,18 @@ def _linear(subject: Subject, product: Node, bias: Optional[Node]) -> Optional[L
         text = f"self.{attribute}({values[0]})"
         if bias is None or fits:
             return text
-        return f"{text} + self.{parameters.add(bias).attribute}"
+        return f"{text} + {parameters.add(bias).expression}"
 
-    return Layer((product.inputs[0],), write)
+    return Layer((product.inputs[0],), write, kernel=kernel.name)
 
 
-def _again(parameters: Parameters, weight: str, bias: Optional[Node], value: str) -> str:
-    """A kernel that another layer has: the same layer if the bias is, too."""
-    layer, _, own = weight.rpartition(".")
+def _again(parameters: Parameters, kernel: Parameter, bias: Optional[Node], value: str) -> str:
+    """A kernel that the model has already: its layer once more, if that has the bias too."""
+    layer = kernel.attribute.rpartition(".")[0]
     known = None if bias is None else parameters.by_node.get(bias.name)
     bias_of_layer = [p for p in parameters.by_node.values() if p.attribute == layer + ".bias"]
-    if own == "weight" and ([known] == bias_of_layer or (bias is None and not bias_of_layer)):
+    of_layer = kernel.axes is not None  # as nn.Linear keeps it, and nothing else
+    if of_layer and ([known] == bias_of_layer or (bias is None and not bias_of_layer)):
         return f"self.{layer}({value})"
-    kernel = f"self.{weight}.T" if own == "weight" else f"self.{weight}"
-    text = f"{value} @ {kernel}"
-    return text if bias is None else f"{text} + self.{parameters.add(bias).attribute}"
+    text = f"{value} @ {kernel.expression}"
+    return text if bias is None else f"{text} + {parameters.add(bias).expression}"
