@@ -7,7 +7,8 @@
                                         together: (indices, values, dense_shape)
     DeserializeSparse                   its name; a sparse feature of an iterator, as above
 
-1. What a SavedModel's signature takes is called as there.
+1. What a SavedModel's signature takes is called as there, and is an input wherever in the graph it
+   lies: behind an op, or a constant.
 2. What an iterator or a queue delivers is called as the feature that it is, where the graph has
    that name too: see `migrate.graph.interface.names`.
 3. A bool placeholder whose name says that the model trains is no input: it is `self.training`.
@@ -18,12 +19,16 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, Optional, Tuple
 
+from migrate.encoding.dtypes import DTYPES
+from migrate.encoding.wire import encode_varint
 from migrate.graph.attributes import Shape, dtypes, output_shape, shapes
 from migrate.graph.interface.examples import PARSING, keys_of
 from migrate.graph.interface.feeds import DESERIALIZES, is_sparse_placeholder
 from migrate.graph.interface.names import delivered_names
 from migrate.graph.interface.signatures import input_keys
+from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.model.ops.types import output_dtype
 from semisync.common.errors import BadInput
 
 _PLACEHOLDERS = {"Placeholder", "PlaceholderV2"}
@@ -59,6 +64,38 @@ def is_training_flag(graph: Graph, node: Node) -> bool:
         return False
     is_bool = "bool" in dtypes(graph, node, "dtype")
     return is_bool and _TRAINING.search(node.name.lower()) is not None
+
+
+def at_signature(graph: Graph) -> Graph:
+    """The graph with a placeholder wherever its signatures take what would be computed.
+
+    Raises BadInput for an output of an op that has others beside it.
+    """
+    nodes = dict(graph.nodes)
+    for tensor, key in input_keys(graph).items():
+        name, _, output = tensor.rpartition(":")
+        node = graph.nodes.get(name)
+        if node is None or node.op in VARIABLES or _input(graph, (name, int(output))) is not None:
+            continue
+        if output != "0":
+            raise BadInput(
+                f"{graph.path}: the signature takes {key.name!r} as {tensor}, one of several "
+                f"outputs of {node.op}; have it take a placeholder, or the Identity of that output"
+            )
+        nodes[name] = _placeholder(graph, node)
+    return graph._replace(nodes=nodes)
+
+
+def _placeholder(graph: Graph, node: Node) -> Node:
+    """What is fed in the place of `node`: of its type, and its shape where that is told."""
+    dtype = output_dtype(graph, node, 0)
+    codes = {known.name: code for code, known in DTYPES.items()}
+    attrs = {}
+    if dtype in codes:
+        attrs["dtype"] = b"\x30" + encode_varint(codes[dtype])  # AttrValue.type
+    if "_output_shapes" in node.attrs:
+        attrs["_output_shapes"] = node.attrs["_output_shapes"]
+    return node._replace(op="Placeholder", inputs=(), controls=(), attrs=attrs)
 
 
 def cut_at_inputs(graph: Graph) -> Graph:

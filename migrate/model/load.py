@@ -14,7 +14,7 @@ from migrate.model.constants import Constants
 from migrate.model.coverage import refuse_unknown
 from migrate.model.emitter import Emitter
 from migrate.model.features.description import describe
-from migrate.model.inputs import Input
+from migrate.model.inputs import Input, at_signature
 from migrate.model.model_file import model_source
 from migrate.model.ops.values import Value
 from migrate.model.outputs import Outputs, find_outputs
@@ -95,7 +95,8 @@ class Written(NamedTuple):
 
 def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> Written:
     """The source of the model; BadInput as `load_model`."""
-    graph, names = found.graph, Names(_own_names() | _taken_in_files(checkpoint))
+    graph = at_signature(found.graph)
+    names = Names(_own_names() | _taken_in_files(checkpoint))
     refuse_unknown(graph, list(outputs.values()), found.saved)
     parameters = Parameters(graph, found.saved, checkpoint, names)
     constants = Constants(names)

@@ -186,3 +186,27 @@ def test_swish_gives_what_tensorflow_gives(tmp_path):
     assert {node.op for node in graph.as_graph_def().node} & {"IdentityN"}
     found = migrate.load_model(tmp_path / "frozen.pb", output="IdentityN:0")
     np.testing.assert_allclose(found({"x": torch.tensor(rows)}).numpy(), scores, rtol=1e-6)
+
+
+COMPUTED = {
+    "identity": lambda: tf.identity(tf.placeholder_with_default([1.0, 1.0, 1.0], [None])),
+    "constant": lambda: tf.constant([7.0, 7.0, 7.0]),
+    "behind an op": lambda: tf.placeholder(tf.float32, [None], name="raw") * 10.0,
+    "cast": lambda: tf.cast(tf.placeholder(tf.int32, [None], name="raw"), tf.float32),
+}
+
+
+@pytest.mark.parametrize("form", sorted(COMPUTED))
+def test_what_a_signature_takes_is_the_input_wherever_it_lies(form, tmp_path):
+    directory = str(tmp_path / "export")
+    given = np.float32([1, 2, 3])
+    with tf.Graph().as_default(), tf.Session() as session:
+        taken = COMPUTED[form]()
+        scores = taken * tf.get_variable("w", initializer=2.0)
+        session.run(tf.global_variables_initializer())
+        expected = session.run(scores, {taken: given})
+        tf.saved_model.simple_save(session, directory, {"x": taken}, {"scores": scores})
+    module = migrate.load_model(directory)
+    assert set(module.tensorflow_inputs) == {"x"}
+    (found,) = outputs_of(module, {"x": torch.tensor(given)})
+    assert np.array_equal(found, expected)
