@@ -64,7 +64,7 @@ def train(spec, cluster, server, task):
             BATCHES_PER_STEP,
             staleness=semisync.Threshold(BOUND),
         )
-        loss = build(value, place) + regressions(inputs, labels)
+        loss = build(value, place, hash_table=False) + regressions(inputs, labels)
         train_op = opt.minimize(loss, global_step=step)
         audit = os.path.join(spec["out"], AUDIT)
         hook = opt.make_session_run_hook(task == 0, patience=spec["patience"], audit=audit)

@@ -39,8 +39,10 @@ def local(chief, worker, *options):
     return job.returncode, sorted(out.splitlines()), err
 
 
-def test_a_job_ends_with_its_workers_and_every_line_says_whose_it_is():
-    assert local("echo hello", "echo there; echo oh >&2") == (
+def test_a_job_ends_with_its_workers_and_every_line_says_whose_it_is(tmp_path):
+    began = tmp_path / "began"  # worker 0 ends the job, so not before the other has begun
+    chief = "until [ -e {} ]; do sleep 0.1; done; echo hello".format(began)
+    assert local(chief, "echo there; echo oh >&2; touch {}".format(began)) == (
         0,
         ["[worker 0] hello", "[worker 1] there"],
         "[worker 1] oh\n",
