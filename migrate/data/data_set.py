@@ -63,7 +63,8 @@ def open_data(
 
     Args:
         paths: files, folders or patterns, or several; on disk or URLs that fsspec serves, hdfs://
-            among them. Parquet and ORC are known by their first bytes.
+            among them. Parquet and ORC are known by their first bytes, other formats
+            by the name.
         schema: the columns to read; `infer` suggests one.
         batch_size: rows per batch of a rank.
         last: "drop" leaves out the rows of an epoch's last, partial global batch; "pad" shares them

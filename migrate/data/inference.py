@@ -1,6 +1,7 @@
 """A schema suggested by the first file of a data set.
 
-in Parquet and ORC: integers, lists of them        ids
+in Parquet, ORC and JSON lines:
+integers, lists of them                            ids
 lists of structs (id, weight), maps from integers  weighted
 floating-point numbers, decimals, booleans         dense; fixed-size lists of them too
 text; lists of text                                string; strings
@@ -18,9 +19,8 @@ from typing import List, Optional, Sequence, Union
 
 import pyarrow as pa
 
-from migrate.data.formats import orc, parquet
 from migrate.data.formats.text import Lines
-from migrate.data.listing import File, file_of, lines_of
+from migrate.data.listing import TYPED, File, file_of, lines_of
 from migrate.data.paths import Paths, files_of
 from migrate.data.place import Place, explained
 from migrate.data.schema import Column, TextFormat, checked
@@ -68,8 +68,7 @@ def infer(
 
 
 def _of_types(file: File, names: Sequence[str], _: Optional[TextFormat]) -> List[Column]:
-    read = parquet.survey if file.format == "parquet" else orc.survey
-    schema, _rows = read(file.path, file.size)
+    schema, _rows = TYPED[file.format].survey(file.path, file.size)
     return [_of_type(name, schema.field(name).type, file.path) for name in names]
 
 

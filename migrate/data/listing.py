@@ -12,18 +12,19 @@ import json
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from migrate.data.formats import orc, parquet, text
+from migrate.data.formats import json_lines, orc, parquet, text
 from migrate.data.paths import Paths, files_of, opened, partition_value
 from migrate.data.place import Broken, Place, explained
 from migrate.data.schema import Column, TextFormat
 from migrate.storage.threads import default_count, in_threads
 from semisync.common.errors import BadInput
 
+TYPED: Dict[str, Any] = {"parquet": parquet, "orc": orc, "json": json_lines}  # have Arrow's types
 _MAGIC = {b"PAR1": "parquet", b"ORC": "orc"}
 
 
 class File(NamedTuple):
-    """A file. format: parquet, orc or text; rows: of each block; names: of its columns."""
+    """A file. format: parquet, orc, json or text; rows: of each block; names: of its columns."""
 
     path: str
     size: int
@@ -97,10 +98,12 @@ def file_of(path: str, size: int, written: Optional[TextFormat]) -> File:
         with opened(path) as source:
             magic = source.read(4)
         kind = next((kind for start, kind in _MAGIC.items() if magic.startswith(start)), "text")
+        if kind == "text" and written is None and text.suffix_of(path) in json_lines.SUFFIXES:
+            kind = "json"
         if kind == "text":
             names, rows = text.survey(path, size, text.format_of(path, written))
         else:
-            arrow, rows = (parquet if kind == "parquet" else orc).survey(path, size)
+            arrow, rows = TYPED[kind].survey(path, size)
             names = arrow.names
     return File(path, size, kind, tuple(rows), tuple(names))
 
@@ -122,6 +125,8 @@ def read_block(
         if at.format == "text":
             lines = lines_of(at, block, written, place, columns)
             return {column.name: lines.column(column) for column in columns}, place
+        if at.format == "json":
+            return json_lines.read(at.path, at.size, block, at.rows[block], columns), place
         read = parquet.read if at.format == "parquet" else orc.read
         return read(at.path, block, [column.name for column in columns]), place
 

@@ -1,6 +1,7 @@
 """Click logs in every format, made of the same rows."""
 
 import gzip
+import json
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,7 @@ SCHEMA = [
     Column("tags", "strings"),
     Column("click", "label"),
 ]
-FORMATS = ("parquet", "orc", "tsv", "csv.gz")
+FORMATS = ("parquet", "orc", "tsv", "csv.gz", "jsonl")
 
 
 def rows(count, seed=0):
@@ -77,6 +78,8 @@ def write(path, of, **more):
         pq.write_table(table(of), path, **more)
     elif name.endswith(".orc"):
         pyarrow.orc.write_table(table(of), path, **more)
+    elif ".jsonl" in name:
+        path.write_text("".join(json.dumps(row) + "\n" for row in of))
     else:
         separator = "," if ".csv" in name else "\t"
         lines = [separator.join(of[0])] + [

@@ -1,6 +1,7 @@
 """Every format gives the rows that were written, in batches, whatever their blocks."""
 
 import gzip
+import json
 
 import numpy as np
 import pyarrow as pa
@@ -120,6 +121,55 @@ def test_a_text_file_without_a_header_takes_the_names_given(tmp_path):
     assert batch.dense.tolist() == [[0.5], [-2.0]]
     with pytest.raises(BadInput, match="neither Parquet nor ORC nor, by its name"):
         open_data(tmp_path / "log.txt", schema, 2, last="drop")
+
+
+def test_json_lines_that_lack_values_are_read_as_parquet_is(tmp_path, small_blocks):
+    schema = [Column("id", "key", "int64"), Column("day", "string", default="")]
+    schema += [Column("ids", "ids"), Column("x", "dense", default=7), Column("tags", "strings")]
+    schema += [Column("pairs", "weighted"), Column("pair", "dense", width=2, default=0)]
+    full = {"day": "2020-01-31", "ids": [1], "x": 0.5, "tags": ["2020-01-31"], "pair": [1, 2]}
+    full["pairs"] = [{"id": 3, "weight": 2}]
+    empty = {"ids": [], "tags": [], "pairs": []}
+    of = [{"id": k, **(full if k < 9 else empty if k < 200 else {})} for k in range(400)]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in of))
+    pairs = pa.list_(pa.struct([("id", pa.int64()), ("weight", pa.float32())]))
+    types = [("id", pa.int64()), ("day", pa.string()), ("ids", pa.list_(pa.int64()))]
+    types += [("x", pa.float32()), ("tags", pa.list_(pa.string())), ("pairs", pairs)]
+    types += [("pair", pa.list_(pa.float32()))]
+    for row in of:
+        row.setdefault("pair", [0, 0])
+    pq.write_table(pa.Table.from_pylist(of, pa.schema(types)), tmp_path / "log.parquet")
+    found = [
+        [
+            (
+                batch.keys["id"].to_pylist(),
+                batch.dense.tolist(),
+                batch.sparse.values().tolist(),
+                batch.weighted.weights().tolist(),
+                batch.weighted.lengths().tolist(),
+                batch.strings["day"].to_pylist(),
+                batch.strings["tags"].to_pylist(),
+            )
+            for batch in open_data(tmp_path / name, schema, 64, last="pad")
+        ]
+        for name in ("log.jsonl", "log.parquet")
+    ]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "line", ["[1]", '{"id": 1', '{"id": 1} {"id": 2}', " ", "id", '{"id": 2.5}']
+)
+def test_a_line_that_is_not_an_object_with_its_columns_is_refused(tmp_path, line):
+    (tmp_path / "log.json").write_text('{"id": 1}\n' + line + "\n")
+    with pytest.raises(BadInput, match="log.json"):
+        list(open_data(tmp_path / "log.json", [Column("id", "ids")], 1, last="drop"))
+
+
+def test_a_tfrecord_file_is_refused_by_its_name_with_a_way_that_works(tmp_path):
+    (tmp_path / "log.tfrecord.gz").write_bytes(b"")
+    with pytest.raises(BadInput, match="is by its name a TFRecord file.*write its Examples as Par"):
+        open_data(tmp_path / "log.tfrecord.gz", [Column("id", "ids")], 1, last="drop")
 
 
 def test_a_folder_that_names_a_value_gives_it_to_its_rows(tmp_path):

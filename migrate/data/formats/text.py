@@ -25,7 +25,8 @@ BLOCK = 1 << 23  # bytes
 
 _COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _KNOWN = {".csv": TextFormat(","), ".tsv": TextFormat("\t")}
-_MARK = b"\xef\xbb\xbf"  # the byte order mark that some programs put before UTF-8
+_EXAMPLES = (".tfrecord", ".tfrecords")
+MARK = b"\xef\xbb\xbf"  # the byte order mark that some programs put before UTF-8
 _LF = b"\n"
 _AHEAD = 1 << 16  # bytes to read at a time for the end of a block's last line
 _AT_ONCE = 1 << 30  # bytes that may be reserved for the ids of a block, of which few are used
@@ -35,36 +36,65 @@ def format_of(path: str, given: Optional[TextFormat]) -> TextFormat:
     """How a file is written: as given, else by its name."""
     if given is not None:
         return given
+    ending = suffix_of(path)
+    if ending in _KNOWN:
+        return _KNOWN[ending]
+    if ending in _EXAMPLES:
+        raise BadInput(
+            f"{path} is by its name a TFRecord file, which training does not read; write its "
+            "Examples as Parquet, a column per feature"
+        )
+    raise BadInput(
+        f"{path} is neither Parquet nor ORC nor, by its name, .csv, .tsv or .jsonl; say by text= "
+        "(--text) how it is written"
+    )
+
+
+def suffix_of(path: str) -> str:
+    """What a file's name ends with, before that of its compression, in lower case."""
     suffixes = [suffix.lower() for suffix in pathlib.PurePosixPath(path).suffixes]
     if suffixes and suffixes[-1] in _COMPRESSED:
         suffixes.pop()
-    if suffixes and suffixes[-1] in _KNOWN:
-        return _KNOWN[suffixes[-1]]
-    raise BadInput(
-        f"{path} is neither Parquet nor ORC nor, by its name, .csv or .tsv; say by text= (--text) "
-        "how it is written"
-    )
+    return suffixes[-1] if suffixes else ""
 
 
 def survey(path: str, size: int, written: TextFormat) -> Tuple[List[str], List[int]]:
     """The names of the columns, and the rows of each block."""
-    with opened(path) as source:
-        if _codec(path):
-            start = _bytes(_decompressed(source, path))
-            rows = [lines.count(start, 0, len(start))]
-        else:
-            start = _bytes(source.read_buffer(BLOCK + 1))
-            rows = [lines.count(start, 0, min(BLOCK, len(start)))]
-            for at in range(BLOCK, size, BLOCK):
-                source.seek(at - 1)
-                data = _bytes(source.read_buffer(BLOCK + 2))
-                rows.append(lines.count(data, 1, min(BLOCK + 1, len(data))))
+    start, rows = _surveyed(path, size)
     if written.names is not None:
         return list(written.names), rows
     if not any(rows):  # a writer with nothing to write leaves such a file, without a header
         return [], rows
     names, _ = _header(start, path, written)
     return names, [rows[0] - 1, *rows[1:]]
+
+
+def block_rows(path: str, size: int) -> List[int]:
+    """How many lines begin in each block; a header is one of them."""
+    return _surveyed(path, size)[1]
+
+
+def _surveyed(path: str, size: int) -> Tuple[numpy.ndarray, List[int]]:
+    """The bytes of the first block, and how many lines begin in each."""
+    with opened(path) as source:
+        if _codec(path):
+            start = _bytes(_decompressed(source, path))
+            return start, [lines.count(start, 0, len(start))]
+        start = _bytes(source.read_buffer(BLOCK + 1))
+        rows = [lines.count(start, 0, min(BLOCK, len(start)))]
+        for at in range(BLOCK, size, BLOCK):
+            source.seek(at - 1)
+            data = _bytes(source.read_buffer(BLOCK + 2))
+            rows.append(lines.count(data, 1, min(BLOCK + 1, len(data))))
+    return start, rows
+
+
+def block_bytes(path: str, size: int, block: int) -> numpy.ndarray:
+    """The lines that begin in a block, uint8."""
+    with opened(path) as source:
+        if _codec(path):
+            return _padded(_decompressed(source, path))
+        return _block(source, size, block)
 
 
 class Lines:
@@ -85,12 +115,7 @@ class Lines:
         place: Place,
         wanted: Sequence[Column] = (),
     ) -> None:
-        with opened(path) as source:
-            data = (
-                _padded(_decompressed(source, path))
-                if _codec(path)
-                else _block(source, size, block)
-            )
+        data = block_bytes(path, size, block)
         if not block:
             data = data[_start(data, path, written) :]
         self._data, self._rows, self._names = data, rows, names
@@ -195,7 +220,7 @@ def _start(data: numpy.ndarray, path: str, written: TextFormat) -> int:
     """Where the rows of the first block begin."""
     if written.names is None:
         return _header(data, path, written)[1]
-    return len(_MARK) if bytes(data[: len(_MARK)]) == _MARK else 0
+    return len(MARK) if bytes(data[: len(MARK)]) == MARK else 0
 
 
 def _first_line(data: numpy.ndarray) -> int:
@@ -213,7 +238,7 @@ def _header(data: numpy.ndarray, path: str, written: TextFormat) -> Tuple[List[s
     if end > BLOCK:
         raise Broken(f"{path}: its first line has more than {BLOCK} bytes, which is no header")
     try:
-        line = data[at:end].tobytes().removeprefix(_MARK).decode().rstrip("\r\n")
+        line = data[at:end].tobytes().removeprefix(MARK).decode().rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise Broken(f"{path}: its header is not UTF-8 ({error.reason})") from error
     if "\r" in line:
