@@ -1,8 +1,8 @@
 """Over which axes the statistics of a normalisation run, and which axes are its channels."""
 
 from graph_rewrite.graph.constants import array
-from graph_rewrite.graph.index import split
 from graph_rewrite.graph.passthrough import CARRY, CAST, READ, SHAPE, VARIABLES, trace
+from semisync.common.tensor_names import split
 
 # The channel axis of a FusedBatchNorm by its data_format.
 CHANNEL_AXIS = {"NHWC": 3, "NCHW": 1, "NDHWC": 4, "NCDHW": 1}

@@ -16,10 +16,10 @@ from graph_rewrite.batch_norm.model import BatchNorm
 from graph_rewrite.batch_norm.ownership import own, read_by, sharing
 from graph_rewrite.batch_norm.statistics import MEAN, VARIANCE
 from graph_rewrite.batch_norm.updates import all_updates, momentum, rate_in_training
-from graph_rewrite.graph.index import split
 from graph_rewrite.graph.partitions import whole
 from graph_rewrite.graph.view import View
 from graph_rewrite.patterns.moments import FUSED
+from semisync.common.tensor_names import split
 
 
 def find_batch_norms(graph):

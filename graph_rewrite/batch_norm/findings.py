@@ -6,9 +6,9 @@ from graph_rewrite.batch_norm.statistics import HOPS
 from graph_rewrite.batch_norm.updates import IN_A_LOOP
 from graph_rewrite.edit.function_bodies import can_do_without
 from graph_rewrite.graph.functions import home
-from graph_rewrite.graph.index import split
 from graph_rewrite.graph.partitions import parts, whole
 from graph_rewrite.graph.passthrough import READ, trace
+from semisync.common.tensor_names import split
 
 
 def finding(owned, names, updates, updated, in_collection, runs):

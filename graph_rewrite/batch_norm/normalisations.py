@@ -15,10 +15,11 @@ from graph_rewrite.batch_norm.statistics import (
     variables,
 )
 from graph_rewrite.graph.constants import number
-from graph_rewrite.graph.index import attribute, join, split
+from graph_rewrite.graph.index import attribute
 from graph_rewrite.patterns.language import ways
 from graph_rewrite.patterns.moments import FUSED
 from graph_rewrite.patterns.normalization import LONGEST, NORMALIZATION, ROOTS, STEPS
+from semisync.common.tensor_names import join, split
 
 
 class Normalisation(NamedTuple):

@@ -11,8 +11,8 @@ from graph_rewrite.batch_norm.layers import Layer, layers
 from graph_rewrite.batch_norm.model import Update
 from graph_rewrite.batch_norm.normalisations import normalisations
 from graph_rewrite.batch_norm.statistics import MEAN, VARIANCE, Statistic, readings
-from graph_rewrite.graph.index import split
 from graph_rewrite.graph.partitions import whole
+from semisync.common.tensor_names import split
 
 Kept = List[Tuple[Update, Statistic]]
 

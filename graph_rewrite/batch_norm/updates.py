@@ -7,7 +7,6 @@ Saver restores, and the Apply ops of optimizers.
 from graph_rewrite.batch_norm.model import Update
 from graph_rewrite.graph.constants import complement, number
 from graph_rewrite.graph.control_flow import opposite
-from graph_rewrite.graph.index import split
 from graph_rewrite.graph.partitions import number as part_number
 from graph_rewrite.graph.partitions import unsplit
 from graph_rewrite.patterns.language import match
@@ -21,6 +20,7 @@ from graph_rewrite.patterns.variables import (
     SUBTRACT,
     initialises,
 )
+from semisync.common.tensor_names import split
 
 _KINDS = dict(
     [(op, "add") for op in ADD]

@@ -8,10 +8,10 @@ what it writes.
 
 from graph_rewrite.edit.function_bodies import can_do_without, run_without
 from graph_rewrite.graph.functions import ARGUMENT, home, open_functions, top
-from graph_rewrite.graph.index import join, split
 from graph_rewrite.graph.passthrough import EXIT
 from semisync.common.compat import op_def, tf
 from semisync.common.errors import BadInput
+from semisync.common.tensor_names import join, split
 
 APPLIED = "semisync/applied/"
 _SHAPES = "_output_shapes"  # the attribute by which an export notes them

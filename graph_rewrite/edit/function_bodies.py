@@ -4,7 +4,7 @@ A function may have other callers, so it stays as it is: the call runs a copy in
 """
 
 from graph_rewrite.graph.functions import CALLS, home, top
-from graph_rewrite.graph.index import split
+from semisync.common.tensor_names import split
 
 
 def can_do_without(nodes, name):

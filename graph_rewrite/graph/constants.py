@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from graph_rewrite.graph.index import split
 from graph_rewrite.graph.passthrough import CARRY, CAST, JOIN, back
 from semisync.common.compat import tf
+from semisync.common.tensor_names import split
 
 _STRAIGHT = CARRY | CAST
 

@@ -14,8 +14,9 @@ from collections import deque, namedtuple
 from typing import Any, Dict, List, Set
 
 from graph_rewrite.graph.functions import LOOPS, home
-from graph_rewrite.graph.index import attribute, split
+from graph_rewrite.graph.index import attribute
 from graph_rewrite.graph.passthrough import CARRY, ENTER, EXIT, MERGE, SWITCH, back
+from semisync.common.tensor_names import split
 
 # A branch: the predicate's tensor at the top level, and the value that it has here (a number where
 # a Case chooses). A loop: its name, and LOOP.

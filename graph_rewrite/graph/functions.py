@@ -15,8 +15,9 @@ opened once.
 
 from typing import Any, Dict, List, Tuple
 
-from graph_rewrite.graph.index import Nodes, join
+from graph_rewrite.graph.index import Nodes
 from semisync.common.compat import op_def, tf
+from semisync.common.tensor_names import join
 
 ARGUMENT = "Argument"  # the op of a function's argument; TensorFlow has no op of this name
 

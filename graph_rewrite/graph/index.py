@@ -1,36 +1,19 @@
 """An index over a GraphDef: who makes a tensor, who uses it.
 
 All of graph_rewrite reads graphs through it, those of a MetaGraph and those being built alike
-(`Nodes.of`). A tensor is named as in a GraphDef: "op" is its output 0, "op:1" its output 1, "^op" a
-control edge.
+(`Nodes.of`). Tensors have their names in a GraphDef (`semisync.common.tensor_names`).
 """
 
 import collections
-import functools
 import itertools
 from typing import Any, Dict, List, Set
 
-CONTROL = -1  # the output of a control edge
+from semisync.common.tensor_names import split
+
 _BESIDE = "loc:@"  # in "_class", before the name of an op whose device a node shares
 
 # One use of a tensor: the node that takes it, the number of its input, and the maker's output.
 Use = collections.namedtuple("Use", "node input output")
-
-
-@functools.lru_cache(maxsize=1 << 18)
-def split(tensor):
-    """("op", output) of a tensor's name; the output of "^op" is CONTROL."""
-    if tensor.startswith("^"):
-        return tensor[1:], CONTROL
-    name, _, output = tensor.partition(":")
-    return name, int(output or 0)
-
-
-def join(name, output=0):
-    """The name of a tensor, as it stands in a GraphDef."""
-    if output == CONTROL:
-        return "^" + name
-    return "{}:{}".format(name, output) if output else name
 
 
 def colocated_with(node):

@@ -3,9 +3,9 @@
 import collections
 from typing import Dict
 
-from graph_rewrite.graph.index import split
 from semisync.common.compat import VariableDef, tf
 from semisync.common.errors import BadInput
+from semisync.common.tensor_names import split
 
 _VARIABLES, _GLOBAL_STEP = tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.GLOBAL_STEP
 

@@ -10,10 +10,10 @@ A call of a function is what any op of the function's body is.
 
 import re
 
-from graph_rewrite.graph.index import CONTROL, split
 from graph_rewrite.graph.passthrough import ENTER, READ, SWITCH, VARIABLES
 from semisync.common.compat import op_def, tf
 from semisync.common.errors import BadInput
+from semisync.common.tensor_names import CONTROL, split
 
 # Ops that take a gradient: the optimizers', those that add to some rows of a variable, these and
 # those that add to all of it, and those by which a SyncReplicasOptimizer collects it.

@@ -5,7 +5,7 @@ which steps a pattern or a search may take; several make one with `|`.
 """
 
 from graph_rewrite.graph.functions import ARGUMENT, CALLS
-from graph_rewrite.graph.index import split
+from semisync.common.tensor_names import split
 
 # What goes into a loop, and leaves it; what goes into a branch.
 ENTER, EXIT = frozenset(["Enter", "RefEnter"]), frozenset(["Exit", "RefExit"])

@@ -4,9 +4,9 @@ from typing import List, Tuple
 
 from graph_rewrite.graph.control_flow import Guards
 from graph_rewrite.graph.functions import home, open_functions, top
-from graph_rewrite.graph.index import split
 from graph_rewrite.graph.op_traits import TRAINING_OP
 from graph_rewrite.graph.passthrough import CARRY, JOIN, READ, back
+from semisync.common.tensor_names import split
 
 UPDATE_OPS = "update_ops"  # tf.GraphKeys.UPDATE_OPS
 

@@ -20,11 +20,12 @@ from typing import Dict
 
 from tensorflow.python.training.device_setter import STANDARD_PS_OPS
 
-from graph_rewrite.graph.index import Nodes, colocated_with, split
+from graph_rewrite.graph.index import Nodes, colocated_with
 from graph_rewrite.graph.op_traits import OpTraits
 from semisync import arguments
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
+from semisync.common.tensor_names import split
 
 _SERVER, _WORKER = "/job:ps/task:{}", "/job:worker/task:0"
 _JOB = "/job:"

@@ -5,8 +5,9 @@ The language itself, and what it means, is `graph_rewrite.patterns.language`.
 
 from typing import Any, Dict, FrozenSet, NamedTuple, Optional, Tuple
 
-from graph_rewrite.graph.index import attribute, split
+from graph_rewrite.graph.index import attribute
 from graph_rewrite.graph.passthrough import trace
+from semisync.common.tensor_names import split
 
 
 class State(NamedTuple):

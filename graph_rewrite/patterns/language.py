@@ -20,8 +20,8 @@ Matching tries every way, in the order written, so that a pattern need not care 
 inputs, two alternatives and a repeated name go together.
 """
 
-from graph_rewrite.graph.index import split
 from graph_rewrite.patterns.engine import Both, Either, Given, Op, State, Via
+from semisync.common.tensor_names import split
 
 
 class Match:

@@ -5,13 +5,13 @@ constant, instead of a rate.
 """
 
 from graph_rewrite.graph.constants import number
-from graph_rewrite.graph.index import split
 from graph_rewrite.graph.partitions import CONCATS, joined, whole
 from graph_rewrite.graph.partitions import number as number_of
 from graph_rewrite.graph.passthrough import CARRY, CAST, READ, ends
 from graph_rewrite.patterns.arithmetic import DIVIDE, plus, same_value, times
 from graph_rewrite.patterns.language import either, given, op, via
 from graph_rewrite.patterns.variables import ADD, ASSIGN, SUBTRACT, read, variable
+from semisync.common.tensor_names import split
 
 
 def _adds_to_one(nodes, bound):

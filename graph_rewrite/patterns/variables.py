@@ -1,8 +1,8 @@
 """A variable, as an op that changes it takes it, and as arithmetic reads it. Ref and resource."""
 
-from graph_rewrite.graph.index import split
 from graph_rewrite.graph.passthrough import CARRY, CAST, READ, SHAPE, VARIABLES, ends
 from graph_rewrite.patterns.language import op, via
+from semisync.common.tensor_names import split
 
 ASSIGN = ("Assign", "AssignVariableOp")
 ADD = ("AssignAdd", "AssignAddVariableOp")

@@ -2,9 +2,9 @@
 
 import re
 
-from graph_rewrite.graph.index import split
 from graph_rewrite.graph.op_traits import PLAIN_STEP
 from graph_rewrite.patterns.variables import initialises
+from semisync.common.tensor_names import split
 
 _REPLACES = re.compile("(Resource)?ScatterUpdate$|Assign(VariableOp)?$")
 

@@ -12,12 +12,12 @@ import collections
 from typing import Any, Dict, List, NamedTuple
 
 from graph_rewrite.graph.constants import number
-from graph_rewrite.graph.index import split
 from graph_rewrite.graph.meta_graph import add_to_collection, names, variables
 from graph_rewrite.graph.passthrough import VARIABLES
 from graph_rewrite.patterns.variables import ADD
 from semisync.common.compat import tf
 from semisync.common.errors import BadInput, UsageError
+from semisync.common.tensor_names import split
 
 _ALL, _COLLECTION = tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.GLOBAL_STEP
 _NAME = "global_step"

@@ -9,10 +9,11 @@ Both go with each batch, and the chief uses their mean (`semisync.wrapped.hyperp
 else that the chief's part is made of is its own.
 """
 
-from graph_rewrite.graph.index import Nodes, split
+from graph_rewrite.graph.index import Nodes
 from graph_rewrite.graph.op_traits import PLACEHOLDERS, PLAIN_STEP, TRAINING_OP
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
+from semisync.common.tensor_names import split
 
 _RATES = ("lr", "alpha")  # what the definitions of training ops call the learning rate
 _SCALES = ("Mul", "RealDiv", "Div", "Neg", "Identity", "Cast")

@@ -12,9 +12,9 @@ place of the taken one is the global batch's, and the train op tells the local s
 import re
 from typing import NamedTuple, Optional
 
-from graph_rewrite.graph.index import split
 from graph_rewrite.graph.op_traits import ACCUMULATES
 from semisync.common.errors import BadInput
+from semisync.common.tensor_names import split
 
 _TAKE = re.compile("(Resource|Sparse)?AccumulatorTakeGradient$")
 _DEQUEUE = re.compile("QueueDequeue(V2)?$")

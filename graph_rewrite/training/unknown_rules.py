@@ -7,10 +7,10 @@ would do so with the gradient of each batch instead of the global batch's.
 
 import re
 
-from graph_rewrite.graph.index import split
 from graph_rewrite.graph.op_traits import TRAINING_OP
 from graph_rewrite.graph.passthrough import VARIABLES
 from semisync.common.errors import BadInput
+from semisync.common.tensor_names import split
 
 _SCOPE = "update_"  # before the name of the variable
 

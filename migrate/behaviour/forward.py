@@ -37,6 +37,7 @@ from migrate.model.outputs import Outputs, find_outputs
 from migrate.open import open_checkpoint
 from migrate.scoring.module_inputs import ModuleInputs
 from semisync.common.errors import BadInput, UsageError
+from semisync.common.tensor_names import in_session
 
 ROWS = 10_000
 
@@ -104,7 +105,7 @@ class _Both:
             **told,
         }
         fed = [*feeds, *(tensor for _, tensors in inputs for tensor in tensors)]
-        self._fed = [name if ":" in name else f"{name}:0" for name in fed]
+        self._fed = [in_session(name) for name in fed]
         subjects.refuse_unfed(self._subject, self._chosen.values(), self._fed)
         names = [tensor_name(edge) for edge in self._chosen.values()]
         return TensorFlowGraph(

@@ -7,6 +7,7 @@ from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from migrate.scoring.module_inputs import Named
 from migrate.scoring.run import Reading
+from semisync.common.tensor_names import in_session, short
 
 ROWS_AT_A_TIME = 512
 
@@ -35,8 +36,7 @@ class Setting(NamedTuple):
 
     def feed(self, tensor: str) -> Any:
         """The constant of a placeholder, with or without ":0"; None: there is none."""
-        name = tensor[:-2] if tensor.endswith(":0") else tensor
-        return self.feeds.get(name, self.feeds.get(f"{name}:0"))
+        return self.feeds.get(short(tensor), self.feeds.get(in_session(tensor)))
 
 
 DEFAULT = Setting()

@@ -35,6 +35,7 @@ from migrate.open import open_checkpoint
 from migrate.scoring.module_inputs import ModuleInputs
 from migrate.verification.carried import Carried, Lost
 from semisync.common.errors import BadInput, UsageError
+from semisync.common.tensor_names import in_session, short, split
 
 STEPS = 100
 _SAMPLER = "CandidateSampler"
@@ -137,7 +138,7 @@ class _Both:
             **self._training_told,
         }
         fed = [*feeds, *self._drawn, *(tensor for _, tensors in inputs for tensor in tensors)]
-        self._fed = [name if ":" in name else f"{name}:0" for name in fed]
+        self._fed = [in_session(name) for name in fed]
         subjects.refuse_unfed(subject, [self._loss], self._fed)
         told = {
             "loss": tensor_name(self._loss),
@@ -185,7 +186,7 @@ class _Both:
 
 def _emitter(subject: Subject, loss: Edge, sampled: Mapping[str, str]) -> Emitter:
     """What writes the loss."""
-    given = {_edge(name): Given(name, dtype) for name, dtype in sampled.items()}
+    given = {split(name): Given(name, dtype) for name, dtype in sampled.items()}
     found = subject.found._replace(graph=cut(subject.found.graph, given))
     return subject._replace(found=found).write({tensor_name(loss): loss}).emitter
 
@@ -244,13 +245,8 @@ def _numbers(setting: Setting) -> Dict[str, Any]:
     found = {}
     for name, value in setting.feeds.items():
         with contextlib.suppress(TypeError, ValueError):
-            found[name[:-2] if name.endswith(":0") else name] = torch.as_tensor(value)
+            found[short(name)] = torch.as_tensor(value)
     return found
-
-
-def _edge(tensor: str) -> Edge:
-    name, _, output = tensor.partition(":")
-    return name, int(output)
 
 
 def _tensor(value: Any) -> Any:

@@ -28,7 +28,7 @@ import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.model import TensorInfo
-from migrate.checkpoint.partitions import row_blocks
+from migrate.checkpoint.partitions import row_blocks, rows_before
 from migrate.checkpoint.rows import RowReader, Span
 from semisync.common.errors import BadInput
 
@@ -141,7 +141,7 @@ class Overlaid(Checkpoint):
         for part in self._changed[name]:
             start, step = (part.number, part.parts) if interleave else (part.first, 1)
             # Row k of this part is row start + step * k of what comes out.
-            ends = [-((start - row) // step) for row in (first, first + len(out))]
+            ends = [rows_before(start, step, row) for row in (first, first + len(out))]
             begin, end = numpy.searchsorted(part.keys, ends)
             if begin < end:
                 at = start + step * part.keys[begin:end] - first

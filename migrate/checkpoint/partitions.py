@@ -12,7 +12,7 @@ stand in the order of the ids.
 
 from __future__ import annotations
 
-from typing import List, Tuple
+from typing import List, Optional, Tuple
 
 import numpy
 
@@ -44,6 +44,22 @@ def row_blocks(info: TensorInfo, name: str) -> List[Tuple[int, int]]:
     return blocks
 
 
+def dealt_to(part: int, parts: int, first: int = 0, count: Optional[int] = None) -> slice:
+    """Which of the ids `first` to `first` + `count` - 1 partition `part` has under "mod"; all ids
+    from `first` on without a count."""
+    return slice((part - first) % parts, count, parts)
+
+
+def rows_before(part: int, parts: int, first: int) -> int:
+    """How many ids below `first` partition `part` has under "mod"."""
+    return -((part - first) // parts)  # the division rounds up
+
+
 def by_partition(rows: int, parts: int) -> numpy.ndarray:
     """The ids 0 to `rows` - 1 in the order in which `parts` partitions store them under "mod"."""
     return numpy.argsort(numpy.arange(rows) % parts, kind="stable")
+
+
+def by_id(rows: int, parts: int) -> numpy.ndarray:
+    """Where the ids 0 to `rows` - 1 stand among the rows that `by_partition` orders."""
+    return numpy.argsort(by_partition(rows, parts))

@@ -15,6 +15,7 @@ from typing import List, Optional, Sequence, Tuple
 
 import numpy
 
+from migrate.checkpoint.partitions import dealt_to, rows_before
 from migrate.checkpoint.pieces import Piece, Stream
 from migrate.checkpoint.shards import PieceStream
 
@@ -95,7 +96,7 @@ class RowReader:
     def _deal_rows(self, first: int, out: numpy.ndarray) -> None:
         if len(out):
             for piece, part, stream in zip(self._pieces, self._part, self._streams):
-                rows = slice((part - first) % self._parts, len(out), self._parts)
+                rows = dealt_to(part, self._parts, first, len(out))
                 stream.fill(out[window(piece, rows)])
 
 
@@ -103,7 +104,7 @@ def skipped(piece: Piece, first: int, blocks: Sequence[Tuple[int, int]] = ()) ->
     """Rows of `piece` before row `first` of the tensor; all arguments as for RowReader."""
     if blocks:
         part = blocks.index((piece.start[0], piece.shape[0]))
-        return -((part - first) // len(blocks))  # the division rounds up
+        return rows_before(part, len(blocks), first)
     return min(max(first - piece.start[0], 0), piece.shape[0])
 
 

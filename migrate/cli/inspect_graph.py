@@ -22,6 +22,7 @@ from migrate.open import open_model
 from migrate.planning.planner import plan
 from migrate.storage.files import size_of
 from semisync.common.errors import BadInput, SemisyncError
+from semisync.common.tensor_names import short
 
 SCHEMA = "semisync.graph/1"
 _INPUTS = ("input", "dtype", "shape", "kind", "read by")
@@ -159,7 +160,7 @@ def _call(path: str, interface: Interface) -> str:
 
 def _called(feed: Feed) -> str:
     """Its name, and the feature that it is."""
-    if feed.feature is None or feed.name in (feed.feature, f"{feed.feature}:0"):
+    if feed.feature is None or short(feed.name) == feed.feature:
         return feed.name
     return f"{feed.name} = {feed.feature}" + (" (a guess)" if feed.guessed else "")
 

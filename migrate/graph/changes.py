@@ -16,6 +16,7 @@ from migrate.graph.lookups import VARIABLES, origin
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.writes import APPLIES, WHOLE, changes_variable
 from semisync.common.errors import BadInput, UsageError
+from semisync.common.tensor_names import node_of
 
 _LISTED = 6
 
@@ -57,7 +58,7 @@ def find_changes(graph: Graph, train_op: Optional[str] = None) -> Changes:
 
 def _roots(graph: Graph, train_op: Optional[str]) -> List[str]:
     if train_op is not None:
-        name = train_op.lstrip("^").partition(":")[0]
+        name = node_of(train_op)
         if name not in graph.nodes:
             raise UsageError(f"{graph.path} has no training op {train_op!r}{_candidates(graph)}")
         return [name]

@@ -31,8 +31,9 @@ from migrate.checkpoint.paths import refuse_keras_file
 from migrate.encoding.wire import Value, fields, message, text
 from migrate.graph.wrapped import plain_nodes
 from migrate.storage.files import open_file
-from semisync.common.errors import BadInput
+from semisync.common.errors import BadInput, UsageError
 from semisync.common.plain_step import COLLECTION
+from semisync.common.tensor_names import CONTROL, split
 
 _MAX_META = (2 << 30) - 1  # protobuf's own limit for one message
 
@@ -201,11 +202,11 @@ def read_node(data: memoryview, path: str) -> Node:
         elif field == 2:
             op = text(value, path)
         elif field == 3:
-            edge = text(value, path)
-            if edge.startswith("^"):
-                controls.append(edge[1:])
+            source, output = _edge(text(value, path), path)
+            if output == CONTROL:
+                controls.append(source)
             else:
-                inputs.append(_edge(edge, path))
+                inputs.append((source, output))
         elif field == 5:
             pair = dict(fields(message(value, path), path))
             if 1 in pair and 2 in pair:
@@ -214,12 +215,11 @@ def read_node(data: memoryview, path: str) -> Node:
 
 
 def _edge(edge: str, path: str) -> Edge:
-    name, colon, output = edge.rpartition(":")
-    if not colon:
-        return edge, 0
-    if not output.isdigit():
-        raise BadInput(f"{path}: {edge!r} is not the input of a node; the graph is damaged")
-    return name, int(output)
+    try:
+        return split(edge)
+    except UsageError:
+        problem = f"{path}: {edge!r} is not the input of a node; the graph is damaged"
+        raise BadInput(problem) from None
 
 
 def _messages(data: memoryview, number: int, path: str) -> List[bytes]:
@@ -237,14 +237,14 @@ def _variables(collection: memoryview, path: str) -> Iterator[str]:
     for listed in _messages(collection, 2, path):
         for variable in _messages(memoryview(listed), 1, path):
             name = dict(fields(memoryview(variable), path)).get(1, memoryview(b""))
-            yield text(name, path).partition(":")[0]
+            yield _edge(text(name, path), path)[0]
 
 
 def _listed_nodes(collection: memoryview, path: str) -> Iterator[str]:
     """Names of the nodes of a collection of nodes."""
     for listed in _messages(collection, 1, path):
         for name in _messages(memoryview(listed), 1, path):
-            yield text(memoryview(name), path).partition(":")[0]
+            yield _edge(text(memoryview(name), path), path)[0]
 
 
 def _listed_texts(collection: memoryview, path: str) -> Iterator[str]:
@@ -266,7 +266,7 @@ def _asset(data: memoryview, path: str) -> Tuple[str, str]:
     """The node that holds the path of an asset, and the asset's file."""
     parts = dict(fields(data, path))
     tensor = dict(fields(message(parts.get(1, memoryview(b"")), path), path))
-    node = text(tensor.get(1, memoryview(b"")), path).partition(":")[0]
+    node, _ = _edge(text(tensor.get(1, memoryview(b"")), path), path)
     return node, text(parts.get(2, memoryview(b"")), path)
 
 

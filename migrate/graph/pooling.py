@@ -24,6 +24,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from migrate.graph.attributes import output_shape
 from migrate.graph.constants import constant_integer
+from migrate.graph.interface.walks import GRADIENTS
 from migrate.graph.lookups import (
     PASS,
     SEGMENTS,
@@ -37,7 +38,6 @@ from migrate.graph.metagraph import Graph, Node
 
 _THROUGH = PASS | {"Cast", "DynamicStitch", "Merge", "ParallelDynamicStitch", "Reshape"}
 _IGNORED = re.compile(r"Shape(N|_\d+)?|Rank|Size|\w*Summary(V2)?")
-_GRADIENT = re.compile(r"(^|/)gradients(_\d+)?/")  # the name scope of tf.gradients
 _SEGMENT_SUMS = {"SegmentSum", "UnsortedSegmentSum"}
 _DIVISIONS = {"Div", "DivNoNan", "RealDiv"}
 
@@ -109,7 +109,7 @@ def _users(name: str, consumers: Consumers) -> List[Tuple[Node, int]]:
     return [
         (user, position)
         for user, position in consumers.get(name, ())
-        if not _IGNORED.fullmatch(user.op) and not _GRADIENT.search(user.name)
+        if not _IGNORED.fullmatch(user.op) and not GRADIENTS.search(user.name)
     ]
 
 

@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Tuple
 
 from semisync.common.errors import BadInput
 from semisync.common.plain_step import PlainStep, understand
+from semisync.common.tensor_names import split
 
 STAGED = "OrderedMapUnstage"  # the op by which the chief takes what a worker has staged
 
@@ -29,7 +30,7 @@ def plain_nodes(nodes: Mapping[str, Any], entries: Iterable[str], path: str) -> 
     for entry in entries:
         step = understand(entry, path)
         if step is not None and _is_whole(nodes, step):
-            tensors.update((_edge(tensor), _edge(own)) for tensor, own in step.tensors.items())
+            tensors.update((split(tensor), split(own)) for tensor, own in step.tensors.items())
             waits.update(step.waits)
     plain = {}
     for name, node in nodes.items():
@@ -54,9 +55,4 @@ def refuse_untold(path: str) -> BadInput:
 def _is_whole(nodes: Mapping[str, Any], step: PlainStep) -> bool:
     """Whether the graph has all that the step is made of; an export may have left out some."""
     ops = [name for names in step.waits.values() for name in names]
-    return all(name in nodes for name in ops + [_edge(own)[0] for own in step.tensors.values()])
-
-
-def _edge(tensor: str) -> Tuple[str, int]:
-    name, _, output = tensor.rpartition(":")
-    return (name, int(output)) if output.isdigit() else (tensor, 0)
+    return all(name in nodes for name in ops + [split(own)[0] for own in step.tensors.values()])

@@ -30,6 +30,7 @@ from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.ops.types import output_dtype
 from semisync.common.errors import BadInput
+from semisync.common.tensor_names import split
 
 _PLACEHOLDERS = {"Placeholder", "PlaceholderV2"}
 _DELIVERING = re.compile(
@@ -73,11 +74,11 @@ def at_signature(graph: Graph) -> Graph:
     """
     nodes = dict(graph.nodes)
     for tensor, key in input_keys(graph).items():
-        name, _, output = tensor.rpartition(":")
+        name, output = split(tensor)
         node = graph.nodes.get(name)
-        if node is None or node.op in VARIABLES or _input(graph, (name, int(output))) is not None:
+        if node is None or node.op in VARIABLES or _input(graph, (name, output)) is not None:
             continue
-        if output != "0":
+        if output:
             raise BadInput(
                 f"{graph.path}: the signature takes {key.name!r} as {tensor}, one of several "
                 f"outputs of {node.op}; have it take a placeholder, or the Identity of that output"

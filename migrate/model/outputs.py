@@ -19,6 +19,7 @@ from migrate.graph.interface.signatures import in_order
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph
 from semisync.common.errors import BadInput, UsageError
+from semisync.common.tensor_names import node_of, split
 
 _LISTED = 8
 
@@ -46,7 +47,7 @@ def find_outputs(graph: Graph, named: Union[str, Sequence[str], None]) -> Output
         return _only(graph, set(_ends(interface)), _ends(interface))
     samplers = [node.name for node in graph.nodes.values() if node.op.endswith(_SAMPLERS)]
     sampled = walks.downstream(edge for name in samplers for edge in walks.outputs(name))
-    likely = [out for out in interface.outputs if _node(out.tensor) not in sampled]
+    likely = [out for out in interface.outputs if node_of(out.tensor) not in sampled]
     found = [output.tensor for output in likely]
     given = [loss for loss in losses(walks) if loss.scores[0] not in sampled]
     of_losses = {"{}:{}".format(*loss.scores) for loss in given if loss.what == "logits"}
@@ -82,15 +83,11 @@ def _named(graph: Graph, name: str) -> Edge:
     return tensor_edge(graph, next(filter(None, told), name))
 
 
-def _node(tensor: str) -> str:
-    return tensor.partition(":")[0]
-
-
 def tensor_edge(graph: Graph, tensor: str) -> Edge:
     """The edge of a tensor's name, "NODE:0" or "NODE"; UsageError if the graph does not have it."""
-    name, _, output = tensor.partition(":")
-    if name not in graph.nodes or not (output or "0").isdigit():
+    name, output = split(tensor)
+    if name not in graph.nodes:
         near = [other for other in graph.nodes if other.rpartition("/")[2] == name]
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise UsageError(f"{graph.path} has no tensor {tensor!r}{hint}")
-    return name, int(output or 0)
+    return name, output

@@ -12,7 +12,7 @@ from typing import Dict, NamedTuple, Optional, Sequence, Tuple
 import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.partitions import by_partition
+from migrate.checkpoint.partitions import by_id
 from migrate.graph import attributes
 from migrate.graph.lookups import VARIABLES, Saved
 from migrate.graph.metagraph import Graph, Node
@@ -60,7 +60,7 @@ class Parameter(NamedTuple):
         rows = None if self.rows is None else slice(*self.rows)
         value = checkpoint.read(slot or self.variable, rows=rows).reshape(self.shape)
         if self.dealt > 1:
-            value = value[numpy.argsort(by_partition(len(value), self.dealt))]
+            value = value[by_id(len(value), self.dealt)]
         return value if self.axes is None else numpy.ascontiguousarray(value.transpose(self.axes))
 
 

@@ -14,6 +14,7 @@ from migrate.scoring import torch_code
 from migrate.scoring.model import Feature
 from migrate.scoring.module_inputs import ModuleInputs, Named
 from semisync.common.errors import UsageError
+from semisync.common.tensor_names import short
 
 
 class ConvertedModel:
@@ -75,14 +76,10 @@ def _place(outputs: Sequence[str], named: Optional[str], path: str) -> int:
     listed = torch_code.listing(outputs)
     if named is None:
         raise UsageError(f"{path} gives several outputs; name one with --output: {listed}")
-    plain = [_plain(output) for output in outputs]
-    if _plain(named) not in plain:
+    plain = [short(output) for output in outputs]
+    if short(named) not in plain:
         raise UsageError(
             f"{path} gives no output {named!r} but: {listed}; `semisync convert --model --output "
             f"{named}` makes one that does"
         )
-    return plain.index(_plain(named))
-
-
-def _plain(tensor: str) -> str:
-    return tensor[:-2] if tensor.endswith(":0") else tensor
+    return plain.index(short(named))

@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 from migrate.scoring import torch_code
 from migrate.scoring.model import Feature, Input
 from semisync.common.errors import UsageError
+from semisync.common.tensor_names import in_session
 
 _SENT_AS = {"string": "bytes", "bfloat16": "float32"}  # which the module narrows
 
@@ -96,7 +97,7 @@ class ModuleInputs:
         tensors = {one.tensors[0]: name for name, one in self._wanted.items()}
         found = {}
         for name, value in given.items():
-            plain = name if name in self._wanted else tensors.get(name, tensors.get(f"{name}:0"))
+            plain = name if name in self._wanted else tensors.get(in_session(name))
             if plain is None:
                 raise UsageError(
                     f"{self._path} has no input {name!r} for {option}; it has: "

@@ -11,6 +11,7 @@ from typing import Callable, Dict, Iterable, List, Sequence, Tuple
 
 import numpy
 
+from migrate.checkpoint.partitions import dealt_to
 from migrate.checkpoint.pieces import Piece
 from migrate.checkpoint.rows import window
 from migrate.encoding import crc32c
@@ -99,7 +100,7 @@ def spread(
             piece = _with_rows(box.piece)
             start, count = piece.start[0], piece.shape[0]
             if turns:
-                rows = slice((numbers[start, count] - first) % len(turns), len(block), len(turns))
+                rows = dealt_to(numbers[start, count], len(turns), first, len(block))
             else:
                 rows = slice(max(start - first, 0), max(start + count - first, 0))
             values = numpy.ascontiguousarray(block[window(piece, rows)])

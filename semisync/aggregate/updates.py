@@ -14,11 +14,12 @@ the whole variable, zeros elsewhere.
 
 from typing import NamedTuple
 
-from graph_rewrite.graph.index import Nodes, split
+from graph_rewrite.graph.index import Nodes
 from graph_rewrite.graph.meta_graph import variables
 from graph_rewrite.patterns.variables import initialises
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
+from semisync.common.tensor_names import split
 
 HOW = ("sum", "mean", "last")
 ADD = {"AssignAdd": 1, "AssignAddVariableOp": 1, "AssignSub": -1, "AssignSubVariableOp": -1}

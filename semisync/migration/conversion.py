@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Optional
 import numpy as np
 
 from semisync.common.errors import BadInput, UsageError
+from semisync.common.tensor_names import node_of
 from semisync.migration import scores
 from semisync.migration.settings import Settings
 
@@ -119,7 +120,7 @@ def refuse_unknown_inputs(settings: Settings) -> None:
     assert settings.meta is not None
     wanted, nodes = read_source(settings.converted).INPUTS, read_graph(settings.meta).nodes
     for _, name, _ in settings.named:
-        node = name.partition(":")[0]
+        node = node_of(name)
         if name not in wanted and node not in nodes and node + "/values" not in nodes:
             raise UsageError(
                 "there is no input {!r}; model.py takes {}".format(name, ", ".join(wanted))

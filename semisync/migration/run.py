@@ -7,6 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, TextIO, Tuple
 
 from semisync.common.files import check_writable
 from semisync.common.progress import Progress
+from semisync.common.tensor_names import in_session
 from semisync.migration import scores
 from semisync.migration.conversion import features, label_input, refuse_unknown_inputs
 from semisync.migration.parts import COMPARED, VERIFIED, Identities, Parts
@@ -75,7 +76,7 @@ def _found(settings: Settings) -> Settings:
     takes_labels = label_input(meta)
     named = list(settings.named)
     known = {name for _, name, _ in named}
-    if takes_labels is not None and not known & {takes_labels, takes_labels.partition(":")[0]}:
+    if takes_labels is not None and in_session(takes_labels) not in map(in_session, known):
         named.append((settings.label, takes_labels, False))
     return settings._replace(checkpoint=prefix, meta=meta, named=named)
 

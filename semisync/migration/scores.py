@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Tuple
 import numpy as np
 
 from semisync.common.errors import BadInput
+from semisync.common.tensor_names import in_session
 from semisync.migration.settings import Settings
 
 BASELINE, CANDIDATE = "tensorflow.parquet", "torch.parquet"
@@ -19,7 +20,7 @@ def for_module(settings: Settings, inputs: Any) -> List[Tuple[str, str, bool]]:
     return [
         (column, name, sparse)
         for column, name, sparse in settings.named
-        if name in inputs or tensors & {name, name + ":0"}
+        if name in inputs or in_session(name) in tensors
     ]
 
 

@@ -15,6 +15,7 @@ from migrate.graph.interface.feeds import Feed, feeds
 from migrate.graph.interface.outputs import Output, outputs
 from migrate.graph.interface.walks import Walks
 from migrate.graph.metagraph import Graph
+from semisync.common.tensor_names import node_of
 
 
 class Interface(NamedTuple):
@@ -26,7 +27,7 @@ class Interface(NamedTuple):
 
     def needed(self, tensor: str) -> List[Feed]:
         """The feeds that a tensor depends on."""
-        node = tensor.partition(":")[0]
+        node = node_of(tensor)
         return [feed for feed in self.feeds if node in self.walks.downstream(feed.edges)]
 
 

@@ -9,7 +9,7 @@ from typing import Callable, Dict, Iterable, List, Optional, Set, Tuple
 from migrate.graph.lookups import PASS, VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
 
-GRADIENTS = re.compile(r"(^|/)gradients(_\d+)?/")
+GRADIENTS = re.compile(r"(^|/)gradients(_\d+)?/")  # the name scope of tf.gradients
 _SAVERS = re.compile(r"save(_\d+)?/")  # without a name of their own
 _RESHAPED = PASS | {"Cast", "ExpandDims", "Reshape", "Squeeze", "StopGradient"}
 _MAX_STEPS = 64  # a chain of such nodes is short; a damaged graph may be circular

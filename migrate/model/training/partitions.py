@@ -7,6 +7,7 @@ from typing import Dict, List, Mapping, Optional, Tuple
 
 import torch
 
+from migrate.checkpoint.partitions import dealt_to
 from migrate.model.training.targets import Target
 
 Slice = Tuple[torch.Tensor, Optional[torch.Tensor]]  # values, and indices of a table's
@@ -35,7 +36,7 @@ def rows_of(target: Target) -> List[slice]:
     if len(target.updates) == 1:
         return [slice(None)]
     if dealt > 1:
-        return [slice(k, None, dealt) for k in range(dealt)]
+        return [dealt_to(k, dealt) for k in range(dealt)]
     ends = [*target.starts[1:], None]
     return [slice(start, end) for start, end in zip(target.starts, ends)]
 

@@ -26,7 +26,7 @@ import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from migrate.checkpoint.partitions import by_partition
+from migrate.checkpoint.partitions import by_id, by_partition
 from migrate.model.parameters import Parameter
 from migrate.model.training.build import Training
 from migrate.model.training.targets import Target
@@ -207,7 +207,7 @@ def as_stored(parameter: Parameter, value: torch.Tensor) -> numpy.ndarray:
 def as_kept(parameter: Parameter, stored: numpy.ndarray) -> torch.Tensor:
     """What the module keeps of a variable, from what the checkpoint has of it."""
     if parameter.dealt > 1:
-        stored = stored[numpy.argsort(by_partition(parameter.shape[0], parameter.dealt))]
+        stored = stored[by_id(parameter.shape[0], parameter.dealt)]
     array = stored if parameter.axes is None else stored.transpose(parameter.axes)
     return torch.tensor(numpy.ascontiguousarray(array))
 

@@ -3,8 +3,8 @@
 import pytest
 
 from graph_rewrite import find_batch_norms, find_updates
-from graph_rewrite.graph.index import split
 from semisync.common.compat import tf
+from semisync.common.tensor_names import split
 from tests.tf1.rewrite import zoo
 
 WORLDS = [(1, False), (1, True), (2, True)]  # (version of control flow, resource variables)
