@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import ast
 import sys
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from migrate.behaviour.subject import Subject, upstream
-from migrate.graph.metagraph import Edge
+from migrate.behaviour.subject import Subject
 from migrate.model.load import Written, build_module
 from migrate.runtime.serving.linear import score_by_onednn
 from migrate.runtime.source import read_source
 from migrate.runtime.strings import Strings
 from migrate.scoring import torch_code
 from migrate.verification.carried import Carried
-
-_STATISTIC = ".running_mean"
 
 
 class Converted:
@@ -34,11 +31,6 @@ class Converted:
             self.module = self._source.load()
         self.inputs: Mapping[str, Any] = self._source.INPUTS
         self.outputs: Sequence[str] = self._source.OUTPUTS
-
-    def train_norms(self, names: Sequence[str]) -> None:
-        """These BatchNorms take the statistics of the batch from now on."""
-        with torch_code.explained(self.path):
-            train_norms(self.module, names)
 
     def run(self, given: Mapping[str, Any]) -> Tuple[np.ndarray, ...]:
         """The outputs for one batch, in the order of `outputs`."""
@@ -93,23 +85,6 @@ def with_weights_of(directory: str, written: Written, subject: Subject) -> Any:
     """The module of a source with the weights that a conversion wrote."""
     module = build_module(written, Carried(subject.checkpoint, directory))
     return score_by_onednn(module).eval()
-
-
-def trained_norms(subject: Subject, written: Written, outputs: Iterable[Edge]) -> List[str]:
-    """The BatchNorms that the graph has in their form for training alone: the moving statistics are
-    not among what its outputs depend on."""
-    needed = upstream(subject.found.graph, outputs, controls=False)
-    return [
-        one.attribute[: -len(_STATISTIC)]
-        for node, one in written.by_node.items()
-        if one.attribute.endswith(_STATISTIC) and node not in needed
-    ]
-
-
-def train_norms(module: Any, names: Sequence[str]) -> None:
-    """These BatchNorms of a module take the statistics of the batch from now on."""
-    for name in names:
-        module.get_submodule(name).train()
 
 
 def arrays(found: Any) -> Tuple[np.ndarray, ...]:

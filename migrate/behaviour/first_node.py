@@ -29,7 +29,7 @@ from typing import (
 
 import numpy as np
 
-from migrate.behaviour.converted import Converted, arrays, train_norms, with_weights_of
+from migrate.behaviour.converted import Converted, arrays, with_weights_of
 from migrate.behaviour.difference import apart
 from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
 from migrate.behaviour.largest import at_largest, of_rows
@@ -49,7 +49,6 @@ def find_first(
     subject: Subject,
     written: Written,
     model: Converted,
-    norms: Sequence[str],
     tensorflow: TensorFlowGraph,
     outputs: Collection[Edge],
     batch: Rows,
@@ -57,13 +56,12 @@ def find_first(
 ) -> Optional[NodeDifference]:
     """The node; None where none differs by itself.
 
-    written: the source of the conversion's outputs. norms: BatchNorms in their form for training.
-    outputs: those that are compared.
+    written: the source of the conversion's outputs. outputs: those that are compared.
     """
     computed = written.emitter.computed()
     edges = [edge for edge in computed if subject.has(edge)]
     theirs = _Fetched(tensorflow, batch, edges)
-    compared = _by_node(subject, model.directory, norms, theirs, batch, given)
+    compared = _by_node(subject, model.directory, theirs, batch, given)
     found = first_cause(subject.found.graph, compared, outputs)
     if found is not None:
         return _difference(subject, written, model.directory, set(computed), *found)
@@ -79,7 +77,6 @@ def find_first(
 def _by_node(
     subject: Subject,
     directory: str,
-    norms: Sequence[str],
     theirs: "_Fetched",
     batch: Rows,
     given: Mapping[str, Any],
@@ -90,7 +87,6 @@ def _by_node(
     except BadInput:
         return {}  # what one layer computes is no value by itself
     module = with_weights_of(directory, again, subject)
-    train_norms(module, norms)
     return _compared(batch, theirs, arrays(torch_code.run(module, given)))
 
 

@@ -9,8 +9,7 @@ differs.
 
 4. onnxruntime compares the first batch, too, where the model can be exported, see `onnx_legs`.
 
-A graph that was built for training has BatchNorm in its form for training, without another. Both
-sides then normalise by the statistics of the batch, and a note says so.
+A graph that was built for training scores in its serving form, see `serving`, and a note says so.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Union
 import numpy as np
 
 from migrate.behaviour import subject as subjects
-from migrate.behaviour.converted import Converted, trained_norms
+from migrate.behaviour.converted import Converted
 from migrate.behaviour.difference import apart
 from migrate.behaviour.first_node import find_first
 from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
@@ -30,6 +29,7 @@ from migrate.behaviour.numeric import numeric_part
 from migrate.behaviour.onnx_legs import OF_TENSORFLOW, OF_TORCH, Legs, Witness, run_legs
 from migrate.behaviour.report import TORCH, ForwardReport
 from migrate.behaviour.rows import Rows, read_rows
+from migrate.behaviour.serving import serving_form
 from migrate.behaviour.setting import DEFAULT, Setting
 from migrate.behaviour.subject import Subject, open_subject
 from migrate.graph.metagraph import Edge
@@ -85,8 +85,7 @@ class _Both:
         every = find_outputs(subject.found.graph, list(model.outputs))
         self._written = subject.write(every)
         self._chosen = _chosen(subject, model, every, outputs)
-        self._norms = trained_norms(subject, self._written, every.values())
-        model.train_norms(self._norms)
+        self._serving = serving_form(subject, self._written, every.values())
         constants = subjects.told_feeds(setting, model.inputs)
         self.given = ModuleInputs(model.path, model.inputs, setting.named, constants)
         self._tensorflow = self._open(setting, constants)
@@ -103,13 +102,20 @@ class _Both:
             **{self._model.inputs[name].tensors[0]: value for name, value in constants.items()},
             **subjects.no_dropout(self._subject, emitter),
             **told,
+            **self._serving.feeds,
         }
         fed = [*feeds, *(tensor for _, tensors in inputs for tensor in tensors)]
         self._fed = [in_session(name) for name in fed]
         subjects.refuse_unfed(self._subject, self._chosen.values(), self._fed)
         names = [tensor_name(edge) for edge in self._chosen.values()]
         return TensorFlowGraph(
-            setting, self._subject.checkpoint, self._subject.raw, inputs, feeds, names
+            setting,
+            self._subject.checkpoint,
+            self._subject.raw,
+            inputs,
+            feeds,
+            names,
+            fused=self._serving.fused,
         )
 
     def compare(self, batches: Iterator[Rows], count: int, onnx: bool) -> ForwardReport:
@@ -140,7 +146,6 @@ class _Both:
                 self._subject,
                 self._written,
                 self._model,
-                self._norms,
                 self._tensorflow,
                 set(self._chosen.values()),
                 *failing,
@@ -156,9 +161,7 @@ class _Both:
         subject, tensorflow = self._subject, self._tensorflow
         fetch = functools.partial(tensorflow.fetch, batch.size, batch.features)
         try:
-            part = numeric_part(
-                subject, self._written, self._chosen, self._model, self._norms, given, fetch
-            )
+            part = numeric_part(subject, self._written, self._chosen, self._model, given, fetch)
         except BadInput as error:
             return Legs([], {OF_TORCH: str(error), OF_TENSORFLOW: str(error)})
         return run_legs(tensorflow, part, Witness(batch, theirs, names))
@@ -176,10 +179,10 @@ class _Both:
     def _notes(self) -> List[str]:
         off = subjects.no_dropout(self._subject, self._written.emitter)
         notes = []
-        if self._norms:
+        if self._serving.changes:
             notes.append(
-                "the graph was built for training: BatchNorm took the statistics of the batch on "
-                "both sides; --meta EVALUATION.meta compares how it scores"
+                "the graph was built for training: BatchNorm took its moving statistics on both "
+                "sides, as it does when it serves"
             )
         if off:
             notes.append("dropout was off on both sides")

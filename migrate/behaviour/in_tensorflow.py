@@ -36,6 +36,7 @@ class TensorFlowGraph(TensorFlowModel):
         feeds: {tensor: value} of constants.
         fetches: tensors that will be asked for.
         steps: how it trains, see `tf_child.probe.Probe`; None: it does not.
+        fused: FusedBatchNorms that take constants, see `serving`.
 
     Raises: as `TensorFlowModel`.
     """
@@ -49,6 +50,7 @@ class TensorFlowGraph(TensorFlowModel):
         feeds: Mapping[str, Any],
         fetches: Sequence[str] = (),
         steps: Optional[Mapping[str, Any]] = None,
+        fused: Optional[Mapping[str, Any]] = None,
     ) -> None:
         saved_model = os.path.basename(graph.path) == "saved_model.pb"
         if saved_model and graph.rewired and steps is not None:
@@ -63,6 +65,7 @@ class TensorFlowGraph(TensorFlowModel):
             "signature": None,
             "meta": graph.path,
             "nodes": {name: _told(graph.nodes[name]) for name in graph.rewired},
+            "fused": dict(fused or {}),
             "modules": list(setting.modules),
             "inputs": [[one.column, ",".join(tensors), one.sparse] for one, tensors in inputs],
             "examples": None,

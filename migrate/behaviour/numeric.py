@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence, Set
 import numpy as np
 import torch
 
-from migrate.behaviour.converted import Converted, train_norms, with_weights_of
+from migrate.behaviour.converted import Converted, with_weights_of
 from migrate.behaviour.in_tensorflow import tensor_name
 from migrate.behaviour.subject import Subject
 from migrate.graph.metagraph import Edge, Graph
@@ -45,7 +45,7 @@ class Positional(torch.nn.Module):
 
     def __init__(self, part: Numeric) -> None:
         super().__init__()
-        self.training = False  # the BatchNorms of `part` that train go on training
+        self.training = False
         self.module, self._names, self._places = part.module, part.names, part.places
 
     def forward(self, *values: torch.Tensor) -> Tuple[torch.Tensor, ...]:
@@ -63,7 +63,6 @@ def numeric_part(
     written: Written,
     outputs: Outputs,
     model: Converted,
-    norms: List[str],
     given: Mapping[str, Any],
     fetch: Callable[[Sequence[str]], Sequence[np.ndarray]],
 ) -> Numeric:
@@ -82,7 +81,6 @@ def numeric_part(
     rest = subject._replace(found=subject.found._replace(graph=graph))
     source = rest.write(outputs)
     module = with_weights_of(model.directory, source, rest)
-    train_norms(module, norms)
     own = {one.name for one in cuts.values()}
     taken = [name for name in module.tensorflow_inputs if name in own]
     values = {name: torch.from_numpy(one.copy()) for name, one in zip(taken, fetch(taken))}

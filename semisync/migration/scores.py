@@ -6,7 +6,6 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import numpy as np
 
-from semisync.common.errors import BadInput
 from semisync.common.tensor_names import in_session
 from semisync.migration.settings import Settings
 
@@ -117,8 +116,8 @@ def _torch(settings: Settings) -> Any:
 def _tensorflow(settings: Settings) -> Any:
     """The graph in TensorFlow, fed what model.py takes, not training, without dropout."""
     from migrate.behaviour import subject as subjects
-    from migrate.behaviour.converted import trained_norms
     from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
+    from migrate.behaviour.serving import serving_form
     from migrate.model.outputs import find_outputs
     from migrate.open import open_checkpoint
     from migrate.runtime.source import read_source
@@ -130,21 +129,19 @@ def _tensorflow(settings: Settings) -> Any:
         subject = subjects.open_subject(checkpoint, settings.converted, how)
         outputs = find_outputs(subject.found.graph, list(source.OUTPUTS))
         written = subject.write(outputs)
-        if trained_norms(subject, written, outputs.values()):
-            raise BadInput(
-                "{}: BatchNorm takes the statistics of each batch in this graph, as it does in "
-                "training alone, so that TensorFlow's scores are not those that it serves; give "
-                "the graph of the evaluation with --meta".format(subject.raw.path)
-            )
+        serving = serving_form(subject, written, outputs.values())
         feeds = {
             **{name: value for name, value in settings.feeds.items() if name not in constants},
             **{wanted[name].tensors[0]: value for name, value in constants.items()},
             **subjects.no_dropout(subject, written.emitter),
             **subjects.training_feeds(written.emitter, how, training=False),
+            **serving.feeds,
         }
         inputs = [(one, wanted[one.name].tensors) for one in given.inputs]
         (tensor,) = map(tensor_name, outputs.values())
-        graph = TensorFlowGraph(how, checkpoint, subject.raw, inputs, feeds, [tensor])
+        graph = TensorFlowGraph(
+            how, checkpoint, subject.raw, inputs, feeds, [tensor], fused=serving.fused
+        )
         return _OneTensor(graph, tensor, given, _origin(settings, subject.raw.path))
 
 

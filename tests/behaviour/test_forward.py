@@ -17,7 +17,7 @@ from semisync import cli
     [
         ("zoo", "wide_and_deep", []),  # text, a fed phase
         # an iterator's features, sparse ones, built for training
-        ("zoo", "canned_wide_and_deep", ["BatchNorm took the statistics of the batch", "dropout"]),
+        ("zoo", "canned_wide_and_deep", ["BatchNorm took its moving statistics", "dropout"]),
         ("zoo", "gru", []),  # a loop
         ("zoo_tf2", "mmoe", ["dropout was off on both sides"]),
         ("zoo_tf2", "wide_and_deep_functional", []),  # a tf.cond of two functions
@@ -146,22 +146,27 @@ def test_a_conversion_without_a_model_is_refused(wide_and_deep, capsys):
     assert "has no model.py" in error
 
 
-def test_the_evaluations_graph_compares_how_a_model_that_was_built_for_training_scores(
-    tmp_path, capsys
-):
+def write_norm(folder, fused):
+    """Three rows of two numbers, and a BatchNorm as it trains, "model", and as it serves."""
     tf = pytest.importorskip("tensorflow").compat.v1
 
     def build(training):
         x = tf.placeholder(tf.float32, [None, 2], name="x")
         scale = tf.placeholder_with_default(2.0, [], name="scale")
         moving = [tf.get_variable(name, [2], trainable=False) for name in ("mean", "variance")]
-        mean, variance = tf.nn.moments(x, [0]) if training else moving
-        updates = [
-            tf.assign_sub(one, (one - new) * 0.1) for one, new in zip(moving, (mean, variance))
-        ]
-        y = tf.nn.batch_normalization(x, mean, variance, None, None, 1e-3)
+        if fused:
+            image, ones = tf.reshape(x, [-1, 1, 1, 2]), tf.ones([2])
+            offset = tf.get_variable("offset", [2])
+            told = {} if training else dict(zip(("mean", "variance"), moving))
+            y, *batch = tf.nn.fused_batch_norm(image, ones, offset, **told, is_training=training)
+            y = tf.reshape(y, [-1, 2])
+        else:
+            batch = tf.nn.moments(x, [0])
+            y = tf.nn.batch_normalization(x, *(batch if training else moving), None, None, 1e-3)
         tf.multiply(tf.reduce_sum(y, 1), scale, name="scores")
-        return tf.group(*updates) if training else None
+        if training:
+            pairs = zip(moving, batch)
+            tf.group(*(tf.assign_sub(one, (one - new) * 0.1) for one, new in pairs))
 
     for name, training in (("model", True), ("evaluation", False)):
         with tf.Graph().as_default(), tf.Session() as session:
@@ -169,13 +174,32 @@ def test_the_evaluations_graph_compares_how_a_model_that_was_built_for_training_
             session.run(tf.global_variables_initializer())
             for variable in tf.global_variables():
                 session.run(variable.assign([1.0, 3.0]))
-            tf.train.Saver().save(session, str(tmp_path / name))
+            tf.train.Saver().save(session, str(folder / name))
     table = pa.table({"x": [[1.0, 2.0], [3.0, 5.0], [-1.0, 0.5]]})
-    pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
+    pyarrow.parquet.write_table(table, folder / "rows.parquet")
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_graph_that_was_built_for_training_is_compared_as_it_serves(tmp_path, capsys, fused):
+    """As the evaluation's graph has it, which TensorFlow computes by other means."""
+    write_norm(tmp_path, fused)
     model, out = str(tmp_path / "model"), str(tmp_path / "out")
     assert cli.main(["convert", model, out, "--model", "--output", "scores", "--no-tables"]) == 0
     arguments = ["verify", model, out, "--forward", str(tmp_path / "rows.parquet"), "--no-onnx"]
     for more, note in (([], True), (["--meta", str(tmp_path / "evaluation.meta")], False)):
         capsys.readouterr()
         assert cli.main([*arguments, *more]) == 0
-        assert ("BatchNorm took the statistics of the batch" in capsys.readouterr().out) is note
+        assert ("BatchNorm took its moving statistics" in capsys.readouterr().out) is note
+
+
+def test_a_wrong_moving_statistic_is_found_in_a_graph_that_was_built_for_training(tmp_path, capsys):
+    write_norm(tmp_path, fused=False)
+    model, out = str(tmp_path / "model"), tmp_path / "out"
+    arguments = ["convert", model, str(out), "--model", "--output", "scores", "--no-tables"]
+    assert cli.main(arguments) == 0
+    source = (out / "model.py").read_text()
+    assert "runtime.BatchNorm(2, eps=0.001" in source
+    (out / "model.py").write_text(source.replace("eps=0.001", "eps=0.01"))
+    capsys.readouterr()
+    rows = str(tmp_path / "rows.parquet")
+    assert cli.main(["verify", model, str(out), "--forward", rows, "--no-onnx"]) == 1

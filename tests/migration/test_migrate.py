@@ -88,6 +88,12 @@ def test_a_model_that_is_the_same_is_migrated(migrated):
     assert by_name["training"]["report"]["steps"] == 3
 
 
+def test_a_job_whose_only_graph_is_that_of_its_training_is_migrated(job, tmp_path):
+    assert migrate(job, tmp_path / "out", checkpoint="trains.ckpt") == 0
+    assert set(states(tmp_path / "out").values()) == {"passed"}
+    assert "BatchNorm took its moving statistics" in (tmp_path / "out/report.json").read_text()
+
+
 def test_a_wrapped_job_is_migrated_by_its_own_graph(job, wrapped_job, tmp_path):
     shutil.copy(job / "rows.parquet", wrapped_job)
     assert migrate(wrapped_job, tmp_path / "out", checkpoint="") == 0

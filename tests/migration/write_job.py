@@ -3,8 +3,8 @@
     python write_job.py FOLDER [wrapped DIGEST]
 
 Writes FOLDER/model.ckpt with its MetaGraph, whose flag `training` switches dropout and BatchNorm,
-FOLDER/scores.ckpt, the same variables with a graph that only scores, and FOLDER/rows.npz. Wrapped,
-semisync wraps the optimizer, and FOLDER is the session's checkpoint directory; DIGEST is of
+FOLDER/scores.ckpt, the same variables with a graph that only scores, FOLDER/trains.ckpt, the same
+job with `training=True` in Python, as most have it, and FOLDER/rows.npz. Wrapped, semisync wraps the optimizer, and FOLDER is the session's checkpoint directory; DIGEST is of
 semisync's sources. Runs on TensorFlow 1.15 and 2.x.
 """
 
@@ -45,10 +45,10 @@ def logits(training):
     return {"city": city, "item": item, "price": price}, tf.layers.dense(net, 1, name="out")
 
 
-def job(wrap=lambda optimizer: optimizer):
+def job(wrap=lambda optimizer: optimizer, always=False):
     """(function of a batch of rows -> what is fed, the training op), in the default graph."""
     tf.set_random_seed(1)
-    training = tf.placeholder_with_default(False, [], name="training")
+    training = always or tf.placeholder_with_default(False, [], name="training")
     fed, scores = logits(training)
     label = tf.placeholder(tf.float32, [None, 1], name="y")
     loss = tf.losses.sigmoid_cross_entropy(label, scores)
@@ -57,7 +57,9 @@ def job(wrap=lambda optimizer: optimizer):
         train_op = wrap(tf.train.AdagradOptimizer(0.1)).minimize(loss, step)
 
     def feed(batch):
-        feed = {fed["city"]: batch["city"], fed["item"]: batch["item"], training: True}
+        feed = {fed["city"]: batch["city"], fed["item"]: batch["item"]}
+        if not always:
+            feed[training] = True
         feed.update({fed["price"]: batch["price"][:, None], label: batch["clicked"][:, None]})
         return feed
 
@@ -70,12 +72,13 @@ def batches(log):
 
 
 def write(folder, log):
-    with tf.Graph().as_default(), tf.Session() as session:
-        feed, train_op = job()
-        session.run(tf.global_variables_initializer())
-        for batch in batches(log):
-            session.run(train_op, feed(batch))
-        tf.train.Saver().save(session, os.path.join(folder, "model.ckpt"))
+    for name, always in (("model.ckpt", False), ("trains.ckpt", True)):
+        with tf.Graph().as_default(), tf.Session() as session:
+            feed, train_op = job(always=always)
+            session.run(tf.global_variables_initializer())
+            for batch in batches(log):
+                session.run(train_op, feed(batch))
+            tf.train.Saver().save(session, os.path.join(folder, name))
     with tf.Graph().as_default(), tf.Session() as session:
         logits(False)
         saver = tf.train.Saver()

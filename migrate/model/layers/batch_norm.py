@@ -29,7 +29,7 @@ from migrate.model.ops.values import Value, literal
 from migrate.model.parameters import Parameter, Parameters
 from migrate.model.source.names import layer_scope
 
-_FUSED = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}
+FUSED = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}
 _ADDS = {"Add", "AddV2"}
 _USUAL_DECAY = 0.99
 
@@ -51,7 +51,7 @@ class _Norm(NamedTuple):
 def find_batch_norm(subject: Subject, node: Node) -> Optional[Layer]:
     """The layer that ends at `node`."""
     found = None
-    if node.op in _FUSED:
+    if node.op in FUSED:
         found = _fused(subject, node)
     elif node.op == "Merge":
         found = _either_fused(subject, node)
@@ -123,7 +123,7 @@ def _fused(subject: Subject, node: Node) -> Optional[_Norm]:
 def _either_fused(subject: Subject, merge: Node) -> Optional[_Norm]:
     """A Merge of the fused kernel's two modes."""
     sides = [subject.node(edge) for edge in merge.inputs]
-    if len(sides) != 2 or not all(side.op in _FUSED for side in sides):
+    if len(sides) != 2 or not all(side.op in FUSED for side in sides):
         return None
     modes = {flag(subject.graph, side, "is_training"): side for side in sides}
     if set(modes) != {False, True}:

@@ -73,6 +73,7 @@ def _checkpoint(tf, spec):
     meta = meta_graph.read_meta_graph_file(spec["meta"])
     meta.meta_info_def.ClearField("tensorflow_version")
     _rewire(meta.graph_def, spec.get("nodes", {}))
+    _serve(tf, meta.graph_def, spec.get("fused", {}))
     for function in meta.graph_def.library.function:
         for node in function.node_def:
             node.device = ""  # import_meta_graph clears those of the graph itself
@@ -100,6 +101,17 @@ def _rewire(graph_def, told):
                 node.attr.clear()
             del node.input[:]
             node.input.extend(inputs)
+
+
+def _serve(tf, graph_def, statistics):
+    """Has FusedBatchNorms take these statistics: {name: [mean, variance]}."""
+    for node in list(graph_def.node):
+        for place, value in enumerate(statistics.get(node.name, ())):
+            constant = graph_def.node.add(name="{}/served_{}".format(node.name, place), op="Const")
+            constant.attr["dtype"].type = tf.float32.as_datatype_enum
+            constant.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, tf.float32))
+            node.input[3 + place] = constant.name
+            node.attr["is_training"].b = False
 
 
 def _stored(prefix):

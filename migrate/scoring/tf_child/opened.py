@@ -20,6 +20,7 @@ class Opened:
     tags        of the SavedModel, a list; and its signature, None to name tensors instead
     meta        path of the checkpoint's MetaGraph
     nodes       of it that are others than in the file: {name: [op, inputs]}; may be missing
+    fused       of it the FusedBatchNorms that take constants: {name: [mean, variance]}; likewise
     modules     to import first, for the ops that they register
     inputs      list of [column, name, sparse]. A name is a tensor's, or the signature's for it; a
                 sparse one that of a tf.sparse_placeholder, or its indices, values and shape, with
@@ -48,7 +49,7 @@ class Opened:
         self._constants = {}
         for name, value in spec["feeds"].items():
             tensor = self._tensor(name)
-            self._constants[tensor] = np.array(value, tensor.dtype.as_numpy_dtype)
+            self._constants[tensor] = _shaped(tensor, value)
         wanted = spec["inputs"] or [(name, name, False) for name in sorted(inputs or ())]
         self.inputs = [self._input(column, name, sparse, inputs) for column, name, sparse in wanted]
         dense = [taken.tensors[0] for taken in self.inputs if len(taken.tensors) == 1]
@@ -135,6 +136,14 @@ class Opened:
                     full, hint, listing(fed)
                 )
             ) from error
+
+
+def _shaped(tensor, value):
+    """A constant for `tensor`; as many values as it has, in its shape, whatever that is."""
+    value = np.array(value, tensor.dtype.as_numpy_dtype)
+    if tensor.shape.is_fully_defined() and tensor.shape.num_elements() == value.size:
+        return value.reshape(tensor.shape.as_list())
+    return value
 
 
 def _tensorflow():

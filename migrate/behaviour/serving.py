@@ -1,0 +1,85 @@
+"""The serving form of a graph that was built for training, in TensorFlow: BatchNorm by its moving
+statistics.
+
+Most jobs have no other graph: an Estimator's model_dir has that of its training, and so has a job
+that says `training=True` in Python. What is averaged into a moving statistic stands for it in
+training, and the statistic for what is averaged when it serves. So what the outputs take of a batch
+is given the checkpoint's value of the statistic that it is averaged into:
+
+    a tensor, such as a Mean over the batch      is fed that value
+    FusedBatchNorm with is_training              becomes the kernel's other mode, with both values
+
+All the rest is computed by TensorFlow's own kernels, of the job's own graph. What the conversion
+makes of BatchNorm has no part in it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional
+
+from migrate.behaviour.subject import Subject, upstream
+from migrate.graph.attributes import flag
+from migrate.graph.lookups import VARIABLES
+from migrate.graph.metagraph import Edge
+from migrate.model.layers.batch_norm import FUSED
+from migrate.model.layers.moves import find_moves
+from migrate.model.load import Written
+from semisync.common.errors import BadInput
+from semisync.common.tensor_names import join
+
+
+class Serving(NamedTuple):
+    """What TensorFlow is given in the place of a batch's statistics.
+
+    feeds  {tensor: value}
+    fused  {node: (mean, variance)}, of FusedBatchNorms
+
+    Values are lists of numbers.
+    """
+
+    feeds: Dict[str, Any]
+    fused: Dict[str, List[Any]]
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is any."""
+        return bool(self.feeds or self.fused)
+
+
+def serving_form(subject: Subject, written: Written, outputs: Iterable[Edge]) -> Serving:
+    """What makes `outputs` those that are served; nothing for a graph that serves.
+
+    Raises BadInput for a SavedModel, which serves as it is, and for a BatchNorm in a function.
+    """
+    graph, seen = subject.found.graph, written.emitter.subject
+    needed = upstream(graph, outputs, controls=False)
+    feeds: Dict[str, Any] = {}
+    fused: Dict[str, List[Any]] = {}
+    for variable, moves in find_moves(seen).items():
+        if variable in needed:
+            continue  # it is what the outputs take already, at least where the graph does not train
+        for edge in {seen.viewed(move.value) for move in moves}:
+            node = graph.nodes[edge[0]]
+            if node.name not in needed or node.op in VARIABLES:
+                continue
+            _check(subject, edge)
+            value = subject.checkpoint.read(subject.found.saved[variable].name).tolist()
+            if node.op not in FUSED:
+                feeds[join(*edge)] = value
+            elif flag(graph, node, "is_training") and edge[1] in (1, 2):
+                fused.setdefault(node.name, [None, None])[edge[1] - 1] = value
+    return Serving(feeds, {name: both for name, both in fused.items() if None not in both})
+
+
+def _check(subject: Subject, edge: Edge) -> None:
+    path = subject.raw.path
+    reason: Optional[str] = None
+    if os.path.basename(path) == "saved_model.pb":
+        reason = "which serves so, and not as the converted model does; export it for serving"
+    elif not subject.has(edge):
+        reason = "in a function, where they cannot be replaced; give the graph of the evaluation"
+    if reason is not None:
+        raise BadInput(
+            f"{path}: BatchNorm takes the statistics of each batch, {edge[0]!r}, {reason}"
+        )
