@@ -2,16 +2,20 @@
 
     |a - b| <= 2e-6 + 1e-5 |b|        b TensorFlow's
 
-Of the model's outputs; of what is computed on the way, which may pass through 0, |b| is at least
-the root mean square of the whole tensor. Integers, truth values and text are equal or not. NaN is
-as far from NaN as a value is from itself, and infinitely far from anything else.
+or a multiple of what TensorFlow differs from itself by, where that was measured (the element's, and
+the root mean square of the tensor's). So for the model's outputs; of what is computed on the way,
+which may pass through 0, |b| is at least the root mean square of the whole tensor. Integers, truth
+values and text are equal or not. NaN is as far from NaN as a value is from itself, and infinitely
+far from anything else.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
+
+from migrate.model.training.distance import OF_ITSELF
 
 ABSOLUTE, RELATIVE = 2e-6, 1e-5
 
@@ -24,8 +28,14 @@ class Apart(NamedTuple):
     beyond: np.ndarray
 
 
-def apart(theirs: np.ndarray, ours: np.ndarray, on_the_way: bool = False) -> Apart:
-    """How far `ours` is from TensorFlow's value, of the same shape."""
+def apart(
+    theirs: np.ndarray,
+    ours: np.ndarray,
+    on_the_way: bool = False,
+    rounding: Optional[np.ndarray] = None,
+) -> Apart:
+    """How far `ours` is from TensorFlow's value, of the same shape. rounding: what TensorFlow's
+    differs from itself by, of that shape."""
     if theirs.dtype.kind not in "fiub" or ours.dtype.kind not in "fiub":
         other = theirs != ours
         return Apart(np.where(other, np.inf, 0.0), np.where(other, np.inf, 0.0), other)
@@ -42,8 +52,9 @@ def apart(theirs: np.ndarray, ours: np.ndarray, on_the_way: bool = False) -> Apa
     if on_the_way and size.size:
         finite = wanted[np.isfinite(wanted)]
         size = np.maximum(size, np.sqrt(np.mean(finite**2)) if finite.size else 0.0)
+    more = 0.0 if rounding is None else OF_ITSELF * (rounding + np.sqrt(np.mean(rounding**2)))
     with np.errstate(invalid="ignore"):
-        near = np.isfinite(distance) & (distance <= ABSOLUTE + RELATIVE * size)
+        near = np.isfinite(distance) & (distance <= np.maximum(ABSOLUTE + RELATIVE * size, more))
     return Apart(distance, _shares(distance, wanted), ~(same | near))
 
 

@@ -15,7 +15,7 @@ A graph that was built for training scores in its serving form, see `serving`, a
 from __future__ import annotations
 
 import functools
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Union
 
 import numpy as np
 
@@ -115,6 +115,7 @@ class _Both:
             inputs,
             feeds,
             names,
+            weights=[node for node in self._written.by_node if node in self._subject.raw.nodes],
             fused=self._serving.fused,
         )
 
@@ -133,7 +134,8 @@ class _Both:
                 self._check_twice(batch, theirs, tensors)
                 legs = self._legs(batch, given, dict(zip(tensors, theirs))) if onnx else legs
             beyond = [
-                largest[name].take(batch, value, ours[name]) for name, value in zip(names, theirs)
+                largest[name].take(batch, value, ours[name], self._rounding(batch, tensor))
+                for name, tensor, value in zip(names, tensors, theirs)
             ]
             if failing is None and any(beyond):
                 failing = batch, given
@@ -165,6 +167,14 @@ class _Both:
         except BadInput as error:
             return Legs([], {OF_TORCH: str(error), OF_TENSORFLOW: str(error)})
         return run_legs(tensorflow, part, Witness(batch, theirs, names))
+
+    def _rounding(self, batch: Rows, tensor: str) -> Callable[[], np.ndarray]:
+        """What TensorFlow's value of a tensor differs from itself by, for a batch."""
+
+        def ask() -> np.ndarray:
+            return self._tensorflow.fetch(batch.size, batch.features, [tensor], rounding=True)[0]
+
+        return ask
 
     def _check_twice(self, batch: Rows, theirs: List[np.ndarray], tensors: List[str]) -> None:
         again = self._tensorflow.fetch(batch.size, batch.features, tensors)

@@ -14,16 +14,21 @@ from migrate.scoring.in_tensorflow import TensorFlowModel, arrays_of
 from migrate.scoring.model import Feature, Input
 from semisync.common.errors import BadInput
 
+Gradient = Tuple[np.ndarray, Optional[np.ndarray]]  # values, and of a sparse one its indices
 
-class Step(NamedTuple):
-    """One training step. loss: before it. again: the loss computed once more, if that was asked
-    for. drawn: what the graph drew at random, by tensor. after: every variable, by its name in the
-    checkpoint."""
+
+class Begun(NamedTuple):
+    """What a training step computes before it changes anything.
+
+    loss, again  of the batch; once more, if that was asked for
+    drawn        what the graph drew at random, by tensor
+    gradients    by variable node
+    """
 
     loss: float
     again: Optional[float]
     drawn: Dict[str, np.ndarray]
-    after: Dict[str, np.ndarray]
+    gradients: Dict[str, Gradient]
 
 
 class TensorFlowGraph(TensorFlowModel):
@@ -35,6 +40,7 @@ class TensorFlowGraph(TensorFlowModel):
             values and dense shape.
         feeds: {tensor: value} of constants.
         fetches: tensors that will be asked for.
+        weights: nodes of the variables that it computes with.
         steps: how it trains, see `tf_child.probe.Probe`; None: it does not.
         fused: FusedBatchNorms that take constants, see `serving`.
 
@@ -49,6 +55,7 @@ class TensorFlowGraph(TensorFlowModel):
         inputs: Sequence[Tuple[Input, Sequence[str]]],
         feeds: Mapping[str, Any],
         fetches: Sequence[str] = (),
+        weights: Sequence[str] = (),
         steps: Optional[Mapping[str, Any]] = None,
         fused: Optional[Mapping[str, Any]] = None,
     ) -> None:
@@ -72,15 +79,22 @@ class TensorFlowGraph(TensorFlowModel):
             "output": None,
             "feeds": dict(feeds),
             "fetches": list(fetches),
+            "weights": list(weights),
             "steps": steps,
         }
         super().__init__(setting.python, spec, {}, setting.timeout)
 
     def fetch(
-        self, rows: int, features: Sequence[Feature], tensors: Sequence[str]
+        self,
+        rows: int,
+        features: Sequence[Feature],
+        tensors: Sequence[str],
+        rounding: bool = False,
     ) -> List[np.ndarray]:
-        """The values of tensors for one batch."""
-        _, arrays = self._ask({"rows": rows, "fetch": list(tensors)}, arrays_of(features))
+        """The values of tensors for one batch; or what they differ from themselves by, see
+        `tf_child.rounding`."""
+        head = {"rows": rows, "fetch": list(tensors), "rounding": rounding}
+        _, arrays = self._ask(head, arrays_of(features))
         return [arrays[str(place)] for place in range(len(tensors))]
 
     def onnx(self, inputs: Sequence[str], outputs: Sequence[str]) -> Tuple[Optional[bytes], str]:
@@ -88,15 +102,25 @@ class TensorFlowGraph(TensorFlowModel):
         head, arrays = self._ask({"onnx": list(outputs), "inputs": list(inputs)})
         return (arrays["model"].tobytes() if "model" in arrays else None), head["why"]
 
-    def step(self, rows: int, features: Sequence[Feature], again: bool) -> Step:
-        """Takes one training step on a batch."""
-        _, arrays = self._ask({"rows": rows, "again": again}, arrays_of(features))
-        return Step(
-            float(arrays["loss"]),
-            float(arrays["again"]) if again else None,
-            _under("drawn/", arrays),
-            _under("after/", arrays),
-        )
+    def begin(self, rows: int, features: Sequence[Feature], twice: bool) -> Begun:
+        """Begins a training step on a batch. twice: computes the loss once more."""
+        head = {"rows": rows, "begin": "twice" if twice else "once"}
+        _, arrays = self._ask(head, arrays_of(features))
+        again = float(arrays["again"]) if twice else None
+        drawn, gradients = _under("drawn/", arrays), _gradients(arrays)
+        return Begun(float(arrays["loss"]), again, drawn, gradients)
+
+    def rounding(self) -> Tuple[float, Dict[str, np.ndarray]]:
+        """What the loss and the gradients of the step that was begun differ from themselves by;
+        sparse ones by their rows, ascending, repeated ones summed."""
+        _, arrays = self._ask({"step": "rounding"})
+        return float(arrays["loss"]), _under("gradient/", arrays)
+
+    def finish(self) -> Tuple[Dict[str, np.ndarray], Dict[str, Gradient]]:
+        """Takes the step that was begun: every variable after it, by its name in the checkpoint,
+        and the gradients that it applied."""
+        _, arrays = self._ask({"step": "finish"})
+        return _under("after/", arrays), _gradients(arrays)
 
 
 def tensor_name(edge: Edge) -> str:
@@ -107,6 +131,13 @@ def tensor_name(edge: Edge) -> str:
 def _told(node: Node) -> List[Any]:
     """[op, inputs] as a GraphDef has them."""
     return [node.op, [*map(tensor_name, node.inputs), *(f"^{name}" for name in node.controls)]]
+
+
+def _gradients(arrays: Mapping[str, np.ndarray]) -> Dict[str, Gradient]:
+    found: Dict[str, List[np.ndarray]] = {}
+    for name, array in sorted(_under("gradient/", arrays).items()):
+        found.setdefault(name.rpartition("/")[0], []).append(array)
+    return {node: (both[0], both[1] if both[1:] else None) for node, both in found.items()}
 
 
 def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> Dict[str, np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Callable, Optional
 
 import numpy as np
 
@@ -17,8 +17,15 @@ class Largest:
     def __init__(self, output: str, leg: str) -> None:
         self._found = OutputDifference(output, leg, 0.0, None, 0.0, None, 0)
 
-    def take(self, batch: Rows, theirs: np.ndarray, ours: np.ndarray) -> bool:
-        """One batch; whether a row of it is too far from TensorFlow's."""
+    def take(
+        self,
+        batch: Rows,
+        theirs: np.ndarray,
+        ours: np.ndarray,
+        rounding: Optional[Callable[[], np.ndarray]] = None,
+    ) -> bool:
+        """One batch; whether a row of it is too far from TensorFlow's. rounding: what TensorFlow's
+        values differ from themselves by; it is asked for where one is far from it."""
         if theirs.shape != ours.shape:
             told = (str(list(array.shape)) for array in (theirs, ours))
             at = Place(batch.file, None, (), *(f"the shape {shape}" for shape in told))
@@ -29,6 +36,8 @@ class Largest:
         if not theirs.size:
             return False
         found = apart(theirs, ours)
+        if rounding is not None and found.beyond.any() and theirs.dtype.kind == "f":
+            found = apart(theirs, ours, rounding=of_rows(batch, rounding()))
         absolute, relative = float(found.absolute.max()), float(found.relative.max())
         if absolute > self._found.absolute:
             at = at_largest(batch, found.absolute, theirs, ours)

@@ -2,10 +2,10 @@
 
 1. The loss, the training op and its optimizers are those that `migrate.build_training` finds. The
    weights, slots and counters are the conversion's; one that it lacks is a difference.
-2. TensorFlow takes a step: what the graph draws at random first, then the loss, then all that the
-   training op writes. What was drawn is fed to both sides.
-3. torch takes the same step, and `migrate.model.training.steps` compares the loss before it, and
-   every parameter, slot, statistic and counter after it.
+2. TensorFlow begins a step: what the graph draws at random first, then the loss and the gradients.
+   What was drawn is fed to both sides.
+3. torch does the same, and `migrate.model.training.steps` compares both. Then both take the step
+   with TensorFlow's gradients: every parameter, slot, statistic and counter after it is compared.
 4. Steps pass one by one; none is kept.
 
 Dropout is off on both sides. Where it cannot be in TensorFlow, the loss of a batch is another each
@@ -15,8 +15,9 @@ time, and nothing is compared.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
-from typing import Any, Dict, Iterator, List, Mapping, Optional
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from migrate.behaviour import subject as subjects
 from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
@@ -30,7 +31,7 @@ from migrate.model.folding import RANDOM
 from migrate.model.training.build import Training, build_training
 from migrate.model.training.cutting import Given, cut
 from migrate.model.training.recipe import Recipe, read_recipe
-from migrate.model.training.steps import TOLERANCE, RecordedStep, compare_steps
+from migrate.model.training.steps import TOLERANCE, BegunStep, compare_steps
 from migrate.open import open_checkpoint
 from migrate.scoring.module_inputs import ModuleInputs
 from migrate.verification.carried import Carried, Lost
@@ -40,6 +41,7 @@ from semisync.common.tensor_names import in_session, short, split
 STEPS = 100
 _SAMPLER = "CandidateSampler"
 _OF_SAMPLER = ("int64", "float32", "float32")  # the sampled classes, two expected counts
+_LISTED = 4
 _SAME = 1e-6  # relative difference of a loss that was computed twice
 
 
@@ -140,6 +142,8 @@ class _Both:
         fed = [*feeds, *self._drawn, *(tensor for _, tensors in inputs for tensor in tensors)]
         self._fed = [in_session(name) for name in fed]
         subjects.refuse_unfed(subject, [self._loss], self._fed)
+        gradients, unread = _gradients(subject, self.training)
+        self.notes += unread
         told = {
             "loss": tensor_name(self._loss),
             "ops": sorted(
@@ -151,23 +155,33 @@ class _Both:
                 }
             ),
             "drawn": list(self._drawn),
+            "gradients": gradients,
             "variables": _variables(subject, self.training),
-            "moved": _moved(subject, recipe, self._loss, self._fed),
+            "moved": _moved(subject, recipe, self._loss, gradients, self._fed),
         }
+        nodes = self.training.module.tensorflow_nodes
         return TensorFlowGraph(
-            self._setting, subject.checkpoint, subject.raw, inputs, feeds, steps=told
+            self._setting,
+            subject.checkpoint,
+            subject.raw,
+            inputs,
+            feeds,
+            weights=[node for node in nodes if node in subject.raw.nodes],
+            steps=told,
         )
 
-    def steps(self, data: str) -> Iterator[RecordedStep]:
+    def steps(self, data: str) -> Iterator[BegunStep]:
         """TensorFlow's steps, one after the other without end."""
         size = self._given.batch or self._setting.reading.size
         batches = read_full(data, self._given.inputs, self._setting, self._given.batch)
         for number, features in enumerate(batches):
-            step = self._tensorflow.step(size, features, again=not number)
-            self._check(step.loss, step.again)
+            begun = self._tensorflow.begin(size, features, twice=not number)
+            self._check(begun.loss, begun.again)
             given, _ = self._given.of(size, features)
-            drawn = {name: _tensor(value) for name, value in step.drawn.items()}
-            yield RecordedStep({**given, **drawn}, step.loss, step.after)
+            drawn = {name: _tensor(value) for name, value in begun.drawn.items()}
+            ask = self._tensorflow
+            rounding = functools.lru_cache(maxsize=None)(ask.rounding)
+            yield BegunStep({**given, **drawn}, begun.loss, begun.gradients, rounding, ask.finish)
 
     def _check(self, loss: float, again: Optional[float]) -> None:
         if again is None or abs(again - loss) <= _SAME * abs(loss) or loss != loss:
@@ -228,9 +242,39 @@ def _variables(subject: Subject, training: Training) -> Dict[str, List[str]]:
     return nodes
 
 
-def _moved(subject: Subject, recipe: Recipe, loss: Edge, fed: List[str]) -> List[str]:
-    """The variables that computing the loss changes."""
-    needed = subjects.upstream(subject.raw, [loss], fed)
+def _gradients(
+    subject: Subject, training: Training
+) -> Tuple[Dict[str, List[Optional[str]]], List[str]]:
+    """The tensors of the gradients by variable node, and a note on those that cannot be read."""
+    found: Dict[str, List[Optional[str]]] = {}
+    unread: List[str] = []
+    for target in training.optimizer.targets:
+        edges = [edge for slices in target.gradients.values() for edge in slices if edge]
+        if not all(subject.has(edge) for edge in edges):
+            unread.append(target.name)
+            continue
+        for node, slices in target.gradients.items():
+            found[node] = [None if edge is None else tensor_name(edge) for edge in slices]
+    notes = []
+    if unread:
+        notes.append(
+            f"torch took gradients of its own of {', '.join(map(repr, unread[:_LISTED]))}"
+            + (f" and {len(unread) - _LISTED} more" if len(unread) > _LISTED else "")
+            + ": the graph computes them in a function, where TensorFlow does not let one read them"
+        )
+    return found, notes
+
+
+def _moved(
+    subject: Subject,
+    recipe: Recipe,
+    loss: Edge,
+    gradients: Mapping[str, Sequence[Optional[str]]],
+    fed: List[str],
+) -> List[str]:
+    """The variables that computing the loss and the gradients changes."""
+    told = [split(tensor) for tensors in gradients.values() for tensor in tensors if tensor]
+    needed = subjects.upstream(subject.raw, [loss, *told], fed)
     return sorted(
         variable
         for variable, writers in recipe.changes.written.items()

@@ -14,7 +14,7 @@ import numpy
 import torch
 
 from migrate.model.parameters import Parameter
-from migrate.model.training.steps import as_stored
+from migrate.model.training.kept import as_stored
 from migrate.to_tensorflow.held import Held, Side, dtype_name
 from semisync.common.errors import UsageError
 

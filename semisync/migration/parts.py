@@ -13,7 +13,7 @@ from semisync.common.progress import Progress
 from semisync.migration import scores
 from semisync.migration.conversion import convert, source_hash
 from semisync.migration.results import Results
-from semisync.migration.settings import CLOSE, ROWS, STEP_ROWS, TOLERANCE, Settings
+from semisync.migration.settings import ROWS, STEP_ROWS, Settings
 from semisync.migration.verdict import Part, State
 
 VERIFIED = "verified.json"  # the record of the values' verification
@@ -101,7 +101,7 @@ class Parts:
             )
             return {"report": found.to_json(), "text": forward_text(found)}
 
-        return self._part("forward", self._of_rows(identities), work, _outputs_compared)
+        return self._part("forward", self._of_rows(identities), work, _compared)
 
     def training(self, identities: Identities) -> Part:
         """The same steps on both sides."""
@@ -114,22 +114,17 @@ class Parts:
             from migrate.behaviour.text import training_text
             from migrate.behaviour.training import compare_training
 
-            how, texts = scores.setting(settings), []
-            for rows in STEP_ROWS:
-                found = compare_training(
-                    settings.checkpoint,
-                    settings.converted,
-                    settings.data,
-                    how._replace(reading=how.reading._replace(size=rows)),
-                    settings.steps,
-                    TOLERANCE,
-                )
-                texts.append("{} rows a step:\n{}".format(rows, training_text(found)))
-                if found.equal:
-                    break
-            return {"report": found.to_json(), "text": "\n".join(texts)}
+            how = scores.setting(settings)
+            found = compare_training(
+                settings.checkpoint,
+                settings.converted,
+                settings.data,
+                how._replace(reading=how.reading._replace(size=STEP_ROWS)),
+                settings.steps,
+            )
+            return {"report": found.to_json(), "text": training_text(found)}
 
-        made_from = [*self._of_rows(identities), settings.steps, STEP_ROWS, TOLERANCE]
+        made_from = [*self._of_rows(identities), settings.steps, STEP_ROWS]
         return self._part("training", made_from, work, _compared)
 
     def scored(self, identities: Identities, side: str, sigmoid: bool) -> Part:
@@ -187,15 +182,6 @@ def _values_found(found: Dict[str, Any]) -> Any:
         )
         return State.PASSED, finding
     return State.FAILED, "\n".join(found["differences"])
-
-
-def _outputs_compared(found: Dict[str, Any]) -> Any:
-    """Undecided where all that differs is close."""
-    state, finding = _compared(found)
-    largest = max(float(output["absolute"]) for output in found["report"]["outputs"])
-    if state is State.FAILED and largest <= CLOSE:
-        return State.OPEN, finding + "\nnothing differs by more than {:g}".format(CLOSE)
-    return state, finding
 
 
 def _compared(found: Dict[str, Any]) -> Any:

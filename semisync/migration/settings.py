@@ -6,14 +6,7 @@ from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 MARGIN = 5e-4  # in AUC
 STEPS = 3  # of training
 ROWS = 10_000  # whose outputs are compared
-CLOSE = 1e-4  # outputs that differ by less may differ by the rounding of many operations
-# Of a training step. Where a value differs, other sizes are tried: in one batch rounding may put
-# the input of a ReLU on the other side of 0; another formula, rate or slot differs in every batch.
-STEP_ROWS = (64, 48, 80)
-# Of a value after training steps, relative. A gradient that is a difference of larger numbers has
-# 1e-5 of rounding in float32, which optimizers that divide by its size, such as Adam, make larger
-# with every step (2e-5 after 3 steps of the demo's model, 5e-4 after 10).
-TOLERANCE = 1e-3
+STEP_ROWS = 64  # of a training step
 
 
 class Settings(NamedTuple):

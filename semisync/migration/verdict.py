@@ -66,7 +66,7 @@ def verdict_of(parts: Sequence[Part]) -> Verdict:
 def in_words(verdict: Verdict, parts: Sequence[Part]) -> str:
     """The verdict as a sentence or two."""
     if verdict is Verdict.NOT_MIGRATED:
-        return "What differs: {}.".format(_in(parts, State.FAILED))
+        return "What differs: {}.{}".format(_in(parts, State.FAILED), _look_first(parts))
     if verdict is Verdict.INCONCLUSIVE:
         unanswered = _in(parts, State.OPEN, State.NOT_RUN)
         return "No part failed. Not settled: {}.".format(unanswered)
@@ -75,6 +75,25 @@ def in_words(verdict: Verdict, parts: Sequence[Part]) -> str:
     if left_out:
         return "{}. Left out: {}.".format(sentence, left_out)
     return sentence + ", and takes its training steps."
+
+
+def _look_first(parts: Sequence[Part]) -> str:
+    """What to look at first, in a sentence: where the first part that failed begins to differ."""
+    failed = next(part for part in parts if part.state is State.FAILED)
+    report = failed.found.get("report", {})
+    node, step = report.get("first"), report.get("exceeded")
+    if failed.name == "values":
+        where = failed.finding.splitlines()[0]
+    elif node is not None:
+        reads = "".join(", which reads {}".format(name) for name in node["variables"][:1])
+        where = "{} ({}){}".format(node["node"], node["op"], reads)
+    elif step is not None:
+        where = "the {} {} in step {} of training".format(step["kind"], step["name"], step["step"])
+    elif report.get("lost"):
+        where = report["lost"]
+    else:
+        return ""
+    return " Look first at: {}.".format(where)
 
 
 def _in(parts: Sequence[Part], *states: State) -> str:

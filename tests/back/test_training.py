@@ -12,7 +12,8 @@ import pytest
 from torch.distributed import checkpoint as dcp
 
 import migrate
-from migrate.model.training.steps import TOLERANCE, compare_steps, relative
+from migrate.model.training.distance import relative
+from migrate.model.training.steps import TOLERANCE, compare_steps
 from semisync import cli
 from semisync.common.errors import BadInput
 from tests.back.same import assert_same

@@ -2,6 +2,7 @@
 
 import sys
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -203,3 +204,31 @@ def test_a_wrong_moving_statistic_is_found_in_a_graph_that_was_built_for_trainin
     capsys.readouterr()
     rows = str(tmp_path / "rows.parquet")
     assert cli.main(["verify", model, str(out), "--forward", rows, "--no-onnx"]) == 1
+
+
+@pytest.mark.parametrize("column", [0, 63])
+def test_rounding_is_no_difference_and_a_wrong_weight_is_one(tmp_path, capsys, column):
+    """Sums of large terms that cancel differ by more than 1e-5 of themselves, in TensorFlow too."""
+    tf = pytest.importorskip("tensorflow").compat.v1
+    random = np.random.RandomState(0)
+    rows = (4000 * random.rand(256, 64)).astype("f")
+    first = random.randn(64, 32).astype("f")
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 64], name="x")
+        hidden = tf.matmul(x, tf.get_variable("first", initializer=first))
+        weights = tf.get_variable("second", initializer=np.sin(np.arange(32.0, dtype="f"))[:, None])
+        tf.identity(tf.matmul(hidden, weights), name="scores")
+        session.run(tf.global_variables_initializer())
+        prefix = tf.train.Saver().save(session, str(tmp_path / "model"))
+    pyarrow.parquet.write_table(pa.table({"x": list(rows)}), tmp_path / "rows.parquet")
+    out = tmp_path / "out"
+    assert cli.main(["convert", prefix, str(out), "--model", "--output", "scores"]) == 0
+    arguments = ["verify", prefix, str(out), "--forward", str(tmp_path / "rows.parquet")]
+    assert cli.main([*arguments, "--no-onnx"]) == 0
+    data = out / "__0_0.distcp"
+    wrong = first.copy()
+    wrong[column, 1] *= 1.001
+    assert data.read_bytes().count(first.tobytes()) == 1
+    data.write_bytes(data.read_bytes().replace(first.tobytes(), wrong.tobytes()))
+    capsys.readouterr()
+    assert cli.main([*arguments, "--no-onnx"]) == 1

@@ -6,9 +6,17 @@ import pytest
 @pytest.mark.parametrize(
     ("which", "name", "kinds"),
     [
-        ("zoo", "wide_and_deep", {"loss", "parameter", "slot", "statistic", "counter"}),
-        ("zoo", "youtube_dnn", {"loss", "parameter", "slot", "counter"}),  # draws classes
-        ("zoo_tf2", "mmoe", {"loss", "parameter", "slot", "statistic", "counter"}),  # dropout
+        ("zoo", "wide_and_deep", {"loss", "gradient", "parameter", "slot", "statistic", "counter"}),
+        (
+            "zoo",
+            "youtube_dnn",
+            {"loss", "gradient", "parameter", "slot", "counter"},
+        ),  # draws classes
+        (
+            "zoo_tf2",
+            "mmoe",
+            {"loss", "gradient", "parameter", "slot", "statistic", "counter"},
+        ),  # dropout
     ],
 )
 def test_torch_takes_tensorflows_steps(converted, which, name, kinds, capsys):

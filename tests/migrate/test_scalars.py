@@ -9,7 +9,7 @@ import torch
 
 import migrate
 from migrate.model.training.build import build_training
-from migrate.model.training.steps import RecordedStep, compare_steps
+from migrate.model.training.steps import compare_steps, recorded_step
 from migrate.torchrec import load_optimizer
 from migrate.verification import verify
 from semisync.cli import main
@@ -92,7 +92,7 @@ def test_training_goes_on_as_in_tensorflow(machine, tmp_path):
         kept = {name: file[name] for name in file}
     after = {key[len("after/") :]: kept[key] for key in kept if key.startswith("after/")}
     steps = [
-        RecordedStep(
+        recorded_step(
             {"ids": torch.tensor(kept["ids"][k]), "label": torch.tensor(kept["label"][k])},
             float(kept["loss"][k]),
             {name: values[k] for name, values in after.items()},

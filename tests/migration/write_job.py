@@ -4,8 +4,9 @@
 
 Writes FOLDER/model.ckpt with its MetaGraph, whose flag `training` switches dropout and BatchNorm,
 FOLDER/scores.ckpt, the same variables with a graph that only scores, FOLDER/trains.ckpt, the same
-job with `training=True` in Python, as most have it, and FOLDER/rows.npz. Wrapped, semisync wraps the optimizer, and FOLDER is the session's checkpoint directory; DIGEST is of
-semisync's sources. Runs on TensorFlow 1.15 and 2.x.
+job with `training=True` in Python, as most have it, and FOLDER/rows.npz. Wrapped, semisync wraps
+the optimizer, and FOLDER is the session's checkpoint directory; DIGEST is of semisync's sources.
+Runs on TensorFlow 1.15 and 2.x.
 """
 
 import os

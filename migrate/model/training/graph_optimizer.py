@@ -21,6 +21,7 @@ import torch
 from migrate.graph.changes import Counter
 from migrate.graph.metagraph import Edge
 from migrate.model.training.formulas import Formula
+from migrate.model.training.partitions import Slice
 from migrate.model.training.rules import Rule, number
 from migrate.model.training.targets import Target
 from migrate.model.training.transformation import Transformation
@@ -115,17 +116,23 @@ class GraphOptimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        self.step_by({})
+        return loss
+
+    @torch.no_grad()
+    def step_by(self, given: Mapping[str, Slice]) -> None:
+        """One step, with these gradients in the place of the module's own: as tf.gradients gives
+        them, by variable node, `given` whole for a parameter or not at all."""
         gradients = self._gradients()
         now = self._computed()
         for rule, group in zip(self._rules, self.param_groups):
             group.update((name, number(now[edge])) for name, edge in rule.edges)
-        applied = self._transformation(gradients, self.feeds)
+        applied = self._transformation(gradients, self.feeds, given)
         for target in self.targets:
             part = self._parts[self._part_of[target.attribute]]
             part.step_parameter(target.tensor, applied[target.attribute], part.param_groups[0])
         self._advance(now)
         self._transformation.clear()
-        return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """As torch's."""
@@ -158,7 +165,7 @@ class GraphOptimizer(torch.optim.Optimizer):
     def _gradients(self) -> Dict[str, torch.Tensor]:
         if all(target.tensor.grad is None for target in self.targets):
             raise UsageError("no parameter has a gradient: call loss.backward() before step()")
-        return {target.attribute: _gradient(target) for target in self.targets}
+        return {target.attribute: gradient_of(target) for target in self.targets}
 
     def _advance(self, now: Mapping[Edge, Any]) -> None:
         changes: List[Tuple[torch.Tensor, torch.Tensor]] = []
@@ -175,7 +182,8 @@ class GraphOptimizer(torch.optim.Optimizer):
 _POWERS = ("beta1_power", "beta2_power")
 
 
-def _gradient(target: Target) -> torch.Tensor:
+def gradient_of(target: Target) -> torch.Tensor:
+    """What came back to a parameter: zeros where nothing did, and sparse for a table."""
     gradient = target.tensor.grad
     if gradient is None:
         if not target.sparse:

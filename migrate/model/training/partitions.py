@@ -3,7 +3,7 @@ belongs in the graph, and back."""
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import torch
 
@@ -30,11 +30,11 @@ def split(target: Target, gradient: torch.Tensor) -> Dict[str, Slice]:
     return parts
 
 
-def rows_of(target: Target) -> List[slice]:
-    """The table's rows of each partition."""
+def rows_of(target: Target) -> List[Any]:
+    """What indexes the rows of each partition in the whole, which may be a scalar."""
     dealt = target.parameter.dealt
     if len(target.updates) == 1:
-        return [slice(None)]
+        return [...]
     if dealt > 1:
         return [dealt_to(k, dealt) for k in range(dealt)]
     ends = [*target.starts[1:], None]
@@ -55,6 +55,8 @@ def join(target: Target, slices: Mapping[str, Slice]) -> torch.Tensor:
     """The gradient of the whole, in the module's layout."""
     if not target.sparse:
         parts = [slices[node][0] for node in target.updates]
+        if len(parts) == 1:
+            return in_module(target, parts[0])
         whole = torch.cat(parts)
         for part, own in zip(parts, rows_of(target)):
             whole[own] = part

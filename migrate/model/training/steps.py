@@ -1,17 +1,23 @@
 """Step parity: the same checkpoint and the same batches, in TensorFlow and in torch.
 
-1. TensorFlow's side is recorded: of each step what it was fed, the loss before the update, and
-   every variable and slot after it.
-2. torch takes the same steps. After each of them the loss, every parameter, every slot, the
-   statistics of BatchNorm and the counters are compared.
-3. A difference is relative to the value itself or to the scale of its tensor, whichever is larger:
+1. TensorFlow's side: of each step what it was fed, the loss before the update, the gradients where
+   they can be read, and every variable and slot after it.
+2. torch computes the loss and the gradients of the same batch, which are compared. A gradient is a
+   sum of many terms: it may differ by a multiple of what TensorFlow's differs from itself by.
+3. torch is given TensorFlow's gradients, and takes the step. After it every parameter, every slot,
+   the statistics of BatchNorm and the counters are compared: since both sides began with the same
+   bits, what differs is the formula, not the rounding of a gradient that Adam made a whole step of.
+   torch goes on from TensorFlow's values, so that no difference is met twice.
+4. A difference is relative to the value itself or to the scale of its tensor, whichever is larger:
    |a - b| / max(|b|, scale), b TensorFlow's. The scale is the root mean square of b, at the step at
-   which it was largest so far: a slot with one value may pass through 0.
-4. A parameter on which the loss does not depend, such as a bias before a BatchNorm or a softmax,
-   has a gradient of rounding errors alone. Each side has its own, and an optimizer that divides by
-   the gradient's size makes whole steps of them. Where a parameter differs, and the loss stays as
-   it is when the parameter is moved, it is set to TensorFlow's value, so that it spreads no
-   further, and is listed as `neutral`.
+   which it was largest so far: a slot with one value may pass through 0. Of a gradient it is that
+   of a row.
+5. Where a gradient is not told, as in a recording without them or of a graph that computes it in a
+   function, torch takes its own. A parameter on which the loss does not depend, such as a bias
+   before a BatchNorm or a softmax, has a gradient of rounding errors alone, of which an optimizer
+   that divides by the gradient's size makes whole steps. Where such a parameter differs, and the
+   loss stays as it is when the parameter is moved, it is set to TensorFlow's value and listed as
+   `neutral`.
 
 Dropout must be off on both sides: here it is while the steps are taken.
 """
@@ -19,16 +25,19 @@ Dropout must be off on both sides: here it is while the steps are taken.
 from __future__ import annotations
 
 import operator
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy
 import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from migrate.checkpoint.partitions import by_id, by_partition
 from migrate.model.parameters import Parameter
 from migrate.model.training.build import Training
+from migrate.model.training.distance import OF_ITSELF, array, of_rows, relative, same_rows
+from migrate.model.training.graph_optimizer import gradient_of
+from migrate.model.training.kept import as_kept, as_stored
+from migrate.model.training.partitions import split
 from migrate.model.training.targets import Target
 from semisync.common.errors import BadInput
 
@@ -37,17 +46,38 @@ _STILL = 1e-6  # relative change of the loss that is none
 _MOVED = 0.1  # how far a parameter is moved to see whether the loss depends on it
 
 
-class RecordedStep(NamedTuple):
-    """batch: what is fed. loss: before the update. values: every variable and slot after it, by its
-    name in the checkpoint."""
+Values = Mapping[str, numpy.ndarray]
+# Gradients as tf.gradients gives them, by variable node: values, and of a table indices.
+GivenGradients = Mapping[str, Tuple[numpy.ndarray, Optional[numpy.ndarray]]]
+
+
+class BegunStep(NamedTuple):
+    """One step of TensorFlow's.
+
+    batch      what is fed
+    loss       before the update
+    gradients  those that can be read
+    rounding   what the loss and the gradients differ from themselves by; those of a table by its
+               rows, ascending, repeated ones summed
+    finish     takes the step: every variable and slot after it, by its name in the checkpoint, and
+               the gradients that it applied, to the bit
+    """
 
     batch: Mapping[str, Any]
     loss: float
-    values: Mapping[str, numpy.ndarray]
+    gradients: GivenGradients
+    rounding: Callable[[], Tuple[float, Values]]
+    finish: Callable[[], Tuple[Values, GivenGradients]]
+
+
+def recorded_step(batch: Mapping[str, Any], loss: float, values: Values) -> BegunStep:
+    """A step that was taken before, without its gradients. values: as `BegunStep.finish` has."""
+    return BegunStep(batch, loss, {}, lambda: (0.0, {}), lambda: (values, {}))
 
 
 class Difference(NamedTuple):
-    """kind: "loss", "parameter", "slot", "statistic" or "counter". step: counted from 1."""
+    """kind: "loss", "gradient", "parameter", "slot", "statistic" or "counter". step: counted from
+    1."""
 
     relative: float
     kind: str
@@ -73,7 +103,7 @@ class StepReport(NamedTuple):
 
 
 def compare_steps(
-    training: Training, steps: Iterable[RecordedStep], tolerance: float = TOLERANCE
+    training: Training, steps: Iterable[BegunStep], tolerance: float = TOLERANCE
 ) -> StepReport:
     """Takes the recorded steps in torch, from the state that `training` is in, and compares.
 
@@ -99,30 +129,81 @@ class _Comparison:
         self.neutral: Dict[str, float] = {}
         self.compared: Dict[str, int] = {}
 
-    def take(self, number: int, step: RecordedStep) -> None:
-        """One step, and what differs after it."""
+    def take(self, number: int, step: BegunStep) -> None:
+        """One step, and what differs before and after it."""
         feeds = self._optimizer.feeds
         feeds.update((name, step.batch[name]) for name in feeds if name in step.batch)
         self._optimizer.zero_grad()
         before = {name: value.clone() for name, value in self._module.state_dict().items()}
         loss = self._module(step.batch)
         loss.backward()
-        self._optimizer.step()
-        found = [self._difference("loss", "loss", number, loss, step.loss)]
+        found = [self._of_loss(number, loss, step)]
+        found += self._of_gradients(number, step)
+        values, gradients = step.finish()
+        given = {
+            node: (torch.from_numpy(slices), None if rows is None else torch.from_numpy(rows))
+            for node, (slices, rows) in gradients.items()
+        }
+        self._optimizer.step_by(given)
         for target in self._optimizer.targets:
-            found += self._of_target(number, step, target, before)
+            if set(target.updates) <= set(given):
+                found += self._of_formula(number, values, target)
+            else:
+                found += self._of_target(number, step, values, target, before)
         for name, value, parameter in self._statistics:
-            want = _piece(step, name, parameter)
+            want = _piece(values, name, parameter)
             found.append(self._difference("statistic", name, number, value(), want))
         for node, value in self._optimizer.counters.items():
             name = self._optimizer.names[node]
-            found.append(self._difference("counter", name, number, value, _wanted(step, name)))
+            found.append(self._difference("counter", name, number, value, _wanted(values, name)))
         self.compared = {}
         for difference in found:
             self._note(difference)
 
+    def _of_loss(self, number: int, loss: Any, step: BegunStep) -> Difference:
+        found = self._difference("loss", "loss", number, loss, step.loss)
+        if found.relative <= self._tolerance:
+            return found
+        more = OF_ITSELF * step.rounding()[0] / self._tolerance
+        return found._replace(relative=relative(loss, step.loss, max(abs(step.loss), more)))
+
+    def _of_gradients(self, number: int, step: BegunStep) -> List[Difference]:
+        found = []
+        for target in self._optimizer.targets:
+            ours = split(target, gradient_of(target))
+            told = [
+                (node, ours[node], step.gradients[node]) for node in ours if node in step.gradients
+            ]
+            for node, own, theirs in told:
+                rows = same_rows(own, theirs)
+                worst = of_rows(*rows)
+                if not worst <= self._tolerance:
+                    noise = step.rounding()[1][node]
+                    worst = of_rows(*rows, noise=OF_ITSELF * noise / self._tolerance)
+                found.append(Difference(worst, "gradient", target.name, number))
+        return found
+
+    def _of_formula(self, number: int, values: Values, target: Target) -> List[Difference]:
+        """What the optimizer makes of TensorFlow's gradient; torch's values become TensorFlow's."""
+        found = []
+        for kind, name, value in self._values(target):
+            stored, want = (
+                as_stored(target.parameter, value),
+                _piece(values, name, target.parameter),
+            )
+            found.append(self._difference(kind, name, number, stored, want))
+            value.copy_(as_kept(target.parameter, want))
+        return found
+
+    def _values(self, target: Target) -> List[Tuple[str, str, torch.Tensor]]:
+        """Kind, name in the checkpoint, and value of a parameter and its slots."""
+        state = self._optimizer.state[target.tensor]
+        slots = self._optimizer.slots[target.attribute].items()
+        own = [("parameter", target.name, target.tensor.detach())]
+        return own + [("slot", name, state[slot]) for slot, name in slots]
+
     def _difference(self, kind: str, name: str, number: int, got: Any, want: Any) -> Difference:
-        theirs = numpy.asarray(_array(want), numpy.float64)
+        theirs = numpy.asarray(array(want), numpy.float64)
         scale = float(numpy.sqrt(numpy.mean(theirs**2))) if theirs.size else 0.0
         self._scales[name] = max(scale, self._scales.get(name, 0.0))
         return Difference(relative(got, want, self._scales[name]), kind, name, number)
@@ -136,17 +217,18 @@ class _Comparison:
             self.exceeded = difference
 
     def _of_target(
-        self, number: int, step: RecordedStep, target: Target, before: Dict[str, torch.Tensor]
+        self,
+        number: int,
+        step: BegunStep,
+        values: Values,
+        target: Target,
+        before: Dict[str, torch.Tensor],
     ) -> List[Difference]:
-        parameter, state = target.parameter, self._optimizer.state[target.tensor]
-        pairs = [("parameter", target.name, target.tensor.detach())]
-        pairs += [
-            ("slot", name, state[slot])
-            for slot, name in self._optimizer.slots[target.attribute].items()
-        ]
+        """What the optimizer makes of torch's own gradient."""
+        parameter, pairs = target.parameter, self._values(target)
         found = []
         for kind, name, value in pairs:
-            stored, want = as_stored(parameter, value), _piece(step, name, parameter)
+            stored, want = as_stored(parameter, value), _piece(values, name, parameter)
             found.append(self._difference(kind, name, number, stored, want))
         worst = max(difference.relative for difference in found)
         if worst <= self._tolerance and target.name not in self.neutral:
@@ -155,13 +237,11 @@ class _Comparison:
             return found
         self.neutral[target.name] = max(worst, self.neutral.get(target.name, 0.0))
         for _, name, value in pairs:
-            value.copy_(as_kept(parameter, _piece(step, name, parameter)))
+            value.copy_(as_kept(parameter, _piece(values, name, parameter)))
         return []
 
     @torch.no_grad()
-    def _is_neutral(
-        self, step: RecordedStep, target: Target, before: Dict[str, torch.Tensor]
-    ) -> bool:
+    def _is_neutral(self, step: BegunStep, target: Target, before: Dict[str, torch.Tensor]) -> bool:
         """Whether the loss was not another where the parameter had been elsewhere. before: the
         module's state before the step."""
         after = {name: value.clone() for name, value in self._module.state_dict().items()}
@@ -175,52 +255,15 @@ class _Comparison:
         return abs(losses[1] - losses[0]) <= _STILL * max(abs(losses[0]), 1e-30)
 
 
-def relative(got: Any, want: Any, scale: float) -> float:
-    """The largest |got - want| / max(|want|, scale); infinite where one is not a number."""
-    ours, theirs = (numpy.asarray(_array(one), numpy.float64) for one in (got, want))
-    if ours.shape != theirs.shape:
-        raise BadInput(f"a value is {list(ours.shape)}, and {list(theirs.shape)} in TensorFlow")
-    difference = numpy.abs(ours - theirs)
-    if not difference.size or not difference.any():
-        return 0.0
-    with numpy.errstate(divide="ignore", invalid="ignore"):
-        shares = difference / numpy.maximum(numpy.abs(theirs), scale)
-    largest = numpy.max(numpy.where(difference > 0, shares, 0.0))
-    return float(largest) if numpy.isfinite(difference).all() else float("inf")
-
-
-def _array(value: Any) -> Any:
-    return value.detach().numpy() if isinstance(value, torch.Tensor) else value
-
-
-def as_stored(parameter: Parameter, value: torch.Tensor) -> numpy.ndarray:
-    """What the module keeps of a variable, as the checkpoint has it."""
-    array = value.detach().numpy()
-    if parameter.axes is not None:
-        array = array.transpose(numpy.argsort(parameter.axes))
-    array = array.reshape(parameter.shape)
-    if parameter.dealt > 1:
-        array = array[by_partition(parameter.shape[0], parameter.dealt)]
-    return array
-
-
-def as_kept(parameter: Parameter, stored: numpy.ndarray) -> torch.Tensor:
-    """What the module keeps of a variable, from what the checkpoint has of it."""
-    if parameter.dealt > 1:
-        stored = stored[by_id(parameter.shape[0], parameter.dealt)]
-    array = stored if parameter.axes is None else stored.transpose(parameter.axes)
-    return torch.tensor(numpy.ascontiguousarray(array))
-
-
-def _piece(step: RecordedStep, name: str, parameter: Parameter) -> numpy.ndarray:
-    whole = _wanted(step, name)
+def _piece(values: Values, name: str, parameter: Parameter) -> numpy.ndarray:
+    whole = _wanted(values, name)
     return whole if parameter.rows is None else whole[slice(*parameter.rows)]
 
 
-def _wanted(step: RecordedStep, name: str) -> numpy.ndarray:
-    if name not in step.values:
+def _wanted(values: Values, name: str) -> numpy.ndarray:
+    if name not in values:
         raise BadInput(f"the recorded step has no value of {name!r}, which torch trains")
-    return step.values[name]
+    return values[name]
 
 
 def _statistics(training: Training) -> List[Tuple[str, Any, Parameter]]:

@@ -80,11 +80,16 @@ class Transformation:
             self._looked_up.clear()
 
     def __call__(
-        self, gradients: Mapping[str, torch.Tensor], feeds: Mapping[str, Any]
+        self,
+        gradients: Mapping[str, torch.Tensor],
+        feeds: Mapping[str, Any],
+        given: Mapping[str, Slice],
     ) -> Dict[str, torch.Tensor]:
-        """The gradients that are applied."""
+        """The gradients that are applied. given: some of them, by variable node, in the place of
+        those of `gradients`."""
         if self._looked_up is None:
-            return dict(gradients)
+            told = [target for target in self._targets if set(target.updates) <= set(given)]
+            return {**gradients, **{target.attribute: join(target, given) for target in told}}
         slices: Dict[str, Slice] = {}
         inputs: Dict[str, Any] = dict(feeds)
         for target in self._targets:
@@ -97,7 +102,7 @@ class Transformation:
             variable = in_tensorflow(target, target.tensor)
             own = dict(zip(target.updates, rows_of(target)))
             for node, (values, indices) in split(target, gradient).items():
-                slices[node] = values, indices
+                values, indices = slices[node] = given.get(node, (values, indices))
                 inputs[_values_name(node)] = values
                 inputs[_variable_name(node)] = variable[own[node]]
                 if indices is not None:

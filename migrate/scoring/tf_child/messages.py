@@ -10,9 +10,11 @@ Each waits for the other, one message in turn:
 
 `semisync verify` asks a graph as often as it likes, instead of 2, with the arrays of a batch:
 
-       parent: {"rows": n, "fetch": [tensor, ...]}      child: the array "k" of the k-th tensor
-       parent: {"rows": n, "again": bool}               child: the arrays of a training step, see
-                                                               `probe.Steps.take`
+       parent: {"rows": n, "fetch": [tensor, ...],      child: the array "k" of the k-th tensor,
+                "rounding": bool}                              or what it differs from itself by
+       parent: {"rows": n, "begin": "once" or "twice"}  child: the arrays of a training step, see
+       parent: {"step": "rounding"}                            `probe.Steps`: begin, rounding,
+       parent: {"step": "finish"}                              finish
        parent: {"onnx": outputs, "inputs": names}       child: {"why": sentence}, or the array
                                                                "model"
 

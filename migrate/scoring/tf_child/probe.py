@@ -8,16 +8,20 @@ from .exporting import export
 from .graph import refuse_unfed
 from .messages import Refused
 from .opened import Opened
+from .rounding import Rounding
 
 
 class Probe(Opened):
     """The graph that `spec` describes, see `Opened`, with
 
     fetches     names of tensors that will be asked for
+    weights     nodes of the variables that the model computes with
     steps       None, or how it trains, a dict with
       loss        name of the loss
       ops         nodes that make a step
       drawn       tensors that the graph draws at random; a step draws them once, and feeds them
+      gradients   {node of a variable: [values, indices]}, tensors of its gradient; indices: None
+                  of a dense one
       variables   {name: nodes}: those to tell of, each with the nodes of its parts, in order
       moved       nodes of the variables that computing the loss changes
 
@@ -29,9 +33,11 @@ class Probe(Opened):
         fed = self._fed() + list(self._constants)
         for name in spec["fetches"]:
             refuse_unfed(self._tensor(name), fed)
+        weights = [self._graph.get_operation_by_name(name) for name in spec["weights"]]
+        self._rounding = Rounding(self, weights, _read, _assign)
         self._steps: Any = None
         if spec["steps"] is not None:
-            self._steps = Steps(self, spec["steps"], fed)
+            self._steps = Steps(self, spec["steps"], fed, self._rounding)
 
     def answer(self, head, arrays):
         """(head, arrays) of the answer to a question of `messages`."""
@@ -39,24 +45,44 @@ class Probe(Opened):
             inputs = [self._tensor(name) for name in head["inputs"]]
             model, why = export(self._tf, self._session, self._constants, inputs, head["onnx"])
             return {"why": why}, [] if model is None else [("model", model)]
-        feed, _ = self._feed(head["rows"], arrays)
         if "fetch" in head:
-            tensors = [self._tensor(name) for name in head["fetch"]]
-            values = self._session.run(tensors, feed)
+            values = self._fetch(head["rows"], arrays, head["fetch"], head["rounding"])
             return {}, [(str(i), value) for i, value in enumerate(values)]
-        return {}, self._steps.take(feed, head["again"])
+        if "begin" in head:
+            return {}, self._steps.begin(head["rows"], arrays, head["begin"] == "twice")
+        return {}, self._steps.finish() if head["step"] == "finish" else self._steps.rounding()
+
+    def _fetch(self, rows, arrays, names, rounding):
+        """The values of tensors for a batch; or what they differ from themselves by."""
+        tensors = [self._tensor(name) for name in names]
+        if not rounding:
+            return self._session.run(tensors, self._feed(rows, arrays)[0])
+
+        def run(feed, order):
+            values = self._session.run(tensors, feed)
+            if order is None:
+                return values
+            back = np.argsort(order)
+            return [one[back] if one.shape[:1] == (rows,) else one for one in values]
+
+        return self._rounding.largest(rows, arrays, run, {})
 
 
 class Steps:
     """How a graph trains, and the steps that it takes; `told`: see `Probe`."""
 
-    def __init__(self, opened, told, fed):
+    def __init__(self, opened, told, fed, rounding):
         tf, graph = opened._tf, opened._graph
-        self._session = opened._session
+        self._opened, self._session, self._rounding = opened, opened._session, rounding
         self._loss = opened._tensor(told["loss"])
         self._drawn = [opened._tensor(name) for name in told["drawn"]]
         refuse_unfed(self._loss, fed + self._drawn)
         self._ops = [graph.get_operation_by_name(name) for name in told["ops"]]
+        self._gradients = {
+            node: [opened._tensor(name) for name in names if name is not None]
+            for node, names in sorted(told["gradients"].items())
+        }
+        self._begun: Any = None
         with graph.as_default():
             self._values = {
                 name: [_read(tf, graph.get_operation_by_name(node)) for node in nodes]
@@ -67,33 +93,76 @@ class Steps:
             self._given = [tf.placeholder(tensor.dtype.base_dtype) for tensor in self._moved]
             self._put = [_assign(tf, op, value) for op, value in zip(moved, self._given)]
 
-    def take(self, feed, again):
-        """One step: the arrays of its answer.
+    def begin(self, rows, arrays, twice):
+        """What a step computes before it changes anything: the arrays of its answer.
 
-        loss        before the update
-        again       the loss once more, if it is asked for: another one shows that chance has a part
-        drawn/NAME  what was drawn
-        after/NAME  every variable after the update
+        loss                 of the batch
+        again                once more, if it is asked for: another one shows that chance has a part
+        drawn/NAME           what was drawn
+        gradient/NODE/0      the gradient of a variable's node, or its values, and /1 its indices
         """
+        feed, _ = self._opened._feed(rows, arrays)
         drawn = self._session.run(self._drawn, feed)
-        feed.update(zip(self._drawn, drawn))
-        found = [("loss", self._compute_loss(feed))]
-        if again:
-            found.append(("again", self._compute_loss(feed)))
-        self._session.run(self._ops, feed)
+        more = dict(zip(self._drawn, drawn))
+        feed.update(more)
+        loss, gradients = self._compute(feed)
+        found = [("loss", loss)]
+        if twice:
+            found.append(("again", self._compute(feed)[0]))
+        self._begun = rows, arrays, more, feed
         found += [("drawn/" + one.name, value) for one, value in zip(self._drawn, drawn)]
-        after = self._session.run(self._values)
-        return found + [("after/" + name, _joined(parts)) for name, parts in after.items()]
+        return found + _told(gradients)
 
-    def _compute_loss(self, feed):
-        """In a run of its own, as what a step assigns may be read before or after it; what that run
-        moves, such as BatchNorm's statistics, is put back."""
+    def rounding(self):
+        """What the loss and the gradients of the step that was begun differ from themselves by:
+
+        loss, gradient/NODE   of a sparse gradient by its rows, ascending, repeated ones summed
+        """
+        rows, arrays, more, _ = self._begun
+
+        def run(feed, order):
+            loss, gradients = self._compute(feed)
+            return [loss] + [_summed(*values) for values in gradients.values()]
+
+        found = self._rounding.largest(rows, arrays, run, more, in_order=bool(more))
+        names = ["loss"] + ["gradient/" + node for node in self._gradients]
+        return list(zip(names, found))
+
+    def finish(self):
+        """Takes the step: every variable after it, after/NAME, and the gradients as in `begin`, to
+        the bit those that were applied."""
+        _, gradients = self._session.run([self._ops, self._gradients], self._begun[-1])
+        after = self._session.run(self._values)
+        found = [("after/" + name, _joined(parts)) for name, parts in after.items()]
+        return found + _told(gradients)
+
+    def _compute(self, feed):
+        """(loss, {node: its gradient}), in a run of its own, as what a step assigns may be read
+        before or after it; what that run moves, such as BatchNorm's statistics, is put back."""
         before = self._session.run(self._moved)
-        loss = self._session.run(self._loss, feed)
+        loss, gradients = self._session.run([self._loss, self._gradients], feed)
         if loss.shape:
             raise Refused("the loss {!r} is no scalar".format(self._loss.name))
         self._session.run(self._put, dict(zip(self._given, before)))
-        return loss
+        return loss, gradients
+
+
+def _told(gradients):
+    return [
+        ("gradient/{}/{}".format(node, place), one)
+        for node, values in gradients.items()
+        for place, one in enumerate(values)
+    ]
+
+
+def _summed(values, indices=None):
+    """A gradient, its repeated rows summed."""
+    if indices is None:
+        return values
+    rows, places = np.unique(indices, return_inverse=True)
+    total = np.zeros((len(rows),) + values.shape[1:])
+    np.add.at(total, places, values)
+    return total
 
 
 def _read(tf, op):

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from migrate.model.training.build import build_training
-from migrate.model.training.steps import RecordedStep
+from migrate.model.training.steps import recorded_step
 from tests.model.features import features_of
 
 
@@ -27,7 +27,7 @@ def zoo_training(model):
 def zoo_steps(model):
     """Its recorded steps."""
     return [
-        RecordedStep(features_of(points), float(loss), values)
+        recorded_step(features_of(points), float(loss), values)
         for points, loss, values in model.steps()
     ]
 
@@ -49,7 +49,7 @@ class Job:
             step, point = key.split("/", 1)
             points[int(step)][point] = value
         self.steps = [
-            RecordedStep(
+            recorded_step(
                 features_of(fed), float(loss), {key: all_[k + 1] for key, all_ in after.items()}
             )
             for k, (fed, loss) in enumerate(zip(points, losses))

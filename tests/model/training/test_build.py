@@ -6,7 +6,7 @@ import torch
 
 from migrate.model.load import load_model
 from migrate.model.training.build import build_optimizer, build_training
-from migrate.model.training.steps import RecordedStep, compare_steps
+from migrate.model.training.steps import compare_steps, recorded_step
 from semisync.common.errors import BadInput, UsageError
 from tests.model.training.graphs import X, Y, regression, saved
 from tests.support.require import shared
@@ -347,15 +347,16 @@ def test_a_table_that_is_not_trained_is_compared_after_each_step(tmp_path):
         loss = session.run(training.loss, fed)
         session.run("GradientDescent", fed)
         values = {v.op.name: session.run(v) for v in tf.global_variables()}
-    taken = RecordedStep({**BATCH, "ids": torch.tensor([1, 3])}, float(loss), values)
+    taken = recorded_step({**BATCH, "ids": torch.tensor([1, 3])}, float(loss), values)
     report = compare_steps(training, [taken])
     assert report.exceeded is None and report.compared == {
         "loss": 1,
         "parameter": 1,
         "statistic": 1,
     }
-    moved = taken._replace(values={**values, "table": values["table"] + 1})
-    exceeded = compare_steps(build_training(prefix), [moved]).exceeded
+    moved = {**values, "table": values["table"] + 1}
+    again = recorded_step(taken.batch, taken.loss, moved)
+    exceeded = compare_steps(build_training(prefix), [again]).exceeded
     assert (exceeded.kind, exceeded.name) == ("statistic", "table")
 
 

@@ -66,7 +66,7 @@ def test_tensorflow_takes_the_plain_jobs_step(version, name, metas, request):
     with np.load(pathlib.Path(job.prefix).with_name("steps.npz")) as file:
         fed = {key[2:] + ":0": file[key].tolist() for key in file if key.startswith("0/")}
     partitions = [f"model/tags/part_{k}" for k in range(3)]
-    nodes = {key: partitions if key == "model/tags" else [key] for key in job.steps[0].values}
+    nodes = {key: partitions if key == "model/tags" else [key] for key in job.steps[0].finish()[0]}
     slots = {
         key: [part + key[len("model/tags") :] for part in partitions]
         for key in nodes
@@ -76,6 +76,7 @@ def test_tensorflow_takes_the_plain_jobs_step(version, name, metas, request):
         "loss": tensor_name(recipe.loss(graph)),
         "ops": sorted(writers),
         "drawn": [],
+        "gradients": {},
         "variables": {**nodes, **slots},
         "moved": [],
     }
@@ -83,12 +84,12 @@ def test_tensorflow_takes_the_plain_jobs_step(version, name, metas, request):
     with open_checkpoint(job.prefix) as checkpoint:
         tensorflow = TensorFlowGraph(Setting(python=python), checkpoint, graph, [], fed, steps=told)
         try:
-            step = tensorflow.step(1, [], again=False)
+            begun, after = tensorflow.begin(1, [], twice=False), tensorflow.finish()[0]
         finally:
             tensorflow.close()
-    assert step.loss == pytest.approx(job.steps[0].loss, rel=1e-6)
-    for key, value in job.steps[0].values.items():
-        np.testing.assert_allclose(step.after[key], value, 1e-5, 1e-7, err_msg=key)
+    assert begun.loss == pytest.approx(job.steps[0].loss, rel=1e-6)
+    for key, value in job.steps[0].finish()[0].items():
+        np.testing.assert_allclose(after[key], value, 1e-5, 1e-7, err_msg=key)
 
 
 def two_optimizers(path, wrap, begin=True):

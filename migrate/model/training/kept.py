@@ -1,0 +1,28 @@
+"""A variable as the module keeps it and as the checkpoint does."""
+
+from __future__ import annotations
+
+import numpy
+import torch
+
+from migrate.checkpoint.partitions import by_id, by_partition
+from migrate.model.parameters import Parameter
+
+
+def as_stored(parameter: Parameter, value: torch.Tensor) -> numpy.ndarray:
+    """What the module keeps of a variable, as the checkpoint has it."""
+    array = value.detach().numpy()
+    if parameter.axes is not None:
+        array = array.transpose(numpy.argsort(parameter.axes))
+    array = array.reshape(parameter.shape)
+    if parameter.dealt > 1:
+        array = array[by_partition(parameter.shape[0], parameter.dealt)]
+    return array
+
+
+def as_kept(parameter: Parameter, stored: numpy.ndarray) -> torch.Tensor:
+    """What the module keeps of a variable, from what the checkpoint has of it."""
+    if parameter.dealt > 1:
+        stored = stored[by_id(parameter.shape[0], parameter.dealt)]
+    array = stored if parameter.axes is None else stored.transpose(parameter.axes)
+    return torch.from_numpy(array.copy())
