@@ -89,6 +89,18 @@ def test_a_job_whose_only_graph_is_that_of_its_training_is_migrated(job, tmp_pat
     assert "BatchNorm took its moving statistics" in (tmp_path / "out/report.json").read_text()
 
 
+def test_few_rows_leave_nothing_open_where_the_outputs_are_tensorflows(job, tmp_path):
+    rows = pyarrow.parquet.read_table(job / "rows.parquet").slice(0, 100)
+    few = tmp_path / "rows.parquet"
+    pyarrow.parquet.write_table(rows, few)
+    out = tmp_path / "out"
+    assert migrate(job, out, "--data", str(few)) == 0
+    assert set(states(out).values()) == {"passed"}
+    assert report(out)["parity"]["verdict"] == "INCONCLUSIVE"
+    auc = next(part for part in report(out)["parts"] if part["name"] == "auc")
+    assert "INCONCLUSIVE by itself, as 100 rows" in auc["finding"]
+
+
 def test_a_wrapped_job_is_migrated_by_its_own_graph(job, wrapped_job, tmp_path):
     shutil.copy(job / "rows.parquet", wrapped_job)
     assert migrate(wrapped_job, tmp_path / "out", checkpoint="") == 0

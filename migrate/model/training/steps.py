@@ -141,7 +141,7 @@ class _Comparison:
         found += self._of_gradients(number, step)
         values, gradients = step.finish()
         given = {
-            node: (torch.from_numpy(slices), None if rows is None else torch.from_numpy(rows))
+            node: (torch.tensor(slices), None if rows is None else torch.tensor(rows))
             for node, (slices, rows) in gradients.items()
         }
         self._optimizer.step_by(given)
