@@ -5,13 +5,14 @@
 2. torch computes the loss and the gradients of the same batch, which are compared. A gradient is a
    sum of many terms: it may differ by a multiple of what TensorFlow's differs from itself by.
 3. torch is given TensorFlow's gradients, and takes the step. After it every parameter, every slot,
-   the statistics of BatchNorm and the counters are compared: since both sides began with the same
-   bits, what differs is the formula, not the rounding of a gradient that Adam made a whole step of.
-   torch goes on from TensorFlow's values, so that no difference is met twice.
-4. A difference is relative to the value itself or to the scale of its tensor, whichever is larger:
-   |a - b| / max(|b|, scale), b TensorFlow's. The scale is the root mean square of b, at the step at
-   which it was largest so far: a slot with one value may pass through 0. Of a gradient it is that
-   of a row.
+   the statistics of BatchNorm and the counters are compared. Both sides began with the same bits,
+   so that a parameter and its slots are judged by their change: what differs is the formula, not
+   the rounding of a gradient that Adam made a whole step of. torch goes on from TensorFlow's
+   values, and no difference is met twice.
+4. Any other difference is relative to the value itself or to the scale of its tensor, whichever is
+   larger: |a - b| / max(|b|, scale), b TensorFlow's. The scale is the root mean square of b, at the
+   step at which it was largest so far: a statistic with one value may pass through 0. Of a gradient
+   it is that of a row.
 5. Where a gradient is not told, as in a recording without them or of a graph that computes it in a
    function, torch takes its own. A parameter on which the loss does not depend, such as a bias
    before a BatchNorm or a softmax, has a gradient of rounding errors alone, of which an optimizer
@@ -34,7 +35,14 @@ from torch.overrides import TorchFunctionMode
 
 from migrate.model.parameters import Parameter
 from migrate.model.training.build import Training
-from migrate.model.training.distance import OF_ITSELF, array, of_rows, relative, same_rows
+from migrate.model.training.distance import (
+    OF_ITSELF,
+    array,
+    of_rows,
+    of_update,
+    relative,
+    same_rows,
+)
 from migrate.model.training.graph_optimizer import gradient_of
 from migrate.model.training.kept import as_kept, as_stored
 from migrate.model.training.partitions import split
@@ -144,10 +152,12 @@ class _Comparison:
             node: (torch.tensor(slices), None if rows is None else torch.tensor(rows))
             for node, (slices, rows) in gradients.items()
         }
+        told = [one for one in self._optimizer.targets if set(one.updates) <= set(given)]
+        stood = {one.name: [v.clone() for _, _, v in self._values(one)] for one in told}
         self._optimizer.step_by(given)
         for target in self._optimizer.targets:
-            if set(target.updates) <= set(given):
-                found += self._of_formula(number, values, target)
+            if target.name in stood:
+                found += self._of_formula(number, values, target, stood[target.name])
             else:
                 found += self._of_target(number, step, values, target, before)
         for name, value, parameter in self._statistics:
@@ -183,16 +193,16 @@ class _Comparison:
                 found.append(Difference(worst, "gradient", target.name, number))
         return found
 
-    def _of_formula(self, number: int, values: Values, target: Target) -> List[Difference]:
+    def _of_formula(
+        self, number: int, values: Values, target: Target, before: List[torch.Tensor]
+    ) -> List[Difference]:
         """What the optimizer makes of TensorFlow's gradient; torch's values become TensorFlow's."""
-        found = []
-        for kind, name, value in self._values(target):
-            stored, want = (
-                as_stored(target.parameter, value),
-                _piece(values, name, target.parameter),
-            )
-            found.append(self._difference(kind, name, number, stored, want))
-            value.copy_(as_kept(target.parameter, want))
+        parameter, found = target.parameter, []
+        for (kind, name, value), stood in zip(self._values(target), before):
+            want = _piece(values, name, parameter)
+            worst = of_update(as_stored(parameter, value), want, as_stored(parameter, stood))
+            found.append(Difference(worst, kind, name, number))
+            value.copy_(as_kept(parameter, want))
         return found
 
     def _values(self, target: Target) -> List[Tuple[str, str, torch.Tensor]]:

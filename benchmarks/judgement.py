@@ -1,0 +1,136 @@
+"""How often a right migration is called wrong, and a planted fault is missed.
+
+    python benchmarks/judgement.py --tf-python .venv-tf1/bin/python [--data ../shared/data]
+
+1. TensorFlow 1.15 trains a canned and a hand-written model, with and without BatchNorm, with each
+   optimizer on each data set: `judgement_parts/write_jobs.py`.
+2. `semisync migrate` judges each: all are right, so that any verdict but MIGRATED is an error.
+3. Faults are planted in torch's side of the same trainings, and `compare_training` judges again: a
+   fault that it calls equal is missed. See `judgement_parts/faults.py`.
+"""
+
+import argparse
+import collections
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from benchmarks.judgement_parts.data import DATA_SETS, write_rows
+from benchmarks.judgement_parts.faults import FAULTS
+from migrate.behaviour import training as behaviour
+from migrate.behaviour.setting import Setting
+from migrate.scoring.run import Reading
+from semisync.common.errors import SemisyncError
+from semisync.migration.run import migrate
+from semisync.migration.settings import STEP_ROWS, STEPS, Settings
+
+PARTS = pathlib.Path(__file__).with_name("judgement_parts")
+
+
+def written(data, folder, source, python):
+    """The jobs of a data set, in the order of their names."""
+    to = folder / data.name.replace(" ", "-").replace(",", "")
+    write_rows(data, source, to)
+    subprocess.run(
+        [python, str(PARTS / "write_jobs.py"), str(to)],
+        check=True,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+    )
+    return sorted(path for path in to.iterdir() if path.is_dir())
+
+
+def judged(job, python):
+    """The migration of a job."""
+    settings = Settings(
+        checkpoint=str(job),
+        data=str(job.parent / "rows.parquet"),
+        label="label",
+        out=str(job / "migration"),
+        python=python,
+    )
+    return migrate(settings, io.StringIO())
+
+
+def planted(job, found, fault, python):
+    """The report of the same training with a fault in torch; None: it has no place for it."""
+    right, there = behaviour.build_training, []
+
+    def build(*arguments, **named):
+        training = right(*arguments, **named)
+        there.append(FAULTS[fault](training))
+        return training
+
+    settings = found.settings
+    reading = Reading(size=STEP_ROWS)
+    behaviour.build_training = build
+    try:
+        report = behaviour.compare_training(
+            settings.checkpoint,
+            settings.converted,
+            settings.data,
+            Setting(meta=settings.meta, named=settings.named, reading=reading, python=python),
+            STEPS,
+        )
+    finally:
+        behaviour.build_training = right
+    return report if there[0] else None
+
+
+def main():
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--tf-python", required=True, help="an interpreter with TensorFlow 1.15")
+    parser.add_argument("--data", default="../shared/data", help="default: %(default)s")
+    parser.add_argument("--sets", type=int, default=len(DATA_SETS), help="how many data sets")
+    parser.add_argument("--faults", type=int, default=1, help="planted per job")
+    args = parser.parse_args()
+    verdicts = collections.Counter()
+    faults = {name: collections.Counter() for name in FAULTS}
+    turn = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for data in DATA_SETS[: args.sets]:
+            source = pathlib.Path(args.data)
+            for job in written(data, pathlib.Path(folder), source, args.tf_python):
+                name = f"{data.name}, {job.name}"
+                try:
+                    found = judged(job, args.tf_python)
+                except SemisyncError as error:
+                    verdicts["refused"] += 1
+                    print(f"{name}: {error}", flush=True)
+                    continue
+                verdicts[found.verdict.value.replace("_", " ")] += 1
+                if found.verdict.value != "MIGRATED":
+                    print(f"{name}: {found.verdict.value}: {found.sentence}", flush=True)
+                left = args.faults
+                for _ in FAULTS:
+                    fault = list(FAULTS)[turn % len(FAULTS)]
+                    turn += 1
+                    report = planted(job, found, fault, args.tf_python)
+                    if report is None:
+                        continue
+                    faults[fault]["missed" if report.equal else "found"] += 1
+                    if report.equal:
+                        print(f"{name}: {fault} was missed", flush=True)
+                    left -= 1
+                    if not left:
+                        break
+    print()
+    print("| right migrations | MIGRATED | NOT MIGRATED | INCONCLUSIVE | refused |")
+    print("|---|---|---|---|---|")
+    kinds = ("MIGRATED", "NOT MIGRATED", "INCONCLUSIVE", "refused")
+    print("|", sum(verdicts.values()), "|", " | ".join(str(verdicts[kind]) for kind in kinds), "|")
+    print()
+    print("| planted fault | jobs | missed |")
+    print("|---|---|---|")
+    for name, counts in [*faults.items(), ("all", sum(faults.values(), collections.Counter()))]:
+        print(f"| {name} | {sum(counts.values())} | {counts['missed']} |")
+
+
+if __name__ == "__main__":
+    main()

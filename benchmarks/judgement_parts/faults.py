@@ -1,0 +1,128 @@
+"""Faults to plant in torch's side of a training that is right: {name: a function of a Training that
+plants it, or returns False where that training has no place for it}.
+"""
+
+from typing import Any, Callable, Dict
+
+from migrate.model.training.build import Training
+
+
+def _changed(training: Training, name: str, change: Callable[[float], float]) -> bool:
+    """Changes a hyperparameter wherever an optimizer has it, at every step."""
+    optimizer = training.optimizer
+    found = False
+    for part in optimizer._parts:
+        if not part.param_groups[0].get(name):
+            continue
+        found = True
+        right = part.step_parameter
+
+        def step(parameter: Any, grad: Any, group: Any, right: Any = right) -> None:
+            right(parameter, grad, {**group, name: change(group[name])})
+
+        part.step_parameter = step
+    return found
+
+
+def _epsilon(training: Training) -> bool:
+    return _changed(training, "eps", lambda eps: 10 * eps)
+
+
+def _epsilon_of_the_norm(training: Training) -> bool:
+    norms = _norms(training)
+    for norm in norms:
+        norm.eps *= 1.1
+    return bool(norms)
+
+
+def _beta2(training: Training) -> bool:
+    return _changed(training, "beta2", lambda beta: beta - 1e-4)
+
+
+def _decay(training: Training) -> bool:
+    found = [_changed(training, name, lambda one: one + 1e-3) for name in ("decay", "momentum")]
+    return any(found)
+
+
+def _beta1(training: Training) -> bool:
+    return _changed(training, "beta1", lambda beta: beta + 1e-3)
+
+
+def _decay_of_the_norm(training: Training) -> bool:
+    norms = _norms(training)
+    for norm in norms:
+        norm.momentum += 1e-3
+    return bool(norms)
+
+
+def _rate(training: Training) -> bool:
+    """As a decay of the rate that is off by 1e-3 makes it."""
+    return _changed(training, "lr", lambda rate: 1.001 * rate)
+
+
+def _l1(training: Training) -> bool:
+    return _changed(training, "l1", lambda l1: l1 + 1e-3)
+
+
+def _l2(training: Training) -> bool:
+    return _changed(training, "l2", lambda l2: l2 + 1e-3)
+
+
+def _transposed_slot(training: Training) -> bool:
+    optimizer = training.optimizer
+    for target in optimizer.targets:
+        state = optimizer.state[target.tensor]
+        for slot in optimizer.slots[target.attribute]:
+            value = state[slot]
+            if value.dim() == 2 and min(value.shape) > 1 and value.std() > 0:
+                value.copy_(value.t().reshape(value.shape).clone())
+                return True
+    return False
+
+
+def _gradient_of_one_id(training: Training) -> bool:
+    """Too much by 5e-4, of an id that the batch has."""
+    for target in training.optimizer.targets:
+        if target.sparse:
+            target.tensor.register_post_accumulate_grad_hook(_more_of_the_first)
+            return True
+    return False
+
+
+def _more_of_the_first(table: Any) -> None:
+    rows = table.grad._indices()[0]
+    table.grad._values()[rows == rows[0]] *= 1.0005
+
+
+def _swapped_columns(training: Training) -> bool:
+    """The first two columns of numbers."""
+
+    def swap(module: Any, given: Any) -> Any:
+        (inputs,) = given
+        key = next(name for name in inputs if name.split(":")[0] == "x")
+        order = [1, 0, *range(2, inputs[key].shape[1])]
+        return ({**inputs, key: inputs[key][:, order]},)
+
+    training.module.register_forward_pre_hook(swap)
+    return True
+
+
+def _norms(training: Training) -> Any:
+    modules = training.module.modules()
+    return [one for one in modules if type(one).__name__ == "BatchNorm"]
+
+
+FAULTS: Dict[str, Callable[[Training], bool]] = {
+    "epsilon": _epsilon,
+    "BatchNorm's epsilon": _epsilon_of_the_norm,
+    "beta1": _beta1,
+    "beta2": _beta2,
+    "decay": _decay,
+    "BatchNorm's decay": _decay_of_the_norm,
+    "learning rate": _rate,
+    "L1": _l1,
+    "L2": _l2,
+    "transposed slot": _transposed_slot,
+    "one id's gradient": _gradient_of_one_id,
+    "swapped columns": _swapped_columns,
+}
