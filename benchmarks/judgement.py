@@ -2,8 +2,8 @@
 
     python benchmarks/judgement.py --tf-python .venv-tf1/bin/python [--data ../shared/data]
 
-1. TensorFlow 1.15 trains a canned and a hand-written model, with and without BatchNorm, with each
-   optimizer on each data set: `judgement_parts/write_jobs.py`.
+1. TensorFlow 1.15 trains a canned and a hand-written model, with and without BatchNorm, on each
+   data set with each optimizer but one, in turn: `judgement_parts/write_jobs.py`.
 2. `semisync migrate` judges each: all are right, so that any verdict but MIGRATED is an error.
 3. Faults are planted in torch's side of the same trainings, and `compare_training` judges again: a
    fault that it calls equal is missed. See `judgement_parts/faults.py`.
@@ -32,12 +32,15 @@ from semisync.migration.settings import STEP_ROWS, STEPS, Settings
 PARTS = pathlib.Path(__file__).with_name("judgement_parts")
 
 
-def written(data, folder, source, python):
+OPTIMIZERS = "sgd momentum adagrad adam lazyadam rmsprop ftrl proximal".split()
+
+
+def written(data, optimizers, folder, source, python):
     """The jobs of a data set, in the order of their names."""
     to = folder / data.name.replace(" ", "-").replace(",", "")
     write_rows(data, source, to)
     subprocess.run(
-        [python, str(PARTS / "write_jobs.py"), str(to)],
+        [python, str(PARTS / "write_jobs.py"), str(to), *optimizers],
         check=True,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
@@ -94,9 +97,11 @@ def main():
     faults = {name: collections.Counter() for name in FAULTS}
     turn = 0
     with tempfile.TemporaryDirectory() as folder:
-        for data in DATA_SETS[: args.sets]:
+        for number, data in enumerate(DATA_SETS[: args.sets]):
+            left_out = OPTIMIZERS[number % len(OPTIMIZERS)]
+            optimizers = [name for name in OPTIMIZERS if name != left_out]
             source = pathlib.Path(args.data)
-            for job in written(data, pathlib.Path(folder), source, args.tf_python):
+            for job in written(data, optimizers, pathlib.Path(folder), source, args.tf_python):
                 name = f"{data.name}, {job.name}"
                 try:
                     found = judged(job, args.tf_python)

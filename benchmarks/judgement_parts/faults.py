@@ -25,7 +25,8 @@ def _changed(training: Training, name: str, change: Callable[[float], float]) ->
 
 
 def _epsilon(training: Training) -> bool:
-    return _changed(training, "eps", lambda eps: 10 * eps)
+    """Ten times RMSProp's 1e-10 changes no bit, which is no fault."""
+    return _changed(training, "eps", lambda eps: max(10 * eps, 1e-6))
 
 
 def _epsilon_of_the_norm(training: Training) -> bool:
