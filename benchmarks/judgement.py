@@ -32,7 +32,7 @@ from semisync.migration.settings import STEP_ROWS, STEPS, Settings
 PARTS = pathlib.Path(__file__).with_name("judgement_parts")
 
 
-OPTIMIZERS = "sgd momentum adagrad adam lazyadam rmsprop ftrl proximal".split()
+OPTIMIZERS = ["sgd", "momentum", "adagrad", "adam", "lazyadam", "rmsprop", "ftrl", "proximal"]
 
 
 def written(data, optimizers, folder, source, python):
