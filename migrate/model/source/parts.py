@@ -40,7 +40,7 @@ class Parts(NamedTuple):
 
 
 def split(block: Block, results: Sequence[str], free: Set[str]) -> Parts:
-    """The parts of `block`, whose names `results` are read after it. free: the attributes, as
+    """The parts of `block`, the expressions `results` being read after it. free: the attributes, as
     "self.name", that are no parameters."""
     first = _first(block, free)
     if not first:

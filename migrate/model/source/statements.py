@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, Sequence, Set, Union
 
@@ -66,7 +67,7 @@ Statement = Union[Assign, If, While, Until]
 
 
 def render(block: Block, results: Sequence[str], indent: int) -> List[str]:
-    """Lines of source. results: the names that are used after the block."""
+    """Lines of source. results: the expressions that are used after the block."""
     uses = _count(block, results)
     _inline(block, uses)
     return list(_lines(block, "    " * indent))
@@ -135,16 +136,14 @@ def _blocks(statement: Statement) -> List[Block]:
 
 
 def _count(block: Block, results: Sequence[str]) -> Dict[str, int]:
-    """How often each name is read."""
-    uses: Dict[str, int] = dict.fromkeys(results, 1)
+    """How often each name is read, by the block and by `results` after it."""
+    texts = list(results)
     pending = [block]
     while pending:
         for statement in pending.pop().statements:
-            for text in _texts(statement):
-                for name in _NAME.findall(text):
-                    uses[name] = uses.get(name, 0) + 1
+            texts += _texts(statement)
             pending += _blocks(statement)
-    return uses
+    return Counter(name for text in texts for name in _NAME.findall(text))
 
 
 def _inline(block: Block, uses: Dict[str, int]) -> None:
