@@ -1,58 +1,68 @@
-"""Outputs that are shapes, sizes or of the batch's size alone, and outputs that are named twice."""
+"""Which tensors a module returns, and what is said where that cannot be told."""
 
-import numpy as np
+import pathlib
+
 import pytest
-import torch
 
-import migrate
-from tests.model.features import outputs_of
+from migrate.graph.lowering import lower
+from migrate.graph.metagraph import read_graph
+from migrate.model.load import load_model
+from migrate.model.outputs import find_outputs
+from semisync.common.errors import BadInput, UsageError
+from tests.model.zoo.read import models
 
-tf = pytest.importorskip("tensorflow").compat.v1
-
-FORMS = {
-    "shape": lambda x, w: [tf.shape(x)],
-    "shape of what is computed": lambda x, w: [tf.shape(tf.matmul(x, w))],
-    "size": lambda x, w: [tf.size(x)],
-    "size of the batch": lambda x, w: [tf.shape(x)[0]],
-    "sizes from the second on": lambda x, w: [tf.shape(x)[1:]],
-    "arithmetic on sizes": lambda x, w: [tf.shape(x)[0] * 2 + 1],
-    "size as a number": lambda x, w: [tf.cast(tf.shape(x)[0], tf.float32) / 4.0],
-    "zeros": lambda x, w: [tf.zeros([tf.shape(x)[0], 2])],
-    "fill": lambda x, w: [tf.fill(tf.shape(x), 3.0)],
-    "range": lambda x, w: [tf.range(tf.shape(x)[0])],
-    "ones like": lambda x, w: [tf.ones_like(x[:, 0])],
-    "stack of sizes": lambda x, w: [tf.stack([tf.shape(x)[0], tf.shape(w)[1]])],
-    "rank": lambda x, w: [tf.rank(x)],
-    "product of the shape": lambda x, w: [tf.reduce_prod(tf.shape(x))],
-    "tile": lambda x, w: [tf.tile([[1.0, 2.0]], [tf.shape(x)[0], 1])],
-    "scores and their shape": lambda x, w: (lambda y: [y, tf.shape(y)])(tf.matmul(x, w)),
-    "one size twice": lambda x, w: (lambda n: [n, n])(tf.shape(x)[0]),
-    "scores twice": lambda x, w: (lambda y: [y, y])(tf.matmul(x, w)),
-    "scores and what reads them": lambda x, w: (lambda y: [y, y * 2.0])(tf.matmul(x, w)),
-    "size and what reads it": lambda x, w: (lambda n: [n, tf.range(n)])(tf.shape(x)[0]),
-    "the input": lambda x, w: [x, tf.matmul(x, w)],
-    "size of what has any number": lambda x, w: [tf.shape(tf.boolean_mask(x, x[:, 0] > 0.0))[0]],
-    "any number and its size": lambda x, w: (lambda y: [y, tf.size(y), tf.matmul(y, w)])(
-        tf.boolean_mask(x, x[:, 0] > 0.0)
-    ),
-    "text's shape": lambda x, w: [tf.shape(tf.as_string(x))],
-}
+SHARED = pathlib.Path(__file__).parents[3] / "shared" / "models"
 
 
-@pytest.mark.parametrize("form", sorted(FORMS))
-def test_an_output_of_any_form_is_what_tensorflow_gives(form, tmp_path):
-    directory = str(tmp_path / "export")
-    rows = np.random.RandomState(0).normal(size=(5, 3)).astype(np.float32)
-    with tf.Graph().as_default(), tf.Session() as session:
-        x = tf.placeholder(tf.float32, [None, 3], name="x")
-        w = tf.get_variable("w", initializer=np.float32([[1, 2], [3, 4], [5, 6]]))
-        results = FORMS[form](x, w)
-        session.run(tf.global_variables_initializer())
-        expected = session.run(results, {x: rows})
-        named = {f"result_{place}": result for place, result in enumerate(results)}
-        tf.saved_model.simple_save(session, directory, {"x": x}, named)
-    found = outputs_of(migrate.load_model(directory), {"x": torch.tensor(rows)})
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected):
-        assert one.shape == other.shape and one.dtype == other.dtype
-        np.testing.assert_allclose(one, other, rtol=1e-6)
+def test_of_a_model_with_one_loss_it_is_what_the_loss_is_given(zoo):
+    for model in models(zoo):
+        graph = lower(read_graph(model.meta))
+        logits = model.said["outputs"].get("logits")
+        try:
+            chosen = list(find_outputs(graph, None))
+        except BadInput as error:
+            assert "name them with --output, such as" in str(error)
+            assert model.said["name"] in ("esmm", "mmoe", "youtube_dnn")
+        else:
+            assert chosen == [logits], model.said["name"]
+
+
+def test_of_a_saved_model_they_are_its_signatures(zoo):
+    saved = zoo / "wide_and_deep" / "exports" / "simple"
+    graph = read_graph(str(next(saved.rglob("saved_model.pb"))))
+    named = graph.signatures["serving_default"].outputs
+    assert set(find_outputs(graph, None)) == set(named)
+
+
+def test_a_name_that_is_not_there_is_refused_with_one_that_is(zoo):
+    (model,) = [model for model in models(zoo) if model.said["name"] == "dcn"]
+    with pytest.raises(UsageError, match="has no tensor 'nonsense'"):
+        load_model(model.prefix, output="nonsense")
+    with pytest.raises(UsageError, match="did you mean 'dcn/strided_slice'"):
+        load_model(model.prefix, output="strided_slice")
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="third-party checkpoints are not here")
+@pytest.mark.parametrize(
+    "prefix, output",
+    [
+        ("criteo_tf_tile/model.ckpt-40000", None),
+        ("criteo_tf_tile/tile/model.ckpt-0", None),
+        ("criteo_tf_tile/tile/model.ckpt-40000", None),
+        ("haiy_dist_ps/model.ckpt-504", None),
+        ("haiy_dist_ps/model.ckpt-6", None),
+        ("joonyoung_dist_2shards/model.ckpt-0", None),
+        ("princewen_ffm/FFM-0", None),
+        ("tf_session_bundle_v1_v2/half_plus_two_ckpt_v2/00000123/export", "y"),
+        ("xdl_blaze_model/model.ckpt", None),
+    ],
+)
+def test_every_public_graph_with_its_values_converts_unedited(prefix, output):
+    module = load_model(SHARED / prefix, output=output)
+    assert list(module.parameters())
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="third-party checkpoints are not here")
+def test_a_graph_without_a_model_is_refused():
+    with pytest.raises(BadInput, match="no loss and no end that is a score"):
+        load_model(SHARED / "tf_feature_column_embedding/testdata/embedding.ckpt")
