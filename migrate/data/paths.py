@@ -3,8 +3,9 @@
 A path is a file, a folder, or a pattern such as "log/day=*/*.parquet"; something that exists goes
 before a pattern of the same text. In folders and patterns, names that begin with . or _ are a
 writer's own (_SUCCESS, _temporary, .crc files) unless they are a partition, such as _day=1, and so
-are files without a byte. The folder of a Delta or Hudi table is refused: only its log knows which
-files are part of it.
+are files without a byte. A pattern inside a Delta table on disk stands for those of its files that
+are in the table's last version. The folder of a Delta table and what is inside a Hudi table are
+refused: only their logs know which files are part of them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.fs
 
 from migrate.storage import remote
+from parity.io.delta import in_last_version
 from semisync.common.errors import BadInput
 
 Paths = Union[str, "os.PathLike[str]", Sequence[Any]]
@@ -62,13 +64,15 @@ def _files_of(path: str) -> Dict[str, int]:
     fs, inner = remote.file_system(path)
     try:
         if fs.isfile(inner):
-            found = {inner: int(fs.size(inner))}
-        elif fs.isdir(inner):
+            return _named(fs, path, {inner: int(fs.size(inner))})
+        if fs.isdir(inner):
             found = _below(fs, inner)
         elif glob.has_magic(inner):
             found = _matching(fs, inner)
         else:
             raise BadInput(f"{path} does not exist")
+        if _is_on_disk(fs):
+            found = {name: found[name] for name in in_last_version(found)}
     except BadInput:
         raise
     except Exception as error:  # every file system has exceptions of its own
@@ -76,6 +80,17 @@ def _files_of(path: str) -> Dict[str, int]:
         raise BadInput(f"{path} cannot be listed: {reason}") from error
     if not found:
         raise BadInput(f"{path} stands for no file that holds data")
+    return _named(fs, path, found)
+
+
+def _is_on_disk(fs: Any) -> bool:
+    from fsspec.implementations.local import LocalFileSystem
+
+    return isinstance(fs, LocalFileSystem)
+
+
+def _named(fs: Any, path: str, found: Dict[str, int]) -> Dict[str, int]:
+    """The files by names that can be opened again."""
     if remote.is_remote(path):
         return {str(fs.unstrip_protocol(name)): size for name, size in found.items()}
     return found

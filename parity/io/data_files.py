@@ -5,7 +5,7 @@ Of a folder, at any depth:
 1. Names that begin with . or _ are a writer's own (_SUCCESS, _temporary, .crc files), unless they
    are a partition, such as _day=1 (Spark's rule).
 2. The log of a Delta table says which of its files are part of it (parity.io.delta), of a folder or
-   pattern inside the table as well.
+   pattern inside the table as well. A Hudi table is refused.
 3. Files with a known suffix are data, and files of another name that are Parquet or ORC by their
    magic. Others are left out, except those without a suffix, as Hive writes text: they may be data
    that would be missing, so they are refused.

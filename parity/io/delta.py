@@ -16,6 +16,8 @@ from semisync.common.errors import BadInput
 
 LOG = "_delta_log"
 
+_HUDI_LOG = ".hoodie"
+
 _DIGITS = 20  # of a version in a name
 _COMMIT = re.compile(rf"\d{{{_DIGITS}}}\.json")
 _CHECKPOINT = re.compile(rf"\d{{{_DIGITS}}}\.checkpoint(\.\d{{10}}\.\d{{10}})?\.parquet")
@@ -49,7 +51,7 @@ def live_files(table: str) -> List[str]:
 def in_last_version(files: Iterable[str]) -> List[str]:
     """Those of the files that are in no table, or in the last version of theirs.
 
-    Raises: BadInput as `live_files`.
+    Raises: BadInput as `live_files`, and for a file of a Hudi table, whose log is not read.
     """
     live: Dict[str, Set[str]] = {}
     tables: Dict[str, Optional[str]] = {}  # by folder
@@ -70,6 +72,11 @@ def _table_of(folder: str) -> Optional[str]:
     """The nearest folder, this one or one above it, that has a log."""
     if os.path.isdir(os.path.join(folder, LOG)):
         return folder
+    if os.path.isdir(os.path.join(folder, _HUDI_LOG)):
+        raise BadInput(
+            f"{folder} is a Hudi table, whose folder may hold rows that are deleted or replaced; "
+            "write the version that you mean to a folder of its own, or name its files"
+        )
     above = os.path.dirname(folder)
     return None if above == folder else _table_of(above)
 

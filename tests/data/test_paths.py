@@ -1,5 +1,7 @@
 """Which files a data set consists of."""
 
+import json
+
 import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -74,6 +76,27 @@ def test_a_table_whose_log_decides_which_files_count_is_refused(folder, log):
     (folder / "b" / log).write_text("{}")
     with pytest.raises(BadInput, match="table, whose folder may hold rows that are deleted"):
         files_of(folder)
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_pattern_in_a_delta_table_leaves_out_removed_files(tmp_path, scheme):
+    for name in ("old.parquet", "new.parquet", "day=1/old.parquet", "day=1/new.parquet"):
+        write(tmp_path / name)
+    (tmp_path / "_delta_log").mkdir()
+    log = [{"add": {"path": name}} for name in ("new.parquet", "day=1/new.parquet")]
+    commit = "\n".join(map(json.dumps, log))
+    (tmp_path / "_delta_log" / f"{0:020d}.json").write_text(commit)
+    for pattern, file in (("*.parquet", "new.parquet"), ("day=*", "day=1/new.parquet")):
+        assert list(files_of(f"{scheme}{tmp_path}/{pattern}")) == [f"{scheme}{tmp_path}/{file}"]
+    assert names(tmp_path, "day=1") == ["day=1/new.parquet"]
+    with pytest.raises(BadInput, match="stands for no file that holds data"):
+        files_of(f"{scheme}{tmp_path}/old*")
+
+
+def test_a_pattern_in_a_hudi_table_is_refused(folder):
+    (folder / "b" / ".hoodie").mkdir()
+    with pytest.raises(BadInput, match="b is a Hudi table, whose folder may hold rows"):
+        files_of(f"{folder}/b/day=*")
 
 
 def test_urls_read_as_files_do(folder):

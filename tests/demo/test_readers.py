@@ -1,5 +1,6 @@
 import csv
 import io
+import json
 import math
 
 import numpy as np
@@ -216,7 +217,28 @@ def test_a_folder_is_one_log_in_the_order_of_its_parts(tmp_path):
     assert log.name == tmp_path.name
     assert column(log, "a").tolist() == ids("a", "12345").tolist()
     assert log.labels.tolist() == [0, 1, 0, 1, 1]
-    assert len(notes) == 1 and "README.txt is skipped" in notes[0]
+    assert len(notes) == 2
+    assert "notes.md is skipped" in notes[0] and "README.txt is skipped" in notes[1]
+
+
+def test_rows_that_a_delta_table_has_removed_are_not_read(tmp_path):
+    (tmp_path / "_delta_log").mkdir()
+    for name, values in (("old", [1, 2]), ("new", [3, 4])):
+        pq.write_table(pa.table({"click": [0, 1], "a": values}), tmp_path / f"{name}.parquet")
+    log = [{"add": {"path": "old.parquet"}}, {"add": {"path": "new.parquet"}}]
+    log.append({"remove": {"path": "old.parquet"}})
+    commit = "\n".join(map(json.dumps, log))
+    (tmp_path / "_delta_log" / f"{0:020d}.json").write_text(commit)
+    notes = []
+    assert column(read(tmp_path, note=notes.append), "a").tolist() == ids("a", "34").tolist()
+    assert not any("_delta_log" in line for line in notes)
+
+
+def test_a_hudi_table_is_refused(tmp_path):
+    (tmp_path / ".hoodie").mkdir()
+    write(tmp_path / "log.csv", "click,a\n0,1\n1,2\n")
+    with pytest.raises(BadInput, match="is a Hudi table, whose folder may hold rows"):
+        quietly(tmp_path)
 
 
 def test_files_of_different_columns_are_told_apart(tmp_path):

@@ -262,6 +262,14 @@ def test_a_delta_table_that_is_not_read_as_a_whole_is_refused(delta, action, sen
         files_of(str(delta))
 
 
+@pytest.mark.parametrize("inside", ["", "day=1", "day=1/*.parquet"])
+def test_a_hudi_table_is_refused(tmp_path, inside):
+    parquet(tmp_path / "day=1" / "0.parquet", table())
+    (tmp_path / ".hoodie").mkdir()
+    with pytest.raises(BadInput, match="is a Hudi table, whose folder may hold rows"):
+        files_of(str(tmp_path / inside))
+
+
 def test_a_delta_log_with_a_gap_is_refused(delta):
     commit(delta, 4, added("0.parquet"))
     with pytest.raises(BadInput, match="_delta_log lacks commits: 00000000000000000000.json and"):

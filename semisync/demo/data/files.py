@@ -2,8 +2,9 @@
 
 A file means itself. A folder means its files ending in .csv, .tsv, .txt, .parquet or .pq that have
 a label, in the order train, dev or valid, test where their names start so, else by name; with a
-time column the rows of all are then sorted together. Other files are skipped with a note. Two
-repairs, which published samples need:
+time column the rows of all are then sorted together. Other files and folders are skipped with a
+note, but for names that begin with . or _; files that a Delta table has removed are not part of it.
+Two repairs, which published samples need:
 
 1. A file without a header belongs to the log of the first file that has one when its first line
    has as many values and a 0 or 1 for the label (a log cut into pieces).
@@ -16,6 +17,7 @@ import itertools
 import pathlib
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
+from parity.io.delta import in_last_version
 from semisync.common.errors import BadInput
 from semisync.demo.data.tables import DataFile, Where, open_file, shown
 
@@ -55,10 +57,17 @@ def files_of(path: pathlib.Path, choices: Choices, note: Callable[[str], None]) 
                 f"{path} has no column {wanted}; it has {listed(file.names)}; name its label"
             )
         return [file]
-    paths = [file for file in path.iterdir() if file.suffix.lower() in _ENDINGS and file.is_file()]
-    files = [open_file(file) for file in sorted(paths, key=_by_part)]
+    endings = ", ".join(sorted(_ENDINGS))
+    paths = []
+    for entry in sorted(path.iterdir()):
+        if entry.suffix.lower() in _ENDINGS and entry.is_file():
+            paths.append(entry)
+        elif entry.name[0] not in "._":  # a writer's own
+            note(f"{entry} is skipped: the demo reads files ending in {endings}")
+    live = map(pathlib.Path, in_last_version(map(str, paths)))
+    files = [open_file(file) for file in sorted(live, key=_by_part)]
     if not files:
-        raise BadInput(f"{path} holds no file ending in {', '.join(sorted(_ENDINGS))}")
+        raise BadInput(f"{path} holds no file ending in {endings}")
     first = next((file for file in files if _label(file, choices) is not None), None)
     if first is None:
         raise BadInput(
