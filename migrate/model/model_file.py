@@ -82,7 +82,7 @@ def model_source(
     results = [value.tensor for value in emitter.outputs]
     free = {"self." + name for name in (*constants.arrays, *tables)}
     parts = split(emitter.block, results, free)
-    methods = _methods(parts, results, _renamed(emitter.inputs.values()))
+    methods = _methods(parts, results, bool(emitter.inputs))
     used = set(re.findall(r"\bself\.(\w+)", methods))
     for name in [name for name in constants.arrays if name not in used]:
         del constants.arrays[name]
@@ -106,9 +106,9 @@ def model_source(
     return laid_out(text + methods + _TAIL)
 
 
-def _methods(parts: Parts, results: Sequence[str], renamed: bool) -> str:
-    """`forward`, and the two parts of a model that has them."""
-    first = ["        inputs = runtime.by_name(inputs, INPUTS)"] if renamed else []
+def _methods(parts: Parts, results: Sequence[str], reads: bool) -> str:
+    """`forward`, and the two parts of a model that has them. reads: whether it has inputs."""
+    first = ["        inputs = runtime.by_name(inputs, INPUTS)"] if reads else []
     returned = f"        return {', '.join(results)}"
     if not parts.handed:
         return _method("forward", "inputs", [*first, *render(parts.numeric, results, 2), returned])
@@ -158,11 +158,6 @@ def _inputs(features: Iterable[Input]) -> List[str]:
     for feature in features:
         parts.setdefault(feature.name, []).append(feature)
     return [f"{name!r}: runtime.Input({_input(some)})" for name, some in parts.items()]
-
-
-def _renamed(features: Iterable[Input]) -> bool:
-    """Whether a feature has another name in the graph."""
-    return any(feature.own_name not in ("", feature.name) for feature in features)
 
 
 def _input(parts: Sequence[Input]) -> str:

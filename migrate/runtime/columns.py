@@ -54,7 +54,7 @@ def by_name(inputs: Mapping[str, Any], wanted: Mapping[str, Input]) -> Dict[str,
     """`inputs` by the names in `wanted`, where they may also have the names of the graph."""
     found: Dict[str, Any] = {}
     for name, one in wanted.items():
-        key = next((key for key in (name, *one.own_names) if key in inputs), None)
+        key = name if name in inputs else next(filter(inputs.__contains__, one.own_names), None)
         if key is not None:
             found[name] = inputs[key]
     return found
