@@ -3,6 +3,7 @@
 import pathlib
 
 import pytest
+import tensorflow as tf
 
 from migrate.graph.lowering import lower
 from migrate.graph.metagraph import read_graph
@@ -10,6 +11,8 @@ from migrate.model.load import load_model
 from migrate.model.outputs import find_outputs
 from semisync.common.errors import BadInput, UsageError
 from tests.model.zoo.read import models
+
+tf1 = tf.compat.v1
 
 SHARED = pathlib.Path(__file__).parents[3] / "shared" / "models"
 
@@ -25,6 +28,30 @@ def test_of_a_model_with_one_loss_it_is_what_the_loss_is_given(zoo):
             assert model.said["name"] in ("esmm", "mmoe", "youtube_dnn")
         else:
             assert chosen == [logits], model.said["name"]
+
+
+@pytest.mark.parametrize("loss", [tf.square, tf.abs])
+def test_a_metric_that_needs_the_label_is_not_taken_for_the_prediction(loss, tmp_path):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        rows, label = (tf1.placeholder(tf.float32, (None, n), name=f"in{n}") for n in (3, 1))
+        kernel = tf1.get_variable("kernel", (3, 1), use_resource=False)
+        prediction = tf.matmul(rows, kernel, name="prediction")
+        error = tf.subtract(label, prediction)
+        tf1.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(loss(error)))
+        tf.abs(error / label, name="percentage_error")
+        session.run(tf1.global_variables_initializer())
+        prefix = tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+    assert list(find_outputs(lower(read_graph(f"{prefix}.meta")), None)) == ["prediction:0"]
+
+
+def test_a_distance_of_vectors_is_a_score_and_no_loss(tmp_path):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        rows, other = (tf1.placeholder(tf.float32, (None, n), name=f"in{n}") for n in (3, 2))
+        kernel = tf1.get_variable("kernel", (3, 2), use_resource=False)
+        tf.reduce_sum(tf.square(tf.matmul(rows, kernel) - other), axis=1, name="distance")
+        session.run(tf1.global_variables_initializer())
+        prefix = tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+    assert list(find_outputs(lower(read_graph(f"{prefix}.meta")), None)) == ["distance:0"]
 
 
 def test_of_a_saved_model_they_are_its_signatures(zoo):

@@ -7,13 +7,16 @@ The ops that compute them identify them:
                             max(x, 0) - x * labels + log1p(exp(-|x|)), in which x are the logits
     logistic loss           log(1 + exp(-y x)), log1p(exp(-y x)), softplus(-y x), y the labels
     log loss                log(p), log(p + epsilon), log of a clipped p, p a sigmoid or softmax
-    squared difference      of a prediction, which depends on variables, and labels, which do not
+    squared difference      of a prediction, which depends on variables, and labels, which do not;
+                            one op, or the square or absolute value of a subtraction that ends
+                            the model, with one number a row (a distance of vectors is a score)
 """
 
 from __future__ import annotations
 
 from typing import Iterator, List, NamedTuple, Optional
 
+from migrate.graph.attributes import output_shape
 from migrate.graph.interface.walks import Walks
 from migrate.graph.metagraph import Edge, Node
 
@@ -44,12 +47,29 @@ def _of(walks: Walks, node: Node) -> Iterator[Loss]:
     elif node.op in ("Log", "Log1p", "Softplus"):
         yield from _of_logarithm(walks, node)
     elif node.op == "SquaredDifference" and len(node.inputs) == 2:
-        scores, labels = sorted(node.inputs, key=lambda edge: edge[0] not in walks.trained)
-        if scores[0] in walks.trained and labels[0] not in walks.trained:
-            origin, start = walks.origin(scores)
-            known = origin is not None and origin.op in SQUASHING
-            what = "probability" if known else "prediction"
-            yield Loss(node.name, what, start if known else scores, walks.origin(labels)[1])
+        yield from _of_difference(walks, node, node)
+    elif node.op in ("Abs", "Square"):
+        difference = _input(walks, node, 0, {"Sub"})
+        if difference is not None and len(difference.inputs) == 2:
+            for loss in _of_difference(walks, node, difference):
+                if _one_a_row(walks, loss.scores) and walks.ends(node):
+                    yield loss
+
+
+def _of_difference(walks: Walks, node: Node, difference: Node) -> Iterator[Loss]:
+    """node: what computes the loss. difference: what subtracts."""
+    scores, labels = sorted(difference.inputs, key=lambda edge: edge[0] not in walks.trained)
+    if scores[0] in walks.trained and labels[0] not in walks.trained:
+        origin, start = walks.origin(scores)
+        known = origin is not None and origin.op in SQUASHING
+        what = "probability" if known else "prediction"
+        yield Loss(node.name, what, start if known else scores, walks.origin(labels)[1])
+
+
+def _one_a_row(walks: Walks, edge: Edge) -> bool:
+    node = walks.graph.nodes.get(edge[0])
+    shape = None if node is None else output_shape(walks.graph, node, edge[1])
+    return shape is not None and (len(shape) == 1 or (len(shape) == 2 and shape[1] == 1))
 
 
 def _of_logarithm(walks: Walks, node: Node) -> Iterator[Loss]:

@@ -8,7 +8,6 @@ from migrate.graph.attributes import Shape, output_dtype, output_shape
 from migrate.graph.interface.feeds import Feed
 from migrate.graph.interface.losses import SQUASHING, Loss, losses
 from migrate.graph.interface.walks import Walks
-from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Node
 
 _FLOATS = {"float16", "float32", "float64", "bfloat16"}
@@ -43,7 +42,7 @@ def outputs(walks: Walks, feeds: List[Feed]) -> List[Output]:
                 add((node.name, 0), "probability", f"{node.op.lower()} of these logits")
         _add_logits(walks, loss, add)
     for node in walks.nodes.values():
-        if node.op in SQUASHING and node.inputs and _ends(walks, node):
+        if node.op in SQUASHING and node.inputs and walks.ends(node):
             add((node.name, 0), "probability", f"a {node.op.lower()} that ends the model")
             add(walks.named(node.inputs[0]), "logits", f"input of {node.name}")
     if not likely:
@@ -69,12 +68,3 @@ def _add_logits(walks: Walks, loss: Loss, add: Callable[[Edge, str, str], None])
 def _output(walks: Walks, node: Node, edge: Edge, what: str, why: str) -> Output:
     dtype, shape = output_dtype(walks.graph, node), output_shape(walks.graph, node, edge[1])
     return Output(f"{edge[0]}:{edge[1]}", dtype, shape, what, why)
-
-
-def _ends(walks: Walks, node: Node) -> bool:
-    """Whether it is trained, and no variable takes part in what is computed from it."""
-    if node.name not in walks.trained:
-        return False
-    later = walks.downstream([(node.name, 0)])
-    sources = (walks.origin(edge)[0] for name in later for edge in walks.nodes[name].inputs)
-    return not any(source is not None and source.op in VARIABLES for source in sources)

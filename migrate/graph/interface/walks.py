@@ -66,6 +66,14 @@ class Walks:
                     waiting.extend(self.outputs(node.name))
         return seen
 
+    def ends(self, node: Node) -> bool:
+        """Whether it is trained, and no variable takes part in what is computed from it."""
+        if node.name not in self.trained:
+            return False
+        later = self.downstream([(node.name, 0)])
+        sources = (self.origin(edge)[0] for name in later for edge in self.nodes[name].inputs)
+        return not any(source is not None and source.op in VARIABLES for source in sources)
+
     def named(self, edge: Edge) -> Edge:
         """The model's own tensor, if a loss casts or reshapes it for itself."""
         for _ in range(_MAX_STEPS):
