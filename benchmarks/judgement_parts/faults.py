@@ -25,8 +25,9 @@ def _changed(training: Training, name: str, change: Callable[[float], float]) ->
 
 
 def _epsilon(training: Training) -> bool:
-    """Ten times RMSProp's 1e-10 changes no bit, which is no fault."""
-    return _changed(training, "eps", lambda eps: max(10 * eps, 1e-6))
+    """Ten times Adam's. RMSProp adds its own to mean squares that begin at 1: it is nothing."""
+    optimizers = {group["optimizer"] for group in training.optimizer.param_groups}
+    return "RMSProp" not in optimizers and _changed(training, "eps", lambda eps: 10 * eps)
 
 
 def _epsilon_of_the_norm(training: Training) -> bool:
@@ -82,17 +83,18 @@ def _transposed_slot(training: Training) -> bool:
 
 
 def _gradient_of_one_id(training: Training) -> bool:
-    """Too much by 5e-4, of an id that the batch has."""
+    """Too much by 5e-4, of the id that has most; that of others may be rounding alone."""
     for target in training.optimizer.targets:
         if target.sparse:
-            target.tensor.register_post_accumulate_grad_hook(_more_of_the_first)
+            target.tensor.register_post_accumulate_grad_hook(_more_of_one)
             return True
     return False
 
 
-def _more_of_the_first(table: Any) -> None:
-    rows = table.grad._indices()[0]
-    table.grad._values()[rows == rows[0]] *= 1.0005
+def _more_of_one(table: Any) -> None:
+    rows, summed = table.grad._indices()[0], table.grad.coalesce()
+    most = summed.indices()[0, summed.values().norm(dim=1).argmax()]
+    table.grad._values()[rows == most] *= 1.0005
 
 
 def _swapped_columns(training: Training) -> bool:

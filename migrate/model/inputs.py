@@ -46,8 +46,7 @@ _PART_SHAPES: Tuple[Shape, ...] = ((None, 2), (None,), (2,))  # indices, values,
 class Input(NamedTuple):
     """One feature. part: which of a sparse one's three; None: it is dense. optional: a default
     stands in for it. tensors: those of the graph that bring it, one, or indices, values and
-    dense_shape. own_name: what the graph calls it, where `name` is another. guessed: whether the
-    name is a guess, see `migrate.graph.interface.names`."""
+    dense_shape. guessed: whether the name is a guess, see `migrate.graph.interface.names`."""
 
     name: str
     dtype: Optional[str]
@@ -55,7 +54,6 @@ class Input(NamedTuple):
     part: Optional[int] = None
     optional: bool = False
     tensors: Tuple[str, ...] = ()
-    own_name: str = ""
     guessed: bool = False
 
 
@@ -135,16 +133,13 @@ class Inputs:
             return None
         key = self._keys.get("{}:{}".format(*edge))
         if key is not None:
-            own = found.name if found.part == key.part else ""
-            return Input(
-                key.name, found.dtype, found.shape, key.part, found.optional, key.tensors, own
-            )
+            return Input(key.name, found.dtype, found.shape, key.part, found.optional, key.tensors)
         node = self._graph.nodes[edge[0]]
         delivered = node.inputs[0] if node.op in DESERIALIZES and node.inputs else edge
         name = self._delivered.get(delivered)
         if name is None:
             return found
-        return found._replace(name=name.name, own_name=found.name, guessed=name.guessed)
+        return found._replace(name=name.name, guessed=name.guessed)
 
 
 def _input(graph: Graph, edge: Edge) -> Optional[Input]:

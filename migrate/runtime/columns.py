@@ -15,7 +15,7 @@ import pyarrow
 import torch
 
 from migrate.runtime.strings import Strings
-from semisync.common.errors import BadInput
+from semisync.common.errors import BadInput, UsageError
 
 Values = Union[numpy.ndarray, pyarrow.Array]
 
@@ -51,12 +51,26 @@ class Input(NamedTuple):
 
 
 def by_name(inputs: Mapping[str, Any], wanted: Mapping[str, Input]) -> Dict[str, Any]:
-    """`inputs` by the names in `wanted`, where they may also have the names of the graph."""
+    """`inputs` by the names in `wanted`, where they may also have the names of the graph.
+
+    Raises UsageError where one is not given that has no default, and for a key that nothing reads
+    where one is not given that has: it may be meant by that name.
+    """
     found: Dict[str, Any] = {}
+    unread = set(inputs)
     for name, one in wanted.items():
         key = name if name in inputs else next(filter(inputs.__contains__, one.own_names), None)
         if key is not None:
             found[name] = inputs[key]
+            unread.discard(key)
+    left = [name for name in wanted if name not in found]
+    needed = [name for name in left if not wanted[name].optional]
+    if needed or (left and unread):
+        what = f"the model needs {needed[0]!r}" if needed else f"nothing reads {min(unread)!r}"
+        raise UsageError(
+            f"{what}: it takes {', '.join(map(repr, wanted))}, and was given "
+            f"{', '.join(map(repr, inputs)) or 'nothing'}"
+        )
     return found
 
 

@@ -8,6 +8,7 @@ import torch
 
 import migrate
 from migrate.model.load import load_model
+from semisync.common.errors import UsageError
 from tests.model.features import features, outputs_of
 from tests.model.zoo.read import models
 
@@ -117,5 +118,13 @@ def test_a_default_that_is_fed_is_an_input_and_no_constant(tmp_path):
         session.run(tf.global_variables_initializer())
         tf.train.Saver().save(session, prefix)
     module = load_model(prefix, output="y")
-    ones = torch.ones(2)
-    assert torch.equal(module({"x": ones}), 3 * module({"x": ones, "scale": torch.tensor(1.0)}))
+    ones, one = torch.ones(2), torch.tensor(1.0)
+    thrice = module({"x": ones})
+    assert torch.equal(thrice, 3 * module({"x": ones, "scale": one}))
+    assert torch.equal(thrice, 3 * module({"x:0": ones, "scale:0": one}))
+    with pytest.raises(UsageError, match="nothing reads 'scales': it takes 'x', 'scale'"):
+        module({"x": ones, "scales": one})
+    with pytest.raises(UsageError, match="the model needs 'x'.* was given 'scale'"):
+        module({"scale": one})
+    labelled = {"x": ones, "scale": one, "label": ones}
+    assert torch.equal(module(labelled), module({"x": ones, "scale": one}))
