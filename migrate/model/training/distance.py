@@ -56,14 +56,19 @@ def _scale(values: numpy.ndarray) -> float:
     return float(numpy.sqrt(squares.mean())) if squares.size else 0.0
 
 
-def of_update(ours: numpy.ndarray, theirs: numpy.ndarray, before: numpy.ndarray) -> float:
+def of_update(
+    ours: numpy.ndarray, theirs: numpy.ndarray, before: numpy.ndarray, noise: Any = None
+) -> float:
     """`relative`, to the change from `before` or the root mean square of the tensor's changes, the
-    larger; less the rounding of the value itself."""
+    larger; less the rounding of the value itself. noise: of the change, on its scale."""
     _check_shapes(ours, theirs)
     values, change = numpy.abs(theirs), numpy.abs(theirs - before)
     ulps = _ULPS * numpy.finfo(theirs.dtype).eps * numpy.maximum(values, numpy.abs(before))
     distance = numpy.abs(ours.astype(numpy.float64) - theirs)
-    return _largest(numpy.maximum(distance - ulps, 0.0), numpy.maximum(change, _scale(change)))
+    scale = numpy.maximum(change, _scale(change))
+    if noise is not None:
+        scale = numpy.maximum(scale, noise + _row_scale(noise))
+    return _largest(numpy.maximum(distance - ulps, 0.0), scale)
 
 
 def relative(got: Any, want: Any, scale: Any) -> float:

@@ -7,7 +7,8 @@
 3. torch is given TensorFlow's gradients, and takes the step. After it every parameter, every slot,
    the statistics of BatchNorm and the counters are compared. Both sides began with the same bits,
    so that a parameter and its slots are judged by their change: what differs is the formula, not
-   the rounding of a gradient that Adam made a whole step of. torch goes on from TensorFlow's
+   the rounding of a gradient that Adam made a whole step of; that of summing repeated rows is
+   measured, see `given_step`. torch goes on from TensorFlow's
    values, and no difference is met twice.
 4. Any other difference is relative to the value itself or to the scale of its tensor, whichever is
    larger: |a - b| / max(|b|, scale), b TensorFlow's. The scale is the root mean square of b, at the
@@ -25,6 +26,7 @@ Dropout must be off on both sides: here it is while the steps are taken.
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
@@ -43,6 +45,7 @@ from migrate.model.training.distance import (
     relative,
     same_rows,
 )
+from migrate.model.training.given_step import GivenStep, values_of
 from migrate.model.training.graph_optimizer import gradient_of
 from migrate.model.training.kept import as_kept, as_stored
 from migrate.model.training.partitions import split
@@ -153,12 +156,9 @@ class _Comparison:
             for node, (slices, rows) in gradients.items()
         }
         told = [one for one in self._optimizer.targets if set(one.updates) <= set(given)]
-        stood = {one.name: [v.clone() for _, _, v in self._values(one)] for one in told}
-        self._optimizer.step_by(given)
+        found += self._of_formulas(number, values, GivenStep(self._optimizer, told, given))
         for target in self._optimizer.targets:
-            if target.name in stood:
-                found += self._of_formula(number, values, target, stood[target.name])
-            else:
+            if target not in told:
                 found += self._of_target(number, step, values, target, before)
         for name, value, parameter in self._statistics:
             want = _piece(values, name, parameter)
@@ -193,24 +193,20 @@ class _Comparison:
                 found.append(Difference(worst, "gradient", target.name, number))
         return found
 
-    def _of_formula(
-        self, number: int, values: Values, target: Target, before: List[torch.Tensor]
-    ) -> List[Difference]:
-        """What the optimizer makes of TensorFlow's gradient; torch's values become TensorFlow's."""
-        parameter, found = target.parameter, []
-        for (kind, name, value), stood in zip(self._values(target), before):
-            want = _piece(values, name, parameter)
-            worst = of_update(as_stored(parameter, value), want, as_stored(parameter, stood))
-            found.append(Difference(worst, kind, name, number))
-            value.copy_(as_kept(parameter, want))
+    def _of_formulas(self, number: int, values: Values, step: GivenStep) -> List[Difference]:
+        """What the optimizer makes of TensorFlow's gradients; torch goes on from its values."""
+        found = []
+        wanted = {one.name: _piece(values, one.name, one.target.parameter) for one in step.values}
+        rounding = functools.lru_cache(maxsize=None)(step.rounding)
+        for one in step.values:
+            want = wanted[one.name]
+            worst = of_update(one.after, want, one.before)
+            if not worst <= self._tolerance:
+                noise = OF_ITSELF * rounding()[one.name] / self._tolerance
+                worst = of_update(one.after, want, one.before, noise)
+            found.append(Difference(worst, one.kind, one.name, number))
+        step.put(wanted)
         return found
-
-    def _values(self, target: Target) -> List[Tuple[str, str, torch.Tensor]]:
-        """Kind, name in the checkpoint, and value of a parameter and its slots."""
-        state = self._optimizer.state[target.tensor]
-        slots = self._optimizer.slots[target.attribute].items()
-        own = [("parameter", target.name, target.tensor.detach())]
-        return own + [("slot", name, state[slot]) for slot, name in slots]
 
     def _difference(self, kind: str, name: str, number: int, got: Any, want: Any) -> Difference:
         theirs = numpy.asarray(array(want), numpy.float64)
@@ -235,7 +231,7 @@ class _Comparison:
         before: Dict[str, torch.Tensor],
     ) -> List[Difference]:
         """What the optimizer makes of torch's own gradient."""
-        parameter, pairs = target.parameter, self._values(target)
+        parameter, pairs = target.parameter, values_of(self._optimizer, target)
         found = []
         for kind, name, value in pairs:
             stored, want = as_stored(parameter, value), _piece(values, name, parameter)

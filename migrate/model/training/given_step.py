@@ -1,0 +1,102 @@
+"""One step of an optimizer by gradients that are given, which can be taken again.
+
+Rows that a batch has several times are summed, in any order: what comes of it is rounding, but that
+of a sum of terms that cancel, which may be larger than the sum. So the step is taken again with the
+rows in other orders, and the values after it differ from themselves by that.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
+
+import numpy
+import torch
+
+from migrate.model.training.graph_optimizer import GraphOptimizer
+from migrate.model.training.kept import as_kept, as_stored
+from migrate.model.training.partitions import Slice
+from migrate.model.training.targets import Target
+
+_ORDERS = 4
+
+
+class Stepped(NamedTuple):
+    """A parameter, or a slot of it, as the checkpoint has it. kind: "parameter" or "slot"."""
+
+    kind: str
+    name: str
+    target: Target
+    before: numpy.ndarray
+    after: numpy.ndarray
+
+
+class GivenStep:
+    """Takes the step. given: gradients, as of `GraphOptimizer.step_by`."""
+
+    def __init__(
+        self, optimizer: GraphOptimizer, targets: Sequence[Target], given: Mapping[str, Slice]
+    ) -> None:
+        self._optimizer, self._targets, self._given = optimizer, targets, given
+        self._state = copy.deepcopy(optimizer.state_dict())
+        self._parameters = [target.tensor.detach().clone() for target in optimizer.targets]
+        before = [_array(target, value) for _, _, target, value in self._values()]
+        optimizer.step_by(given)
+        self.values = [
+            Stepped(kind, name, target, stood, _array(target, value))
+            for stood, (kind, name, target, value) in zip(before, self._values())
+        ]
+
+    def rounding(self) -> Dict[str, numpy.ndarray]:
+        """By name, what each value after the step differs from itself by; float64."""
+        optimizer = self._optimizer
+        state = copy.deepcopy(optimizer.state_dict())
+        parameters = [target.tensor.detach().clone() for target in optimizer.targets]
+        found = {one.name: numpy.zeros(one.after.shape) for one in self.values}
+        for number in range(_ORDERS):
+            self._put(self._state, self._parameters)
+            random = torch.Generator().manual_seed(number)
+            optimizer.step_by({node: _turned(one, random) for node, one in self._given.items()})
+            for one, (_, _, target, value) in zip(self.values, self._values()):
+                distance = numpy.abs(_array(target, value).astype(numpy.float64) - one.after)
+                found[one.name] = numpy.fmax(found[one.name], distance)
+        self._put(state, parameters)
+        return found
+
+    def put(self, values: Mapping[str, numpy.ndarray]) -> None:
+        """Sets the parameters and slots, by name."""
+        for _, name, target, value in self._values():
+            value.copy_(as_kept(target.parameter, values[name]))
+
+    def _put(self, state: Dict[str, Any], parameters: Sequence[torch.Tensor]) -> None:
+        self._optimizer.load_state_dict(state)
+        with torch.no_grad():
+            for target, value in zip(self._optimizer.targets, parameters):
+                target.tensor.copy_(value)
+
+    def _values(self) -> List[Any]:
+        return [
+            (kind, name, target, value)
+            for target in self._targets
+            for kind, name, value in values_of(self._optimizer, target)
+        ]
+
+
+def values_of(optimizer: GraphOptimizer, target: Target) -> List[Any]:
+    """Kind, name in the checkpoint, and tensor of a parameter and of its slots."""
+    state = optimizer.state[target.tensor]
+    slots = optimizer.slots[target.attribute].items()
+    own = [("parameter", target.name, target.tensor.detach())]
+    return own + [("slot", name, state[slot]) for slot, name in slots]
+
+
+def _array(target: Target, value: torch.Tensor) -> numpy.ndarray:
+    return as_stored(target.parameter, value).copy()
+
+
+def _turned(given: Slice, random: torch.Generator) -> Slice:
+    values, rows = given
+    if rows is None:
+        return given
+    order = torch.randperm(len(rows), generator=random)
+    return values[order], rows[order]
