@@ -11,7 +11,10 @@
 
 import argparse
 import collections
+import concurrent.futures
 import io
+import itertools
+import multiprocessing
 import os
 import pathlib
 import subprocess
@@ -85,6 +88,40 @@ def planted(job, found, fault, python):
     return report if there[0] else None
 
 
+def counted(number, args):
+    """({verdict: jobs}, {fault: {"found" or "missed": jobs}}, what to say) of a data set."""
+    data, verdicts, said = DATA_SETS[number], collections.Counter(), []
+    faults = {name: collections.Counter() for name in FAULTS}
+    left_out = OPTIMIZERS[number % len(OPTIMIZERS)]
+    optimizers = [name for name in OPTIMIZERS if name != left_out]
+    names = itertools.cycle(list(FAULTS)[number:] + list(FAULTS)[:number])
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(args.data)
+        for job in written(data, optimizers, pathlib.Path(folder), source, args.tf_python):
+            name = f"{data.name}, {job.name}"
+            try:
+                found = judged(job, args.tf_python)
+            except SemisyncError as error:
+                verdicts["refused"] += 1
+                said.append(f"{name}: {error}")
+                continue
+            verdicts[found.verdict.value.replace("_", " ")] += 1
+            if found.verdict.value != "MIGRATED":
+                said.append(f"{name}: {found.verdict.value}: {found.sentence}")
+            left = args.faults
+            for fault in itertools.islice(names, len(FAULTS)):
+                report = planted(job, found, fault, args.tf_python)
+                if report is None:
+                    continue
+                faults[fault]["missed" if report.equal else "found"] += 1
+                if report.equal:
+                    said.append(f"{name}: {fault} was missed")
+                left -= 1
+                if not left:
+                    break
+    return verdicts, faults, said
+
+
 def main():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
@@ -92,43 +129,20 @@ def main():
     parser.add_argument("--data", default="../shared/data", help="default: %(default)s")
     parser.add_argument("--sets", type=int, default=len(DATA_SETS), help="how many data sets")
     parser.add_argument("--faults", type=int, default=1, help="planted per job")
+    parser.add_argument("--processes", type=int, default=2, help="data sets at once")
     args = parser.parse_args()
     verdicts = collections.Counter()
     faults = {name: collections.Counter() for name in FAULTS}
-    turn = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for number, data in enumerate(DATA_SETS[: args.sets]):
-            left_out = OPTIMIZERS[number % len(OPTIMIZERS)]
-            optimizers = [name for name in OPTIMIZERS if name != left_out]
-            source = pathlib.Path(args.data)
-            for job in written(data, optimizers, pathlib.Path(folder), source, args.tf_python):
-                name = f"{data.name}, {job.name}"
-                try:
-                    found = judged(job, args.tf_python)
-                except SemisyncError as error:
-                    verdicts["refused"] += 1
-                    print(f"{name}: {error}", flush=True)
-                    continue
-                verdicts[found.verdict.value.replace("_", " ")] += 1
-                if found.verdict.value != "MIGRATED":
-                    print(f"{name}: {found.verdict.value}: {found.sentence}", flush=True)
-                left = args.faults
-                for _ in FAULTS:
-                    fault = list(FAULTS)[turn % len(FAULTS)]
-                    turn += 1
-                    report = planted(job, found, fault, args.tf_python)
-                    if report is None:
-                        continue
-                    faults[fault]["missed" if report.equal else "found"] += 1
-                    if report.equal:
-                        print(f"{name}: {fault} was missed", flush=True)
-                    left -= 1
-                    if not left:
-                        break
-    print()
-    print("| right migrations | MIGRATED | NOT MIGRATED | INCONCLUSIVE | refused |")
-    print("|---|---|---|---|---|")
+    spawn = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(args.processes, mp_context=spawn) as pool:
+        for done in pool.map(counted, range(args.sets), [args] * args.sets):
+            verdicts += done[0]
+            for name in faults:
+                faults[name] += done[1][name]
+            print(*done[2], sep="\n", flush=True)
     kinds = ("MIGRATED", "NOT MIGRATED", "INCONCLUSIVE", "refused")
+    print("| right migrations |", " | ".join(kinds), "|")
+    print("|---|---|---|---|---|")
     print("|", sum(verdicts.values()), "|", " | ".join(str(verdicts[kind]) for kind in kinds), "|")
     print()
     print("| planted fault | jobs | missed |")

@@ -195,7 +195,8 @@ class _Both:
                 "sides, as it does when it serves"
             )
         if off:
-            notes.append("dropout was off on both sides")
+            drops = f": {self._written.drops}" if self._written.drops else ""
+            notes.append("dropout was off on both sides" + drops)
         return notes
 
     def close(self) -> None:

@@ -37,10 +37,9 @@ def of_model(model: Written) -> str:
     """What the module has."""
     trained = [parameter for parameter in model.parameters if parameter.trainable]
     values = sum(math.prod(parameter.shape) for parameter in trained)
-    return (
-        f"{len(trained)} parameters of {values:,} values, "
-        f"{len(model.parameters) - len(trained)} buffers"
-    )
+    buffers = len(model.parameters) - len(trained)
+    drops = f"\n  note: {model.drops}" if model.drops else ""
+    return f"{len(trained)} parameters of {values:,} values, {buffers} buffers{drops}"
 
 
 def of_manifest(manifest: Manifest, plan: Plan, out: str, verified: bool) -> str:

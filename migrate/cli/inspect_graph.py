@@ -16,7 +16,7 @@ from migrate.graph.interface.feeds import Feed
 from migrate.graph.lowering import lower
 from migrate.graph.metagraph import Graph, read_graph
 from migrate.model.coverage import unknown_ops
-from migrate.model.load import read_meta_graph, write_source
+from migrate.model.load import Written, read_meta_graph, write_source
 from migrate.model.outputs import find_outputs
 from migrate.open import open_model
 from migrate.planning.planner import plan
@@ -46,13 +46,19 @@ def run(path: str, meta: Optional[str], as_json: bool) -> int:
 
 def converts(path: str, meta: Optional[str], graph: Graph) -> Dict[str, Any]:
     """What `convert --model` does with the graph at `path`, or with the one at `meta`: the call,
-    and the outputs of the model that it writes; or why it writes none, with the ops that are not
-    known and the names of their nodes."""
+    the outputs of the model that it writes, and a note on what that drops; or why it writes none,
+    with the ops that are not known and the names of their nodes."""
     prefix = path[: -len(_META)] if meta is None and path.endswith(_META) else path
     call = shlex.join(["semisync", "convert", prefix, "converted", "--model", *_option(meta)])
-    found: Dict[str, Any] = {"call": call, "outputs": [], "unknown_ops": {}, "reason": None}
+    found: Dict[str, Any] = {
+        "call": call,
+        "outputs": [],
+        "unknown_ops": {},
+        "reason": None,
+        "note": None,
+    }
     try:
-        _write(prefix, meta)
+        found["note"] = _write(prefix, meta).drops or None
     except SemisyncError as error:
         found["reason"] = str(error)
     with contextlib.suppress(SemisyncError):  # then the reason is said already
@@ -68,7 +74,7 @@ def _option(meta: Optional[str]) -> List[str]:
     return [] if meta is None else ["--meta", meta]
 
 
-def _write(prefix: str, meta: Optional[str]) -> None:
+def _write(prefix: str, meta: Optional[str]) -> Written:
     """All of `convert --model` but the files; raises what it would."""
     with open_model(prefix) as checkpoint:
         if checkpoint:  # else it is a frozen graph, which has no variables
@@ -77,13 +83,14 @@ def _write(prefix: str, meta: Optional[str]) -> None:
             if size_of(shard) is None:
                 raise BadInput(f"{shard}, a data file of {checkpoint.prefix}, is missing")
         found = read_meta_graph(checkpoint, meta)
-        write_source(found, checkpoint, find_outputs(found.graph, None))
+        return write_source(found, checkpoint, find_outputs(found.graph, None))
 
 
 def _of_model(model: Dict[str, Any]) -> str:
     outputs = ", ".join(model["outputs"])
     if model["reason"] is None:
-        return f"To convert the model, which gives {outputs}:\n  {model['call']}"
+        note = f"\nNote: {model['note']}." if model["note"] else ""
+        return f"To convert the model, which gives {outputs}:\n  {model['call']}{note}"
     lines = [f"semisync convert --model does not write the model: {model['reason']}"]
     if model["unknown_ops"]:
         lines.append(f"The ops before {outputs} that are not known:")

@@ -92,6 +92,20 @@ class Written(NamedTuple):
         """Each once: a table has as many nodes as partitions."""
         return list(dict.fromkeys(self.by_node.values()))
 
+    @property
+    def drops(self) -> str:
+        """A sentence on values that the graph drops at random whenever it runs; "": it does not."""
+        regions = self.emitter.regions.of
+        nodes = [name for name, layer in self.emitter.layers.items() if layer.off]
+        nodes = [node for node in nodes if not any(branch for _, branch in regions[node])]
+        if not nodes:  # or in a branch alone, as where a placeholder says whether the model trains
+            return ""
+        more = f" and {len(nodes) - 1} more" if nodes[1:] else ""
+        return (
+            f"the graph drops values at random whenever it runs, in {nodes[0]!r}{more}, so that "
+            "its scores differ from run to run; model.py drops only while it trains"
+        )
+
 
 def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> Written:
     """The source of the model; BadInput as `load_model`."""

@@ -208,9 +208,9 @@ def test_hives_own_text_is_read_with_its_marks(tmp_path):
         list(open_data(tmp_path, schema, 3, last="drop", text=hive))
 
 
-@pytest.mark.parametrize("name, empty", [("0.csv", b"\n"), ("0.csv.gz", gzip.compress(b""))])
-def test_a_file_without_rows_needs_no_columns(tmp_path, name, empty):
-    (tmp_path / name).write_bytes(empty)
+@pytest.mark.parametrize("name", ["0.csv", "0.csv.gz"])
+def test_a_file_without_rows_needs_no_columns(tmp_path, name):
+    (tmp_path / name).write_bytes(gzip.compress(b"") if name.endswith(".gz") else b"\n")
     pyarrow.orc.write_table(pa.table({"other": pa.array([], pa.int64())}), tmp_path / "1.orc")
     pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "2.parquet")
     data = open_data(tmp_path, [Column("id", "ids")], 1, last="drop")
