@@ -3,7 +3,7 @@
 1. What the caller names: tensors, or outputs of a SavedModel's signatures.
 2. What a SavedModel's signature names, `serving_default` before others.
 3. Of a frozen graph, which was cut at its outputs: what nothing reads.
-4. The logits that the graph's losses are given; if there are none, the logits that
+4. The logits that the graph's losses compare with what is fed; if there are none, the logits that
    `migrate.graph.interface` finds; if none, the probabilities that losses are given; if none, the
    scores that it finds.
 5. Where these are several or none, nothing is chosen, and the candidates are listed.
@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from typing import AbstractSet, Dict, List, Sequence, Union
+from typing import AbstractSet, Dict, List, Optional, Sequence, Union
 
 from migrate.graph.interface import Interface, find_interface
 from migrate.graph.interface.losses import losses
@@ -26,6 +26,9 @@ _LISTED = 8
 _SAMPLERS = "CandidateSampler"  # what depends on sampled classes is for training alone
 
 _SILENT = {"Assert", "NoOp", "Print", "PrintV2"}  # give nothing
+
+# Give what the sizes of their input say, not its values.
+_OF_SIZES = {"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"}
 
 Outputs = Dict[str, Edge]
 
@@ -47,14 +50,31 @@ def find_outputs(graph: Graph, named: Union[str, Sequence[str], None]) -> Output
         return _only(graph, set(_ends(interface)), _ends(interface))
     samplers = [node.name for node in graph.nodes.values() if node.op.endswith(_SAMPLERS)]
     sampled = walks.downstream(edge for name in samplers for edge in walks.outputs(name))
-    likely = [out for out in interface.outputs if node_of(out.tensor) not in sampled]
-    found = [output.tensor for output in likely]
     given = [loss for loss in losses(walks) if loss.scores[0] not in sampled]
+    of_batch = {loss.scores for loss in given if not _is_fed(interface, loss.labels)}
+    given = [loss for loss in given if loss.scores not in of_batch]
+    within = {"{}:{}".format(*edge) for edge in of_batch}
+    likely = [
+        out
+        for out in interface.outputs
+        if node_of(out.tensor) not in sampled and out.tensor not in within
+    ]
+    found = [output.tensor for output in likely]
     of_losses = {"{}:{}".format(*loss.scores) for loss in given if loss.what == "logits"}
     logits = {output.tensor for output in likely if output.what == "logits"}
     others = {"{}:{}".format(*loss.scores) for loss in given}
     chosen = next(filter(None, (of_losses, logits, others, set(found))), set())
     return _only(graph, chosen, found)
+
+
+def _is_fed(interface: Interface, labels: Optional[Edge]) -> bool:
+    """Whether labels depend on values that are fed, or cannot be told; those of a softmax within
+    the batch, such as its rows' numbers, depend on its size alone."""
+    if labels is None:
+        return True
+    edges = [edge for feed in interface.feeds for edge in feed.edges]
+    reached = interface.walks.downstream(edges, lambda node, _: node.op in _OF_SIZES)
+    return labels in edges or labels[0] in reached
 
 
 def _only(graph: Graph, chosen: AbstractSet[str], candidates: Sequence[str]) -> Outputs:

@@ -54,6 +54,29 @@ def test_a_distance_of_vectors_is_a_score_and_no_loss(tmp_path):
     assert list(find_outputs(lower(read_graph(f"{prefix}.meta")), None)) == ["distance:0"]
 
 
+@pytest.mark.parametrize("dense", [False, True])
+def test_scores_of_a_softmax_within_the_batch_are_no_output(dense, tmp_path):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        users, items = (tf1.placeholder(tf.int64, [None], name=name) for name in ("u", "i"))
+        vectors = []
+        for name, ids in (("user", users), ("item", items)):
+            table = tf1.get_variable(name, [9, 4])
+            vectors.append(tf.identity(tf.nn.embedding_lookup(table, ids), name=name + "_vector"))
+        scores = tf.matmul(*vectors, transpose_b=True)
+        rows = tf.range(tf.shape(users)[0])
+        if dense:
+            losses = tf.nn.softmax_cross_entropy_with_logits(
+                tf.one_hot(rows, tf.size(rows)), scores
+            )
+        else:
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(rows, scores)
+        tf1.train.AdagradOptimizer(0.1).minimize(tf.reduce_mean(losses))
+        session.run(tf1.global_variables_initializer())
+        prefix = tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+    with pytest.raises(BadInput, match="name them with --output"):
+        find_outputs(lower(read_graph(f"{prefix}.meta")), None)
+
+
 def test_of_a_saved_model_they_are_its_signatures(zoo):
     saved = zoo / "wide_and_deep" / "exports" / "simple"
     graph = read_graph(str(next(saved.rglob("saved_model.pb"))))
