@@ -7,9 +7,8 @@
 3. torch is given TensorFlow's gradients, and takes the step. After it every parameter, every slot,
    the statistics of BatchNorm and the counters are compared. Both sides began with the same bits,
    so that a parameter and its slots are judged by their change: what differs is the formula, not
-   the rounding of a gradient that Adam made a whole step of; that of summing repeated rows is
-   measured, see `given_step`. torch goes on from TensorFlow's
-   values, and no difference is met twice.
+   the rounding of a gradient, which Adam may make a whole step of. That of summing repeated rows is
+   measured, see `given_step`. torch goes on from TensorFlow's values: no difference is met twice.
 4. Any other difference is relative to the value itself or to the scale of its tensor, whichever is
    larger: |a - b| / max(|b|, scale), b TensorFlow's. The scale is the root mean square of b, at the
    step at which it was largest so far: a statistic with one value may pass through 0. Of a gradient
