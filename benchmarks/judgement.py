@@ -33,8 +33,6 @@ from semisync.migration.run import migrate
 from semisync.migration.settings import STEP_ROWS, STEPS, Settings
 
 PARTS = pathlib.Path(__file__).with_name("judgement_parts")
-
-
 OPTIMIZERS = ["sgd", "momentum", "adagrad", "adam", "lazyadam", "rmsprop", "ftrl", "proximal"]
 
 
@@ -139,7 +137,8 @@ def main():
             verdicts += done[0]
             for name in faults:
                 faults[name] += done[1][name]
-            print(*done[2], sep="\n", flush=True)
+            for line in done[2]:
+                print(line, flush=True)
     kinds = ("MIGRATED", "NOT MIGRATED", "INCONCLUSIVE", "refused")
     print("| right migrations |", " | ".join(kinds), "|")
     print("|---|---|---|---|---|")

@@ -55,15 +55,14 @@ DATA_SETS = [
 ]
 
 
-def write_rows(data: DataSet, folder: pathlib.Path, to: pathlib.Path) -> int:
-    """Writes the rows to `to`/rows.npz and rows.parquet; returns the number of columns of x."""
+def write_rows(data: DataSet, folder: pathlib.Path, to: pathlib.Path) -> None:
+    """Writes the rows to `to`/rows.npz and rows.parquet."""
     rows = _read(data, folder)
     to.mkdir(parents=True, exist_ok=True)
     np.savez(to / "rows.npz", **rows)
     columns = {"label": rows["label"], "x": list(rows["x"]), "ids": list(rows["ids"])}
     columns.update((f"w{n}", pa.array(list(words))) for n, words in enumerate(rows["words"].T))
     pyarrow.parquet.write_table(pa.table(columns), to / "rows.parquet")
-    return rows["x"].shape[1]
 
 
 def _read(data: DataSet, folder: pathlib.Path) -> Dict[str, Any]:
@@ -82,10 +81,9 @@ def _read(data: DataSet, folder: pathlib.Path) -> Dict[str, Any]:
         words.append([str(one).encode() for one in column.to_pylist()])
     strings = np.array(words[-_COLUMNS:], object).T
     ids = np.vectorize(zlib.crc32)(strings).astype(np.int64)
-    x = np.stack(numbers[:_COLUMNS], 1)
     return {
         "label": data.positive(label).astype(np.float32),
-        "x": x,
+        "x": np.stack(numbers[:_COLUMNS], 1),
         "ids": ids,
         "words": strings.astype("S"),
     }

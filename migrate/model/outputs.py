@@ -11,10 +11,10 @@
 
 from __future__ import annotations
 
-from typing import AbstractSet, Dict, List, Optional, Sequence, Union
+from typing import AbstractSet, Dict, List, Sequence, Set, Union
 
 from migrate.graph.interface import Interface, find_interface
-from migrate.graph.interface.losses import losses
+from migrate.graph.interface.losses import Loss, losses
 from migrate.graph.interface.signatures import in_order
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph
@@ -51,7 +51,7 @@ def find_outputs(graph: Graph, named: Union[str, Sequence[str], None]) -> Output
     samplers = [node.name for node in graph.nodes.values() if node.op.endswith(_SAMPLERS)]
     sampled = walks.downstream(edge for name in samplers for edge in walks.outputs(name))
     given = [loss for loss in losses(walks) if loss.scores[0] not in sampled]
-    of_batch = {loss.scores for loss in given if not _is_fed(interface, loss.labels)}
+    of_batch = _of_batch(interface, given)
     given = [loss for loss in given if loss.scores not in of_batch]
     within = {"{}:{}".format(*edge) for edge in of_batch}
     likely = [
@@ -67,14 +67,13 @@ def find_outputs(graph: Graph, named: Union[str, Sequence[str], None]) -> Output
     return _only(graph, chosen, found)
 
 
-def _is_fed(interface: Interface, labels: Optional[Edge]) -> bool:
-    """Whether labels depend on values that are fed, or cannot be told; those of a softmax within
+def _of_batch(interface: Interface, given: Sequence[Loss]) -> Set[Edge]:
+    """The scores of losses whose labels depend on no value that is fed: those of a softmax within
     the batch, such as its rows' numbers, depend on its size alone."""
-    if labels is None:
-        return True
     edges = [edge for feed in interface.feeds for edge in feed.edges]
     reached = interface.walks.downstream(edges, lambda node, _: node.op in _OF_SIZES)
-    return labels in edges or labels[0] in reached
+    told = [(loss.scores, loss.labels) for loss in given if loss.labels is not None]
+    return {scores for scores, labels in told if labels not in edges and labels[0] not in reached}
 
 
 def _only(graph: Graph, chosen: AbstractSet[str], candidates: Sequence[str]) -> Outputs:

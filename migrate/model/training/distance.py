@@ -12,7 +12,7 @@ from semisync.common.errors import BadInput
 
 OF_ITSELF = 32  # how many times what TensorFlow differs from itself by torch may differ
 # Of a value, which is the rounding of an update: a row that a batch has 64 times is moved 64 times.
-# Measured on the optimizers of `benchmarks/judgement.py`: 39 at most.
+# 39 at most with the optimizers of `benchmarks/judgement.py` on the first of its data sets.
 _ULPS = 64
 
 
