@@ -45,6 +45,11 @@ def of_rows(ours: numpy.ndarray, theirs: numpy.ndarray, noise: Any = None) -> fl
     return relative(ours, theirs, scale)
 
 
+def ulp(values: numpy.ndarray, dtype: numpy.dtype) -> float:
+    """The rounding of one of the root mean square's size, in `dtype`."""
+    return float(numpy.finfo(dtype).eps) * _scale(values)
+
+
 def _row_scale(values: numpy.ndarray) -> numpy.ndarray:
     squares = numpy.asarray(values, numpy.float64) ** 2
     axis = -1 if squares.ndim > 1 else None

@@ -43,6 +43,7 @@ from migrate.model.training.distance import (
     of_update,
     relative,
     same_rows,
+    ulp,
 )
 from migrate.model.training.given_step import GivenStep, values_of
 from migrate.model.training.graph_optimizer import gradient_of
@@ -187,7 +188,8 @@ class _Comparison:
                 rows = same_rows(own, theirs)
                 worst = of_rows(*rows)
                 if not worst <= self._tolerance:
-                    noise = step.rounding()[1][node]
+                    # A row of 1e-30 may be a sum that comes out as 0.
+                    noise = step.rounding()[1][node] + ulp(rows[1], theirs[0].dtype)
                     worst = of_rows(*rows, noise=OF_ITSELF * noise / self._tolerance)
                 found.append(Difference(worst, "gradient", target.name, number))
         return found

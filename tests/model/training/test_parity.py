@@ -4,7 +4,9 @@ for step, from the same checkpoint on the same batches."""
 import numpy as np
 import pytest
 
-from migrate.model.training.steps import TOLERANCE, compare_steps
+from migrate.model.training.graph_optimizer import gradient_of
+from migrate.model.training.partitions import split
+from migrate.model.training.steps import TOLERANCE, BegunStep, compare_steps
 from tests.model.training.conftest import OF_2
 from tests.model.training.recorded import zoo_steps, zoo_training
 from tests.model.zoo.read import models
@@ -103,3 +105,20 @@ def test_a_wrong_slot_is_found_and_named(jobs_tf1):
     assert report.exceeded.name in ("model/square", "model/square/Adagrad")
     assert report.exceeded.step == 1
     assert report.exceeded.relative > TOLERANCE
+
+
+@pytest.mark.parametrize(("other", "equal"), [(1e-30, True), (1e-3, False)])
+def test_a_gradient_far_below_the_rounding_of_the_others_may_come_out_as_nothing(
+    jobs_tf1, other, equal
+):
+    job = jobs_tf1["sgd"]
+    training, step = job.training(), job.steps[0]
+    training.module(step.batch).backward()
+    target = next(one for one in training.optimizer.targets if one.sparse)
+    ((node, (values, rows)), *_) = split(target, gradient_of(target)).items()
+    unused = next(row for row in range(target.tensor.shape[0]) if row not in rows)
+    given = np.append(values.numpy(), np.full_like(values[:1], other), 0)
+    gradients = {node: (given, np.append(rows.numpy(), unused))}
+    noise = {node: np.zeros((len(np.unique(gradients[node][1])), values.shape[1]))}
+    begun = BegunStep(step.batch, step.loss, gradients, lambda: (0.0, noise), step.finish)
+    assert (compare_steps(job.training(), [begun]).exceeded is None) == equal
