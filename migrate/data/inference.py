@@ -51,7 +51,7 @@ def infer(
     """
     labels = [label] if isinstance(label, str) else list(label)
     keys = [key] if isinstance(key, str) else list(key)
-    path, size = next(iter(files_of(paths).items()))
+    path, size = next(iter(files_of(paths, text is not None).items()))
     file = file_of(path, size, text)
     names = list(file.names if columns is None else columns)
     for name in [*labels, *keys, *names]:

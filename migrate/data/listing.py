@@ -13,14 +13,15 @@ import os
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from migrate.data.formats import json_lines, orc, parquet, text
-from migrate.data.paths import Paths, files_of, opened, partition_value
+from migrate.data.paths import Paths, files_of
 from migrate.data.place import Broken, Place, explained
 from migrate.data.schema import Column, TextFormat
 from migrate.storage.threads import default_count, in_threads
+from parity.io.data_files import kind_of
+from parity.io.partitions import in_path
 from semisync.common.errors import BadInput
 
 TYPED: Dict[str, Any] = {"parquet": parquet, "orc": orc, "json": json_lines}  # have Arrow's types
-_MAGIC = {b"PAR1": "parquet", b"ORC": "orc"}
 
 
 class File(NamedTuple):
@@ -67,7 +68,7 @@ def survey(
     Raises: BadInput where there is no file, where one with rows lacks a column of the schema, and,
         unless they are to be skipped, for a broken one.
     """
-    found = files_of(paths)
+    found = files_of(paths, written is not None)
     shared: Dict[Tuple[str, ...], Tuple[str, ...]] = {}
 
     def one(item: Tuple[str, int]) -> Tuple[str, Any]:
@@ -95,11 +96,9 @@ def survey(
 def file_of(path: str, size: int, written: Optional[TextFormat]) -> File:
     """What a file's footer, header or lines say of it; Broken where they cannot be read."""
     with explained(path):
-        with opened(path) as source:
-            magic = source.read(4)
-        kind = next((kind for start, kind in _MAGIC.items() if magic.startswith(start)), "text")
-        if kind == "text" and written is None and text.suffix_of(path) in json_lines.SUFFIXES:
-            kind = "json"
+        kind = kind_of(path)
+        if kind not in TYPED or (kind == "json" and written is not None):
+            kind = "text"
         if kind == "text":
             names, rows = text.survey(path, size, text.format_of(path, written))
         else:
@@ -148,7 +147,7 @@ def _check_names(file: File, schema: Sequence[Column]) -> None:
         count = file.names.count(column.name)
         if count > 1:
             raise BadInput(f"{file.path} has {count} columns named {column.name!r}; rename them")
-        if not count and not partition_value(file.path, column.name)[0]:
+        if not count and column.name not in in_path(file.path):
             raise BadInput(
                 f"{file.path} has no column {column.name!r}; it has: {', '.join(file.names)}"
             )

@@ -7,10 +7,10 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 import pyarrow as pa
 
 from migrate.data.listing import Listing, read_block
-from migrate.data.paths import partition_value
 from migrate.data.place import Broken, Place
 from migrate.data.schema import Column, TextFormat
 from migrate.data.values import checked_values
+from parity.io.partitions import in_path
 from semisync.common.errors import BadInput
 
 
@@ -100,8 +100,8 @@ def empty_table(schema: Sequence[Column]) -> Any:
 
 def _refuse_contradiction(values: Any, column: Column, place: Place) -> None:
     """BadInput where a folder such as day=2024-01-31 says otherwise than the file's own column."""
-    named, value = partition_value(place.file, column.name)
-    if not named:
+    named = in_path(place.file)
+    if column.name not in named:
         return
     said = checked_values(_constant(column, place, len(values)), column, place)
     try:
@@ -110,14 +110,14 @@ def _refuse_contradiction(values: Any, column: Column, place: Place) -> None:
         same = False
     if not same:
         raise BadInput(
-            f"{place.column(column.name)} has other values than its folder, which says {value!r}; "
-            "rename the folder or the column"
+            f"{place.column(column.name)} has other values than its folder, which says "
+            f"{named[column.name]!r}; rename the folder or the column"
         )
 
 
 def _constant(column: Column, place: Place, rows: int) -> Any:
     """The value that a folder such as day=2024-01-31 gives all rows of its files."""
-    _, value = partition_value(place.file, column.name)
+    value = in_path(place.file).get(column.name)
     kind = pa.large_string()
     if column.kind in ("ids", "weighted") or column.dtype == "int64":
         kind = pa.int64()

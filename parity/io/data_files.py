@@ -1,69 +1,94 @@
 """The files that a path stands for: one file, a pattern in quotes, or a folder as writers leave it.
 
-Of a folder, at any depth:
+Paths lie on disk or behind a URL; something that exists goes before a pattern of the same text. Of
+a folder or pattern, at any depth:
 
 1. Names that begin with . or _ are a writer's own (_SUCCESS, _temporary, .crc files), unless they
    are a partition, such as _day=1 (Spark's rule).
 2. The log of a Delta table says which of its files are part of it (parity.io.delta), of a folder or
    pattern inside the table as well. A Hudi table is refused.
-3. Files with a known suffix are data, and files of another name that are Parquet or ORC by their
-   magic. Others are left out, except those without a suffix, as Hive writes text: they may be data
-   that would be missing, so they are refused.
+3. In a folder, files with a known suffix are data, and files of another name that are Parquet or
+   ORC by their magic. Others are left out, except those without a suffix, as Hive writes text: they
+   may be data that would be missing, so they are refused. Where it is known how text is written,
+   every file is data.
 4. A part without a byte, packed or not, holds no rows; Spark and Hive write such parts of text and
    ORC, and of Parquet never.
 """
 
 import glob
-import os
 import re
-from typing import Iterator, List, Optional, Set
+from typing import Dict, List, Optional
 
-from parity.io.delta import LOG, in_last_version, live_files
-from semisync.common.errors import BadInput
+from migrate.storage import folders
+from migrate.storage.sources import PACKED, opened, packing_of, streamed, suffix_of
+from parity.io.delta import in_last_version
+from semisync.common.errors import BadInput, SemisyncError
 
 PARQUET = b"PAR1"
 ORC = b"ORC"
-COMPRESSED = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd"}
-JSON_LINES = {".jsonl", ".ndjson", ".json"}
+
+_BY_NAME = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tfrecord": "tfrecord",
+    ".tfrecords": "tfrecord",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+}
 
 _LARGEST_EMPTY = 64  # bytes of a packed file of nothing
 
 # A .json file beside data may be anything, unless Spark wrote it.
-_KNOWN = re.compile(
-    r"(\.(parquet|orc|csv|tsv|tfrecords?|jsonl|ndjson)|/part-[^/]*\.json)(\.(gz|bz2|zst))?$"
-)
+_OF_SPARK = re.compile(r"/part-[^/]*$")
 
 
 def files_of(path: str) -> List[str]:
     """The files that a path, a folder or a pattern stands for, sorted.
 
+    Raises: as `sizes_of`.
+    """
+    return list(sizes_of(path))
+
+
+def sizes_of(path: str, written: bool = False) -> Dict[str, int]:
+    """The files that a path stands for, sorted, and the bytes of each.
+
+    written: whether it is known how text files are written, whatever their names.
+
     Raises: BadInput where there is none, and for one in a folder that cannot be told to be data.
     """
-    if os.path.isdir(path):
-        files = sorted(in_last_version(_below(path)))
-        if not files:
-            raise BadInput(
-                f"{path} is a folder without a Parquet, ORC, CSV, TSV, JSON lines or TFRecord file"
-            )
-        return files
-    if os.path.exists(path) or not glob.has_magic(path):
-        return [path]
-    matched: Set[str] = set()
-    for match in glob.glob(path, recursive=True):
-        if _is_hidden(os.path.relpath(match, _literal(path))):
-            continue
-        if os.path.isdir(match):
-            matched.update(_below(match))
-        elif not _is_empty_part(match):
-            matched.add(match)
-    if not matched:
-        raise BadInput(f"no file matches {path}")
-    return sorted(in_last_version(matched))
+    try:
+        if folders.is_file(path):
+            return {path: folders.size_of(path)}
+        if folders.is_folder(path):
+            found = _of_folder(path, written)
+        elif glob.has_magic(path):
+            found = _of_pattern(path, written)
+        else:
+            raise BadInput(f"{path} does not exist")
+    except SemisyncError:
+        raise
+    except Exception as error:  # every file system has exceptions of its own
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise BadInput(f"{path} cannot be listed: {reason}") from error
+    return dict(sorted(found.items()))
+
+
+def is_hidden(name: str) -> bool:
+    """Whether something of this name is a writer's own."""
+    return name[0] == "." or (name[0] == "_" and "=" not in name)
+
+
+def kind_of(path: str) -> Optional[str]:
+    """What a file holds: as `magic_kind`, else "csv", "tsv", "json" or "tfrecord" by its name."""
+    kind = magic_kind(path)
+    return _BY_NAME.get(suffix_of(path)) if kind is None else kind
 
 
 def magic_kind(path: str) -> Optional[str]:
     """ "parquet" or "orc", by the file's first bytes; None for another file, "" for no bytes."""
-    with open(path, "rb") as file:
+    with opened(path) as file:
         magic = file.read(len(PARQUET))
     if not magic:
         return ""
@@ -72,38 +97,52 @@ def magic_kind(path: str) -> Optional[str]:
     return "orc" if magic.startswith(ORC) else None
 
 
-def _below(folder: str) -> Iterator[str]:
-    for root, folders, files in os.walk(folder, followlinks=True):
-        if LOG in folders:
-            yield from live_files(root)
-            folders.clear()
-            continue
-        folders[:] = [name for name in folders if not _is_hidden(name)]
-        for name in files:
-            path = os.path.join(root, name)
-            if not _is_hidden(name) and _is_data(path):
-                yield path
+def _of_folder(path: str, written: bool) -> Dict[str, int]:
+    found = _below(path, written)
+    if not found:
+        raise BadInput(
+            f"{path} is a folder without a Parquet, ORC, CSV, TSV, JSON lines or TFRecord file"
+        )
+    return found
 
 
-def _is_hidden(path: str) -> bool:
-    """Whether a part of the path is a writer's own."""
-    return any(
-        name[0] == "." or (name[0] == "_" and "=" not in name)
-        for name in path.split(os.sep)
-        if name not in (".", "..")
-    )
+def _of_pattern(path: str, written: bool) -> Dict[str, int]:
+    found: Dict[str, int] = {}
+    matched = folders.matching(path, is_hidden)
+    files = {name: size for name, size in matched.items() if size is not None}
+    for name in in_last_version(files):
+        if not _is_empty_part(name, files[name]):
+            found[name] = files[name]
+    for name, size in matched.items():
+        if size is None:
+            found.update(_below(name, written))
+    if not found:
+        raise BadInput(f"no file matches {path}")
+    return found
 
 
-def _is_data(path: str) -> bool:
-    if _is_empty_part(path):
+def _below(folder: str, written: bool) -> Dict[str, int]:
+    found = folders.below(folder, is_hidden)
+    return {
+        name: found[name]
+        for name in in_last_version(found, folder)
+        if _is_data(name, found[name], written)
+    }
+
+
+def _is_data(path: str, size: int, written: bool) -> bool:
+    if _is_empty_part(path, size):
         return False
-    if _KNOWN.search(path.lower()):
+    suffix = suffix_of(path)
+    if written or suffix in (".parquet", ".orc"):
+        return True
+    if suffix in _BY_NAME and (suffix != ".json" or _OF_SPARK.search(path)):
         return True
     try:
         known = magic_kind(path)
     except OSError as error:
-        raise BadInput(f"{path} cannot be opened: {error.strerror}") from error
-    if not known and os.path.splitext(path)[1].lower() in ("", *COMPRESSED):
+        raise BadInput(f"{path} cannot be opened: {error}") from error
+    if not known and (not suffix or packing_of(path)):
         raise BadInput(
             f"{path} may be data, but it is neither Parquet nor ORC, and its name does not say "
             "which text format it has; name it .csv, .tsv, .jsonl or .tfrecord, or remove it"
@@ -111,23 +150,24 @@ def _is_data(path: str) -> bool:
     return bool(known)
 
 
-def _is_empty_part(path: str) -> bool:
-    suffix = os.path.splitext(path)[1].lower()
-    if suffix == ".parquet" or not os.path.isfile(path):
+def _is_empty_part(path: str, size: int) -> bool:
+    if path.lower().endswith(".parquet"):
         return False
-    if suffix not in COMPRESSED or os.path.getsize(path) > _LARGEST_EMPTY:
-        return not os.path.getsize(path)
-    import pyarrow  # when needed: the command line comes here for --help too
-
+    if packing_of(path) is None or size > _LARGEST_EMPTY:
+        return not size
     try:
-        with pyarrow.input_stream(path) as file:
+        with streamed(path) as file:
             return not file.read(1)
     except OSError:
         return False  # damaged, which its reader says
 
 
-def _literal(pattern: str) -> str:
-    """The folder that a pattern names before its first wildcard."""
-    while glob.has_magic(pattern):
-        pattern = os.path.dirname(pattern)
-    return pattern or "."
+def refuse_packed(path: str) -> None:
+    """Refuses a compressed file whose name does not say so."""
+    if packing_of(path) is not None:
+        return
+    with opened(path) as file:
+        start = file.read(4)
+    for suffix, packing in PACKED.items():
+        if start.startswith(packing.magic):
+            raise BadInput(f"{path} is compressed, but its name does not end with {suffix}")

@@ -12,6 +12,8 @@ import re
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Set
 from urllib.parse import unquote
 
+from migrate.storage import folders
+from migrate.storage.sources import opened
 from semisync.common.errors import BadInput
 
 LOG = "_delta_log"
@@ -34,7 +36,7 @@ def live_files(table: str) -> List[str]:
     """
     import pyarrow as pa  # when there is a log: --help needs none
 
-    log = os.path.join(table, LOG)
+    log = folders.joined(table, LOG)
     live: Dict[str, bool] = {}
     try:
         for action in _actions(log):
@@ -45,47 +47,70 @@ def live_files(table: str) -> List[str]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
         reason = " ".join(str(error).split())[:200]
         raise BadInput(f"{log} cannot be read, it may be cut short or corrupt: {reason}") from error
-    return [os.path.join(table, unquote(path)) for path in live]
+    return [folders.joined(table, os.path.normpath(unquote(path))) for path in live]
 
 
-def in_last_version(files: Iterable[str]) -> List[str]:
+def in_last_version(files: Iterable[str], whole: Optional[str] = None) -> List[str]:
     """Those of the files that are in no table, or in the last version of theirs.
+
+    whole: the folder of which these are all files; a live one that is missing there is refused.
 
     Raises: BadInput as `live_files`, and for a file of a Hudi table, whose log is not read.
     """
     live: Dict[str, Set[str]] = {}
     tables: Dict[str, Optional[str]] = {}  # by folder
-    kept = []
+    kept, seen = [], set()
     for file in files:
-        folder = os.path.dirname(os.path.abspath(file))
-        if folder not in tables:
-            tables[folder] = _table_of(folder)
-        table = tables[folder]
+        place = folders.absolute(file)
+        table = _table_of(folders.above(place), tables)
         if table is not None and table not in live:
-            live[table] = set(map(os.path.normpath, live_files(table)))
-        if table is None or os.path.abspath(file) in live[table]:
+            live[table] = set(live_files(table))
+        if table is None or place in live[table]:
             kept.append(file)
+            seen.add(place)
+    if whole is not None:
+        _refuse_missing(folders.absolute(whole), seen, live, tables)
     return kept
 
 
-def _table_of(folder: str) -> Optional[str]:
-    """The nearest folder, this one or one above it, that has a log."""
-    if os.path.isdir(os.path.join(folder, LOG)):
-        return folder
-    if os.path.isdir(os.path.join(folder, _HUDI_LOG)):
-        raise BadInput(
-            f"{folder} is a Hudi table, whose folder may hold rows that are deleted or replaced; "
-            "write the version that you mean to a folder of its own, or name its files"
-        )
-    above = os.path.dirname(folder)
-    return None if above == folder else _table_of(above)
+def _refuse_missing(
+    folder: str, seen: Set[str], live: Dict[str, Set[str]], tables: Dict[str, Optional[str]]
+) -> None:
+    table = _table_of(folder, tables)
+    if table is not None and table not in live:  # it has no file here
+        live[table] = set(live_files(table))
+    for table, files in live.items():
+        missing = sorted(file for file in files - seen if file.startswith(folder + "/"))
+        if missing:
+            raise BadInput(
+                f"{missing[0]} does not exist, but is part of the last version of the Delta table "
+                f"{table}; copy the whole table"
+            )
+
+
+def _table_of(folder: Optional[str], tables: Dict[str, Optional[str]]) -> Optional[str]:
+    """The nearest folder, this one or one above it, that has a log; `tables` has what is known."""
+    if folder is None:
+        return None
+    if folder not in tables:
+        if folders.is_folder(folders.joined(folder, LOG)):
+            tables[folder] = folder
+        elif folders.is_folder(folders.joined(folder, _HUDI_LOG)):
+            raise BadInput(
+                f"{folder} is a Hudi table, whose folder may hold rows that are deleted or "
+                "replaced; write the version that you mean to a folder of its own, or name its "
+                "files"
+            )
+        else:
+            tables[folder] = _table_of(folders.above(folder), tables)
+    return tables[folder]
 
 
 def _actions(log: str) -> Iterator[Dict[str, Any]]:
     """Of the last checkpoint, if there is one, and of the commits after it."""
     import pyarrow.parquet
 
-    names = sorted(os.listdir(log))
+    names = folders.names_in(log)
     commits: Dict[int, str] = {}
     checkpoints: Dict[int, List[str]] = {}
     for name in names:
@@ -95,9 +120,10 @@ def _actions(log: str) -> Iterator[Dict[str, Any]]:
             checkpoints.setdefault(int(name[:_DIGITS]), []).append(name)
     version = max(checkpoints, default=-1)
     for name in checkpoints.get(version, ()):
-        file = pyarrow.parquet.ParquetFile(os.path.join(log, name))
-        wanted = [column for column in ("add", "remove") if column in file.schema_arrow.names]
-        yield from file.read(columns=wanted).to_pylist()
+        with opened(folders.joined(log, name)) as source:
+            file = pyarrow.parquet.ParquetFile(source)
+            wanted = [column for column in ("add", "remove") if column in file.schema_arrow.names]
+            yield from file.read(columns=wanted).to_pylist()
     later = sorted(number for number in commits if number > version)
     if later != list(range(version + 1, version + 1 + len(later))) or version < 0 and not later:
         raise BadInput(
@@ -105,8 +131,8 @@ def _actions(log: str) -> Iterator[Dict[str, Any]]:
             "a gap; copy the whole log"
         )
     for number in later:
-        with open(os.path.join(log, commits[number]), encoding="utf-8") as file:
-            yield from map(json.loads, file)
+        with opened(folders.joined(log, commits[number])) as source:
+            yield from map(json.loads, source.read().splitlines())
 
 
 def _checked(table: str, add: Dict[str, Any]) -> str:

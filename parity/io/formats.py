@@ -1,8 +1,8 @@
 """One reader per format: which columns a file has, how many rows, and its tables.
 
-Parquet and ORC files are known by their magic, CSV, TSV and lines of JSON by their suffix (also
-with .gz, .bz2 or .zst), TFRecord too (.tfrecord, also with .gz). Only the named columns are
-decoded. A reader yields at least one table, which may be empty.
+Parquet and ORC files are known by their magic, CSV, TSV, lines of JSON and TFRecord by their suffix
+(also with .gz, .bz2 or .zst). Only the named columns are decoded. A reader yields at least one
+table, which may be empty.
 
 In a text file an empty field is a missing value, in columns of names as well, and blanks around a
 column's name are no part of it. From a field on that is not a number, the columns of numbers are
@@ -10,7 +10,7 @@ text, so that whoever checks them can name the row.
 """
 
 import contextlib
-import pathlib
+import os
 from typing import Any, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 import pyarrow as pa
@@ -19,11 +19,12 @@ import pyarrow.json
 import pyarrow.orc
 import pyarrow.parquet
 
+from migrate.storage.sources import opened, streamed
 from parity.io import tfrecord
-from parity.io.data_files import COMPRESSED, JSON_LINES, magic_kind
+from parity.io.data_files import kind_of, refuse_packed
 from semisync.common.errors import BadInput
 
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_SEPARATORS = {"csv": ",", "tsv": "\t"}
 _BLOCK = 1 << 24  # bytes of a text file
 
 
@@ -42,7 +43,7 @@ class Parquet:
     def __init__(self, path: str) -> None:
         # Read ahead, what was read would be kept until the end of the file.
         self._file = pyarrow.parquet.ParquetFile(
-            path, pre_buffer=False, page_checksum_verification=True
+            opened(path), pre_buffer=False, page_checksum_verification=True
         )
         self.columns: Optional[List[str]] = self._file.schema_arrow.names
         self.rows: Optional[int] = self._file.metadata.num_rows
@@ -63,7 +64,7 @@ class Orc:
     """An ORC file."""
 
     def __init__(self, path: str) -> None:
-        self._file: Any = pyarrow.orc.ORCFile(path)
+        self._file: Any = pyarrow.orc.ORCFile(opened(path))
         self.columns: Optional[List[str]] = self._file.schema.names
         self.rows: Optional[int] = int(self._file.nrows)
 
@@ -136,7 +137,7 @@ class Text:
 
     def _opened(self, options: pyarrow.csv.ConvertOptions, threads: bool = False) -> Any:
         return pyarrow.csv.open_csv(
-            self._path,
+            streamed(self._path),
             read_options=pyarrow.csv.ReadOptions(block_size=_BLOCK, use_threads=threads),
             parse_options=pyarrow.csv.ParseOptions(delimiter=self._separator),
             convert_options=options,
@@ -150,7 +151,8 @@ class JsonLines:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        with pyarrow.json.open_json(path, pyarrow.json.ReadOptions(block_size=_BLOCK)) as reader:
+        options = pyarrow.json.ReadOptions(block_size=_BLOCK)
+        with pyarrow.json.open_json(streamed(path), options) as reader:
             self._schema = reader.schema  # of the first block
         self.columns: Optional[List[str]] = self._schema.names
 
@@ -166,7 +168,7 @@ class JsonLines:
             explicit_schema=pa.schema(list(zip(names, kinds))), unexpected_field_behavior="ignore"
         )
         read = pyarrow.json.ReadOptions(block_size=_BLOCK)
-        with pyarrow.json.open_json(self._path, read, options) as reader:
+        with pyarrow.json.open_json(streamed(self._path), read, options) as reader:
             for part in reader:
                 yield pa.Table.from_batches([part]).select(names)
 
@@ -207,40 +209,27 @@ def open_file(path: str) -> Any:
     Raises: BadInput for a file that is not there, is empty, or of no known format.
     """
     try:
-        by_magic = magic_kind(path)
-    except IsADirectoryError as error:
-        raise BadInput(f"{path} is a folder; a file is expected") from error
+        kind = kind_of(path)
     except OSError as error:
-        raise BadInput(f"{path} cannot be opened: {error.strerror}") from error
-    if by_magic == "":
+        reason = os.strerror(error.errno) if error.errno else error
+        raise BadInput(f"{path} cannot be opened: {reason}") from error
+    if kind == "":
         raise BadInput(f"{path} is empty (0 bytes)")
-    if by_magic is not None:
-        return Parquet(path) if by_magic == "parquet" else Orc(path)
-    suffixes = [suffix.lower() for suffix in pathlib.Path(path).suffixes]
-    if suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    else:
-        _refuse_packed(path)
-    if suffixes and suffixes[-1] in tfrecord.SUFFIXES:
+    if kind == "parquet":
+        return Parquet(path)
+    if kind == "orc":
+        return Orc(path)
+    refuse_packed(path)
+    if kind == "tfrecord":
         return TFRecords(path)
-    if suffixes and suffixes[-1] in JSON_LINES:
+    if kind == "json":
         return JsonLines(path)
-    separator = _SEPARATORS.get(suffixes[-1]) if suffixes else None
-    if separator is None:
+    if kind is None:
         raise BadInput(
             f"{path} is neither Parquet (it does not begin with PAR1) nor ORC nor, by its name, a "
             ".csv, .tsv, .jsonl or .tfrecord file"
         )
-    return Text(path, separator)
-
-
-def _refuse_packed(path: str) -> None:
-    """Refuses a compressed file whose name does not say so."""
-    with open(path, "rb") as file:
-        start = file.read(4)
-    for suffix, magic in COMPRESSED.items():
-        if start.startswith(magic):
-            raise BadInput(f"{path} is compressed, but its name does not end with {suffix}")
+    return Text(path, _SEPARATORS[kind])
 
 
 @contextlib.contextmanager

@@ -1,9 +1,9 @@
 """Which files a report rests on: their paths, sizes and hashes."""
 
 import hashlib
-import os
 from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
 
+from migrate.storage.sources import opened
 from semisync.common.errors import BadInput
 
 
@@ -23,10 +23,10 @@ class FileIdentity(NamedTuple):
 def identify(path: str, rows: Optional[int] = None) -> FileIdentity:
     """Hashes the file; reads it once, in blocks of a mebibyte."""
     digest = hashlib.sha256()
-    with open(path, "rb") as file:
+    with opened(path) as file:
         for block in iter(lambda: file.read(1 << 20), b""):
             digest.update(block)
-    return FileIdentity(path, digest.hexdigest(), os.path.getsize(path), rows)
+        return FileIdentity(path, digest.hexdigest(), file.tell(), rows)
 
 
 def identify_all(files: Iterable[Tuple[str, Optional[int]]]) -> Tuple[FileIdentity, ...]:

@@ -19,7 +19,7 @@ _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
 
 def partitions_of(files: Sequence[str]) -> Dict[str, Dict[str, pa.Scalar]]:
     """By file, the columns in its path and their values, of the same type in every file."""
-    texts = {file: _in_path(file) for file in files}
+    texts = {file: in_path(file) for file in files}
     names = dict.fromkeys(name for values in texts.values() for name in values)
     kinds = {name: _kind([values.get(name) for values in texts.values()]) for name in names}
     return {
@@ -39,7 +39,8 @@ def completed(
     return pa.table(columns)
 
 
-def _in_path(file: str) -> Dict[str, Optional[str]]:
+def in_path(file: str) -> Dict[str, Optional[str]]:
+    """The columns in a file's path and their values as text, None for a missing one."""
     values: Dict[str, Optional[str]] = {}
     for folder in os.path.dirname(file).split(os.sep):
         name, equals, value = folder.partition("=")

@@ -13,7 +13,8 @@ import sys
 import tempfile
 from typing import Any, Iterator
 
-from parity.io.data_files import COMPRESSED, ORC, PARQUET
+from migrate.storage.sources import PACKED
+from parity.io.data_files import ORC, PARQUET
 from semisync.common.errors import BadInput, SemisyncError, UsageError
 
 NAME = "-"
@@ -67,7 +68,7 @@ def _copied(folder: str) -> str:
         raise BadInput(f"{_TOLD} is empty (0 bytes)")
     if line.startswith((PARQUET, ORC)):
         return path
-    if line.startswith(tuple(COMPRESSED.values())):
+    if line.startswith(tuple(packing.magic for packing in PACKED.values())):
         raise BadInput(f"{_TOLD} is compressed; pipe it through gzip -dc or its like first")
     suffix = ".jsonl" if line.startswith(b"{") else ".tsv" if b"\t" in line else ".csv"
     named = path + suffix

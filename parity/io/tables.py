@@ -10,7 +10,6 @@ in that file, in either case.
 """
 
 import json
-import os
 from typing import Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
@@ -18,7 +17,7 @@ import pyarrow as pa
 
 from parity.inputs.checks import Column
 from parity.io.columns import to_names, to_numbers
-from parity.io.data_files import files_of
+from parity.io.data_files import files_of, sizes_of
 from parity.io.formats import Columns, chosen, explained, open_file
 from parity.io.partitions import completed, partitions_of
 from semisync.common.errors import BadInput
@@ -126,7 +125,7 @@ def count_rows(path: str) -> Optional[int]:
 
 def total_bytes(path: str) -> int:
     """Size of the data set's files."""
-    return sum(os.path.getsize(file) for file in files_of(path))
+    return sum(sizes_of(path).values())
 
 
 def _columns(numbers: Sequence[str], names: Sequence[str], optional: Sequence[str]) -> Columns:

@@ -6,20 +6,18 @@ reads columns of lists where a record has several. `migrate.encoding.tfrecord` c
 themselves. Source: tensorflow/core/example/feature.proto
 """
 
-import gzip
 import importlib
 import itertools
 import struct
-import zlib
 from typing import Any, BinaryIO, Collection, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 import pyarrow as pa
 
+from migrate.storage.sources import streamed
 from semisync.common.errors import BadInput
 from semisync.common.extras import extra
 
-SUFFIXES = (".tfrecord", ".tfrecords")
 _TOGETHER = 1 << 16  # records in a table
 
 Example = Dict[str, List[Any]]  # values by feature name
@@ -98,15 +96,9 @@ def read_examples(path: str) -> Iterator[Example]:
 
     Raises: as `tables_of_values`, for damage.
     """
-    opened: Any = gzip.open if path.lower().endswith(".gz") else open
-    with opened(path, "rb") as file:
-        try:
-            for row, data in enumerate(_records(path, file), 1):
-                yield _example(data, f"{path}: record {row}")
-        except (EOFError, zlib.error) as error:  # of gzip; neither is an OSError
-            raise BadInput(
-                f"{path} cannot be read, its compression is cut short or corrupt: {error}"
-            ) from error
+    with streamed(path) as file:
+        for row, data in enumerate(_records(path, file), 1):
+            yield _example(data, f"{path}: record {row}")
 
 
 def _records(path: str, file: BinaryIO) -> Iterator[memoryview]:

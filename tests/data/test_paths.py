@@ -42,6 +42,17 @@ def test_folders_and_patterns_leave_out_what_writers_leave_behind(folder):
     assert names(folder, "empty.csv") == ["empty.csv"]
 
 
+def test_in_a_folder_what_is_no_data_is_left_out_and_what_may_be_is_refused(folder):
+    expected = names(folder, "")
+    for name in ("README.txt", "metrics.json"):
+        (folder / name).write_text("{}")
+    assert names(folder, "") == expected
+    (folder / "000000_0").write_text("1")
+    assert "000000_0" in [name.rpartition("/")[2] for name in files_of(folder, written=True)]
+    with pytest.raises(BadInput, match="000000_0 may be data, but it is neither Parquet nor ORC"):
+        files_of(folder)
+
+
 def test_a_link_to_a_folder_is_followed(folder, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     (other / "link").symlink_to(folder / "b")
@@ -58,8 +69,8 @@ def test_a_path_that_looks_like_a_pattern_is_itself_where_it_exists(tmp_path):
     "paths, sentence",
     [
         ("nothing", "nothing does not exist"),
-        ("no*", "no[*] stands for no file that holds data"),
-        ("b/_temporary/0/*.crc", "stands for no file"),
+        ("no*", "no file matches no[*]"),
+        ("b/_temporary/0/*.crc", "no file matches"),
         ([], "no path is given"),
         ("s4://bucket/log", "s4://bucket/log cannot be reached|needs one more package"),
     ],
@@ -70,27 +81,43 @@ def test_a_path_without_files_is_refused(folder, monkeypatch, paths, sentence):
         files_of(paths)
 
 
-@pytest.mark.parametrize("log", ["_delta_log/00.json", ".hoodie/hoodie.properties"])
-def test_a_table_whose_log_decides_which_files_count_is_refused(folder, log):
-    (folder / "b" / log).parent.mkdir()
-    (folder / "b" / log).write_text("{}")
-    with pytest.raises(BadInput, match="table, whose folder may hold rows that are deleted"):
-        files_of(folder)
-
-
-@pytest.mark.parametrize("scheme", ["", "file://"])
-def test_a_pattern_in_a_delta_table_leaves_out_removed_files(tmp_path, scheme):
+@pytest.fixture(params=["", "file://", "memory://"])
+def delta(tmp_path, request):
+    """The place of a Delta table of two partitions, each with a file that was removed."""
+    table = tmp_path / "table"
     for name in ("old.parquet", "new.parquet", "day=1/old.parquet", "day=1/new.parquet"):
-        write(tmp_path / name)
-    (tmp_path / "_delta_log").mkdir()
+        write(table / name)
+    (table / "_delta_log").mkdir()
     log = [{"add": {"path": name}} for name in ("new.parquet", "day=1/new.parquet")]
     commit = "\n".join(map(json.dumps, log))
-    (tmp_path / "_delta_log" / f"{0:020d}.json").write_text(commit)
-    for pattern, file in (("*.parquet", "new.parquet"), ("day=*", "day=1/new.parquet")):
-        assert list(files_of(f"{scheme}{tmp_path}/{pattern}")) == [f"{scheme}{tmp_path}/{file}"]
-    assert names(tmp_path, "day=1") == ["day=1/new.parquet"]
-    with pytest.raises(BadInput, match="stands for no file that holds data"):
-        files_of(f"{scheme}{tmp_path}/old*")
+    (table / "_delta_log" / f"{0:020d}.json").write_text(commit)
+    if request.param != "memory://":
+        yield f"{request.param}{table}"
+        return
+    fs = fsspec.filesystem("memory")
+    fs.put(str(table), "/bucket/table", recursive=True)
+    yield "memory:///bucket/table"
+    fs.rm("/bucket", recursive=True)
+
+
+def test_of_a_delta_table_the_files_of_its_last_version_are_read(delta):
+    for inside, expected in (
+        ("", ["day=1/new.parquet", "new.parquet"]),
+        ("/*.parquet", ["new.parquet"]),
+        ("/day=*", ["day=1/new.parquet"]),
+        ("/day=1", ["day=1/new.parquet"]),
+    ):
+        assert list(files_of(delta + inside)) == [f"{delta}/{name}" for name in expected]
+    with pytest.raises(BadInput, match="no file matches"):
+        files_of(f"{delta}/old*")
+
+
+def test_a_delta_table_that_lacks_a_file_of_its_last_version_is_refused(delta):
+    fs, table = fsspec.url_to_fs(delta)
+    fs.rm(f"{table}/day=1/new.parquet")
+    for inside in ("", "/day=1"):
+        with pytest.raises(BadInput, match="day=1/new.parquet does not exist, but is part of the"):
+            files_of(delta + inside)
 
 
 def test_a_pattern_in_a_hudi_table_is_refused(folder):

@@ -147,7 +147,7 @@ def test_misses_can_be_allowed(parity_command):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["none.parquet", *COLUMNS, "good"], "none.parquet cannot be opened: No such file"),
+        (["none.parquet", *COLUMNS, "good"], "none.parquet does not exist"),
         (["scores.parquet", *COLUMNS, "nope"], "no column 'nope'; it has: id, y, old, good, bad"),
         (["scores.parquet", *COLUMNS, "old"], "--candidate-score must name a second column"),
         (["scores.parquet", *COLUMNS[:-1]], "--candidate-score must name a second column"),

@@ -3,6 +3,7 @@
 import gzip
 import random
 
+import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -10,6 +11,7 @@ import pyarrow.orc
 import pyarrow.parquet
 import pytest
 
+from parity.io.blocks import blocks
 from parity.io.readers import ColumnNames, read_one, read_two
 from semisync.cli import main
 from semisync.common.errors import BadInput
@@ -48,6 +50,32 @@ def test_every_format_gives_the_same_sample(tmp_path, monkeypatch, name):
     assert sample.weights.tolist() == [1, 2, 3, 4, 5, 6]
     (file,) = sample.provenance()["files"]
     assert (file["rows"], file["path"], len(file["sha256"])) == (6, path, 64)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.orc", "a.csv.gz", "a.jsonl.zst", "a.tfrecord.gz"])
+def test_a_url_gives_the_sample_of_the_file(tmp_path, name):
+    path = tmp_path / name
+    write(tmp_path / path.stem if name[-2:] in ("gz", "st") else path, table())
+    if not path.exists():
+        with pa.output_stream(path) as stream:  # compresses by suffix
+            stream.write((tmp_path / path.stem).read_bytes())
+    place = tmp_path / "day=3"
+    place.mkdir()
+    path.rename(place / name)
+    memory = fsspec.filesystem("memory")
+    memory.put(str(place), "/scores/day=3", recursive=True)
+    names = ONE._replace(parts=("day",))
+    try:
+        expected = read_one(str(place), names)
+        for url in ("memory://scores", f"memory://scores/day=*/{name}", "memory://scores/day=3"):
+            found = read_one(url, names)
+            assert found.baseline.tolist() == expected.baseline.tolist()
+            assert found.parts["day"].tolist() == [3] * 6
+            assert found.files[0].path == f"memory:///scores/day=3/{name}"
+            assert found.files[0].sha256 == expected.files[0].sha256
+            assert sum(len(block.names["day"]) for block in blocks(url, names)) == 6
+    finally:
+        memory.rm("/scores", recursive=True)
 
 
 def test_blanks_around_the_names_of_columns_do_not_count(tmp_path):
@@ -192,7 +220,7 @@ def test_a_file_that_is_not_what_it_claims_is_refused(tmp_path, name, content, s
 
 
 def test_missing_files_and_folders_are_refused(tmp_path):
-    with pytest.raises(BadInput, match="No such file"):
+    with pytest.raises(BadInput, match="none.csv does not exist"):
         read_one(str(tmp_path / "none.csv"), ONE)
     with pytest.raises(BadInput, match="is a folder without a Parquet"):
         read_one(str(tmp_path), ONE)

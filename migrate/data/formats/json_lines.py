@@ -16,7 +16,6 @@ from migrate.data.formats import text
 from migrate.data.place import Broken
 from migrate.data.schema import Column
 
-SUFFIXES = (".jsonl", ".ndjson", ".json")
 _LISTS = ("ids", "numbers", "strings", "weighted")
 _VALUES = {  # of a column in which a block has none, so that Arrow knows no type; else float32
     "ids": pa.int64(),

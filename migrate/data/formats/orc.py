@@ -13,9 +13,9 @@ from typing import Any, Dict, List, Sequence, Tuple
 import pyarrow as pa
 import pyarrow.orc
 
-from migrate.data.paths import opened
 from migrate.data.place import Broken
 from migrate.encoding.wire import fields, message, number
+from migrate.storage.sources import opened
 from semisync.common.errors import BadInput
 
 _STRIPES, _ROWS = 3, 5  # fields of Footer and of StripeInformation

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 import pyarrow.parquet
 
-from migrate.data.paths import opened
+from migrate.storage.sources import opened
 
 
 def survey(path: str, size: int) -> Tuple[Any, List[int]]:

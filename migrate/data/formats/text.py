@@ -8,7 +8,6 @@ of a block are known without reading the ones before it.
 from __future__ import annotations
 
 import csv
-import pathlib
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy
@@ -16,14 +15,13 @@ import pyarrow as pa
 
 from migrate.data.compiled import lines, records
 from migrate.data.formats.fields import Fields, id_lists
-from migrate.data.paths import opened
 from migrate.data.place import Broken, Place
 from migrate.data.schema import Column, TextFormat
+from migrate.storage.sources import opened, packing_of, streamed, suffix_of
 from semisync.common.errors import BadInput
 
 BLOCK = 1 << 23  # bytes
 
-_COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _KNOWN = {".csv": TextFormat(","), ".tsv": TextFormat("\t")}
 _EXAMPLES = (".tfrecord", ".tfrecords")
 MARK = b"\xef\xbb\xbf"  # the byte order mark that some programs put before UTF-8
@@ -50,14 +48,6 @@ def format_of(path: str, given: Optional[TextFormat]) -> TextFormat:
     )
 
 
-def suffix_of(path: str) -> str:
-    """What a file's name ends with, before that of its compression, in lower case."""
-    suffixes = [suffix.lower() for suffix in pathlib.PurePosixPath(path).suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
-
-
 def survey(path: str, size: int, written: TextFormat) -> Tuple[List[str], List[int]]:
     """The names of the columns, and the rows of each block."""
     start, rows = _surveyed(path, size)
@@ -77,8 +67,8 @@ def block_rows(path: str, size: int) -> List[int]:
 def _surveyed(path: str, size: int) -> Tuple[numpy.ndarray, List[int]]:
     """The bytes of the first block, and how many lines begin in each."""
     with opened(path) as source:
-        if _codec(path):
-            start = _bytes(_decompressed(source, path))
+        if packing_of(path):
+            start = _bytes(_decompressed(path))
             return start, [lines.count(start, 0, len(start))]
         start = _bytes(source.read_buffer(BLOCK + 1))
         rows = [lines.count(start, 0, min(BLOCK, len(start)))]
@@ -91,9 +81,9 @@ def _surveyed(path: str, size: int) -> Tuple[numpy.ndarray, List[int]]:
 
 def block_bytes(path: str, size: int, block: int) -> numpy.ndarray:
     """The lines that begin in a block, uint8."""
+    if packing_of(path):
+        return _padded(_decompressed(path))
     with opened(path) as source:
-        if _codec(path):
-            return _padded(_decompressed(source, path))
         return _block(source, size, block)
 
 
@@ -249,12 +239,8 @@ def _header(data: numpy.ndarray, path: str, written: TextFormat) -> Tuple[List[s
     return next(fields, []), end
 
 
-def _codec(path: str) -> Optional[str]:
-    return _COMPRESSED.get(pathlib.PurePosixPath(path).suffix.lower())
-
-
-def _decompressed(source: Any, path: str) -> bytes:
-    with pa.CompressedInputStream(source, _codec(path)) as stream:
+def _decompressed(path: str) -> bytes:
+    with streamed(path) as stream:
         whole: bytes = stream.read()
     return whole
 

@@ -17,6 +17,7 @@ import itertools
 import pathlib
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
+from parity.io.data_files import is_hidden
 from parity.io.delta import in_last_version
 from semisync.common.errors import BadInput
 from semisync.demo.data.tables import DataFile, Where, open_file, shown
@@ -62,7 +63,7 @@ def files_of(path: pathlib.Path, choices: Choices, note: Callable[[str], None]) 
     for entry in sorted(path.iterdir()):
         if entry.suffix.lower() in _ENDINGS and entry.is_file():
             paths.append(entry)
-        elif entry.name[0] not in "._":  # a writer's own
+        elif not is_hidden(entry.name):
             note(f"{entry} is skipped: the demo reads files ending in {endings}")
     live = map(pathlib.Path, in_last_version(map(str, paths)))
     files = [open_file(file) for file in sorted(live, key=_by_part)]

@@ -1,0 +1,131 @@
+"""What lies in folders, on disk or behind a URL (s3://, hdfs://, ...) through fsspec.
+
+Names come back as they can be opened: URLs of URLs, and paths on disk as relative as they were
+asked for. `skips` says of a name, without its folder, whether to leave it out, and a folder of that
+name with all that is in it.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from typing import Any, Callable, Dict, List, Optional
+
+from migrate.storage import remote
+
+Skips = Callable[[str], bool]
+
+
+def is_file(path: str) -> bool:
+    """Whether there is something that is no folder."""
+    if remote.is_remote(path):
+        fs, inner = remote.file_system(path)
+        return bool(fs.isfile(inner))
+    return os.path.exists(path) and not os.path.isdir(path)
+
+
+def is_folder(path: str) -> bool:
+    """Whether there is a folder."""
+    if remote.is_remote(path):
+        fs, inner = remote.file_system(path)
+        return bool(fs.isdir(inner))
+    return os.path.isdir(path)
+
+
+def size_of(path: str) -> int:
+    """Bytes of a file that exists."""
+    if remote.is_remote(path):
+        fs, inner = remote.file_system(path)
+        return int(fs.size(inner))
+    return os.path.getsize(path)
+
+
+def above(path: str) -> Optional[str]:
+    """The folder that something lies in, by its absolute name; None for the topmost."""
+    scheme, mark, inner = path.rpartition("://")
+    folder = os.path.dirname(inner)
+    return None if folder in ("", inner) else scheme + mark + folder
+
+
+def absolute(path: str) -> str:
+    """A name that is the same from every folder."""
+    if remote.is_remote(path):
+        fs, inner = remote.file_system(path)
+        return str(fs.unstrip_protocol(inner))
+    return os.path.abspath(path)
+
+
+def joined(folder: str, name: str) -> str:
+    """A name in a folder."""
+    return f"{folder.rstrip('/')}/{name}" if remote.is_remote(folder) else f"{folder}/{name}"
+
+
+def names_in(folder: str) -> List[str]:
+    """What lies in a folder itself, sorted."""
+    if remote.is_remote(folder):
+        fs, inner = remote.file_system(folder)
+        return sorted(name.rstrip("/").rpartition("/")[2] for name in fs.ls(inner, detail=False))
+    return sorted(os.listdir(folder))
+
+
+def below(folder: str, skips: Skips) -> Dict[str, int]:
+    """Every file in a folder, at any depth and through links, and its bytes."""
+    if remote.is_remote(folder):
+        fs, inner = remote.file_system(folder)
+        return {str(fs.unstrip_protocol(n)): size for n, size in _below(fs, inner, skips).items()}
+    found = {}
+    for root, folders, files in os.walk(folder, onerror=_raised, followlinks=True):
+        folders[:] = [name for name in folders if not skips(name)]
+        for name in files:
+            if not skips(name):
+                path = os.path.join(root, name)
+                found[path] = os.path.getsize(path)
+    return found
+
+
+def matching(pattern: str, skips: Skips) -> Dict[str, Optional[int]]:
+    """The files that a pattern matches, and their bytes; None for a folder.
+
+    `skips` is asked of names from the first wildcard on.
+    """
+    if remote.is_remote(pattern):
+        fs, inner = remote.file_system(pattern)
+        matched = fs.glob(inner, detail=True).items()
+        return {
+            str(fs.unstrip_protocol(name)): None if info["type"] == "directory" else info["size"]
+            for name, info in matched
+            if not _skipped(name[len(literal(inner)) :], skips)
+        }
+    start = literal(pattern) or "."
+    return {
+        name: None if os.path.isdir(name) else os.path.getsize(name)
+        for name in glob.glob(pattern, recursive=True)
+        if not _skipped(os.path.relpath(name, start), skips)
+    }
+
+
+def literal(pattern: str) -> str:
+    """The folder that a pattern names before its first wildcard."""
+    while glob.has_magic(pattern):
+        pattern = os.path.dirname(pattern)
+    return pattern
+
+
+def _below(fs: Any, folder: str, skips: Skips) -> Dict[str, int]:
+    found: Dict[str, int] = {}
+    for name, info in fs.find(folder, detail=True).items():
+        if _skipped(name[len(folder) :], skips):
+            continue
+        if info["type"] != "file" and fs.isdir(name):  # a link to a folder
+            found.update(_below(fs, name, skips))
+        else:
+            found[name] = int(info["size"])
+    return found
+
+
+def _skipped(inside: str, skips: Skips) -> bool:
+    return any(skips(name) for name in inside.split("/") if name not in ("", ".", ".."))
+
+
+def _raised(error: OSError) -> None:
+    raise error
