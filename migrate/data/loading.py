@@ -10,7 +10,7 @@ from migrate.data.listing import Listing, read_block
 from migrate.data.place import Broken, Place
 from migrate.data.schema import Column, TextFormat
 from migrate.data.values import checked_values
-from parity.io.partitions import in_path
+from parity.io.partitions import partitions_of, refuse_contradiction
 from semisync.common.errors import BadInput
 
 
@@ -35,6 +35,7 @@ class Loader:
         self._listing, self._schema, self._text = listing, schema, text
         self._skip_broken = skip_broken
         self._blocks = listing.blocks()
+        self._placed = partitions_of([file.path for file in listing.files])
         self._first: Dict[str, Tuple[Any, str]] = {}  # the type of each column, and a file with it
 
     def load(self, number: int) -> Union[Any, Lost]:
@@ -59,14 +60,14 @@ class Loader:
         for column in self._schema:
             array = found.get(column.name)
             if array is None:
-                array = _constant(column, place, rows)
+                array = _constant(column, place, self._placed[place.file][column.name], rows)
             elif len(array) != rows:
                 raise BadInput(
                     f"{place.file} has {len(array)} rows where {rows} were listed; it changed"
                 )
+            else:
+                refuse_contradiction(place.file, column.name, array)
             values = checked_values(array, column, place)
-            if column.name in found:
-                _refuse_contradiction(values, column, place)
             kind, file = self._first.setdefault(column.name, (values.type, place.file))
             if values.type != kind:
                 raise BadInput(
@@ -98,34 +99,19 @@ def empty_table(schema: Sequence[Column]) -> Any:
     return pa.RecordBatch.from_arrays(arrays, [column.name for column in schema])
 
 
-def _refuse_contradiction(values: Any, column: Column, place: Place) -> None:
-    """BadInput where a folder such as day=2024-01-31 says otherwise than the file's own column."""
-    named = in_path(place.file)
-    if column.name not in named:
-        return
-    said = checked_values(_constant(column, place, len(values)), column, place)
-    try:
-        same = said.cast(values.type).equals(values)
-    except pa.ArrowException:
-        same = False
-    if not same:
-        raise BadInput(
-            f"{place.column(column.name)} has other values than its folder, which says "
-            f"{named[column.name]!r}; rename the folder or the column"
-        )
-
-
-def _constant(column: Column, place: Place, rows: int) -> Any:
-    """The value that a folder such as day=2024-01-31 gives all rows of its files."""
-    value = in_path(place.file).get(column.name)
-    kind = pa.large_string()
+def _constant(column: Column, place: Place, value: Any, rows: int) -> Any:
+    """The value, a pyarrow.Scalar, that a folder such as day=2024-01-31 gives all rows of its
+    files; a key of no dtype has the type that it has in all of them."""
+    kind = value.type
     if column.kind in ("ids", "weighted") or column.dtype == "int64":
         kind = pa.int64()
     elif column.kind in ("dense", "label"):
         kind = pa.float64()
+    elif column.kind != "key" or column.dtype == "string":
+        kind = pa.large_string()
     try:
-        return pa.repeat(pa.scalar(value, pa.large_string()).cast(kind), rows)
+        return pa.repeat(value.cast(kind), rows)
     except pa.ArrowInvalid as error:
         raise BadInput(
-            f"{place.column(column.name)} is {value!r} by its folder; {kind} is expected"
+            f"{place.column(column.name)} is {value.as_py()!r} by its folder; {kind} is expected"
         ) from error

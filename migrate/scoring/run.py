@@ -5,12 +5,15 @@ import fnmatch
 import sys
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from migrate.scoring import data
+import pyarrow as pa
+
+from migrate.scoring.data import batches as rows_of
 from migrate.scoring.features import feature
 from migrate.scoring.model import Feature, Input, Model
 from migrate.scoring.output import ScoreFile
 from migrate.scoring.scores import Instability, find_instability, scorer, written
 from parity.inputs.checks import Column
+from parity.io.formats import Columns
 from parity.io.identity import identify
 from parity.io.tables import Batch
 from parity.provenance import stamp
@@ -74,19 +77,21 @@ def batches(
         (taken, _first(reading.types, taken.column), _first(reading.fills, taken.column))
         for taken in inputs
     ]
-    columns = data.Columns(
-        names=list(dict.fromkeys([*others, *(taken.column for taken in inputs)])),
-        inferred={taken.column for taken, kind, _ in wanted if not (kind or taken.dtype)}
-        - set(others),
+    names = dict.fromkeys([*others, *(taken.column for taken in inputs)])
+    inferred = {taken.column for taken, kind, _ in wanted if not (kind or taken.dtype)}
+    columns = Columns(
+        list(names),
+        types={name: pa.string() for name in names if name in others or name not in inferred},
+        several=True,
         lists=reading.lists,
         separator=reading.separator,
     )
-    for batch in data.batches(path, columns, reading.size):
+    for batch in rows_of(path, columns, reading.size):
         yield (
             batch,
             [
                 feature(
-                    batch.table[taken.column],
+                    _values(batch, taken),
                     Column(taken.column, batch.file, skipped=batch.skipped),
                     taken,
                     kind,
@@ -95,6 +100,13 @@ def batches(
                 for taken, kind, fill in wanted
             ],
         )
+
+
+def _values(batch: Batch, taken: Input) -> pa.ChunkedArray:
+    """The column of an input; what stands in a path is text to a model that takes text."""
+    values = batch.table[taken.column]
+    as_text = taken.dtype == "bytes" and taken.column in batch.placed
+    return values.cast(pa.string()) if as_text else values
 
 
 def score(

@@ -14,6 +14,7 @@ import os
 from typing import Any, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.orc
@@ -35,6 +36,8 @@ class Columns(NamedTuple):
     optional: Collection[str] = ()  # those that may be absent
     types: Mapping[str, pa.DataType] = {}  # in a text file; without one, what 16 MB suggest
     several: bool = False  # whether a feature of a TFRecord may have any number of values
+    lists: Collection[str] = ()  # those of separated values whose fields hold several
+    separator: str = "|"  # between these
 
 
 class Parquet:
@@ -103,7 +106,7 @@ class Text:
         done = 0
         try:
             for table in self._parsed(columns.names, columns.types, threads=True):
-                yield table
+                yield _split(table, columns)
                 done += table.num_rows
         except pa.ArrowInvalid:
             # Either a field is not a number, or the file is damaged, and only without threads does
@@ -115,7 +118,7 @@ class Text:
             seen = 0
             for table in self._parsed(columns.names, texts, threads=False):
                 if seen + table.num_rows > done:
-                    yield table.slice(max(0, done - seen))
+                    yield _split(table.slice(max(0, done - seen)), columns)
                 seen += table.num_rows
 
     def _parsed(
@@ -142,6 +145,14 @@ class Text:
             parse_options=pyarrow.csv.ParseOptions(delimiter=self._separator),
             convert_options=options,
         )
+
+
+def _split(table: pa.Table, columns: Columns) -> pa.Table:
+    for name in columns.lists:
+        if name in table.column_names:
+            values = pc.split_pattern(table[name], columns.separator)
+            table = table.set_column(table.column_names.index(name), name, values)
+    return table
 
 
 class JsonLines:

@@ -3,15 +3,18 @@
 1. A value is what follows =, with %xx decoded; __HIVE_DEFAULT_PARTITION__ is a missing value.
 2. The values of a column are int64 where every file's is a whole number without leading zeros, and
    text otherwise, so that 01 is not 1.
-3. A column that a file has itself is read from the file.
+3. A column that a file has itself is read from the file, and must not contradict its path.
 """
 
 import os
 import re
-from typing import Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
+
+from semisync.common.errors import BadInput
 
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
@@ -37,6 +40,36 @@ def completed(
         inside = name in table.column_names
         columns[name] = table[name] if inside else pa.repeat(partitions[name], rows)
     return pa.table(columns)
+
+
+def refuse_contradiction(file: str, name: str, values: Any) -> None:
+    """BadInput where a folder such as day=2024-01-31 says otherwise than the file's own column.
+
+    values: of the column, a pyarrow.Array or ChunkedArray; lists of one value count as these.
+    """
+    said = in_path(file)
+    if name in said and not _all_are(said[name], values):
+        raise BadInput(
+            f"{file}: column {name!r} has other values than its folder, which says "
+            f"{said[name]!r}; rename the folder or the column"
+        )
+
+
+def _all_are(text: Optional[str], values: Any) -> bool:
+    try:
+        kind = values.type
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            if not pc.all(pc.equal(pc.list_value_length(values), 1), min_count=0).as_py():
+                return False
+            values = pc.list_flatten(values)
+        if pa.types.is_dictionary(values.type):
+            values = values.cast(values.type.value_type)
+        if text is None or values.null_count:
+            return text is None and values.null_count == len(values)
+        same = pc.equal(values, pa.scalar(text).cast(values.type))
+        return bool(pc.all(same, min_count=0).as_py())
+    except pa.ArrowException:  # not of a type that text stands for
+        return False
 
 
 def in_path(file: str) -> Dict[str, Optional[str]]:

@@ -10,7 +10,7 @@ in that file, in either case.
 """
 
 import json
-from typing import Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import FrozenSet, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from parity.inputs.checks import Column
 from parity.io.columns import to_names, to_numbers
 from parity.io.data_files import files_of, sizes_of
 from parity.io.formats import Columns, chosen, explained, open_file
-from parity.io.partitions import completed, partitions_of
+from parity.io.partitions import completed, partitions_of, refuse_contradiction
 from semisync.common.errors import BadInput
 
 BATCH = 1 << 16  # rows; a column of them fits the processor's cache
@@ -27,11 +27,12 @@ _PARTS = b"files"
 
 
 class Batch(NamedTuple):
-    """Rows of one file, from row `skipped` (0 is the first) on."""
+    """Rows of one file, from row `skipped` (0 is the first) on; placed: columns of its path."""
 
     file: str
     skipped: int
     table: pa.Table
+    placed: FrozenSet[str] = frozenset()
 
     def column(self, name: str) -> Column:
         """Names it in messages."""
@@ -68,18 +69,26 @@ def batches(
         short, corrupt or of another format.
     """
     first: Optional[Batch] = None
-    files, columns = files_of(path), _columns(numbers, names, optional)
+    for batch in batches_of(path, _columns(numbers, names, optional), size):
+        if alike and not batch.skipped:
+            first = first or batch._replace(table=batch.table.slice(0, 1))
+            _check_types(batch, first, names)
+        yield batch
+
+
+def batches_of(path: str, columns: Columns, size: int) -> Iterator[Batch]:
+    """The data set's rows as `batches`, of columns that are read as they say.
+
+    Raises: as `batches`.
+    """
+    files = files_of(path)
     partitions = partitions_of(files)
     for file in files:
         skipped = 0
-        for table in _tables(file, columns, size, partitions[file]):
-            if table.num_rows:
-                batch = Batch(file, skipped, table)
-                if alike and not skipped:
-                    first = first or batch._replace(table=table.slice(0, 1))
-                    _check_types(batch, first, names)
-                yield batch
-                skipped += table.num_rows
+        for batch in _of_file(file, columns, size, partitions[file]):
+            if batch.table.num_rows:
+                yield batch._replace(skipped=skipped)
+                skipped += batch.table.num_rows
 
 
 def read_columns(
@@ -88,7 +97,7 @@ def read_columns(
     """All rows at once; arguments and errors as of `batches`, and BadInput without a row."""
     files, columns = files_of(path), _columns(numbers, names, optional)
     partitions = partitions_of(files)
-    tables = [_whole(_tables(file, columns, BATCH, partitions[file])) for file in files]
+    tables = [_whole(_of_file(file, columns, BATCH, partitions[file])) for file in files]
     for file, table in zip(files, tables):
         if table.column_names != tables[0].column_names:
             raise BadInput(
@@ -133,10 +142,10 @@ def _columns(numbers: Sequence[str], names: Sequence[str], optional: Sequence[st
     return Columns([*numbers, *names], optional, types)
 
 
-def _tables(
+def _of_file(
     path: str, columns: Columns, size: int, partitions: Mapping[str, pa.Scalar]
-) -> Iterator[pa.Table]:
-    """The rows of a file, with the columns of its path; at least one table."""
+) -> Iterator[Batch]:
+    """The rows of a file, with the columns of its path; at least one batch, all from row 0."""
     with explained(path):
         file = open_file(path)
         if file.columns is None:
@@ -145,16 +154,18 @@ def _tables(
             outside = [name for name in partitions if name not in file.columns]
             wanted = chosen(path, [*file.columns, *outside], columns.names, columns.optional)
             inside = [name for name in wanted if name not in outside]
-        types = {name: columns.types[name] for name in inside}
+        types = {name: kind for name, kind in columns.types.items() if name in inside}
         for table in file.tables(columns._replace(names=inside, types=types), size):
             outside = [name for name in partitions if name not in table.column_names]
             held = [*table.column_names, *outside]
             wanted = chosen(path, held, columns.names, columns.optional)
-            yield completed(table, wanted, partitions)
+            for name in table.column_names:
+                refuse_contradiction(path, name, table[name])
+            yield Batch(path, 0, completed(table, wanted, partitions), frozenset(outside))
 
 
-def _whole(tables: Iterator[pa.Table]) -> pa.Table:
-    pieces = list(tables)
+def _whole(batches: Iterator[Batch]) -> pa.Table:
+    pieces = [batch.table for batch in batches]
     try:
         return pa.concat_tables(pieces, promote_options="permissive")
     except pa.ArrowTypeError:  # numbers of a text file, and from a field on that is none, text

@@ -110,11 +110,25 @@ def test_partitions_are_columns_of_every_format(tmp_path, kind):
         assert {day for day, _ in found} == {"a b"}
 
 
-def test_a_files_own_column_goes_before_its_paths(tmp_path):
-    data = table().append_column("day", pa.array(["own"] * 8))
-    parquet(tmp_path / "day=path" / "part.parquet", data)
+@pytest.mark.parametrize(
+    ("folder", "values"),
+    [
+        ("a%20b", pa.array(["a b"] * 8)),
+        ("07", pa.array([7] * 8)),
+        ("2024-01-31", pa.array([19753] * 8, pa.date32())),
+        ("x", pa.array(["x"] * 8).dictionary_encode()),
+    ],
+)
+def test_a_files_own_column_goes_before_its_paths_and_must_not_contradict_it(
+    tmp_path, folder, values
+):
+    parquet(tmp_path / f"day={folder}" / "part.parquet", table().append_column("day", values))
+    own = values.cast(pa.string()).to_pylist()
     for found in rows_of(tmp_path):
-        assert {day for day, _ in found} == {"own"}
+        assert [str(day) for day, _ in found] == own
+    (tmp_path / f"day={folder}").rename(tmp_path / "day=8")
+    with pytest.raises(BadInput, match="column 'day' has other values than its folder.*says '8'"):
+        read_one(str(tmp_path), NAMES)
 
 
 @pytest.mark.parametrize("memory", ["4", "0"])

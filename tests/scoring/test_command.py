@@ -5,12 +5,16 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from migrate.data import Column, open_data
 from migrate.scoring import output
+from migrate.scoring.model import Input
 from migrate.scoring.output import ScoreFile
+from migrate.scoring.run import Reading, Writing, batches, score
 from migrate.scoring.scores import one_a_row, probability
 from parity.io.tables import Batch
 from semisync.cli import main
 from semisync.common.errors import BadInput
+from tests.support.score_files import write
 
 TORCH = ["--torch-model", "m:build", "--converted", "c"]
 
@@ -92,6 +96,66 @@ def test_rows_keep_their_order_over_many_row_groups(tmp_path, monkeypatch):
 def test_a_bad_key_or_label_is_named_by_row(tmp_path, second, sentence):
     with pytest.raises(BadInput, match=sentence):
         written(tmp_path / "out", [batch(id=[1, 2], y=[0, 1]), batch(2, **second)], "id", "y")
+
+
+class Echo:
+    """A model whose score of a row is the sum of its inputs, a text's being its length."""
+
+    batch = output = None
+
+    def __init__(self, *inputs):
+        self.inputs, self.taken = list(inputs), []
+
+    def score(self, rows, features):
+        values = [feature.numpy() for feature in features]
+        self.taken.append([value.tolist() for value in values])
+        numbers = [v if v.dtype != object else np.vectorize(len)(v) for v in values]
+        return np.sum(numbers, axis=0, dtype=np.float32)
+
+    def origin(self):
+        return {}
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "tfrecord"])
+def test_columns_of_the_path_reach_the_inputs_and_the_file(tmp_path, kind):
+    for label, zone in ((0, "a%20b"), (1, "__HIVE_DEFAULT_PARTITION__")):
+        path = tmp_path / f"y={label}" / f"zone={zone}" / "day=07" / f"part.{kind}"
+        path.parent.mkdir(parents=True)
+        write(path, pa.table({"x": [1 + label, 2 + label]}))
+    model = Echo(
+        Input("x", "x", "int64", False),
+        Input("y", "number", "float32", False),
+        Input("y", "text", "bytes", False),
+        Input("day", "day", "bytes", False),
+        Input("day", "number of the day", "int64", False),
+    )
+    out = tmp_path / "scores.parquet"
+    writing = Writing(label="y", keep=["day", "zone"])
+    scored = score(model, str(tmp_path / "y=*"), str(out), writing=writing)
+    assert (scored.rows, scored.positives) == (4, 2)
+    whole = [taken for taken in model.taken if len(taken[0]) == 2]
+    assert whole[0] == [[1, 2], [0, 0], [b"0"] * 2, [b"07"] * 2, [7, 7]]
+    found = pyarrow.parquet.read_table(out)
+    assert found["zone"].to_pylist() == ["a b"] * 2 + [None] * 2
+    assert found["day"].to_pylist() == ["07"] * 4
+    if kind == "tfrecord":
+        return
+    columns = [Column("x", "label"), Column("y", "label"), Column("day", "key")]
+    trained = [batch.keys["day"] for batch in open_data(tmp_path / "y=0", columns, 2, last="drop")]
+    assert trained[0].to_pylist() == found["day"].to_pylist()[:2]
+
+
+def test_a_column_of_the_path_without_a_value_is_missing_to_a_model(tmp_path):
+    path = tmp_path / "zone=__HIVE_DEFAULT_PARTITION__" / "part.parquet"
+    path.parent.mkdir()
+    pyarrow.parquet.write_table(pa.table({"x": [1]}), path)
+    dense, sparse = (Input("zone", "zone", "bytes", wide) for wide in (False, True))
+    ((_, (found,)),) = batches(str(tmp_path), [sparse])
+    assert found.lengths.tolist() == [0]
+    with pytest.raises(BadInput, match="part.parquet: column 'zone' in row 1 is empty"):
+        list(batches(str(tmp_path), [dense]))
+    ((_, (found,)),) = batches(str(tmp_path), [dense], reading=Reading(fills=[("zone", "none")]))
+    assert found.numpy().tolist() == [b"none"]
 
 
 def test_one_score_a_row_is_taken_as_it_is_or_as_a_probability():

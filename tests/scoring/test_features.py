@@ -7,10 +7,11 @@ import pyarrow.orc
 import pyarrow.parquet
 import pytest
 
-from migrate.scoring.data import Columns, batches
+from migrate.scoring.data import batches
 from migrate.scoring.features import feature
 from migrate.scoring.model import Input
 from parity.inputs.checks import Column
+from parity.io.formats import Columns
 from semisync.common.errors import BadInput, UsageError
 from tests.support.score_files import write_tfrecord
 
@@ -116,7 +117,8 @@ def write(path, data):
     return str(path)
 
 
-COLUMNS = Columns(["id", "price", "tags"], inferred={"price"}, lists={"tags"}, separator="+")
+TEXT = dict.fromkeys(["id", "tags", "tag", "cost"], pa.string())
+COLUMNS = Columns(["id", "price", "tags"], types=TEXT, several=True, lists={"tags"}, separator="+")
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".orc", ".csv", ".tfrecord"])
