@@ -91,7 +91,7 @@ def frozen_graph(path: Union[str, os.PathLike]) -> Optional[str]:
     if path.endswith((".index", ".meta")) or v1_tables(path) or saved_model_prefix(path):
         return None
     files = (os.path.join(path, "saved_model.pb"), path)
-    file = next((file for file in files if os.path.isfile(file)), None)
+    file = next((os.path.abspath(file) for file in files if os.path.isfile(file)), None)
     if file is None:
         return None
     for node in read_graph(file).nodes.values():

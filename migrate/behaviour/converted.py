@@ -9,6 +9,7 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from migrate.behaviour.subject import Subject
+from migrate.graph.find import frozen_file
 from migrate.model.load import Written, build_module
 from migrate.runtime.serving.linear import score_by_onednn
 from migrate.runtime.source import read_source
@@ -67,11 +68,15 @@ class Converted:
         except (LookupError, NameError, AttributeError):
             return None  # of a branch that was not taken, or a name that is no longer there
 
+    def is_code_of(self, text: str) -> bool:
+        """Whether a source has the same code, whatever their docstrings say."""
+        codes = [ast.parse(source).body[1:] for source in (self._text(), text)]
+        return ast.dump(ast.Module(codes[0], [])) == ast.dump(ast.Module(codes[1], []))
+
     def line(self, text: str) -> Optional[Tuple[int, str]]:
         """Number and text of the line that assigns the name that an expression begins with."""
         name = text.partition("[")[0]
-        with open(self.path, encoding="utf-8") as file:
-            source = file.read()
+        source = self._text()
         for node in ast.walk(ast.parse(source)):
             if not isinstance(node, ast.Assign):
                 continue
@@ -80,10 +85,17 @@ class Converted:
                 return node.lineno, source.splitlines()[node.lineno - 1].strip()
         return None
 
+    def _text(self) -> str:
+        with open(self.path, encoding="utf-8") as file:
+            return file.read()
+
 
 def with_weights_of(directory: str, written: Written, subject: Subject) -> Any:
-    """The module of a source with the weights that a conversion wrote."""
-    module = build_module(written, Carried(subject.checkpoint, directory))
+    """The module of a source with the weights that a conversion wrote; a frozen graph has none."""
+    checkpoint = subject.checkpoint
+    if frozen_file(checkpoint) is None:
+        checkpoint = Carried(checkpoint, directory)
+    module = build_module(written, checkpoint)
     return score_by_onednn(module).eval()
 
 

@@ -7,8 +7,9 @@
 2. A difference that ends on the way is none: the order of equal indices that SparseReorder leaves
    open, before ScatterNd adds their values. The node that is named is the first whose difference
    goes on to an output.
-3. Where all agree, the conversion's model.py itself is another than that source. It is watched
-   while it runs: the first name of its `forward` that differs tells the line.
+3. Where all agree, the conversion's model.py itself is another than that source, or the constants
+   beside it are. It is watched while it runs: the first name of its `forward` that differs tells
+   the line.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from migrate.behaviour.subject import Subject
 from migrate.graph.lookups import VARIABLES, consumers_of
 from migrate.graph.metagraph import Edge, Graph
 from migrate.model.load import Written
+from migrate.runtime.files import CONSTANTS
 from migrate.scoring import torch_code
 from semisync.common.errors import BadInput
 
@@ -71,6 +73,8 @@ def find_first(
     if found is None:
         return None
     told = _difference(subject, written, model.directory, set(computed), *found)
+    if model.is_code_of(written.text):
+        return told._replace(changed=[CONSTANTS])
     return told._replace(line=model.line(computed[found[0]].text))
 
 

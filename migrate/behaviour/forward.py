@@ -34,7 +34,7 @@ from migrate.behaviour.setting import DEFAULT, Setting
 from migrate.behaviour.subject import Subject, open_subject
 from migrate.graph.metagraph import Edge
 from migrate.model.outputs import Outputs, find_outputs
-from migrate.open import open_checkpoint
+from migrate.open import open_model
 from migrate.scoring.module_inputs import ModuleInputs
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.tensor_names import in_session
@@ -53,15 +53,16 @@ def compare_forward(
 ) -> ForwardReport:
     """Whether model.py gives what TensorFlow gives.
 
-    prefix: a checkpoint with its MetaGraph. converted: what `semisync convert --model` wrote of it.
-    data: a data set as `semisync score` reads it. outputs: those of model.py to compare; by default
-    all. rows: of the data set, the first ones. onnx: whether onnxruntime is a third witness.
+    prefix: a checkpoint with its MetaGraph, a SavedModel or a frozen graph. converted: what
+    `semisync convert --model` wrote of it. data: a data set as `semisync score` reads it. outputs:
+    those of model.py to compare; by default all. rows: of the data set, the first ones. onnx:
+    whether onnxruntime is a third witness.
     Raises BadInput and UsageError for what cannot be compared.
     """
     if rows < 1:
         raise UsageError(f"--rows is 1 or more, not {rows}")
     model = Converted(converted)
-    with open_checkpoint(prefix) as checkpoint:
+    with open_model(prefix) as checkpoint:
         subject = open_subject(checkpoint, converted, setting)
         both = _Both(subject, model, setting, outputs)
         try:

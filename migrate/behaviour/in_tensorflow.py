@@ -65,8 +65,9 @@ class TensorFlowGraph(TensorFlowModel):
                 f"{graph.path} is that of a job whose optimizer semisync wraps; give the .meta of "
                 "a checkpoint with --meta"
             )
+        kind = "frozen" if graph.path == checkpoint.prefix else "checkpoint"
         spec = {
-            "kind": "saved_model" if saved_model else "checkpoint",
+            "kind": "saved_model" if saved_model else kind,
             "path": os.path.dirname(graph.path) if saved_model else checkpoint.prefix,
             "tags": ["serve"],
             "signature": None,

@@ -42,7 +42,7 @@ class NodeDifference(NamedTuple):
     """The first node in the order of the graph that differs, while what it is computed from agrees.
 
     variables  those that it reads; changed: those that the conversion has otherwise than the
-               checkpoint
+               checkpoint, or the file of its constants
     line       number and text of the line of model.py that computes it, where only that differs
                from what the conversion would write
     """

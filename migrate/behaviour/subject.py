@@ -17,7 +17,7 @@ from migrate.behaviour.in_tensorflow import tensor_name
 from migrate.behaviour.setting import Setting
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.attributes import dtypes
-from migrate.graph.find import MetaGraph, find_meta_graph, still_there
+from migrate.graph.find import MetaGraph, find_meta_graph, frozen_file, still_there
 from migrate.graph.lowering import lower
 from migrate.graph.metagraph import Edge, Graph
 from migrate.manifest.model import read_manifest
@@ -50,7 +50,9 @@ class Subject(NamedTuple):
 
 def open_subject(checkpoint: Checkpoint, converted: str, setting: Setting) -> Subject:
     """BadInput where there is no graph, or another model's."""
-    meta = setting.meta or still_there(read_manifest(converted).meta)
+    meta = setting.meta
+    if meta is None and frozen_file(checkpoint) is None:  # of which there is no manifest
+        meta = still_there(read_manifest(converted).meta)
     found = find_meta_graph(checkpoint, meta)
     if found is None:
         raise BadInput(f"there is no graph beside {checkpoint.prefix}; name one with --meta")

@@ -32,7 +32,7 @@ from migrate.model.training.build import Training, build_training
 from migrate.model.training.cutting import Given, cut
 from migrate.model.training.recipe import Recipe, read_recipe
 from migrate.model.training.steps import TOLERANCE, BegunStep, compare_steps
-from migrate.open import open_checkpoint
+from migrate.open import open_model
 from migrate.scoring.module_inputs import ModuleInputs
 from migrate.verification.carried import Carried, Lost
 from semisync.common.errors import BadInput, UsageError
@@ -63,7 +63,7 @@ def compare_training(
     """
     if steps < 1:
         raise UsageError(f"--steps is 1 or more, not {steps}")
-    with open_checkpoint(prefix) as checkpoint:
+    with open_model(prefix) as checkpoint:
         subject = open_subject(checkpoint, converted, setting)
         try:
             both = _Both(subject, converted, setting)

@@ -29,7 +29,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.epilog = _EXAMPLES
     parser.add_argument(
-        "prefix", metavar="PREFIX", help="a checkpoint without .index, or its directory"
+        "prefix",
+        metavar="PREFIX",
+        help="a checkpoint without .index, or its directory; a SavedModel's directory; the file of "
+        "a frozen graph",
     )
     parser.add_argument("out", metavar="OUT", help="directory that `semisync convert` wrote")
     parser.add_argument(
@@ -89,7 +92,8 @@ def as_text(result: Verification) -> str:
     if result.differing_rows:
         rows += f", {result.differing_rows:,} of which differ"
     if result.verified and result.sample is None:
-        lines.append(f"verified: {rows} agree in every value, {result.hashes} SHA-256 agree")
+        hashes = f", {result.hashes} SHA-256 agree" if result.hashes else ""
+        lines.append(f"verified: {rows} agree in every value{hashes}")
     elif result.verified:
         lines.append(
             f"verified by a sample: {rows} agree; with {result.confidence:.0%} confidence at most "

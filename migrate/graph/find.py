@@ -1,7 +1,7 @@
 """The MetaGraph of a checkpoint: where it is, and which of its variables the checkpoint holds.
 
 It is the file that the caller names, else `PREFIX.meta`, else the `saved_model.pb` of the
-SavedModel whose variables the checkpoint is. Nothing else decides it.
+SavedModel whose variables the checkpoint is; a frozen graph is its own. Nothing else decides it.
 
 Variable nodes are joined to tensors of the checkpoint by the ops of the Saver, in a SavedModel of
 TensorFlow 2 those of its function; a variable without such an op by its full name in the
@@ -37,7 +37,14 @@ def meta_path(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[str]:
     if meta is not None:
         meta = os.fspath(meta)
         return meta if is_remote(meta) else os.path.abspath(meta)
-    return _beside(checkpoint.prefix)
+    return frozen_file(checkpoint) or _beside(checkpoint.prefix)
+
+
+def frozen_file(checkpoint: Checkpoint) -> Optional[str]:
+    """The file of the frozen graph that `checkpoint` is, see `migrate.open.open_model`; None where
+    it has tensors, or is hash tables in files of their own."""
+    prefix = checkpoint.prefix
+    return prefix if not checkpoint and size_of(prefix) is not None else None
 
 
 def still_there(meta: Optional[str]) -> Optional[str]:

@@ -66,8 +66,6 @@ def opened(checkpoint: Union[Checkpoint, str, os.PathLike]) -> Checkpoint:
 
 def read_meta_graph(checkpoint: Checkpoint, meta: Optional[str]) -> MetaGraph:
     """The graph of a checkpoint, without calls of functions; BadInput if there is none."""
-    if meta is None and not checkpoint and os.path.isfile(checkpoint.prefix):
-        meta = checkpoint.prefix  # a frozen graph
     found = find_meta_graph(checkpoint, meta)
     if found is None:
         raise BadInput(f"there is no graph beside {checkpoint.prefix}; name one with --meta")

@@ -89,11 +89,14 @@ def _only(graph: Graph, chosen: AbstractSet[str], candidates: Sequence[str]) -> 
 
 
 def _ends(interface: Interface) -> List[str]:
-    """The tensors that depend on what is fed and that nothing reads."""
+    """The tensors that depend on what is fed and that nothing reads; without those that something
+    waits for, as the branches of a tf.cond do for its pivots, where there are others."""
     walks = interface.walks
     fed = walks.downstream(edge for feed in interface.feeds for edge in feed.edges)
-    ends = (node for node in walks.nodes.values() if not walks.outputs(node.name))
-    return [f"{node.name}:0" for node in ends if node.name in fed and node.op not in _SILENT]
+    ends = [node for node in walks.nodes.values() if not walks.outputs(node.name)]
+    ends = [node for node in ends if node.name in fed and node.op not in _SILENT]
+    awaited = {name for node in walks.nodes.values() for name in node.controls}
+    return [f"{n.name}:0" for n in ends if n.name not in awaited] or [f"{n.name}:0" for n in ends]
 
 
 def _named(graph: Graph, name: str) -> Edge:

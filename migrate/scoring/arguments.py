@@ -4,7 +4,7 @@ import argparse
 import os
 from typing import Any, Sequence
 
-from migrate.scoring.model_files import likely_outputs, possible_inputs, prefix_of
+from migrate.scoring.model_files import graph_of, likely_outputs, possible_inputs, prefix_of
 from migrate.scoring.options import add_inputs, add_tensorflow, named_inputs
 from semisync.common.errors import UsageError
 from semisync.common.files import check_writable
@@ -40,7 +40,11 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
 def _add_model(group: Any) -> None:
     add = group.add_argument
     add("--saved-model", metavar="DIR", help="a TensorFlow SavedModel")
-    add("--checkpoint", metavar="PREFIX", help="a TensorFlow checkpoint, or its directory")
+    add(
+        "--checkpoint",
+        metavar="PREFIX",
+        help="a TensorFlow checkpoint, or its directory; the file of a frozen graph",
+    )
     add(
         "--converted",
         metavar="DIR",
@@ -114,7 +118,7 @@ def check(args: argparse.Namespace) -> None:
 def _check_graph(args: argparse.Namespace, named: Sequence[str]) -> None:
     """Names the checkpoint's files, and what its graph has where the call does not name tensors."""
     args.checkpoint = prefix_of(args.checkpoint)
-    args.meta = args.meta or f"{args.checkpoint}.meta"
+    args.meta = args.meta or graph_of(args.checkpoint)
     known = os.path.isfile(args.meta)
     if not args.output:
         listed = f": {likely_outputs(args.meta)}" if known else ""

@@ -64,8 +64,9 @@ def _open(args: argparse.Namespace, said: Given) -> Any:
         return ConvertedModel(args.converted, said.named, said.feeds, args.output, origin)
     from migrate.scoring.in_tensorflow import TensorFlowModel
 
+    kind = "frozen" if args.meta == args.checkpoint else "checkpoint"
     spec = {
-        "kind": "saved_model" if args.saved_model else "checkpoint",
+        "kind": "saved_model" if args.saved_model else kind,
         "path": args.saved_model or args.checkpoint,
         "tags": args.tags.split(","),
         "signature": args.signature,

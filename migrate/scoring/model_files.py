@@ -33,6 +33,19 @@ def prefix_of(path: str) -> str:
     return checkpoint_prefix(path)
 
 
+def graph_of(prefix: str) -> str:
+    """The MetaGraph beside a checkpoint; of a frozen graph, which is its own, the file.
+
+    Raises: BadInput for a file with a graph whose variables have no values.
+    """
+    meta = f"{prefix}.meta"
+    if os.path.isfile(meta) or not os.path.isfile(prefix):
+        return meta
+    with extra("report,torch", "to open a frozen graph"):
+        from migrate.open import frozen_graph
+    return prefix if frozen_graph(prefix) is not None else meta
+
+
 def likely_outputs(meta: str) -> str:
     """A listing of the tensors that a MetaGraph's scores may be."""
     tensors = [
@@ -66,16 +79,17 @@ def of_checkpoint(prefix: str, meta: str) -> Dict[str, Any]:
 
 
 def of_conversion(directory: str, factory: Optional[str] = None) -> Dict[str, Any]:
-    """Of what `semisync convert` wrote, and its model.py, or the file of the user's own code."""
-    manifest = os.path.join(directory, "manifest.json")
-    if not os.path.isfile(manifest):
+    """Of what `semisync convert` wrote, and its model.py, or the file of the user's own code; that
+    of a frozen graph has no manifest."""
+    manifest, tables, model, constants = (
+        os.path.join(directory, name)
+        for name in ("manifest.json", "model.json", "model.py", "constants.npz")
+    )
+    if not (os.path.isfile(manifest) or os.path.isfile(model)):
         raise BadInput(f"{directory} has no manifest.json; give what `semisync convert` wrote")
-    if factory is not None:
-        code = [factory.rpartition(":")[0]]
-    else:
-        code = [os.path.join(directory, name) for name in ("model.py", "constants.npz")]
-        code += glob.glob(os.path.join(glob.escape(directory), "assets", "*"))
-    files = [manifest, os.path.join(directory, "model.json"), *code]
+    assets = glob.glob(os.path.join(glob.escape(directory), "assets", "*"))
+    code = [model, constants, *assets] if factory is None else [factory.rpartition(":")[0]]
+    files = [manifest, tables, *code]
     found = _origin("TorchRec", directory, [file for file in files if os.path.isfile(file)])
     return {**found, "factory": factory}
 
@@ -107,7 +121,7 @@ def _stored(prefix: str) -> List[str]:
 
 def _origin(kind: str, path: str, files: Iterable[str]) -> Dict[str, Any]:
     hashed: List[Dict[str, str]] = [
-        {"path": file, "sha256": identify(file).sha256} for file in sorted(files)
+        {"path": file, "sha256": identify(file).sha256} for file in sorted(set(files))
     ]
     whole = hashlib.sha256("".join(file["sha256"] for file in hashed).encode())
     return {"kind": kind, "path": path, "sha256": whole.hexdigest(), "files": hashed}

@@ -11,12 +11,13 @@ from typing import List, Optional, Set
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import still_there
 from migrate.manifest.model import Manifest, read_manifest
-from migrate.open import open_checkpoint, open_hash_tables
+from migrate.open import frozen_graph, open_checkpoint, open_hash_tables, open_model
 from migrate.storage.remote import Unreachable
 from migrate.storage.threads import PerThread, default_count, in_threads
 from migrate.targets.reading import Reader, open_target
 from migrate.verification.accounts import check_accounts, check_beside, check_kind, check_stored
 from migrate.verification.findings import Verification
+from migrate.verification.frozen import compare_constants
 from migrate.verification.ids import compare_table
 from migrate.verification.renamed import check_renamed
 from migrate.verification.shares import OF_IDS, Share, Sides, compare_share, reader_of, shares_of
@@ -27,7 +28,8 @@ from semisync.common.errors import BadInput, UsageError
 def verify(
     prefix: str, directory: str, sample: Optional[int] = None, workers: Optional[int] = None
 ) -> Verification:
-    """Compares the converted `directory` with the checkpoint `prefix`, row by row, slot by slot.
+    """Compares the converted `directory` with the checkpoint `prefix`, row by row, slot by slot; of
+    a frozen graph its constants, see `frozen`.
 
     sample: rows of each tensor to draw at random; all without it. workers: threads; by default one
     per CPU, at most four, and eight for a URL. Raises BadInput where the manifest or the checkpoint
@@ -35,7 +37,13 @@ def verify(
     """
     if sample is not None and sample < 1:
         raise UsageError(f"sample is {sample}, expected at least one row")
-    directory = os.fspath(directory)
+    directory, frozen = os.fspath(directory), frozen_graph(prefix)
+    if frozen is not None:
+        if sample is not None:
+            raise UsageError(
+                f"{prefix} is a frozen graph, whose constants are all compared: drop --sample"
+            )
+        return compare_constants(open_model(frozen), directory)
     manifest = read_manifest(directory)
     with open_checkpoint(prefix, newer=manifest.newer) as checkpoint:
         return compare(checkpoint, manifest, directory, sample, workers)

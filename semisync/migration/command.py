@@ -25,7 +25,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = "convert a model, compare it with TensorFlow's, and write one report"
     parser.epilog = _EXAMPLES
     add = parser.add_argument
-    add("checkpoint", metavar="CHECKPOINT", help="its prefix, or its directory")
+    add(
+        "checkpoint",
+        metavar="CHECKPOINT",
+        help="its prefix, or its directory; a SavedModel's directory; the file of a frozen graph",
+    )
     add(
         "--data",
         metavar="DATA",

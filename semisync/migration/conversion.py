@@ -23,13 +23,15 @@ def convert(
     Raises: BadInput and UsageError for what cannot be converted.
     """
     import migrate
-    from migrate.conversion.model_names import add_model_names
-    from migrate.model.load import read_meta_graph, write_model, write_source
+    from migrate.graph.find import frozen_file
+    from migrate.model.load import read_meta_graph, write_source
     from migrate.model.outputs import find_outputs
+    from migrate.open import open_model
     from migrate.targets.work_directory import partial_path
 
-    with migrate.open_checkpoint(settings.checkpoint) as checkpoint:
-        plan = migrate.plan(checkpoint, settings.meta)
+    with open_model(settings.checkpoint) as checkpoint:
+        frozen = frozen_file(checkpoint) is not None
+        plan = None if frozen else migrate.plan(checkpoint, settings.meta)
         found = read_meta_graph(checkpoint, settings.meta)
         outputs = find_outputs(found.graph, settings.output)
         if len(outputs) > 1:
@@ -42,18 +44,41 @@ def convert(
     shutil.rmtree(settings.converted, ignore_errors=True)
     if not resume:
         shutil.rmtree(partial_path(settings.converted), ignore_errors=True)
-    manifest = migrate.convert(
-        plan, settings.converted, progress=progress, resume=resume, verify=False
-    )
-    write_model(written, settings.converted)
-    add_model_names(settings.converted, written.parameters)
     return {
-        **_values(manifest, written),
+        **_values(_write(settings, plan, written, resume, progress), written),
         "outputs": list(outputs),
         "logit": _is_logit(found.graph, next(iter(outputs.values()))),
         "training": _training(found.graph),
         "source": source_hash(settings),
     }
+
+
+def _write(
+    settings: Settings,
+    plan: Any,
+    written: Any,
+    resume: bool,
+    progress: Callable[[int, int], None],
+) -> Any:
+    """Writes the folder; returns its manifest, or what one would say of a frozen graph, which has
+    no plan."""
+    import migrate
+    from migrate.conversion.model_names import add_model_names
+    from migrate.manifest.model import Manifest
+    from migrate.model.load import write_model
+    from migrate.targets.work_directory import work_directory
+
+    if plan is None:
+        with work_directory(settings.converted, 0, resume) as directory:
+            write_model(written, directory)
+        note = "the graph is frozen: the module scores, but it has no parameters to train"
+        return Manifest(settings.checkpoint, "none", "", notes=[note])
+    manifest = migrate.convert(
+        plan, settings.converted, progress=progress, resume=resume, verify=False
+    )
+    write_model(written, settings.converted)
+    add_model_names(settings.converted, written.parameters)
+    return manifest
 
 
 def _values(manifest: Any, written: Any) -> Dict[str, Any]:

@@ -68,9 +68,9 @@ def migrate(settings: Settings, stream: Optional[TextIO] = None) -> Migration:
 def _found(settings: Settings) -> Settings:
     """With the checkpoint's prefix, the path of its graph, and the labels fed to its loss."""
     from migrate.graph.find import graph_file
-    from migrate.open import open_checkpoint
+    from migrate.open import open_model
 
-    with open_checkpoint(settings.checkpoint) as checkpoint:
+    with open_model(settings.checkpoint) as checkpoint:
         prefix = checkpoint.prefix
     meta = settings.meta or graph_file(settings.checkpoint)
     takes_labels = label_input(meta)
@@ -120,7 +120,8 @@ def _compare(
     if missing:
         finding = "there are no scores of {}".format(" and ".join(missing))
         return None, {}, Part("auc", compared, State.NOT_RUN, finding, {})
-    verified = settings.file(VERIFIED) if values.state is State.PASSED else None
+    hashed = values.state is State.PASSED and values.found["hashes"]
+    verified = settings.file(VERIFIED) if hashed else None
     comparison, provenance = scores.compare(settings, sigmoid, verified)
     state = {
         "EQUIVALENT": State.PASSED,

@@ -119,13 +119,13 @@ def _tensorflow(settings: Settings) -> Any:
     from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
     from migrate.behaviour.serving import serving_form
     from migrate.model.outputs import find_outputs
-    from migrate.open import open_checkpoint
+    from migrate.open import open_model
     from migrate.runtime.source import read_source
 
     source, how = read_source(settings.converted), setting(settings)
     wanted = source.INPUTS
     constants, given = subjects.told_feeds(how, wanted), module_inputs(settings, wanted)
-    with open_checkpoint(settings.checkpoint) as checkpoint:
+    with open_model(settings.checkpoint) as checkpoint:
         subject = subjects.open_subject(checkpoint, settings.converted, how)
         outputs = find_outputs(subject.found.graph, list(source.OUTPUTS))
         written = subject.write(outputs)

@@ -1,4 +1,5 @@
-"""The graph of a SavedModel or a checkpoint: opened in a session, and what it must be fed.
+"""The graph of a SavedModel, a checkpoint or a frozen graph: opened in a session, and what it must
+be fed.
 
 Two things that an older TensorFlow wrote into a graph may keep a later one from importing it, and
 neither has a part in what is computed. They are taken out then: the shapes in `_output_shapes`,
@@ -15,15 +16,16 @@ import tempfile
 from .messages import Refused, listing, sizes
 
 _SHAPES = "_output_shapes"
+_TABLES = ("InitializeTable", "LookupTableImport")  # how the ops begin that fill one
 _KINDS = {"Iterator": "an iterator", "Queue": "a queue", "Reader": "a reader"}
 
 
 def open_model(tf, spec):
-    """(session, signature) of what `opened.Opened` describes; of a checkpoint no signature.
+    """(session, signature) of what `opened.Opened` describes; only a SavedModel has a signature.
 
     Raises: Refused, and whatever TensorFlow does.
     """
-    if spec["kind"] == "checkpoint":
+    if spec["kind"] != "saved_model":
         return _checkpoint(tf, spec), None
     try:
         return _saved_model(tf, spec, spec["path"])
@@ -68,9 +70,7 @@ def refuse_unfed(output, fed):
 
 
 def _checkpoint(tf, spec):
-    from tensorflow.python.framework import meta_graph
-
-    meta = meta_graph.read_meta_graph_file(spec["meta"])
+    meta, is_frozen = _meta_graph(tf, spec), spec["kind"] == "frozen"
     meta.meta_info_def.ClearField("tensorflow_version")
     _rewire(meta.graph_def, spec.get("nodes", {}))
     _serve(tf, meta.graph_def, spec.get("fused", {}))
@@ -87,8 +87,23 @@ def _checkpoint(tf, spec):
     session = tf.Session(graph=graph)
     with graph.as_default():
         session.run([tf.local_variables_initializer(), tf.tables_initializer()])
-        saver.restore(session, _stored(spec["path"]))
+        if is_frozen:  # which has no collections, that of its tables' initialisers included
+            session.run([op for op in graph.get_operations() if op.type.startswith(_TABLES)])
+        else:
+            (saver or tf.train.Saver()).restore(session, _stored(spec["path"]))
     return session
+
+
+def _meta_graph(tf, spec):
+    """The MetaGraphDef; of a frozen graph one of its GraphDef alone."""
+    from tensorflow.python.framework import meta_graph
+
+    if spec["kind"] != "frozen":
+        return meta_graph.read_meta_graph_file(spec["meta"])
+    meta = tf.MetaGraphDef()
+    with open(spec["path"], "rb") as file:
+        meta.graph_def.ParseFromString(file.read())
+    return meta
 
 
 def _rewire(graph_def, told):
@@ -123,7 +138,7 @@ def _stored(prefix):
 def _imported(tf, meta):
     graph = tf.Graph()
     with graph.as_default():
-        return graph, tf.train.import_meta_graph(meta, clear_devices=True) or tf.train.Saver()
+        return graph, tf.train.import_meta_graph(meta, clear_devices=True)
 
 
 def _saved_model(tf, spec, path):

@@ -15,8 +15,8 @@ from .messages import Refused, listing
 class Opened:
     """The model that `spec` describes, a dict with
 
-    kind        "saved_model" or "checkpoint"
-    path        the SavedModel's directory, or the checkpoint's prefix
+    kind        "saved_model", "checkpoint" or "frozen"
+    path        the SavedModel's directory, the checkpoint's prefix, or the frozen graph's file
     tags        of the SavedModel, a list; and its signature, None to name tensors instead
     meta        path of the checkpoint's MetaGraph
     nodes       of it that are others than in the file: {name: [op, inputs]}; may be missing
