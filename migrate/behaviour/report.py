@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 FORWARD_SCHEMA = "semisync.forward/1"
 TRAINING_SCHEMA = "semisync.training/1"
@@ -98,6 +98,7 @@ class TrainingReport(NamedTuple):
     left_out   variables that a step changes and torch does not
     notes      how both were run
     lost       what the conversion lacks of what is trained, in a sentence; no step was taken then
+    begun      the optimizers' state that the checkpoint lacks; it began anew on both sides
     """
 
     steps: int
@@ -109,6 +110,7 @@ class TrainingReport(NamedTuple):
     left_out: List[str]
     notes: List[str]
     lost: Optional[str] = None
+    begun: Sequence[str] = ()
 
     @property
     def equal(self) -> bool:

@@ -14,6 +14,7 @@ from migrate.behaviour.report import (
     StepDifference,
     TrainingReport,
 )
+from migrate.model.training.begun import begun_text
 
 _LISTED = 6
 
@@ -55,6 +56,8 @@ def training_text(report: TrainingReport) -> str:
         )
     if report.left_out:
         lines.append(f"each step changes, and torch does not: {_listing(report.left_out)}")
+    if report.begun:
+        lines.append(f"{begun_text(report.begun)}, on both sides")
     lines += [f"note: {note}" for note in report.notes]
     steps = f"{report.steps} {'step' if report.steps == 1 else 'steps'}"
     if report.exceeded is None:

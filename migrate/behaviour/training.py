@@ -1,7 +1,8 @@
 """The training op's own steps on the same batches in TensorFlow and in torch, compared after each.
 
 1. The loss, the training op and its optimizers are those that `migrate.build_training` finds. The
-   weights, slots and counters are the conversion's; one that it lacks is a difference.
+   weights, slots and counters are the conversion's; one that it lacks is a difference. What the
+   checkpoint lacks of the optimizers' state begins on both sides at the graph's first values.
 2. TensorFlow begins a step: what the graph draws at random first, then the loss and the gradients.
    What was drawn is fed to both sides.
 3. torch does the same, and `migrate.model.training.steps` compares both. Then both take the step
@@ -26,6 +27,7 @@ from migrate.behaviour.rows import read_full
 from migrate.behaviour.setting import DEFAULT, Setting
 from migrate.behaviour.subject import Subject, open_subject
 from migrate.graph.metagraph import Edge
+from migrate.graph.writes import initializer
 from migrate.model.emitter import Emitter
 from migrate.model.folding import RANDOM
 from migrate.model.training.build import Training, build_training
@@ -85,6 +87,7 @@ def compare_training(
         found.compared,
         list(both.training.optimizer.left_out),
         both.notes,
+        begun=sorted(both.training.optimizer.begun),
     )
 
 
@@ -158,6 +161,7 @@ class _Both:
             "gradients": gradients,
             "variables": _variables(subject, self.training),
             "moved": _moved(subject, recipe, self._loss, gradients, self._fed),
+            "begun": _initializers(subject, self.training, recipe),
         }
         nodes = self.training.module.tensorflow_nodes
         return TensorFlowGraph(
@@ -239,7 +243,15 @@ def _variables(subject: Subject, training: Training) -> Dict[str, List[str]]:
     for node, saved in sorted(subject.found.saved.items(), key=lambda item: item[1].row):
         if saved.name in nodes and node in subject.raw.nodes:
             nodes[saved.name].append(node)
+    nodes.update(optimizer.begun)
     return nodes
+
+
+def _initializers(subject: Subject, training: Training, recipe: Recipe) -> List[str]:
+    """The nodes that give first values to what a step needs and the checkpoint lacks."""
+    begun = (node for nodes in training.optimizer.begun.values() for node in nodes)
+    lacking = {*begun, *recipe.changes.written} - set(subject.found.saved)
+    return sorted({initializer(node) for node in lacking} & set(subject.raw.nodes))
 
 
 def _gradients(

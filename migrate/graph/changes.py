@@ -102,12 +102,12 @@ def _counter(graph: Graph, variable: str, writers: List[Node]) -> Optional[Count
     if len(writers) != 1 or writers[0].op not in WHOLE or len(writers[0].inputs) < 2:
         return None
     edge = writers[0].inputs[1]
-    if not _depends_on(graph, edge) <= {variable}:
+    if not depends_on(graph, edge) <= {variable}:
         return None
     return Counter(variable, WHOLE[writers[0].op], edge)
 
 
-def _depends_on(graph: Graph, edge: Edge) -> Set[str]:
+def depends_on(graph: Graph, edge: Edge) -> Set[str]:
     """All nodes without inputs that `edge` comes from, but constants."""
     found: Set[str] = set()
     for name in _closure([edge[0]], lambda name: [one for one, _ in graph.nodes[name].inputs]):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Optional
 
 from migrate.graph.lookups import origin
-from migrate.graph.metagraph import Graph, Node
+from migrate.graph.metagraph import Edge, Graph, Node
 
 SETS = {"Assign": "set", "AssignVariableOp": "set"}
 ADDS = {"AssignAdd": "add", "AssignAddVariableOp": "add"}
@@ -31,11 +32,24 @@ def is_written(graph: Graph, variable: str) -> bool:
     )
 
 
+def initializer(variable: str) -> str:
+    """The name of the node that gives a variable its first value."""
+    return f"{variable}/Assign"
+
+
+def first_value(graph: Graph, variable: str) -> Optional[Edge]:
+    """What its initializer gives a variable; None if it has none."""
+    node = graph.nodes.get(initializer(variable))
+    if node is None or node.op not in SETS or len(node.inputs) < 2:
+        return None
+    return node.inputs[1] if node.inputs[0][0] == variable else None
+
+
 def _is_first_value(graph: Graph, node: Node) -> bool:
     """Whether it initialises a variable, or restores it."""
     if node.op not in SETS:
         return False
-    if node.name == f"{node.inputs[0][0]}/Assign":
+    if node.name == initializer(node.inputs[0][0]):
         return True
     source = graph.nodes.get(node.inputs[1][0])
     while source is not None and source.op == "Identity" and source.inputs:

@@ -20,8 +20,9 @@ _MAX_VALUES = 1 << 20  # of a result: a larger one is computed where it is used
 _RESULTS = (STRINGS, TENSOR)
 
 
-def fold(call: Call) -> Optional[List[numpy.ndarray]]:
-    """The outputs of an op whose arguments are all constants; None where one is not.
+def fold(call: Call, most: int = _MAX_VALUES) -> Optional[List[numpy.ndarray]]:
+    """The outputs of an op whose arguments are all constants; None where one is not, or an output
+    has more values than `most`.
 
     They are computed by the expression that would be emitted, so that both are one.
     """
@@ -36,16 +37,17 @@ def fold(call: Call) -> Optional[List[numpy.ndarray]]:
     found = _evaluate(str(getattr(written, "text", written)), args)
     results = list(found) if isinstance(written, Many) else [found]
     arrays = [_array(result) for result in results]
-    if any(array is None or array.size > _MAX_VALUES for array in arrays):
+    if any(array is None or array.size > most for array in arrays):
         return None
     return [array for array in arrays if array is not None]
 
 
 class Known:
-    """The values of a graph that depend on constants alone; each is computed once."""
+    """The values of a graph that depend on constants alone; each is computed once. most: values of
+    one."""
 
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+    def __init__(self, graph: Graph, most: int = _MAX_VALUES) -> None:
+        self._graph, self._most = graph, most
         self._found: Dict[str, Optional[List[numpy.ndarray]]] = {}
 
     def value(self, edge: Edge) -> Optional[numpy.ndarray]:
@@ -67,7 +69,7 @@ class Known:
             return None
         if node.op == "Identity":
             return [array for array in arrays if array is not None]
-        return fold(Call(self._graph, node, tuple(values)))
+        return fold(Call(self._graph, node, tuple(values)), self._most)
 
 
 def _needed(node: Node) -> List[str]:

@@ -13,10 +13,11 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import MetaGraph
 from migrate.model.load import read_meta_graph, write_source
 from migrate.model.parameters import Parameter
+from migrate.model.training.begun import begin_anew
 from migrate.model.training.recipe import Recipe, read_recipe
 from migrate.model.training.slots import slot_names
 from migrate.to_tensorflow.dcp_rows import Saved, joined, read_dcp
-from migrate.to_tensorflow.held import Held, Side
+from migrate.to_tensorflow.held import Held, Side, notes_on_state
 from migrate.to_tensorflow.keys import Keys, Place
 from semisync.common.errors import BadInput
 
@@ -35,15 +36,20 @@ def side_of_training(directory: str, original: Checkpoint, meta: Optional[str] =
     for parameter in written.parameters:
         if parameter.variable not in _counters(found, recipe):
             search.add(parameter.variable, f"model.{parameter.attribute}", parameter)
-    for attribute, nodes in _trained(found, recipe, written.by_node).items():
+    trained = _trained(found, recipe, written.by_node)
+    updates = [recipe.updates[node] for nodes in trained.values() for node in nodes]
+    laid, checkpoint, begun = begin_anew(found, original, updates, recipe.changes)
+    for attribute, nodes in trained.items():
         parameter = written.by_node[nodes[0]]
-        updates = [recipe.updates[node] for node in nodes]
-        for slot, name in slot_names(found, original, parameter, updates).items():
-            search.add(name, f"optim.{attribute}.{slot}", parameter)
+        own = [recipe.updates[node] for node in nodes]
+        for slot, name in slot_names(laid, checkpoint, parameter, own).items():
+            if name not in begun:
+                search.add(name, f"optim.{attribute}.{slot}", parameter)
     held = search.held()
     for name, node in _counters(found, recipe).items():
         held[name] = search.counter(f"counter.{node}")
-    return Side(directory, held, {}, {}, {}, _left_out(found, recipe, held))
+    notes = notes_on_state(_left_out(found, recipe, held), begun)
+    return Side(directory, held, {}, {}, {}, notes)
 
 
 def _trained(
@@ -66,11 +72,7 @@ def _counters(found: MetaGraph, recipe: Recipe) -> Dict[str, str]:
 def _left_out(found: MetaGraph, recipe: Recipe, held: Dict[str, Held]) -> List[str]:
     """What a step in TensorFlow changes and torch's does not."""
     others = [found.saved[node].name for node in recipe.others() if node in found.saved]
-    left = sorted(set(others) - set(held))
-    if not left:
-        return []
-    more = f" and {len(left) - 1} more" if len(left) > 1 else ""
-    return [f"{left[0]!r}{more}, which TensorFlow's steps change, are the original's"]
+    return sorted(set(others) - set(held))
 
 
 class _Search:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    Sequence,
+    Tuple,
+)
 
 import numpy
 
@@ -50,6 +61,25 @@ class Side(NamedTuple):
     refused: Dict[str, str]
     scalars: Dict[str, Any]
     notes: List[str]
+
+
+def notes_on_state(left: Sequence[str], begun: Collection[str]) -> List[str]:
+    """left: what TensorFlow's steps change and torch's do not. begun: the optimizers' state that
+    the original lacks."""
+    notes = []
+    if left:
+        notes.append(f"{_first(left)}, which TensorFlow's steps change, are the original's")
+    if begun:
+        notes.append(
+            f"{_first(sorted(begun))}, which the original lacks, are left out: a job that restores "
+            "this begins them anew"
+        )
+    return notes
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{names[0]!r}{more}"
 
 
 def as_array(values: torch.Tensor) -> numpy.ndarray:

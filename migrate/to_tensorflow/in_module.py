@@ -15,7 +15,7 @@ import torch
 
 from migrate.model.parameters import Parameter
 from migrate.model.training.kept import as_stored
-from migrate.to_tensorflow.held import Held, Side, dtype_name
+from migrate.to_tensorflow.held import Held, Side, dtype_name, notes_on_state
 from semisync.common.errors import UsageError
 
 _PLACE = "the module"
@@ -67,12 +67,9 @@ def _add_state(parts: Dict[str, List[Part]], optimizer: Any) -> List[str]:
     for target in optimizer.targets:
         state = optimizer.state[target.tensor]
         for slot, name in optimizer.slots[target.attribute].items():
-            _add(parts, name, target.parameter, state[slot])
-    if not optimizer.left_out:
-        return []
-    first, more = optimizer.left_out[0], len(optimizer.left_out) - 1
-    others = f" and {more} more" if more else ""
-    return [f"{first!r}{others}, which TensorFlow's steps change, are the original's"]
+            if name not in optimizer.begun:
+                _add(parts, name, target.parameter, state[slot])
+    return notes_on_state(optimizer.left_out, optimizer.begun)
 
 
 def _held(name: str, parts: List[Part]) -> Held:
@@ -97,10 +94,11 @@ def _counters(optimizer: Any) -> Dict[str, Held]:
     """The global step, and the powers of Adam."""
     held = {}
     for node, value in optimizer.counters.items():
-        array = value.detach().cpu().numpy()
-        held[optimizer.names[node]] = Held(
-            dtype_name(value.dtype), tuple(array.shape), False, _one(array.reshape(-1))
-        )
+        array, name = value.detach().cpu().numpy(), optimizer.names[node]
+        if name not in optimizer.begun:
+            held[name] = Held(
+                dtype_name(value.dtype), tuple(array.shape), False, _one(array.reshape(-1))
+            )
     return held
 
 

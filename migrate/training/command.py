@@ -157,6 +157,7 @@ def _train(args: argparse.Namespace) -> None:
     import torch
 
     from migrate.data import Shuffle
+    from migrate.model.training.begun import begun_text
     from migrate.training.processes import rank, ranks
     from migrate.training.reading import open_columns
     from migrate.training.scores import Scores
@@ -180,12 +181,15 @@ def _train(args: argparse.Namespace) -> None:
     def evaluation() -> Any:
         return open_columns(args.eval_data, reading, size, last="pad", text=text)
 
+    begun = sorted(task.optimizer.begun)
+    if begun and rank() == 0:
+        print(begun_text(begun))
     settings = Settings(args.steps, args.checkpoint_every, args.report_every, args.keep)
     scores = args.scores and Scores(args.scores, args.out, args.key, args.label, args.day)
     measured = evaluation if args.eval_data else None
     result = train(task, data, args.out, settings, args.resume, measured, scores)
     if rank() == 0:
-        _write_report(args, result)
+        _write_report(args, result, begun)
 
 
 def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
@@ -242,11 +246,13 @@ def _shrink(task: Any, precision: str) -> None:
         )
 
 
-def _write_report(args: argparse.Namespace, result: Any) -> None:
+def _write_report(args: argparse.Namespace, result: Any, begun: List[str]) -> None:
     from migrate.training.reporting import measured
 
     whole = result.metrics.whole()
     report: Dict[str, Any] = {"schema": "semisync.train/1", "steps": result.step}
+    if begun:
+        report["begun"] = begun
     if whole is not None:
         report["training"] = measured(whole)
         report["days"] = {day: measured(one) for day, one in result.metrics.by_day().items()}

@@ -96,6 +96,7 @@ class ShardedOptimizer(GraphOptimizer):
             whole.left_out,
             whole.names,
             whole.slots,
+            whole.begun,
         )
         self._fused = fused
         for (attribute, slot), value in whole.named_slots().items():

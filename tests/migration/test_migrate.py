@@ -89,6 +89,16 @@ def test_a_job_whose_only_graph_is_that_of_its_training_is_migrated(job, tmp_pat
     assert "BatchNorm took its moving statistics" in (tmp_path / "out/report.json").read_text()
 
 
+def test_a_job_whose_saver_is_older_than_its_optimizer_is_migrated(job, tmp_path):
+    assert migrate(job, tmp_path / "out", checkpoint="weights.ckpt") == 0
+    assert set(states(tmp_path / "out").values()) == {"passed"}
+    parts = {part["name"]: part["found"] for part in report(tmp_path / "out")["parts"]}
+    begun = parts["training"]["report"]["begun"]
+    assert {"beta1_power", "global_step", "items/Adam", "cities/Adam_1"} < set(begun)
+    assert "the checkpoint lacks batch_normalization/beta/Adam, " in parts["training"]["text"]
+    assert parts["training"]["report"]["compared"]["slot"] == 16
+
+
 def test_few_rows_leave_nothing_open_where_the_outputs_are_tensorflows(job, tmp_path):
     rows = pyarrow.parquet.read_table(job / "rows.parquet").slice(0, 100)
     few = tmp_path / "rows.parquet"

@@ -4,8 +4,9 @@
 
 Writes FOLDER/model.ckpt with its MetaGraph, whose flag `training` switches dropout and BatchNorm,
 FOLDER/scores.ckpt, the same variables with a graph that only scores, FOLDER/trains.ckpt, the same
-job with `training=True` in Python, as most have it, and FOLDER/rows.npz. Wrapped, semisync wraps
-the optimizer, and FOLDER is the session's checkpoint directory; DIGEST is of semisync's sources.
+job with `training=True` in Python, as most have it, FOLDER/weights.ckpt, of a Saver that was made
+before the training op, and FOLDER/rows.npz. Wrapped, semisync wraps the optimizer, and FOLDER is
+the session's checkpoint directory; DIGEST is of semisync's sources.
 Runs on TensorFlow 1.15 and 2.x.
 """
 
@@ -46,13 +47,17 @@ def logits(training):
     return {"city": city, "item": item, "price": price}, tf.layers.dense(net, 1, name="out")
 
 
-def job(wrap=lambda optimizer: optimizer, always=False):
-    """(function of a batch of rows -> what is fed, the training op), in the default graph."""
+def job(wrap=lambda optimizer: optimizer, always=False, before=lambda: None):
+    """(function of a batch of rows -> what is fed, the training op), in the default graph.
+
+    before: is called before the training op is built.
+    """
     tf.set_random_seed(1)
     training = always or tf.placeholder_with_default(False, [], name="training")
     fed, scores = logits(training)
     label = tf.placeholder(tf.float32, [None, 1], name="y")
     loss = tf.losses.sigmoid_cross_entropy(label, scores)
+    before()
     step = tf.train.get_or_create_global_step()
     with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
         train_op = wrap(tf.train.AdagradOptimizer(0.1)).minimize(loss, step)
@@ -80,6 +85,15 @@ def write(folder, log):
             for batch in batches(log):
                 session.run(train_op, feed(batch))
             tf.train.Saver().save(session, os.path.join(folder, name))
+    with tf.Graph().as_default(), tf.Session() as session:
+        savers = []
+        feed, train_op = job(
+            lambda _: tf.train.AdamOptimizer(0.01), before=lambda: savers.append(tf.train.Saver())
+        )
+        session.run(tf.global_variables_initializer())
+        for batch in batches(log):
+            session.run(train_op, feed(batch))
+        savers[0].save(session, os.path.join(folder, "weights.ckpt"))
     with tf.Graph().as_default(), tf.Session() as session:
         logits(False)
         saver = tf.train.Saver()

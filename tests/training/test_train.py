@@ -153,6 +153,19 @@ def test_without_a_label_the_loss_alone_is_reported(job, clicks, tmp_path, capsy
     assert list(json.loads((tmp_path / "log.jsonl").read_text())) == ["step", "loss"]
 
 
+def test_a_checkpoint_of_the_weights_alone_trains_on_and_comes_back(job, clicks, tmp_path, capsys):
+    given = ["train", str(job / "weights.ckpt"), "--data", str(clicks), "--out", str(tmp_path)]
+    assert main([*given, "--steps", "2"]) == 0
+    assert "the checkpoint lacks beta1_power, beta2_power, deep/" in capsys.readouterr().out
+    begun = json.loads((tmp_path / "report.json").read_text())["begun"]
+    assert {"global_step", "model/first/Ftrl_1", "model/users/Adagrad"} < set(begun)
+    trained, original = tmp_path / "checkpoints" / "step-00000002", job / "weights.ckpt"
+    back = migrate.write_checkpoint(trained, tmp_path / "back", original=original)
+    (note,) = back.notes
+    assert note.startswith(f"'beta1_power' and {len(begun) - 1} more, which the original lacks")
+    assert (back.copied, back.tensors) == ([], len(migrate.open_checkpoint(original)))
+
+
 def test_nproc_starts_processes_that_train_together(interpreters, job, clicks, tmp_path):
     out, scores = tmp_path / "out", tmp_path / "scores.parquet"
     # 250 does not divide the rows to be evaluated

@@ -1,7 +1,7 @@
 """A small job trained by TensorFlow, and the rows it would go on with: python write_job.py FOLDER.
 
-FOLDER/clicks.ckpt with its MetaGraph, and clicks.npz, ROWS rows by column: user, item, tags (with
-their lengths), price, clicked, day, key.
+FOLDER/clicks.ckpt with its MetaGraph, weights.ckpt without the optimizers' state, and clicks.npz,
+ROWS rows by column: user, item, tags (with their lengths), price, clicked, day, key.
 
 The tables have an optimizer each: Adagrad with a rate that decays, Adagrad with another and vectors
 of 6 numbers, for which FBGEMM has no kernel, Ftrl, Momentum. One has vectors of one number, one is
@@ -108,6 +108,9 @@ def main(folder):
         for k in range(3):
             session.run(train_op, fed(data, np.arange(64 * k, 64 * (k + 1))))
         tf.train.Saver().save(session, os.path.join(folder, "clicks.ckpt"))
+        moving = [one for one in tf.global_variables() if "/moving_" in one.op.name]
+        weights = tf.train.Saver(tf.trainable_variables() + moving)
+        weights.save(session, os.path.join(folder, "weights.ckpt"))
     np.savez(os.path.join(folder, "clicks.npz"), **data)
 
 

@@ -13,6 +13,7 @@ from migrate.graph.metagraph import Edge
 from migrate.graph.writes import is_written
 from migrate.model.load import build_module, opened, read_meta_graph, write_source
 from migrate.model.outputs import find_outputs, tensor_edge
+from migrate.model.training.begun import begin_anew
 from migrate.model.training.cutting import Given, cut
 from migrate.model.training.formulas import write_formula
 from migrate.model.training.recipe import Recipe, read_recipe
@@ -113,6 +114,8 @@ def _optimizer(
     targets = find_targets(module, found, recipe)
     if not targets:
         raise BadInput(f"{found.graph.path}: no parameter of the module is trained by this graph")
+    updates = [update for target in targets for update in target.updates.values()]
+    found, checkpoint, begun = begin_anew(found, checkpoint, updates, recipe.changes)
     rules = {
         target.attribute: one_rule(found.graph, target.name, list(target.updates.values()))
         for target in targets
@@ -138,7 +141,17 @@ def _optimizer(
         for target in targets
     }
     optimizer = GraphOptimizer(
-        targets, rules, rates, transformation, counters, values, feeds, left_out, names, slots
+        targets,
+        rules,
+        rates,
+        transformation,
+        counters,
+        values,
+        feeds,
+        left_out,
+        names,
+        slots,
+        begun,
     )
     _set_batch_norms(module, found, recipe)
     _fill(optimizer, checkpoint)

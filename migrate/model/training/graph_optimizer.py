@@ -22,7 +22,7 @@ from migrate.graph.changes import Counter
 from migrate.graph.metagraph import Edge
 from migrate.model.training.formulas import Formula
 from migrate.model.training.partitions import Slice
-from migrate.model.training.rules import Rule, number
+from migrate.model.training.rules import POWERS, Rule, number
 from migrate.model.training.targets import Target
 from migrate.model.training.transformation import Transformation
 from migrate.torchrec import optimizers
@@ -37,6 +37,8 @@ class GraphOptimizer(torch.optim.Optimizer):
     counters  {variable node: tensor}, the global step among them
     names     {variable node: name in the checkpoint} of the counters
     slots     by parameter: {torch's name of a slot: name in the checkpoint}
+    begun     the state that the checkpoint lacks, and which began anew, see `begin_anew`: {name in
+              the checkpoint: its variable nodes}
     left_out  variables that a step of the graph changes and this one does not
     sources   the formulas' Python, by what they compute
     rules     by the parameter's attribute: which optimizer steps it
@@ -57,10 +59,11 @@ class GraphOptimizer(torch.optim.Optimizer):
         left_out: Sequence[str],
         names: Mapping[str, str],
         slots: Mapping[str, Mapping[str, str]],
+        begun: Mapping[str, Sequence[str]],
     ) -> None:
         self.names, self.slots = dict(names), dict(slots)
         self.targets, self.feeds, self.left_out = list(targets), dict(feeds), list(left_out)
-        self.rules = dict(rules)
+        self.rules, self.begun = dict(rules), dict(begun)
         self._rates, self._transformation = rates, transformation
         self._counters, self._values = dict(counters), dict(values)
         self._parts: List[optimizers.RowOptimizer] = []
@@ -71,7 +74,7 @@ class GraphOptimizer(torch.optim.Optimizer):
             own = [target for target in targets if rules[target.attribute] == rule]
             self._part_of.update(dict.fromkeys((t.attribute for t in own), len(self._parts)))
             arguments = rule.arguments(now)
-            powers = {name: arguments.pop(name) for name in _POWERS if name in arguments}
+            powers = {name: arguments.pop(name) for name in POWERS if name in arguments}
             part = getattr(optimizers, rule.kind)([target.tensor for target in own], **arguments)
             part.param_groups[0].update(powers)
             part.param_groups[0]["optimizer"] = rule.kind
@@ -177,9 +180,6 @@ class GraphOptimizer(torch.optim.Optimizer):
             changes.append((value, change))
         for value, change in changes:
             value.copy_(change)
-
-
-_POWERS = ("beta1_power", "beta2_power")
 
 
 def gradient_of(target: Target) -> torch.Tensor:

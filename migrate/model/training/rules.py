@@ -16,7 +16,7 @@ from migrate.graph.updates import VariableUpdate
 from migrate.optimizers.adam import ADAM, LAZY_ADAM
 from semisync.common.errors import BadInput
 
-_POWERS = ("beta1_power", "beta2_power")
+POWERS = ("beta1_power", "beta2_power")
 CONTINUED = {  # record -> class in migrate.torchrec.optimizers
     "Adadelta": "Adadelta",
     "Adagrad": "Adagrad",
@@ -83,7 +83,7 @@ def rule_of(graph: Graph, update: VariableUpdate) -> Rule:
                 )
             settings[argument] = value
     if record.name in (ADAM.name, LAZY_ADAM.name):
-        edges.update((name, _beyond(graph, update.inputs[name])) for name in _POWERS)
+        edges.update((name, _beyond(graph, update.inputs[name])) for name in POWERS)
     slots = [slot.torch for slot in record.slots_for(range(len(update.slots)))]
     for slot, argument in counterpart.for_slot.items():
         settings[argument] = slot in slots

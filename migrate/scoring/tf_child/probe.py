@@ -24,6 +24,7 @@ class Probe(Opened):
                   of a dense one
       variables   {name: nodes}: those to tell of, each with the nodes of its parts, in order
       moved       nodes of the variables that computing the loss changes
+      begun       nodes that initialise what the checkpoint lacks
 
     Raises: Refused, and whatever TensorFlow does.
     """
@@ -83,6 +84,7 @@ class Steps:
             for node, names in sorted(told["gradients"].items())
         }
         self._begun: Any = None
+        self._session.run([graph.get_operation_by_name(name) for name in told["begun"]])
         with graph.as_default():
             self._values = {
                 name: [_read(tf, graph.get_operation_by_name(node)) for node in nodes]

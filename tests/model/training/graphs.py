@@ -8,15 +8,14 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 
-def saved(folder, build, feeds=None, variables=None):
+def saved(folder, build, feeds=None):
     """The prefix of a checkpoint of the graph that `build()` makes.
 
     It takes one step with X and Y. build: returns the training op. feeds: {placeholder: value}.
-    variables: a function to those that are saved; by default all.
     """
     with tf.Graph().as_default(), tf.Session() as session:
         train_op = build()
-        saver = tf.train.Saver(variables() if variables else None)
+        saver = tf.train.Saver()
         session.run(tf.global_variables_initializer())
         session.run(train_op, {"x:0": X, "y:0": Y, **(feeds or {})})
         return saver.save(session, str(folder / "model.ckpt"))

@@ -257,15 +257,6 @@ def test_an_optimizer_that_nothing_continues_is_refused_with_its_formula(tmp_pat
     assert "AdagradDA, which no optimizer here continues" in refusal(saved(tmp_path, build))
 
 
-def test_a_checkpoint_without_the_slots_is_refused(tmp_path):
-    def build():
-        loss, _ = regression()
-        return tf.train.AdagradOptimizer(0.1).minimize(loss)
-
-    prefix = saved(tmp_path, build, variables=tf.trainable_variables)
-    assert "has no slot 'weight/Adagrad'" in refusal(prefix)
-
-
 def test_a_graph_that_does_not_train_is_refused(tmp_path):
     def build():
         loss, _ = regression()

@@ -79,6 +79,7 @@ def test_tensorflow_takes_the_plain_jobs_step(version, name, metas, request):
         "gradients": {},
         "variables": {**nodes, **slots},
         "moved": [],
+        "begun": [],
     }
     python = tf1_python() if version == "tf1" else sys.executable
     with open_checkpoint(job.prefix) as checkpoint:

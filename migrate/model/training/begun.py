@@ -1,0 +1,143 @@
+"""The state of optimizers that a checkpoint lacks: it begins anew, at the values of the graph's own
+initializers, as in a TensorFlow job that restores the checkpoint.
+
+1. A Saver that was made before the training op, or of the model's variables alone, saves no slots.
+   Where the checkpoint has none of an optimizer's slots, they begin anew, and with them what it
+   lacks of the powers of beta1 and beta2.
+2. Where it has some of them, nothing begins: the checkpoint is cut short, which its reader refuses.
+3. Where no optimizer goes on with its slots, what it lacks of the counters and of the variables
+   that the learning rates depend on begins anew, too.
+4. A variable of the model never begins, nor what an initializer does not give as a constant.
+"""
+
+from __future__ import annotations
+
+import collections
+import sys
+from typing import Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
+
+import numpy
+
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.checkpoint.model import TensorInfo
+from migrate.graph.changes import Changes, depends_on
+from migrate.graph.find import MetaGraph
+from migrate.graph.lookups import VARIABLES, Saved
+from migrate.graph.metagraph import Graph
+from migrate.graph.updates import VariableUpdate
+from migrate.graph.writes import first_value
+from migrate.model.folding import Known
+from migrate.model.training.rules import POWERS
+
+_LISTED = 6  # names in a sentence
+
+
+class Begun(NamedTuple):
+    """found, checkpoint: with what begins anew. nodes: of that, by the name under which it would be
+    stored; of a table its partitions, in the order of their rows."""
+
+    found: MetaGraph
+    checkpoint: Checkpoint
+    nodes: Dict[str, List[str]]
+
+
+def begin_anew(
+    found: MetaGraph, checkpoint: Checkpoint, updates: Sequence[VariableUpdate], changes: Changes
+) -> Begun:
+    """What `updates` need, where the checkpoint lacks it. changes: of a step."""
+    places = _places(found, updates)
+    saved = dict(found.saved)
+    values: Dict[str, numpy.ndarray] = {}
+    for node in _lacking(found, updates, changes):
+        value, place = _first_value(found.graph, node), places.get(node, Saved(node, 0))
+        if value is not None and place.name not in checkpoint:
+            saved[node], values[node] = place, value
+    nodes: Dict[str, List[str]] = {}
+    for node in sorted(values, key=lambda node: saved[node]):
+        nodes.setdefault(saved[node].name, []).append(node)
+    laid = {name: _joined([values[node] for node in of]) for name, of in nodes.items()}
+    whole = _Laid(checkpoint, laid) if laid else checkpoint
+    return Begun(found._replace(saved=saved), whole, nodes)
+
+
+def begun_text(names: Collection[str]) -> str:
+    """A sentence on what begins anew."""
+    listed, more = sorted(names)[:_LISTED], len(names) - _LISTED
+    named = ", ".join(listed) + (f" and {more} more" if more > 0 else "")
+    return f"the checkpoint lacks {named}: training begins with the graph's first values of these"
+
+
+class _Laid(Checkpoint):
+    """`checkpoint` with tensors that it lacks."""
+
+    def __init__(self, checkpoint: Checkpoint, values: Mapping[str, numpy.ndarray]) -> None:
+        super().__init__(checkpoint.prefix, checkpoint.stored, checkpoint.store)
+        self.newer = checkpoint.newer
+        self._source, self._values = checkpoint, dict(values)
+        self._infos = {**checkpoint, **{name: _info(one) for name, one in values.items()}}
+
+    def read(self, name: str, rows: Optional[slice] = None) -> numpy.ndarray:
+        """As Checkpoint.read."""
+        if name not in self._values:
+            return self._source.read(name, rows)
+        return self._values[name] if rows is None else self._values[name][rows]
+
+
+def _info(value: numpy.ndarray) -> TensorInfo:
+    return TensorInfo(value.shape, value.dtype.name, (), "slot", value.nbytes)
+
+
+def _lacking(found: MetaGraph, updates: Sequence[VariableUpdate], changes: Changes) -> List[str]:
+    """The variable nodes that may begin."""
+    of: Dict[str, List[VariableUpdate]] = {}
+    for update in updates:
+        of.setdefault(update.optimizer.name, []).append(update)
+    begin: List[str] = []
+    stay: Set[str] = set()
+    for own in of.values():
+        slots = [slot for update in own for slot in update.slots]
+        read = [node for update in own for node in _read(found.graph, update)]
+        if any(slot in found.saved for slot in slots):
+            stay.update(slots, read)
+        else:
+            begin += slots + read
+    if not stay:
+        begin += changes.counters
+    return [node for node in dict.fromkeys(begin) if node not in stay and node not in found.saved]
+
+
+def _read(graph: Graph, update: VariableUpdate) -> List[str]:
+    """The variables that its hyperparameters depend on, and the powers of beta1 and beta2."""
+    names = [*update.optimizer.hyperparameters.values(), *POWERS]
+    edges = [update.inputs[name] for name in names if name in update.inputs]
+    nodes = sorted({node for edge in edges for node in depends_on(graph, edge)})
+    return [node for node in nodes if graph.nodes[node].op in VARIABLES]
+
+
+def _places(found: MetaGraph, updates: Sequence[VariableUpdate]) -> Dict[str, Saved]:
+    """Where the slots of partitions are stored, beside the whole variable."""
+    parts = collections.Counter(saved.name for saved in found.saved.values())
+    places: Dict[str, Saved] = {}
+    for update in updates:
+        saved = found.saved.get(update.variable)
+        if saved is not None and parts[saved.name] > 1:
+            for slot in update.slots:
+                leaf = slot.rpartition("/")[2]
+                places[slot] = saved._replace(name=f"{saved.name}/{leaf}")
+    return places
+
+
+def _first_value(graph: Graph, node: str) -> Optional[numpy.ndarray]:
+    """What its initializer gives a variable, where that is a constant."""
+    edge = first_value(graph, node)
+    value = None if edge is None else Known(graph, sys.maxsize).value(edge)
+    return None if value is None else _joined([value])
+
+
+def _joined(parts: Sequence[numpy.ndarray]) -> numpy.ndarray:
+    """The rows of all; a number that fills them takes the place of one."""
+    whole = parts[0] if len(parts) == 1 else numpy.concatenate(parts)
+    first = whole.flat[:1]
+    if not whole.size or (whole != first).any():
+        return whole
+    return numpy.broadcast_to(first.reshape(()), whole.shape)
