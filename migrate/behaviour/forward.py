@@ -63,7 +63,7 @@ def compare_forward(
         raise UsageError(f"--rows is 1 or more, not {rows}")
     model = Converted(converted)
     with open_model(prefix) as checkpoint:
-        subject = open_subject(checkpoint, converted, setting)
+        subject = open_subject(checkpoint, converted, setting, model.inputs)
         both = _Both(subject, model, setting, outputs)
         try:
             batches = read_rows(data, both.given.inputs, setting, both.given.batch)

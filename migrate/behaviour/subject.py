@@ -23,6 +23,7 @@ from migrate.graph.metagraph import Edge, Graph
 from migrate.manifest.model import read_manifest
 from migrate.model.emitter import Emitter
 from migrate.model.load import Written, write_source
+from migrate.model.named_inputs import as_converted
 from migrate.model.outputs import Outputs
 from semisync.common.errors import BadInput, UsageError
 
@@ -48,15 +49,22 @@ class Subject(NamedTuple):
         return edge[0] in self.raw.nodes
 
 
-def open_subject(checkpoint: Checkpoint, converted: str, setting: Setting) -> Subject:
-    """BadInput where there is no graph, or another model's."""
+def open_subject(
+    checkpoint: Checkpoint, converted: str, setting: Setting, inputs: Mapping[str, Any] = {}
+) -> Subject:
+    """inputs: INPUTS of the conversion's model.py, where that is what is compared.
+
+    Raises BadInput where there is no graph, or another model's.
+    """
     meta = setting.meta
     if meta is None and frozen_file(checkpoint) is None:  # of which there is no manifest
         meta = still_there(read_manifest(converted).meta)
     found = find_meta_graph(checkpoint, meta)
     if found is None:
         raise BadInput(f"there is no graph beside {checkpoint.prefix}; name one with --meta")
-    return Subject(checkpoint, found.graph, found._replace(graph=lower(found.graph)))
+    taken = {name: one.tensors for name, one in inputs.items()}
+    whole = as_converted(lower(found.graph), taken)
+    return Subject(checkpoint, found.graph, found._replace(graph=whole))
 
 
 def training_feeds(emitter: Emitter, setting: Setting, training: bool) -> Dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Optional
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.cli import convert_back, convert_frozen
-from migrate.cli.convert_arguments import check_way, configure, planned
+from migrate.cli.convert_arguments import check_way, configure, named_inputs, planned
 from migrate.cli.convert_text import of_manifest, of_model, of_plan
 from migrate.conversion import ranks
 from migrate.conversion.convert import convert
@@ -76,8 +76,9 @@ def run(args: argparse.Namespace) -> int:
 def _source(args: argparse.Namespace, checkpoint: Checkpoint) -> Optional[Written]:
     """The model's source, where it is asked for."""
     if not args.model:
-        if args.output:
-            raise UsageError("--output says what the module of --model returns; give both")
+        if args.input or args.output:
+            option, what = ("input", "takes") if args.input else ("output", "returns")
+            raise UsageError(f"--{option} says what the module of --model {what}; give both")
         return None
-    found = read_meta_graph(checkpoint, args.meta)
+    found = read_meta_graph(checkpoint, args.meta, named_inputs(args.input))
     return write_source(found, checkpoint, find_outputs(found.graph, args.output))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from typing import Tuple
+from typing import Dict, Optional, Sequence, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.conversion import ranks
@@ -19,6 +19,7 @@ _EXAMPLES = """examples:
   semisync convert model.ckpt-1 converted
   semisync convert model.ckpt-1 converted --model
   semisync convert frozen.pb converted --model
+  semisync convert model.ckpt-1 converted --model --input age=deep/Log:0 --output logits
   semisync convert model.ckpt-1 converted --dry-run > plan.yaml
   semisync convert model.ckpt-1 converted --plan plan.yaml --target safetensors
   semisync convert --to-tensorflow converted back.ckpt-1 --original model.ckpt-1"""
@@ -107,6 +108,14 @@ def _configure_model(parser: argparse.ArgumentParser) -> None:
         help="write model.py too: the graph as a torch module that takes the raw features",
     )
     parser.add_argument(
+        "--input",
+        metavar="NAME[=TENSOR]",
+        action="append",
+        help="with --model: what the module takes, called NAME: an input of the graph, any tensor, "
+        "or with commas the indices, values and shape of a sparse one; may be repeated, and there "
+        "are no others then; default: what the graph is fed",
+    )
+    parser.add_argument(
         "--output",
         metavar="TENSOR",
         action="append",
@@ -179,6 +188,16 @@ def check_way(args: argparse.Namespace) -> None:
         if args.to_tensorflow != (name in _BACK):
             goes = "does not go" if args.to_tensorflow else "goes only"
             raise UsageError(f"--{name.replace('_', '-')} {goes} with --to-tensorflow")
+
+
+def named_inputs(texts: Optional[Sequence[str]]) -> Dict[str, str]:
+    """{name: what it takes} of each --input; UsageError for a name that is given twice."""
+    pairs = [text.partition("=")[::2] for text in texts or ()]
+    named = {name: what or name for name, what in pairs}
+    twice = [name for name, _ in pairs if [other for other, _ in pairs].count(name) > 1]
+    if twice:
+        raise UsageError(f"--input names {twice[0]!r} twice")
+    return named
 
 
 def planned(args: argparse.Namespace, checkpoint: Checkpoint) -> Plan:

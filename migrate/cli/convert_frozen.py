@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 
+from migrate.cli.convert_arguments import named_inputs
 from migrate.model.load import SOURCE, read_meta_graph, write_model, write_source
 from migrate.model.outputs import find_outputs
 from migrate.open import open_model
@@ -27,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
             option = "--" + name.replace("_", "-")
             raise UsageError(f"{args.prefix} is a frozen graph, without variables: drop {option}")
     checkpoint = open_model(args.prefix)
-    found = read_meta_graph(checkpoint, None)
+    found = read_meta_graph(checkpoint, None, named_inputs(args.input))
     model = write_source(found, checkpoint, find_outputs(found.graph, args.output))
     print(
         f"note: {checkpoint.prefix} is a frozen graph: the module scores, but it has no parameters "

@@ -73,6 +73,7 @@ class Graph(NamedTuple):
     assets       the file in the SavedModel's `assets` that each node is the path of, by the node
     rewired      nodes that are others in the file, see `migrate.graph.wrapped`
     calls        by name, the nodes that `migrate.graph.lowering` put others in the place of
+    named        where the caller names the inputs, their tensors by name; there are no others
     """
 
     path: str
@@ -85,6 +86,7 @@ class Graph(NamedTuple):
     assets: Mapping[str, str] = {}
     rewired: FrozenSet[str] = frozenset()
     calls: Mapping[str, Node] = {}
+    named: Mapping[str, Tuple[str, ...]] = {}
 
 
 def read_graph(path: str) -> Graph:

@@ -75,7 +75,8 @@ def refuse_unknown(graph: Graph, outputs: Sequence[Edge], held: Collection[str])
         named = "; ".join(_described(graph, op, nodes) for op, nodes in unknown.items())
         raise BadInput(
             f"{graph.path}: the model cannot be converted, for it has ops that are not known: "
-            f"{named}. docs/ops.md lists those that are; --output may name a tensor before them"
+            f"{named}. docs/ops.md lists those that are; --output may name a tensor before them, "
+            "--input one behind them"
         )
 
 

@@ -49,7 +49,7 @@ from migrate.model.source.statements import (
     unassigned,
 )
 from migrate.model.tables import TABLES, Tables
-from semisync.common.errors import BadInput
+from semisync.common.errors import BadInput, UsageError
 
 _COMPARED = 64  # values of constants that are looked at: shapes, bounds
 _TO_PYTHON = re.compile(r"\.(item|tolist)\(\)")  # numbers that tensors hold
@@ -280,6 +280,11 @@ class Emitter:
         for edge in self._edges[node.name]:
             feature = self.features.of(edge)
             assert feature is not None, edge
+            if self._graph.named and feature.name not in self._graph.named:
+                raise UsageError(
+                    f"{self._graph.path}: what the model gives depends on {feature.name!r}, which "
+                    "no --input names; name it too, or a tensor behind it"
+                )
             self.inputs[edge] = feature
             text = f"inputs[{feature.name!r}]"
             if feature.optional:

@@ -6,9 +6,10 @@
     ParseExample, ParseSingleExample    the name of the feature; of a sparse one the three parts
                                         together: (indices, values, dense_shape)
     DeserializeSparse                   its name; a sparse feature of an iterator, as above
+    Fed                                 NAME:k; no op of TensorFlow's: what `cut_at` makes
 
-1. What a SavedModel's signature takes is called as there, and is an input wherever in the graph it
-   lies: behind an op, or a constant.
+1. What a SavedModel's signature takes, or the caller names (see `named_inputs`), is called so, and
+   is an input wherever in the graph it lies: behind an op, or a constant.
 2. What an iterator or a queue delivers is called as the feature that it is, where the graph has
    that name too: see `migrate.graph.interface.names`.
 3. A bool placeholder whose name says that the model trains is no input: it is `self.training`.
@@ -17,7 +18,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, Optional, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from migrate.encoding.dtypes import DTYPES
 from migrate.encoding.wire import encode_varint
@@ -34,11 +35,12 @@ from semisync.common.tensor_names import split
 
 _PLACEHOLDERS = {"Placeholder", "PlaceholderV2"}
 _DELIVERING = re.compile(
-    r"IteratorGetNext(Sync)?|IteratorGetNextAsOptional|Queue\w*Dequeue\w*|ReaderRead\w*"
+    r"Fed|IteratorGetNext(Sync)?|IteratorGetNextAsOptional|Queue\w*Dequeue\w*|ReaderRead\w*"
 )
 _TRAINING = re.compile(
     r"(^|[/_])(is_?)?(train(ing)?|learning_phase|phase)(_?(flag|mode|phase))?(_\d+)?$"
 )
+_COMPUTED = "~computed"  # after the name of a node that is fed in part; no node's name has a ~
 _PARTS = ("indices", "values", "shape")  # as tf.sparse_placeholder calls them
 _PART_SHAPES: Tuple[Shape, ...] = ((None, 2), (None,), (2,))  # indices, values, dense_shape
 
@@ -65,48 +67,54 @@ def is_training_flag(graph: Graph, node: Node) -> bool:
     return is_bool and _TRAINING.search(node.name.lower()) is not None
 
 
-def at_signature(graph: Graph) -> Graph:
-    """The graph with a placeholder wherever its signatures take what would be computed.
-
-    Raises BadInput for an output of an op that has others beside it.
-    """
-    nodes = dict(graph.nodes)
-    for tensor, key in input_keys(graph).items():
-        name, output = split(tensor)
+def cut_at(graph: Graph, tensors: Iterable[str]) -> Graph:
+    """The graph with an input in the place of each of the tensors that would be computed. What
+    computes it remains only where another output of its op is read."""
+    fed: Dict[str, Set[int]] = {}
+    for name, output in map(split, tensors):
         node = graph.nodes.get(name)
         if node is None or node.op in VARIABLES or _input(graph, (name, output)) is not None:
             continue
-        if output:
-            raise BadInput(
-                f"{graph.path}: the signature takes {key.name!r} as {tensor}, one of several "
-                f"outputs of {node.op}; have it take a placeholder, or the Identity of that output"
-            )
-        nodes[name] = _placeholder(graph, node)
+        fed.setdefault(name, set()).add(output)
+
+    def source(edge: Edge) -> Edge:
+        name, output = edge
+        return (name + _COMPUTED, output) if name in fed and output not in fed[name] else edge
+
+    nodes = {
+        name: node._replace(inputs=tuple(map(source, node.inputs)))
+        for name, node in graph.nodes.items()
+    }
+    read = {edge for node in graph.nodes.values() for edge in node.inputs}
+    for name in {edge[0] for edge in read if source(edge) != edge}:
+        nodes[name + _COMPUTED] = nodes[name]._replace(name=name + _COMPUTED)
+    nodes.update((name, _fed(graph, graph.nodes[name], max(fed[name]) + 1)) for name in fed)
     return graph._replace(nodes=nodes)
 
 
-def _placeholder(graph: Graph, node: Node) -> Node:
-    """What is fed in the place of `node`: of its type, and its shape where that is told."""
-    dtype = output_dtype(graph, node, 0)
+def _fed(graph: Graph, node: Node, count: int) -> Node:
+    """What is fed in the place of `node`: of its types, and its shapes where these are told."""
+    types = [output_dtype(graph, node, output) for output in range(count)]
     codes = {known.name: code for code, known in DTYPES.items()}
-    attrs = {}
-    if dtype in codes:
-        attrs["dtype"] = b"\x30" + encode_varint(codes[dtype])  # AttrValue.type
-    if "_output_shapes" in node.attrs:
-        attrs["_output_shapes"] = node.attrs["_output_shapes"]
-    return node._replace(op="Placeholder", inputs=(), controls=(), attrs=attrs)
+    attrs = {key: value for key, value in node.attrs.items() if key == "_output_shapes"}
+    if all(dtype in codes for dtype in types):
+        listed = b"".join(encode_varint(codes[dtype]) for dtype in types if dtype is not None)
+        packed = b"\x32" + encode_varint(len(listed)) + listed  # ListValue.type
+        attrs["output_types"] = b"\x0a" + encode_varint(len(packed)) + packed  # AttrValue.list
+    return _waiting(node)._replace(op="Fed", attrs=attrs)
 
 
 def cut_at_inputs(graph: Graph) -> Graph:
     """The graph without what is before its inputs: readers, queues, parsers; these wait for it
     still, in whichever branch or loop that is."""
-
-    def cut(node: Node) -> Node:
-        controls = (*(name for name, _ in node.inputs), *node.controls)
-        return node._replace(inputs=(), controls=controls)
-
-    nodes = {name: cut(node) if _brings(node) else node for name, node in graph.nodes.items()}
+    nodes = {name: _waiting(node) if _brings(node) else node for name, node in graph.nodes.items()}
     return graph._replace(nodes=nodes)
+
+
+def _waiting(node: Node) -> Node:
+    """A node that waits for what it would read."""
+    controls = (*(name for name, _ in node.inputs), *node.controls)
+    return node._replace(inputs=(), controls=controls)
 
 
 def is_input(node: Node) -> bool:
@@ -140,6 +148,12 @@ class Inputs:
         if name is None:
             return found
         return found._replace(name=name.name, guessed=name.guessed)
+
+    def all(self) -> List[Input]:
+        """Those that anything in the graph reads, in the order of their tensors."""
+        edges = {edge for node in self._graph.nodes.values() for edge in node.inputs}
+        found = map(self.of, sorted(edge for edge in edges if edge[0] in self._graph.nodes))
+        return [one for one in found if one is not None]
 
 
 def _input(graph: Graph, edge: Edge) -> Optional[Input]:

@@ -8,14 +8,16 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Union
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import MetaGraph, find_meta_graph
+from migrate.graph.interface.signatures import input_keys
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.lowering import lower
 from migrate.model.constants import Constants
 from migrate.model.coverage import refuse_unknown
 from migrate.model.emitter import Emitter
 from migrate.model.features.description import describe
-from migrate.model.inputs import Input, at_signature
+from migrate.model.inputs import Input, cut_at
 from migrate.model.model_file import model_source
+from migrate.model.named_inputs import Named, begin_at
 from migrate.model.ops.values import Value
 from migrate.model.outputs import Outputs, find_outputs
 from migrate.model.parameters import Parameter, Parameters
@@ -32,6 +34,7 @@ def load_model(
     checkpoint: Union[Checkpoint, str, os.PathLike],
     meta: Optional[str] = None,
     output: Union[str, Sequence[str], None] = None,
+    inputs: Named = None,
 ) -> Any:
     """The model of a checkpoint as a torch.nn.Module that takes the raw features.
 
@@ -39,6 +42,8 @@ def load_model(
     graph. meta: the MetaGraph, which by default stands beside it.
     output: the name of the tensor, or of several, that the module returns; by default what the
     graph says of itself, see `migrate.model.outputs`.
+    inputs: {name: tensor} of what the module takes, any tensors, or their names alone; by default
+    what the graph is fed, see `migrate.model.named_inputs`.
 
     The module's `forward` takes a mapping of the graph's own inputs, placeholders or features that
     a parser or an iterator delivers; `module.tensorflow_inputs` lists them. Trained variables are
@@ -52,7 +57,7 @@ def load_model(
         logits = model({"user": users, "item": items})
     """
     checkpoint = opened(checkpoint)
-    found = read_meta_graph(checkpoint, meta)
+    found = read_meta_graph(checkpoint, meta, inputs)
     written = write_source(found, checkpoint, find_outputs(found.graph, output))
     from migrate.runtime.serving.linear import score_by_onednn
 
@@ -64,12 +69,13 @@ def opened(checkpoint: Union[Checkpoint, str, os.PathLike]) -> Checkpoint:
     return checkpoint if isinstance(checkpoint, Checkpoint) else open_model(checkpoint)
 
 
-def read_meta_graph(checkpoint: Checkpoint, meta: Optional[str]) -> MetaGraph:
-    """The graph of a checkpoint, without calls of functions; BadInput if there is none."""
+def read_meta_graph(checkpoint: Checkpoint, meta: Optional[str], inputs: Named = None) -> MetaGraph:
+    """The graph of a checkpoint, without calls of functions, with these inputs; BadInput if there
+    is none."""
     found = find_meta_graph(checkpoint, meta)
     if found is None:
         raise BadInput(f"there is no graph beside {checkpoint.prefix}; name one with --meta")
-    return found._replace(graph=lower(found.graph))
+    return found._replace(graph=begin_at(lower(found.graph), inputs))
 
 
 class Written(NamedTuple):
@@ -107,7 +113,7 @@ class Written(NamedTuple):
 
 def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> Written:
     """The source of the model; BadInput as `load_model`."""
-    graph = at_signature(found.graph)
+    graph = cut_at(found.graph, input_keys(found.graph))
     names = Names(_own_names() | _taken_in_files(checkpoint))
     refuse_unknown(graph, list(outputs.values()), found.saved)
     parameters = Parameters(graph, found.saved, checkpoint, names)

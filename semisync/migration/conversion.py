@@ -3,12 +3,12 @@
 import hashlib
 import os
 import shutil
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from semisync.common.errors import BadInput, UsageError
-from semisync.common.tensor_names import node_of
+from semisync.common.tensor_names import node_of, split
 from semisync.migration import scores
 from semisync.migration.settings import Settings
 
@@ -32,7 +32,7 @@ def convert(
     with open_model(settings.checkpoint) as checkpoint:
         frozen = frozen_file(checkpoint) is not None
         plan = None if frozen else migrate.plan(checkpoint, settings.meta)
-        found = read_meta_graph(checkpoint, settings.meta)
+        found = read_meta_graph(checkpoint, settings.meta, settings.inputs)
         outputs = find_outputs(found.graph, settings.output)
         if len(outputs) > 1:
             raise UsageError(
@@ -145,11 +145,31 @@ def refuse_unknown_inputs(settings: Settings) -> None:
     assert settings.meta is not None
     wanted, nodes = read_source(settings.converted).INPUTS, read_graph(settings.meta).nodes
     for _, name, _ in settings.named:
-        node = node_of(name)
+        node = node_of(name.split(",")[0])
         if name not in wanted and node not in nodes and node + "/values" not in nodes:
             raise UsageError(
                 "there is no input {!r}; model.py takes {}".format(name, ", ".join(wanted))
             )
+
+
+def all_inputs(meta: str, named: Sequence[Tuple[str, str, bool]]) -> Dict[str, str]:
+    """The graph's own inputs and the tensors of `named` that it would compute, by their names; {}
+    where it would compute none of these."""
+    from migrate.graph.lowering import lower
+    from migrate.graph.metagraph import read_graph
+    from migrate.model.inputs import Inputs
+    from migrate.model.named_inputs import own_inputs
+
+    graph = lower(read_graph(meta))
+    features = Inputs(graph)
+
+    def computes(tensor: str) -> bool:
+        edge = split(tensor)
+        return edge[0] in graph.nodes and features.of(edge) is None
+
+    computed = [name for _, name, _ in named if all(map(computes, name.split(",")))]
+    own = own_inputs(graph) if computed else {}
+    return {name: name for name in [*own, *computed]} if not set(computed) <= set(own) else {}
 
 
 def label_input(meta: str) -> Optional[str]:

@@ -54,6 +54,7 @@ class Parts:
         """What was carried. Raises: SemisyncError, where there is nothing to go on with."""
         settings = self._settings
         made_from = [identities.checkpoint, identities.version, settings.output]
+        made_from += sorted(settings.inputs)
         found = self._results.find("convert", made_from)
         source = source_hash(settings)
         if found is not None and source is not None:

@@ -9,7 +9,12 @@ from semisync.common.files import check_writable
 from semisync.common.progress import Progress
 from semisync.common.tensor_names import in_session
 from semisync.migration import scores
-from semisync.migration.conversion import features, label_input, refuse_unknown_inputs
+from semisync.migration.conversion import (
+    all_inputs,
+    features,
+    label_input,
+    refuse_unknown_inputs,
+)
 from semisync.migration.parts import COMPARED, VERIFIED, Identities, Parts
 from semisync.migration.results import Results
 from semisync.migration.settings import Settings
@@ -78,7 +83,8 @@ def _found(settings: Settings) -> Settings:
     known = {name for _, name, _ in named}
     if takes_labels is not None and in_session(takes_labels) not in map(in_session, known):
         named.append((settings.label, takes_labels, False))
-    return settings._replace(checkpoint=prefix, meta=meta, named=named)
+    inputs = all_inputs(meta, named)
+    return settings._replace(checkpoint=prefix, meta=meta, named=named, inputs=inputs)
 
 
 def _identities(settings: Settings) -> Identities:

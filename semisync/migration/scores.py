@@ -126,7 +126,7 @@ def _tensorflow(settings: Settings) -> Any:
     wanted = source.INPUTS
     constants, given = subjects.told_feeds(how, wanted), module_inputs(settings, wanted)
     with open_model(settings.checkpoint) as checkpoint:
-        subject = subjects.open_subject(checkpoint, settings.converted, how)
+        subject = subjects.open_subject(checkpoint, settings.converted, how, wanted)
         outputs = find_outputs(subject.found.graph, list(source.OUTPUTS))
         written = subject.write(outputs)
         serving = serving_form(subject, written, outputs.values())

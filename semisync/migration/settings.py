@@ -23,6 +23,7 @@ class Settings(NamedTuple):
       column: of an output with several per row.
       sigmoid: the output is a logit, whatever the graph says.
       named: (column, input, whether it is sparse) of inputs that take a column of another name.
+      inputs: {name: what it takes} of all inputs, where `named` has what the graph would compute.
       feeds: {input: value} of constants.
       types, fills: (pattern of columns, type or value).
       separator: between the values of a sparse field in CSV or TSV.
@@ -43,6 +44,7 @@ class Settings(NamedTuple):
     column: Optional[int] = None
     sigmoid: bool = False
     named: Sequence[Tuple[str, str, bool]] = ()
+    inputs: Mapping[str, str] = {}
     feeds: Mapping[str, Any] = {}
     types: Sequence[Tuple[str, str]] = ()
     fills: Sequence[Tuple[str, str]] = ()

@@ -1,4 +1,4 @@
-"""What the signatures of a SavedModel call its inputs."""
+"""What the caller, or the signatures of a SavedModel, call the inputs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,13 @@ def in_order(graph: Graph) -> List[Signature]:
 
 
 def input_keys(graph: Graph) -> Dict[str, Key]:
-    """By the tensors that are fed, what they are called; where signatures differ, as the first has
-    it."""
-    keys: Dict[str, Key] = {}
+    """By the tensors that are fed, what they are called: as the caller names them, else as the
+    signatures do; where these differ, as the first has it."""
+    keys = {
+        tensor: Key(name, tensors, part if tensors[1:] else None)
+        for name, tensors in graph.named.items()
+        for part, tensor in enumerate(tensors)
+    }
     for signature in in_order(graph):
         taken = {key.name for key in keys.values()}
         for name, tensor in signature.inputs.items():

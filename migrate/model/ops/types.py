@@ -47,7 +47,8 @@ _BY_TYPES = {
     "Treal=float32": "IRFFT IRFFT2D",
     "Tsplits=int64 Tvalues": "RaggedGather",
     "Tsplits=int64 T=int32": "RaggedRange",
-    "Tout": "BatchMatMulV3 LookupTableFind LookupTableFindV2 RandomUniformInt",
+    "Tout": """BatchMatMulV3 EagerPyFunc LookupTableFind LookupTableFindV2 PyFunc PyFuncStateless
+        RandomUniformInt""",
     "Tparams": "Gather GatherNd GatherV2",
     "dtype": """RandomStandardNormal RandomUniform ResourceGather ResourceGatherNd
         TensorArrayGatherV3 TensorArrayReadV3 TruncatedNormal""",

@@ -1,0 +1,81 @@
+"""The inputs of a graph as the caller names them: {name: what it takes}.
+
+1. What it takes is an input that the graph has by itself, or any tensor: TensorFlow can feed each.
+   A sparse one is that of a tf.sparse_placeholder, or its indices, values and dense shape, with
+   commas.
+2. What lies before is cut off, see `migrate.model.inputs.cut_at`.
+3. There are no other inputs. A placeholder that has a default and is not named is its default; any
+   other that the outputs still depend on is refused, by name. What says whether the model trains is
+   no input, named or not.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Mapping, Sequence, Tuple, Union
+
+from migrate.graph.lookups import VARIABLES
+from migrate.graph.metagraph import Graph
+from migrate.model.inputs import Inputs, cut_at, is_training_flag
+from migrate.model.outputs import tensor_edge
+from semisync.common.errors import UsageError
+from semisync.common.tensor_names import in_session, split
+
+Named = Union[Mapping[str, str], Sequence[str], None]  # a sequence: each is called as what it takes
+
+
+def begin_at(graph: Graph, named: Named) -> Graph:
+    """The lowered graph with these inputs and no others; with its own where none is named.
+
+    Raises UsageError for what the graph does not have, and what is named twice.
+    """
+    if not named:
+        return graph
+    told = named if isinstance(named, Mapping) else {name: name for name in named}
+    own = own_inputs(graph)
+    keys = {name: own.get(what) or _tensors(graph, what) for name, what in told.items()}
+    tensors = [tensor for several in keys.values() for tensor in several]
+    twice = [tensor for tensor in tensors if tensors.count(tensor) > 1]
+    if twice or len(keys) < len(named):
+        what = twice[0] if twice else next(name for name in named if list(named).count(name) > 1)
+        raise UsageError(f"--input names {what!r} twice")
+    nodes = dict(graph.nodes)
+    for node in graph.nodes.values():
+        unnamed = in_session(node.name) not in tensors and not is_training_flag(graph, node)
+        if node.op == "PlaceholderWithDefault" and unnamed:
+            nodes[node.name] = node._replace(op="Identity")
+    return cut_at(graph._replace(nodes=nodes, named=keys), tensors)
+
+
+def as_converted(graph: Graph, inputs: Mapping[str, Sequence[str]]) -> Graph:
+    """The lowered graph with the inputs of a model.py, {name: tensors}, which may be named; what
+    else it is fed remains."""
+    features = Inputs(graph)
+    keys: Dict[str, Tuple[str, ...]] = {}
+    for name, taken in inputs.items():
+        if all(split(one)[0] in graph.nodes for one in taken):
+            found = features.of(split(taken[0]))
+            if found is None or (found.name, found.tensors) != (name, tuple(taken)):
+                keys[name] = tuple(taken)
+    if not keys:
+        return graph
+    tensors = [tensor for several in keys.values() for tensor in several]
+    others = {name: told for name, told in own_inputs(graph).items() if told[0] not in tensors}
+    return cut_at(graph._replace(named={**others, **keys}), tensors)
+
+
+def own_inputs(graph: Graph) -> Dict[str, Tuple[str, ...]]:
+    """The tensors of each input that the graph has by itself, by its name."""
+    return {one.name: one.tensors for one in Inputs(graph).all()}
+
+
+def _tensors(graph: Graph, what: str) -> Tuple[str, ...]:
+    tensors = tuple(map(in_session, what.split(",")))
+    if len(tensors) not in (1, 3):
+        raise UsageError(
+            f"--input takes a tensor or a sparse one's indices, values and shape, not {what!r}"
+        )
+    for tensor in tensors:
+        node = graph.nodes[tensor_edge(graph, tensor)[0]]
+        if node.op in VARIABLES:
+            raise UsageError(f"{graph.path}: {tensor!r} is a variable, which is no input")
+    return tensors
