@@ -8,9 +8,9 @@
         saved = data.state_dict()                # after this batch
 
 1. The data set is a listing: its files sorted by path, each with its blocks (a row group of
-   Parquet, a stripe of ORC, the lines that begin within 8 MB of text or JSON) and their
-   numbers of rows. Every rank makes the same listing, whatever order its file system lists in;
-   `digest` names it.
+   Parquet, a stripe of ORC, the lines that begin within 8 MB of text or JSON, the records of
+   TFRecord) and their numbers of rows. Every rank makes the same listing, whatever order its file
+   system lists in; `digest` names it.
 2. The order of an epoch's rows is a pure function of (listing, shuffle, epoch). With `Shuffle` the
    blocks are permuted; consecutive ones form windows of at least `buffer` rows, and the rows of a
    window are permuted. Without, it is the listing's own.

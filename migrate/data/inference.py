@@ -1,6 +1,6 @@
 """A schema suggested by the first file of a data set.
 
-in Parquet, ORC and JSON lines:
+in Parquet, ORC, JSON lines and TFRecord:
 integers, lists of them                            ids
 lists of structs (id, weight), maps from integers  weighted
 floating-point numbers, decimals, booleans         dense; fixed-size lists of them too
@@ -19,6 +19,7 @@ from typing import List, Optional, Sequence, Union
 
 import pyarrow as pa
 
+from migrate.data.formats import tfrecord
 from migrate.data.formats.text import Lines
 from migrate.data.listing import TYPED, File, file_of, lines_of
 from migrate.data.paths import Paths, files_of
@@ -68,7 +69,10 @@ def infer(
 
 
 def _of_types(file: File, names: Sequence[str], _: Optional[TextFormat]) -> List[Column]:
-    schema, _rows = TYPED[file.format].survey(file.path, file.size)
+    if file.format == "tfrecord":
+        schema = tfrecord.schema(file.path, file.bounds)
+    else:
+        schema, _rows = TYPED[file.format].survey(file.path, file.size)
     return [_of_type(name, schema.field(name).type, file.path) for name in names]
 
 

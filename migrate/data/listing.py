@@ -12,12 +12,12 @@ import json
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from migrate.data.formats import json_lines, orc, parquet, text
+from migrate.data.formats import json_lines, orc, parquet, text, tfrecord
 from migrate.data.paths import Paths, files_of
 from migrate.data.place import Broken, Place, explained
 from migrate.data.schema import Column, TextFormat
 from migrate.storage.threads import default_count, in_threads
-from parity.io.data_files import kind_of
+from parity.io.data_files import magic_kind, name_kind
 from parity.io.partitions import in_path
 from semisync.common.errors import BadInput
 
@@ -25,13 +25,15 @@ TYPED: Dict[str, Any] = {"parquet": parquet, "orc": orc, "json": json_lines}  # 
 
 
 class File(NamedTuple):
-    """A file. format: parquet, orc, json or text; rows: of each block; names: of its columns."""
+    """A file. format: parquet, orc, json, tfrecord or text; rows: of each block; names: of its
+    columns; bounds: where the blocks of a TFRecord file begin, and its end."""
 
     path: str
     size: int
     format: str
     rows: Tuple[int, ...]
     names: Tuple[str, ...]
+    bounds: Tuple[int, ...] = ()
 
 
 class Listing(NamedTuple):
@@ -95,16 +97,18 @@ def survey(
 
 def file_of(path: str, size: int, written: Optional[TextFormat]) -> File:
     """What a file's footer, header or lines say of it; Broken where they cannot be read."""
+    bounds: Sequence[int] = ()
     with explained(path):
-        kind = kind_of(path)
-        if kind not in TYPED or (kind == "json" and written is not None):
-            kind = "text"
-        if kind == "text":
-            names, rows = text.survey(path, size, text.format_of(path, written))
-        else:
+        kind = magic_kind(path) or name_kind(path)
+        if kind == "tfrecord":
+            names, rows, bounds = tfrecord.survey(path, size)
+        elif kind in TYPED and (kind != "json" or written is None):
             arrow, rows = TYPED[kind].survey(path, size)
             names = arrow.names
-    return File(path, size, kind, tuple(rows), tuple(names))
+        else:
+            kind = "text"
+            names, rows = text.survey(path, size, text.format_of(path, written))
+    return File(path, size, kind, tuple(rows), tuple(names), tuple(bounds))
 
 
 def read_block(
@@ -124,6 +128,8 @@ def read_block(
         if at.format == "text":
             lines = lines_of(at, block, written, place, columns)
             return {column.name: lines.column(column) for column in columns}, place
+        if at.format == "tfrecord":
+            return tfrecord.read(at.path, at.bounds, block, place, columns), place
         if at.format == "json":
             return json_lines.read(at.path, at.size, block, at.rows[block], columns), place
         read = parquet.read if at.format == "parquet" else orc.read

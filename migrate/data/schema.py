@@ -1,6 +1,6 @@
 """What the columns of a data set are to a model, and how text files write them.
 
-    kind        in Parquet, ORC and JSON lines            in text               becomes
+    kind        in Parquet, ORC, JSON lines and TFRecord  in text               becomes
     ids         integers, or lists of them                7|12|3                a KeyedJaggedTensor
     weighted    list<struct<id, weight>>, map<id, weight> 7:0.5|12:1            a weighted one
     dense       numbers; lists of `width` of them         0.25, 1|0|3           columns of a matrix

@@ -80,10 +80,9 @@ def is_hidden(name: str) -> bool:
     return name[0] == "." or (name[0] == "_" and "=" not in name)
 
 
-def kind_of(path: str) -> Optional[str]:
-    """What a file holds: as `magic_kind`, else "csv", "tsv", "json" or "tfrecord" by its name."""
-    kind = magic_kind(path)
-    return _BY_NAME.get(suffix_of(path)) if kind is None else kind
+def name_kind(path: str) -> Optional[str]:
+    """ "csv", "tsv", "json" or "tfrecord", by the file's name; None for another."""
+    return _BY_NAME.get(suffix_of(path))
 
 
 def magic_kind(path: str) -> Optional[str]:

@@ -22,7 +22,7 @@ import pyarrow.parquet
 
 from migrate.storage.sources import opened, streamed
 from parity.io import tfrecord
-from parity.io.data_files import kind_of, refuse_packed
+from parity.io.data_files import magic_kind, name_kind, refuse_packed
 from semisync.common.errors import BadInput
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -205,7 +205,7 @@ class TFRecords:
 
     def holds_rows(self) -> bool:
         """Whether there is a record; reads the first."""
-        return next(tfrecord.read_examples(self._path), None) is not None
+        return next(tfrecord.read_records(self._path, 1), None) is not None
 
     def tables(self, columns: Columns, size: int) -> Iterator[pa.Table]:
         """The records in tables of many."""
@@ -220,7 +220,7 @@ def open_file(path: str) -> Any:
     Raises: BadInput for a file that is not there, is empty, or of no known format.
     """
     try:
-        kind = kind_of(path)
+        kind = magic_kind(path)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error
         raise BadInput(f"{path} cannot be opened: {reason}") from error
@@ -231,6 +231,7 @@ def open_file(path: str) -> Any:
     if kind == "orc":
         return Orc(path)
     refuse_packed(path)
+    kind = name_kind(path)
     if kind == "tfrecord":
         return TFRecords(path)
     if kind == "json":

@@ -1,26 +1,179 @@
-"""Reading columns of a TFRecord file of tf.train.Example without TensorFlow.
+"""The columns of TFRecord files of tf.train.Example, without TensorFlow.
 
 An Example is a map from feature name to a list of bytes, floats or int64s. Whoever compares scores
-reads columns of values: a feature with exactly one value in every record. Whoever scores a model
-reads columns of lists where a record has several. `migrate.encoding.tfrecord` checks the records
-themselves. Source: tensorflow/core/example/feature.proto
+reads columns of values: a feature with exactly one value in every record. Whoever scores a model or
+trains one reads columns of lists where a record has several. `migrate.encoding.tfrecord` checks the
+records, `migrate.runtime.compiled.example` finds their features as TensorFlow's ParseExample does.
 """
 
 import importlib
-import itertools
-import struct
-from typing import Any, BinaryIO, Collection, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, Iterator, List, NamedTuple, Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from migrate.encoding.tfrecord import pieces_of
 from migrate.storage.sources import streamed
 from semisync.common.errors import BadInput
 from semisync.common.extras import extra
 
 _TOGETHER = 1 << 16  # records in a table
 
-Example = Dict[str, List[Any]]  # values by feature name
+
+class Records(NamedTuple):
+    """Examples one after the other: record i is data[offsets[i] : offsets[i + 1]].
+
+    path: of their file; first: the number of the first in it, from 1; data: uint8; offsets: int64.
+    """
+
+    path: str
+    first: int
+    data: np.ndarray
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def names(self) -> List[str]:
+        """The features that some record has, sorted.
+
+        Raises: BadInput for a record that is no Example.
+        """
+        from migrate.runtime.compiled import example
+
+        found, broken = example.names(self.data, self.offsets)
+        self._refuse(broken)
+        spans = [bytes(self.data[start:end]) for start, end in found.tolist()]
+        return sorted(span.decode(errors="replace") for span in spans)
+
+    def features(self, names: Sequence[str]) -> Dict[str, "Feature"]:
+        """The values of these features, by name.
+
+        Raises: BadInput, naming the record, for one that is no Example, and for a feature that is
+            broken, or a list of another kind than in the records before.
+        """
+        from migrate.runtime.compiled import example, feature_lists
+
+        text = [name.encode() for name in names]
+        ends = np.cumsum([0, *map(len, text)], dtype=np.int64)
+        asked = np.frombuffer(b"".join(text), np.uint8)
+        keeps_empty = np.zeros(len(names), bool)
+        found, broken = example.find(self.data, self.offsets, asked, ends, keeps_empty)
+        self._refuse(broken)
+        kinds = feature_lists.kinds(self.data, found).tolist()
+        return {
+            name: Feature(self, name, place, kind) for name, place, kind in zip(names, found, kinds)
+        }
+
+    def where(self, row: Any) -> str:
+        """Names a record, by its row from 0."""
+        return f"{self.path}: record {self.first + int(row)}"
+
+    def _refuse(self, broken: int) -> None:
+        if broken >= 0:
+            raise BadInput(f"{self.where(broken)} is no tf.train.Example; the file is damaged")
+
+
+class Feature:
+    """One feature of many records.
+
+    kind: of feature_lists, 0 where no record has a value; counts: int64, values of each record.
+    """
+
+    def __init__(self, records: Records, name: str, found: np.ndarray, kind: int) -> None:
+        from migrate.runtime.compiled import feature_lists
+
+        self._records, self._name, self._found, self.kind = records, name, found, kind
+        counts = feature_lists.count(records.data, found, kind or feature_lists.BYTES)
+        for wrong, what in (
+            (feature_lists.BROKEN, "is damaged"),
+            (feature_lists.OTHER_KIND, "holds values of another type than in the records before"),
+        ):
+            if (counts == wrong).any():
+                where = records.where((counts == wrong).argmax())
+                raise BadInput(f"{where}: feature {name!r} {what}")
+        self.counts = np.maximum(counts, 0)
+
+    def lists(self, missing: bool = True) -> Any:
+        """A list per record; null for one without values, or an empty one."""
+        offsets = np.concatenate([[0], np.cumsum(self.counts)])
+        if not self.kind:
+            return pa.nulls(len(self.counts))
+        null = pa.array(self.counts == 0) if missing and not self.counts.all() else None
+        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), self._flat(), mask=null)
+
+    def values(self) -> Any:
+        """A value per record, null where there is none; of records with one value at most."""
+        if not self.kind or self.counts.all():
+            return self._flat()
+        places = np.cumsum(self.counts) - 1
+        return self._flat().take(pa.array(places, mask=self.counts == 0))
+
+    def plain_where_possible(self) -> Any:
+        """As `values`, or as `lists` where a record has several."""
+        return self.values() if self.counts.max(initial=0) <= 1 else self.lists()
+
+    def _flat(self) -> Any:
+        """All values: binary, float32 or int64; null for all records where none has a value."""
+        from migrate.runtime.compiled import feature_lists, spans
+
+        total = int(self.counts.sum())
+        read = (self._records.data, self._found, self.counts, np.cumsum(self.counts) - self.counts)
+        if not self.kind:
+            return pa.nulls(len(self.counts))
+        if self.kind == feature_lists.FLOATS:
+            floats = np.empty(total, np.uint32)
+            feature_lists.float_values(*read, floats)
+            return pa.array(floats.view(np.float32))
+        if self.kind == feature_lists.INTEGERS:
+            integers = np.empty(total, np.int64)
+            feature_lists.integer_values(*read, integers)
+            return pa.array(integers)
+        starts, ends = np.empty(total, np.int64), np.empty(total, np.int64)
+        feature_lists.string_values(*read, starts, ends)
+        data, offsets = spans.gather(self._records.data, starts, ends)
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+        return pa.Array.from_buffers(pa.large_binary(), total, buffers).cast(pa.binary())
+
+
+def records_in(
+    read: Callable[[int], bytes], path: str, first: int = 1, size: int = 1 << 62
+) -> Iterator[Records]:
+    """The records of a file by `size`, without their framing.
+
+    read: gives the next bytes, fewer than asked for only at the end; first: the first one's number.
+
+    Raises: BadInput naming file and record for damage; MissingExtra without google-crc32c, numba.
+    """
+    with extra("report", f"to read {path}"):
+        importlib.import_module("google_crc32c")  # which `pieces_of` imports for its first record
+        from migrate.runtime.compiled import spans
+    held: List[Any] = []  # pieces of the next Records: bytes, and the lengths of the records
+
+    def joined() -> Records:
+        lengths = np.concatenate([[0], *(lengths for _, lengths in held)])
+        data = np.concatenate([data for data, _ in held]) if len(held) > 1 else held[0][0]
+        return Records(path, first, data, np.cumsum(lengths, dtype=np.int64))
+
+    room = size
+    for data, starts, ends in pieces_of(read, path, first):
+        while len(starts):
+            taken = slice(0, room)
+            held.append((spans.gather(data, starts[taken], ends[taken])[0], (ends - starts)[taken]))
+            room -= len(held[-1][1])
+            starts, ends = starts[len(held[-1][1]) :], ends[len(held[-1][1]) :]
+            if not room:
+                yield joined()
+                first, room = first + size, size
+                held.clear()
+    if held:
+        yield joined()
+
+
+def read_records(path: str, size: int = _TOGETHER) -> Iterator[Records]:
+    """The records of a file by `size`; errors as of `records_in`."""
+    with streamed(path) as file:
+        yield from records_in(file.read, path, size=size)
 
 
 def tables_of_values(
@@ -30,29 +183,22 @@ def tables_of_values(
 
     A table lacks the column of an optional feature that none of its records has.
 
-    Raises: BadInput naming file and record (from 1): for damage, for a feature that is not there or
-        has other than one value; MissingExtra without google-crc32c.
+    Raises: as `read_records`, and BadInput for a feature that is not there or has other than one
+        value.
     """
-    for start, examples in _together(path, _TOGETHER):
-        columns: Dict[str, List[Any]] = {name: [] for name in names}
-        for row, example in enumerate(examples, start):
-            for name, values in columns.items():
-                if name in example:
-                    values.append(_single(example[name], f"{path}: column {name!r} in row {row}"))
-                elif name in optional:
-                    values.append(None)
-                else:
-                    raise BadInput(
-                        f"{path}: record {row} has no feature {name!r}; it has: "
-                        f"{', '.join(sorted(example))}"
-                    )
+    empty = True
+    for records in read_records(path, _TOGETHER):
+        empty = False
+        found = records.features(names)
         yield pa.table(
             {
-                name: _column(path, name, values)
-                for name, values in columns.items()
-                if name not in optional or any(value is not None for value in values)
+                name: _column(records, name, feature, name in optional)
+                for name, feature in found.items()
+                if feature.kind or name not in optional
             }
         )
+    if empty:
+        yield pa.table({name: pa.nulls(0, pa.int64()) for name in names if name not in optional})
 
 
 def tables_of_lists(path: str, names: Sequence[str], size: int) -> Iterator[pa.Table]:
@@ -61,104 +207,42 @@ def tables_of_lists(path: str, names: Sequence[str], size: int) -> Iterator[pa.T
     A feature with one value at most in every record of a table is a plain column, any other a
     column of lists; a record that lacks it has a missing value there.
 
-    Raises: as `tables_of_values`, but of features only for one that no record has.
+    Raises: as `read_records`, and BadInput for a feature that no record has.
     """
-    seen, records = dict.fromkeys(names, 0), 0
-    for _, examples in _together(path, size):
-        columns = {}
-        for name in names:
-            seen[name] += sum(name in example for example in examples)
-            lists = [example.get(name) or None for example in examples]
-            several = any(values is not None and len(values) > 1 for values in lists)
-            columns[name] = pa.array(
-                lists if several else [None if values is None else values[0] for values in lists]
-            )
-        records += len(examples)
-        yield pa.table(columns)
-    for name, count in seen.items():
-        if records and not count:
-            raise BadInput(f"{path}: no record has the feature {name!r}")
+    unseen = dict.fromkeys(names)
+    some = False
+    for records in read_records(path, size):
+        some = True
+        found = records.features(names)
+        yield pa.table({name: one.plain_where_possible() for name, one in found.items()})
+        for name in [name for name in unseen if found[name].kind]:
+            del unseen[name]
+    if not some:
+        yield pa.table({name: pa.nulls(0) for name in names})
+    elif unseen:
+        raise BadInput(f"{path}: no record has the feature {next(iter(unseen))!r}")
 
 
-def _together(path: str, size: int) -> Iterator[Tuple[int, List[Example]]]:
-    """Records by `size`, each with the number of the first, from 1; at least one list."""
-    examples = read_examples(path)
-    for start in itertools.count(1, size):
-        batch = list(itertools.islice(examples, size))
-        if batch or start == 1:
-            yield start, batch
-        if len(batch) < size:
-            return
-
-
-def read_examples(path: str) -> Iterator[Example]:
-    """Each record's values.
-
-    Raises: as `tables_of_values`, for damage.
-    """
-    with streamed(path) as file:
-        for row, data in enumerate(_records(path, file), 1):
-            yield _example(data, f"{path}: record {row}")
-
-
-def _records(path: str, file: BinaryIO) -> Iterator[memoryview]:
-    from migrate.encoding.tfrecord import frames
-
-    with extra("report", f"to read {path}"):
-        importlib.import_module("google_crc32c")  # which `frames` imports for its first record
-    return frames(file.read, path)
-
-
-def _example(data: memoryview, where: str) -> Example:
-    """Example.features = 1, Features.feature = 1, map entry = (1, 2)."""
-    from migrate.encoding import wire
-
-    values: Example = {}
-    for _, features in wire.fields(data, where):
-        for _, entry in wire.fields(wire.message(features, where), where):
-            parts = dict(wire.fields(wire.message(entry, where), where))
-            if 1 in parts and 2 in parts:
-                name = wire.text(parts[1], where)
-                values[name] = _values(wire.message(parts[2], where), where)
-    return values
-
-
-def _values(feature: memoryview, where: str) -> List[Any]:
-    """Feature: bytes_list = 1, float_list = 2, int64_list = 3; each a repeated field 1."""
-    from migrate.encoding import wire
-
-    values: List[Any] = []
-    for kind, body in wire.fields(feature, where):
-        for _, value in wire.fields(wire.message(body, where), where):
-            if kind == 1:
-                values.append(bytes(wire.message(value, where)))
-            elif kind == 2 and isinstance(value, int):
-                values.append(struct.unpack("<f", struct.pack("<I", value))[0])
-            elif kind == 2:
-                values += np.frombuffer(wire.message(value, where), "<f4").tolist()
-            elif isinstance(value, int):
-                values.append(wire.signed(value))
-            else:
-                position = 0
-                while position < len(value):
-                    item, position = wire.varint(value, position, where)
-                    values.append(wire.signed(item))
-    return values
-
-
-def _single(values: List[Any], where: str) -> Any:
-    if len(values) != 1:
-        raise BadInput(f"{where} holds {len(values)} values; one per row is expected")
-    return values[0]
-
-
-def _column(path: str, name: str, values: List[Any]) -> pa.Array:
-    kinds = {type(value) for value in values}
-    if bytes in kinds:
-        try:
-            return pa.array([value.decode() for value in values], pa.string())
-        except (AttributeError, UnicodeDecodeError) as error:
-            raise BadInput(f"{path}: feature {name!r} is not text in every record") from error
-    if kinds <= {float}:
-        return pa.array(values, pa.float32())
-    return pa.array(values, pa.float64() if float in kinds else pa.int64())
+def _column(records: Records, name: str, feature: Feature, optional: bool) -> Any:
+    wrong = feature.counts > 1 if optional else feature.counts != 1
+    if wrong.any():
+        row = int(wrong.argmax())
+        if not feature.counts[row]:
+            start, end = records.offsets[row], records.offsets[row + 1]
+            alone = Records(records.path, 0, records.data[start:end], np.array([0, end - start]))
+            if name not in alone.names():
+                raise BadInput(
+                    f"{records.where(row)} has no feature {name!r}; it has: "
+                    f"{', '.join(alone.names())}"
+                )
+        raise BadInput(
+            f"{records.path}: column {name!r} in row {records.first + row} holds "
+            f"{feature.counts[row]} values; one per row is expected"
+        )
+    values = feature.values()
+    if not pa.types.is_binary(values.type):
+        return values
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowInvalid as error:
+        raise BadInput(f"{records.path}: feature {name!r} is not text in every record") from error

@@ -166,12 +166,6 @@ def test_a_line_that_is_not_an_object_with_its_columns_is_refused(tmp_path, line
         list(open_data(tmp_path / "log.json", [Column("id", "ids")], 1, last="drop"))
 
 
-def test_a_tfrecord_file_is_refused_by_its_name_with_a_way_that_works(tmp_path):
-    (tmp_path / "log.tfrecord.gz").write_bytes(b"")
-    with pytest.raises(BadInput, match="is by its name a TFRecord file.*write its Examples as Par"):
-        open_data(tmp_path / "log.tfrecord.gz", [Column("id", "ids")], 1, last="drop")
-
-
 def test_a_folder_that_names_a_value_gives_it_to_its_rows(tmp_path):
     for day in ("day=3", "day=4"):
         (tmp_path / day).mkdir()

@@ -138,8 +138,6 @@ def test_columns_of_the_path_reach_the_inputs_and_the_file(tmp_path, kind):
     found = pyarrow.parquet.read_table(out)
     assert found["zone"].to_pylist() == ["a b"] * 2 + [None] * 2
     assert found["day"].to_pylist() == ["07"] * 4
-    if kind == "tfrecord":
-        return
     columns = [Column("x", "label"), Column("y", "label"), Column("day", "key")]
     trained = [batch.keys["day"] for batch in open_data(tmp_path / "y=0", columns, 2, last="drop")]
     assert trained[0].to_pylist() == found["day"].to_pylist()[:2]

@@ -24,6 +24,7 @@ from migrate.training.trainer import Settings, train
 from semisync.cli import main
 from semisync.common.errors import BadInput, UsageError
 from tests.support.require import ROOT, environment
+from tests.support.score_files import write_tfrecord
 from tests.training.command import arguments, refusal
 from tests.training.memory import Memory
 
@@ -81,6 +82,22 @@ def test_text_with_gaps_gives_the_batches_of_the_same_rows_in_parquet(job, click
     module = converted.task.module.eval()
     assert all(map(torch.equal, module(found.inputs), module(wanted.inputs)))
     assert found.inputs["price"].min() == 2.5
+
+
+def test_tfrecord_gives_the_batches_of_the_same_rows_in_parquet(job, clicks, tmp_path):
+    table = pq.read_table(clicks).slice(0, 128)
+    pq.write_table(table, tmp_path / "rows.parquet")
+    write_tfrecord(tmp_path / "rows.tfrecord", table)
+    converted = opened(job)
+    reading = reading_of(converted.inputs, {}, {}, "clicked", "day")
+    module = converted.task.module.eval()
+    found, wanted = (
+        next(iter(open_columns([str(tmp_path / name)], reading, 64)))
+        for name in ("rows.tfrecord", "rows.parquet")
+    )
+    assert all(map(torch.equal, module(found.inputs), module(wanted.inputs)))
+    assert torch.equal(found.labels, wanted.labels)
+    assert list(found.days) == list(wanted.days)
 
 
 def test_sparse_numbers_and_several_texts_per_row_are_read(tmp_path):

@@ -16,7 +16,7 @@ from migrate.data.formats import text
 from migrate.data.place import Broken
 from migrate.data.schema import Column
 
-_LISTS = ("ids", "numbers", "strings", "weighted")
+LISTS = ("ids", "numbers", "strings", "weighted")
 _VALUES = {  # of a column in which a block has none, so that Arrow knows no type; else float32
     "ids": pa.int64(),
     "key": pa.string(),
@@ -43,9 +43,14 @@ def read(path: str, size: int, block: int, rows: int, wanted: Sequence[Column]) 
     return {
         column.name: table[column.name]
         if column.name in table.column_names
-        else pa.nulls(rows, _settled(pa.null(), column))
+        else absent(column, rows)
         for column in wanted
     }
+
+
+def absent(column: Column, rows: int) -> Any:
+    """The column where no row has it."""
+    return pa.nulls(rows, _settled(pa.null(), column))
 
 
 def _table(path: str, size: int, block: int, wanted: Sequence[Column]) -> Any:
@@ -69,7 +74,7 @@ def _parsed(data: bytes, due: Any) -> Any:
 
 def _settled(found: Any, column: Optional[Column]) -> Any:
     """The type to read a column as, of which Arrow guessed `found`."""
-    if pa.types.is_null(found) and column and (column.kind in _LISTS or column.width > 1):
+    if pa.types.is_null(found) and column and (column.kind in LISTS or column.width > 1):
         return pa.list_(_settled_value(found, column))
     return _settled_value(found, column)
 

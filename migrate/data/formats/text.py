@@ -23,7 +23,6 @@ from semisync.common.errors import BadInput
 BLOCK = 1 << 23  # bytes
 
 _KNOWN = {".csv": TextFormat(","), ".tsv": TextFormat("\t")}
-_EXAMPLES = (".tfrecord", ".tfrecords")
 MARK = b"\xef\xbb\xbf"  # the byte order mark that some programs put before UTF-8
 _LF = b"\n"
 _AHEAD = 1 << 16  # bytes to read at a time for the end of a block's last line
@@ -37,14 +36,9 @@ def format_of(path: str, given: Optional[TextFormat]) -> TextFormat:
     ending = suffix_of(path)
     if ending in _KNOWN:
         return _KNOWN[ending]
-    if ending in _EXAMPLES:
-        raise BadInput(
-            f"{path} is by its name a TFRecord file, which training does not read; write its "
-            "Examples as Parquet, a column per feature"
-        )
     raise BadInput(
-        f"{path} is neither Parquet nor ORC nor, by its name, .csv, .tsv or .jsonl; say by text= "
-        "(--text) how it is written"
+        f"{path} is neither Parquet nor ORC nor, by its name, .csv, .tsv, .jsonl or .tfrecord; say "
+        "by text= (--text) how it is written"
     )
 
 

@@ -6,8 +6,8 @@
     Feature   1: BytesList, 2: FloatList, 3: Int64List, at most one
 
 `find` walks through every Example and notes where each feature that is asked for lies; of two with
-one name the last counts. feature_lists.py reads their lists. TensorFlow reads some Examples that
-are cut short; here they are broken.
+one name the last counts. `names` tells which features there are. feature_lists.py reads their
+lists. TensorFlow reads some Examples that are cut short; here they are broken.
 Source: tensorflow/core/util/example_proto_fast_parsing.cc
 """
 
@@ -19,6 +19,7 @@ from migrate.runtime.compiled.jit import address, compiled, inlined, u
 from migrate.runtime.compiled.spans import same
 
 MISSING = -1
+BROKEN, AT_END = -1, -2
 
 DELIMITED = 2  # the wire type of what has a length
 
@@ -97,6 +98,32 @@ def _number_of(start, length, names, offsets, guess):
 
 
 @compiled
+def _next(data, at, stop, end):
+    """The next entry of an Example that ends at `end`, of the Features that end at `stop`.
+
+    The spans of its name and its Feature, the position after it, and where its Features end. The
+    name is BROKEN where the Example is, and AT_END behind the last entry.
+    """
+    while at >= stop:
+        if at >= end:
+            return AT_END, 0, 0, 0, at, stop
+        if data[at] == 10:
+            at, stop = delimited(data, at + 1, end)
+        else:
+            at = _after_unknown(data, at, end)
+            stop = at
+        if at < 0:
+            return BROKEN, 0, 0, 0, at, stop
+    if data[at] != 10:
+        return BROKEN, 0, 0, 0, at, stop
+    start, after = delimited(data, at + 1, stop)
+    if start < 0:
+        return BROKEN, 0, 0, 0, at, stop
+    name, name_end, value, value_end = _entry(data, start, after)
+    return name, name_end, value, value_end, after, stop
+
+
+@compiled
 def find(data, offsets, names, name_offsets, keeps_empty):
     """Where each feature of each Example lies, int64 [features, examples, 2]; MISSING if nowhere.
 
@@ -110,31 +137,50 @@ def find(data, offsets, names, name_offsets, keeps_empty):
     follows = numpy.zeros(features + 1, numpy.int64)
     for row in range(len(offsets) - 1):
         at, end, last = offsets[row], offsets[row + 1], features
-        while at < end:
-            if data[at] != 10:
-                at = _after_unknown(data, at, end)
-                if at < 0:
-                    return found, row
-                continue
-            at, stop = delimited(data, at + 1, end)
-            if at < 0:
+        stop = at
+        while True:
+            name, name_end, value, value_end, at, stop = _next(data, at, stop, end)
+            if name == AT_END:
+                break
+            if name < 0:
                 return found, row
-            while at < stop:
-                if data[at] != 10:
-                    return found, row
-                start, at = delimited(data, at + 1, stop)
-                if at < 0:
-                    return found, row
-                name, name_end, value, value_end = _entry(data, start, at)
-                if name < 0:
-                    return found, row
-                number = _number_of(
-                    first + name, name_end - name, known, name_offsets, follows[last]
-                )
-                if number >= 0:
-                    follows[last] = number
-                    last = number
-                    if value_end > value or keeps_empty[number]:
-                        found[number, row, 0] = value
-                        found[number, row, 1] = value_end
+            number = _number_of(first + name, name_end - name, known, name_offsets, follows[last])
+            if number >= 0:
+                follows[last] = number
+                last = number
+                if value_end > value or keeps_empty[number]:
+                    found[number, row, 0] = value
+                    found[number, row, 1] = value_end
     return found, -1
+
+
+@compiled
+def names(data, offsets):
+    """Where the names of all features lie, each once, int64 [features, 2]; and as of `find`, the
+    first Example that is broken, or -1."""
+    known, count, first = numpy.empty((64, 2), numpy.int64), 0, address(data)
+    for row in range(len(offsets) - 1):
+        at, end, guess = offsets[row], offsets[row + 1], 0
+        stop = at
+        while True:
+            name, name_end, _, _, at, stop = _next(data, at, stop, end)
+            if name == AT_END:
+                break
+            if name < 0:
+                return known[:count], row
+            number = -1
+            for k in range(count):
+                one = (guess + k) % count
+                start, length = known[one, 0], name_end - name
+                if known[one, 1] - start == length and same(first + start, first + name, length):
+                    number = one
+                    break
+            if number < 0:
+                if count == len(known):
+                    known = numpy.concatenate((known, known))
+                known[count, 0] = name
+                known[count, 1] = name_end
+                number = count
+                count += 1
+            guess = number + 1
+    return known[:count], -1

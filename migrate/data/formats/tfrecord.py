@@ -1,0 +1,122 @@
+"""TFRecord of tf.train.Example: a block is the records that begin within 8 MB, as of text lines.
+
+Where they begin is known by one pass over the lengths of all records; a compressed file is one
+block. The columns are the features that the first block has. A feature without a value is missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
+
+import numpy
+import pyarrow as pa
+
+from migrate.data.formats import json_lines, text
+from migrate.data.place import Broken, Place
+from migrate.data.schema import Column
+from migrate.encoding.tfrecord import starts_of
+from migrate.storage.sources import opened, packing_of, streamed
+from parity.io.tfrecord import Feature, Records, records_in
+from semisync.common.errors import BadInput, MissingExtra
+
+
+def survey(path: str, size: int) -> Tuple[List[str], List[int], List[int]]:
+    """The names of the features; the rows of each block; and where each begins, with the file's
+    end, in decompressed bytes.
+
+    Raises: Broken for a damaged length, and where the first block is no Examples.
+    """
+    with _as_damage():
+        if packing_of(path):
+            data = _unpacked(path)
+            starts = starts_of(lambda at: data[at : at + text.BLOCK], path, len(data))
+            rows, bounds = [len(starts)], [0, len(data)]
+        else:
+            with opened(path) as source:
+                starts = starts_of(lambda at: _read(source, at, text.BLOCK), path, size)
+            blocks = numpy.array(starts, numpy.int64) // text.BLOCK
+            count = max(1, -(-size // text.BLOCK))
+            rows = numpy.bincount(blocks, minlength=count).tolist()
+            firsts = numpy.searchsorted(blocks, numpy.arange(count))
+            bounds = [*numpy.append(starts, size)[firsts].astype(int).tolist(), size]
+        return _records(path, bounds, 0, Place(path)).names(), rows, bounds
+
+
+def read(
+    path: str, bounds: Sequence[int], block: int, place: Place, wanted: Sequence[Column]
+) -> Dict[str, Any]:
+    """The columns of a block as Arrow arrays, null where a record has no value.
+
+    bounds: as `survey` found them; place: of the block. Raises: Broken for damage; BadInput for a
+    feature whose values are of several types, or are no text where this is due.
+    """
+    records = _records(path, bounds, block, place)
+    features = records.features([column.name for column in wanted])
+    return {column.name: _column(features[column.name], column, place) for column in wanted}
+
+
+def schema(path: str, bounds: Sequence[int]) -> Any:
+    """The Arrow schema that the first block suggests: lists where a record has several values, of a
+    fixed size where all have as many."""
+    records = _records(path, bounds, 0, Place(path))
+    found = records.features(records.names())
+    return pa.schema([(name, _type(feature)) for name, feature in found.items()])
+
+
+def _type(feature: Feature) -> Any:
+    array = feature.plain_where_possible()
+    most = int(feature.counts.max(initial=0))
+    if most > 1 and (feature.counts == most).all():
+        return pa.list_(array.type.value_type, most)
+    return array.type
+
+
+def _column(feature: Feature, column: Column, place: Place) -> Any:
+    if not feature.kind:
+        return json_lines.absent(column, len(feature.counts))
+    if column.kind in json_lines.LISTS or column.width > 1:
+        return feature.lists(missing=column.default is not None)
+    array = feature.plain_where_possible()
+    if column.kind != "key" or not pa.types.is_binary(array.type):
+        return array
+    try:
+        return array.cast(pa.large_string())
+    except pa.ArrowInvalid as error:
+        raise BadInput(f"{place.column(column.name)} is not text in every record") from error
+
+
+def _records(path: str, bounds: Sequence[int], block: int, place: Place) -> Records:
+    start, stop = bounds[block : block + 2]
+    if packing_of(path):
+        data = _unpacked(path)[start:stop]
+    else:
+        with opened(path) as source:
+            data = _read(source, start, stop - start)
+    with _as_damage():
+        for records in records_in(io.BytesIO(data).read, path, place.first + 1):
+            return records
+    return Records(path, 1, numpy.empty(0, numpy.uint8), numpy.zeros(1, numpy.int64))
+
+
+@contextlib.contextmanager
+def _as_damage() -> Iterator[None]:
+    try:
+        yield
+    except MissingExtra:
+        raise
+    except BadInput as error:
+        raise Broken(str(error)) from error
+
+
+def _read(source: Any, at: int, size: int) -> bytes:
+    source.seek(at)
+    found: bytes = source.read(size)
+    return found
+
+
+def _unpacked(path: str) -> bytes:
+    with streamed(path) as source:
+        whole: bytes = source.read()
+    return whole
