@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Set
 
-from migrate.graph.lookups import VARIABLES, origin
+from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
-from migrate.graph.writes import APPLIES, WHOLE, changes_variable
+from migrate.graph.writes import APPLIES, WHOLE, changed_variable
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.tensor_names import node_of
 
@@ -44,10 +44,9 @@ def find_changes(graph: Graph, train_op: Optional[str] = None) -> Changes:
     written: Dict[str, List[Node]] = {}
     for name in sorted(nodes):
         node = graph.nodes[name]
-        if changes_variable(graph, node):
-            variable = origin(graph, node.inputs[0])
-            if variable is not None:
-                written.setdefault(variable, []).append(node)
+        variable = changed_variable(graph, node)
+        if variable is not None:
+            written.setdefault(variable, []).append(node)
     counters = {}
     for variable, writers in written.items():
         counter = _counter(graph, variable, writers)

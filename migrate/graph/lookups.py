@@ -183,13 +183,15 @@ def consumers_of(graph: Graph) -> Consumers:
     return consumers
 
 
-def reached(start: str, consumers: Consumers) -> Iterator[Tuple[Node, int]]:
-    """Nodes that read the value of `start`, directly or through pass-through nodes."""
+def reached(
+    start: str, consumers: Consumers, through: Set[str] = PASS
+) -> Iterator[Tuple[Node, int]]:
+    """Nodes that read the value of `start`, directly or through nodes whose op is in `through`."""
     pending, seen = [start], {start}
     while pending:
         for user, position in consumers.get(pending.pop(), ()):
             yield user, position
-            if user.op in PASS and position == 0 and user.name not in seen:
+            if user.op in through and position == 0 and user.name not in seen:
                 seen.add(user.name)
                 pending.append(user.name)
 

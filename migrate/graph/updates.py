@@ -34,7 +34,7 @@ _MOVES_ROWS = {"ResourceScatterSub", "ScatterSub"}
 _WRITES = {"Assign", "AssignVariableOp"}
 _WRITES_ROWS = {"ResourceScatterUpdate", "ScatterUpdate"}
 _ADDS_ROWS = {"ResourceScatterAdd", "ScatterAdd"}
-_OF_SLOT = PASS | {"ScatterAdd"}  # the slot as the step has left it
+_OF_SLOT = PASS | {"Assign", "ScatterAdd"}  # the slot as the step has left it
 _OF_ROWS = _OF_SLOT | GATHERS | _WRITES_ROWS
 _DECAYED = ("Mul", "decay", "slot")
 
@@ -200,7 +200,7 @@ def _written_rows(
     graph: Graph, slot: str, composed: Composed, consumers: Consumers
 ) -> Tuple[Optional[Edge], Optional[Edge]]:
     """(gradient, indices) of what is added to rows of the slot, or put in their place."""
-    for user, position in reached(slot, consumers):
+    for user, position in reached(slot, consumers, _OF_SLOT):
         if user.op in _ADDS_ROWS | _WRITES_ROWS and position == 0 and len(user.inputs) > 2:
             for matched in matches(graph, user.inputs[2], composed.added):
                 return matched["grad"], user.inputs[1]

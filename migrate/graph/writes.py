@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Optional
 
-from migrate.graph.lookups import origin
+from migrate.graph.lookups import PASS, origin
 from migrate.graph.metagraph import Edge, Graph, Node
 
 SETS = {"Assign": "set", "AssignVariableOp": "set"}
@@ -14,22 +14,25 @@ SUBTRACTS = {"AssignSub": "subtract", "AssignSubVariableOp": "subtract"}
 WHOLE = {**SETS, **ADDS, **SUBTRACTS}
 APPLIES = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]\w*")
 
-_SCATTERS = re.compile(r"(Resource)?(Scatter(Nd)?(Add|Div|Max|Min|Mul|Sub|Update))")
+_HOW = ("Add", "Div", "Max", "Min", "Mul", "Sub", "Update")
+_SCATTERS = {f"Scatter{nd}{how}" for nd in ("", "Nd") for how in _HOW}
+_RESOURCE_SCATTERS = {f"Resource{op}" for op in _SCATTERS}
+# Ops of reference variables give the variable that they wrote, which others may write after them.
+_THROUGH = PASS | _SCATTERS | {"Assign", "AssignAdd", "AssignSub"}
 _RESTORES = {"RestoreSlice", "RestoreV2"}
 
 
-def changes_variable(graph: Graph, node: Node) -> bool:
-    """Whether a node writes a variable, and neither initialises nor restores it."""
-    known = node.op in WHOLE or _SCATTERS.fullmatch(node.op) or APPLIES.fullmatch(node.op)
-    return bool(known and node.inputs) and not _is_first_value(graph, node)
+def changed_variable(graph: Graph, node: Node) -> Optional[str]:
+    """The variable that a node writes, and neither initialises nor restores; None: it is none."""
+    writes = node.op in WHOLE or node.op in _SCATTERS or node.op in _RESOURCE_SCATTERS
+    if not node.inputs or not (writes or APPLIES.fullmatch(node.op)):
+        return None
+    return None if _is_first_value(graph, node) else origin(graph, node.inputs[0], _THROUGH)
 
 
 def is_written(graph: Graph, variable: str) -> bool:
     """Whether anything in the graph changes a variable after its first value."""
-    return any(
-        changes_variable(graph, node) and origin(graph, node.inputs[0]) == variable
-        for node in graph.nodes.values()
-    )
+    return any(changed_variable(graph, node) == variable for node in graph.nodes.values())
 
 
 def initializer(variable: str) -> str:

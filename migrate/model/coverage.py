@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Collection, Dict, Iterator, List, Optional, Sequence
 
-from migrate.graph.lookups import VARIABLES, origin
+from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
-from migrate.graph.writes import SETS, changes_variable
+from migrate.graph.writes import SETS, changed_variable
 from migrate.model.control.guards import ENTERS, EXITS, MERGES, NEXTS, SWITCHES
 from migrate.model.control.regions import Regions
 from migrate.model.inputs import cut_at_inputs, is_input
@@ -62,8 +62,7 @@ def _filled_by(graph: Graph, variable: Node, held: Collection[str]) -> Iterator[
     """What the graph puts into a variable that the checkpoint does not have."""
     if variable.op in VARIABLES and variable.name not in held:
         for node in graph.nodes.values():
-            sets = node.op in SETS and changes_variable(graph, node)
-            if sets and origin(graph, node.inputs[0]) == variable.name:
+            if node.op in SETS and changed_variable(graph, node) == variable.name:
                 yield from node.inputs[1:]
 
 

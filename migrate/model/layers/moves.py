@@ -14,7 +14,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Node
-from migrate.graph.writes import SETS, SUBTRACTS, changes_variable
+from migrate.graph.writes import SETS, SUBTRACTS, changed_variable
 from migrate.model.layers.layer import VIEWS, Subject
 
 _ADDS = {"Add", "AddV2"}
@@ -49,7 +49,7 @@ def is_moved(subject: Subject, variable: Node) -> bool:
     """Whether anything in the graph changes a variable, but for setting it to what is constant or
     fed, as a job does that loads its values itself."""
     for node in subject.graph.nodes.values():
-        if changes_variable(subject.graph, node) and subject.node(node.inputs[0]) is variable:
+        if changed_variable(subject.graph, node) == variable.name:
             value = node.inputs[1]
             fed = subject.node(value).op.startswith("Placeholder")
             if node.op not in SETS or not (fed or subject.constant(value) is not None):

@@ -33,8 +33,8 @@ NEUTRAL = {
 # Those whose rates the graph computes, and Adam's powers, are followed for a hundred steps.
 LONG = ["adagrad", "adam", "adam_ref", "fed", "momentum", "nesterov", "rmsprop", "sgd"]
 SHORT = [
-    "adadelta", "centered_rmsprop", "ftrl", "ftrl_shrinkage", "lazy_adam", "lazy_adam_resource",
-    "proximal_adagrad", "proximal_sgd", "sgd_by_value",
+    "adadelta", "adam_of_old", "centered_rmsprop", "ftrl", "ftrl_shrinkage", "lazy_adam",
+    "lazy_adam_resource", "proximal_adagrad", "proximal_sgd", "sgd_by_value",
 ]  # fmt: skip
 
 

@@ -45,6 +45,7 @@ def jobs():
         "adagrad": (lambda step: train.AdagradOptimizer(inverse(step)), scaled, False),
         "adam": (lambda step: train.AdamOptimizer(warm_up(step), epsilon=1e-4), None, True),
         "adam_ref": (lambda step: train.AdamOptimizer(0.01, epsilon=1e-4), by_norm, False),
+        "adam_of_old": (lambda step: OldAdam(0.01, epsilon=1e-4), by_global_norm, False),
         "rmsprop": (
             lambda step: train.RMSPropOptimizer(piecewise(step), 0.9, 0.5, 1e-4),
             None,
@@ -78,6 +79,24 @@ def jobs():
         "fed": (lambda step: train.GradientDescentOptimizer(fed_rate()), None, True),
         **contrib(),
     }
+
+
+class OldAdam(train.AdamOptimizer):
+    """Its update of a table is as older versions of TensorFlow 1 build it."""
+
+    def _apply_sparse(self, grad, var):
+        power1, power2 = self._get_beta_accumulators()
+        rate = self._lr_t * tf.sqrt(1 - power2) / (1 - power1)
+        slots = []
+        for name, beta, term in (
+            ("m", self._beta1_t, grad.values),
+            ("v", self._beta2_t, grad.values * grad.values),
+        ):
+            slot = self.get_slot(var, name)
+            decayed = tf.assign(slot, slot * beta)
+            slots.append(tf.scatter_add(decayed, grad.indices, term * (1 - beta)))
+        step = rate * slots[0] / (tf.sqrt(slots[1]) + self._epsilon_t)
+        return tf.group(tf.assign_sub(var, step), *slots)
 
 
 def contrib():
