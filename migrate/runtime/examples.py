@@ -12,6 +12,7 @@ Its values are strings (Strings), float32 or int64. Features that are not asked 
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -66,15 +67,15 @@ def parse_example(
     names = Strings.of([*sparse_keys, *dense_keys, *ragged_keys], None).reshape([-1])
     keeps_empty = numpy.ones(names.numel(), bool)
     keeps_empty[len(sparse_keys) : len(sparse_keys) + len(dense_keys)] = False
-    found, broken = example.find(
+    found = example.find(
         serialized.data, serialized.offsets, names.data, names.offsets, keeps_empty
     )
-    if broken >= 0:
-        raise BadInput(f"Example {broken} is broken: it is no serialized tf.train.Example")
-    places = iter(found)
+    if found.broken >= 0:
+        raise BadInput(f"Example {found.broken} is broken: it is no serialized tf.train.Example")
+    numbers = itertools.count()
 
     def feature(name: str, dtype: Any) -> _Feature:
-        return _Feature(serialized.data, next(places), name, dtype)
+        return _Feature(serialized.data, found, next(numbers), name, dtype)
 
     sparse = [feature(*asked).sparse() for asked in zip(sparse_keys, sparse_types)]
     dense = [
@@ -100,15 +101,23 @@ def parse_example(
 class _Feature:
     """One feature of all Examples.
 
-    data: all bytes; found: int64 [examples, 2], where the feature lies in each
+    data: all bytes; found: its features, of which this is one, by its number
     counts: int64 [examples], how many values there are, 0 where it is missing
     """
 
-    def __init__(self, data: numpy.ndarray, found: numpy.ndarray, name: str, dtype: Any) -> None:
+    def __init__(
+        self, data: numpy.ndarray, found: example.Found, number: int, name: str, dtype: Any
+    ) -> None:
         if dtype not in _KINDS:
             raise UsageError(f"feature {name!r}: {dtype} is not string, float32 or int64")
-        self._data, self._found, self._name, self._dtype = data, found, name, dtype
-        counts = feature_lists.count(data, found, _KINDS[dtype])
+        self._data, self._found, self._name, self._dtype = data, found.places[number], name, dtype
+        self._singles: Optional[numpy.ndarray] = None  # the values, where each Example has one
+        if found.alone[number] and found.kinds[number] == _KINDS[dtype]:
+            self._singles = found.singles[number]
+            self.counts = numpy.ones(len(self._singles), numpy.int64)
+            self.missing = numpy.zeros(len(self._singles), bool)
+            return
+        counts = feature_lists.count(data, self._found, _KINDS[dtype])
         self._refuse(counts == feature_lists.BROKEN, "it is broken")
         self._refuse(counts == feature_lists.OTHER_KIND, f"its values are not of {dtype}")
         self.missing = counts == example.MISSING
@@ -117,11 +126,15 @@ class _Feature:
     def sparse(self) -> Tuple[torch.Tensor, Column, torch.Tensor]:
         """Indices int64 [values, 2], values, and dense shape int64 [2]."""
         before = numpy.cumsum(self.counts) - self.counts
-        rows = numpy.repeat(numpy.arange(len(before)), self.counts)
-        within = numpy.arange(len(rows)) - before[rows]
+        total = int(self.counts.sum())
+        indices = numpy.zeros((total, 2), numpy.int64)
+        if self._singles is None:
+            indices[:, 0] = numpy.repeat(numpy.arange(len(before)), self.counts)
+            indices[:, 1] = numpy.arange(total) - before[indices[:, 0]]
+        else:
+            indices[:, 0] = before
         shape = torch.tensor([len(before), int(self.counts.max(initial=0))])
-        values = self._values(before, len(rows), None)
-        return torch.from_numpy(numpy.stack([rows, within], axis=1)), values, shape
+        return torch.from_numpy(indices), self._values(before, total, None), shape
 
     def ragged(self, splits: torch.dtype) -> Tuple[Column, torch.Tensor]:
         """Values, and the row splits in this type."""
@@ -150,6 +163,8 @@ class _Feature:
 
     def _values(self, places: numpy.ndarray, size: int, default: Any) -> Column:
         """`size` values, those of Example i from places[i] on, the default elsewhere."""
+        if self._singles is not None and size == len(self.counts):
+            return self._of_singles(self._singles)
         fills = default is not None and default.numel() and size > int(self.counts.sum())
         read = (self._data, self._found, self.counts, places)
         if self._dtype is Strings:
@@ -168,6 +183,13 @@ class _Feature:
         else:
             feature_lists.integer_values(*read, values.numpy())
         return values
+
+    def _of_singles(self, singles: numpy.ndarray) -> Column:
+        if self._dtype is Strings:
+            return Strings.of_spans(self._data, singles.view(numpy.int64), self._found[:, 1])
+        if self._dtype == torch.float32:
+            return torch.from_numpy(singles.astype(numpy.uint32).view(numpy.float32))
+        return torch.from_numpy(singles.view(numpy.int64))
 
     def _given(self, places: numpy.ndarray, size: int) -> numpy.ndarray:
         """Which of `size` values come from an Example, bool."""

@@ -7,7 +7,7 @@ records, `migrate.runtime.compiled.example` finds their features as TensorFlow's
 """
 
 import importlib
-from typing import Any, Callable, Collection, Dict, Iterator, List, NamedTuple, Sequence
+from typing import Any, Callable, Collection, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 import pyarrow as pa
@@ -52,18 +52,15 @@ class Records(NamedTuple):
         Raises: BadInput, naming the record, for one that is no Example, and for a feature that is
             broken, or a list of another kind than in the records before.
         """
-        from migrate.runtime.compiled import example, feature_lists
+        from migrate.runtime.compiled import example
 
         text = [name.encode() for name in names]
         ends = np.cumsum([0, *map(len, text)], dtype=np.int64)
         asked = np.frombuffer(b"".join(text), np.uint8)
         keeps_empty = np.zeros(len(names), bool)
-        found, broken = example.find(self.data, self.offsets, asked, ends, keeps_empty)
-        self._refuse(broken)
-        kinds = feature_lists.kinds(self.data, found).tolist()
-        return {
-            name: Feature(self, name, place, kind) for name, place, kind in zip(names, found, kinds)
-        }
+        found = example.find(self.data, self.offsets, asked, ends, keeps_empty)
+        self._refuse(found.broken)
+        return {name: Feature(self, name, found, number) for number, name in enumerate(names)}
 
     def where(self, row: Any) -> str:
         """Names a record, by its row from 0."""
@@ -80,11 +77,16 @@ class Feature:
     kind: of feature_lists, 0 where no record has a value; counts: int64, values of each record.
     """
 
-    def __init__(self, records: Records, name: str, found: np.ndarray, kind: int) -> None:
+    def __init__(self, records: Records, name: str, found: Any, number: int) -> None:
         from migrate.runtime.compiled import feature_lists
 
-        self._records, self._name, self._found, self.kind = records, name, found, kind
-        counts = feature_lists.count(records.data, found, kind or feature_lists.BYTES)
+        self._data, self._found = records.data, found.places[number]
+        self.kind = int(found.kinds[number])
+        self._singles = found.singles[number] if found.alone[number] else None
+        if self._singles is not None:
+            self.counts = np.ones(len(records), np.int64)
+            return
+        counts = feature_lists.count(self._data, self._found, self.kind or feature_lists.BYTES)
         for wrong, what in (
             (feature_lists.BROKEN, "is damaged"),
             (feature_lists.OTHER_KIND, "holds values of another type than in the records before"),
@@ -117,23 +119,37 @@ class Feature:
         """All values: binary, float32 or int64; null for all records where none has a value."""
         from migrate.runtime.compiled import feature_lists, spans
 
-        total = int(self.counts.sum())
-        read = (self._records.data, self._found, self.counts, np.cumsum(self.counts) - self.counts)
         if not self.kind:
             return pa.nulls(len(self.counts))
-        if self.kind == feature_lists.FLOATS:
-            floats = np.empty(total, np.uint32)
-            feature_lists.float_values(*read, floats)
-            return pa.array(floats.view(np.float32))
+        if self.kind == feature_lists.BYTES:
+            starts, ends = self._spans()
+            data, offsets = spans.gather(self._data, starts, ends)
+            buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+            return pa.Array.from_buffers(pa.large_binary(), len(starts), buffers).cast(pa.binary())
         if self.kind == feature_lists.INTEGERS:
-            integers = np.empty(total, np.int64)
-            feature_lists.integer_values(*read, integers)
-            return pa.array(integers)
-        starts, ends = np.empty(total, np.int64), np.empty(total, np.int64)
-        feature_lists.string_values(*read, starts, ends)
-        data, offsets = spans.gather(self._records.data, starts, ends)
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-        return pa.Array.from_buffers(pa.large_binary(), total, buffers).cast(pa.binary())
+            return pa.array(self._read(feature_lists.integer_values, np.int64).view(np.int64))
+        bits = self._read(feature_lists.float_values, np.uint32).astype(np.uint32, copy=False)
+        return pa.array(bits.view(np.float32))
+
+    def _spans(self) -> Tuple[np.ndarray, np.ndarray]:
+        """Where each string begins and ends."""
+        from migrate.runtime.compiled import feature_lists
+
+        if self._singles is not None:
+            return self._singles.view(np.int64), np.ascontiguousarray(self._found[:, 1])
+        starts, ends = np.empty((2, int(self.counts.sum())), np.int64)
+        before = np.cumsum(self.counts) - self.counts
+        feature_lists.string_values(self._data, self._found, self.counts, before, starts, ends)
+        return starts, ends
+
+    def _read(self, values: Callable[..., None], dtype: Any) -> np.ndarray:
+        """The bits of the numbers."""
+        if self._singles is not None:
+            return self._singles
+        bits = np.empty(int(self.counts.sum()), dtype)
+        before = np.cumsum(self.counts) - self.counts
+        values(self._data, self._found, self.counts, before, bits)
+        return bits
 
 
 def records_in(

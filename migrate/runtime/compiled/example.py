@@ -13,15 +13,18 @@ Source: tensorflow/core/util/example_proto_fast_parsing.cc
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy
 
-from migrate.runtime.compiled.jit import address, compiled, inlined, u
+from migrate.runtime.compiled.jit import address, compiled, inlined, load8, load32, u
 from migrate.runtime.compiled.spans import same
 
 MISSING = -1
 BROKEN, AT_END = -1, -2
 
 DELIMITED = 2  # the wire type of what has a length
+BYTES, FLOATS, INTEGERS = 1, 2, 3  # the kinds of list, by their field in Feature
 
 
 @inlined
@@ -123,41 +126,146 @@ def _next(data, at, stop, end):
     return name, name_end, value, value_end, after, stop
 
 
+@inlined
+def _single(place, size):
+    """The only value of a Feature at an address: its bits, of a string where it begins from there
+    on; and the tag of its list, or 0 if it has another number of values or is written otherwise."""
+    tag = load8(place)
+    if size < 4 or size > 127 or load8(place + 1) != u(size - 2) or load8(place + 2) != u(10):
+        return u(0), u(0)
+    if load8(place + 3) != u(size - 4):
+        return u(0), u(0)
+    if tag == u(FLOATS << 3 | DELIMITED):
+        return (load32(place + 4), tag) if size == 8 else (u(0), u(0))
+    if tag == u(INTEGERS << 3 | DELIMITED):
+        value, at = u(0), 4
+        while at < size and at < 14:
+            byte = load8(place + at)
+            value |= (byte & u(0x7F)) << u(7 * (at - 4))
+            at += 1
+            if byte < u(0x80):
+                return (value, tag) if at == size else (u(0), u(0))
+        return u(0), u(0)
+    return (u(4), tag) if tag == u(BYTES << 3 | DELIMITED) else (u(0), u(0))
+
+
+@inlined
+def _as_guessed(place, left, name, length):
+    """Where the value begins, and how long it is, of an entry at an address that has this name, at
+    an address, and is written as protobuf writes short ones; -1 for any other entry."""
+    value = 6 + length
+    if left < value:
+        return -1, 0
+    size = numpy.int64(load8(place + 1))
+    if (
+        size > 127
+        or size + 2 > left
+        or length > 120
+        or load8(place) != u(10)
+        or load8(place + 2) != u(10)
+        or load8(place + 3) != u(length)
+        or load8(place + 4 + length) != u(18)
+        or load8(place + 5 + length) != u(size + 2 - value)
+        or not same(place + 4, name, length)
+    ):
+        return -1, 0
+    return value, size + 2 - value
+
+
+class Found(NamedTuple):
+    """Where each feature of some Examples lies, and those that have one value in each.
+
+    places   int64 [features, examples, 2]; MISSING where it is nowhere
+    kinds    int64 [features], of the list in the first Example that has one, or 0
+    alone    bool [features], whether there is one value of that kind in each Example
+    singles  uint64 [features, examples], then: its bits; of a string, where it begins in `data`,
+             its end being that of its place
+    broken   the first Example that is, or -1
+    """
+
+    places: Any
+    kinds: Any
+    alone: Any
+    singles: Any
+    broken: Any
+
+
 @compiled
 def find(data, offsets, names, name_offsets, keeps_empty):
-    """Where each feature of each Example lies, int64 [features, examples, 2]; MISSING if nowhere.
+    """`Found` of the named features.
 
     keeps_empty: bool [features]; whether an empty Feature counts as one, as that of a sparse
     feature does
-    Also the first Example that is broken, or -1.
     """
-    features, first, known = len(name_offsets) - 1, address(data), address(names)
-    found = numpy.full((features, len(offsets) - 1, 2), MISSING, numpy.int64)
+    features, rows = len(name_offsets) - 1, len(offsets) - 1
+    first, known = address(data), address(names)
+    places = numpy.full((features, rows, 2), MISSING, numpy.int64)
+    singles = numpy.empty((features, rows), numpy.uint64)
+    tags = numpy.zeros(features, numpy.uint64)
+    count = numpy.zeros(features, numpy.int64)  # Examples with one value, or less than none
     # Examples mostly have their features in one order: what followed this feature before?
     follows = numpy.zeros(features + 1, numpy.int64)
-    for row in range(len(offsets) - 1):
+    broken = -1
+    for row in range(rows):
         at, end, last = offsets[row], offsets[row + 1], features
         stop = at
-        while True:
-            name, name_end, value, value_end, at, stop = _next(data, at, stop, end)
-            if name == AT_END:
-                break
-            if name < 0:
-                return found, row
-            number = _number_of(first + name, name_end - name, known, name_offsets, follows[last])
-            if number >= 0:
-                follows[last] = number
-                last = number
-                if value_end > value or keeps_empty[number]:
-                    found[number, row, 0] = value
-                    found[number, row, 1] = value_end
-    return found, -1
+        while broken < 0:
+            value = -1
+            if features and at < stop:
+                number = follows[last]
+                name = known + name_offsets[number]
+                value, size = _as_guessed(
+                    first + at, stop - at, name, name_offsets[number + 1] - name_offsets[number]
+                )
+            if value >= 0:
+                value += at
+                value_end = value + size
+                at = value_end
+            else:
+                start, name_end, value, value_end, at, stop = _next(data, at, stop, end)
+                if start == AT_END:
+                    break
+                if start < 0:
+                    broken = row
+                    break
+                number = _number_of(
+                    first + start, name_end - start, known, name_offsets, follows[last]
+                )
+                if number < 0:
+                    continue
+            follows[last] = number
+            last = number
+            if value_end == value:
+                if keeps_empty[number]:
+                    places[number, row, 0] = value
+                    places[number, row, 1] = value_end
+                    count[number] = -rows
+                continue
+            bits, tag = _single(first + value, value_end - value)
+            if not tags[number]:
+                tags[number] = u(data[value])
+            if not tag or tag != tags[number]:
+                count[number] = -rows - 1
+            elif places[number, row, 0] == MISSING:
+                count[number] += 1
+            places[number, row, 0] = value
+            places[number, row, 1] = value_end
+            singles[number, row] = bits + u(value) if tag == u(10) else bits
+        if broken >= 0:
+            break
+    kinds = numpy.zeros(features, numpy.int64)
+    for number in range(features):
+        if tags[number]:
+            kind = numpy.int64(tags[number] >> u(3))
+            right = tags[number] & u(7) == u(DELIMITED) and kind >= BYTES and kind <= INTEGERS
+            kinds[number] = kind if right else BYTES
+    return Found(places, kinds, count == rows, singles, broken)
 
 
 @compiled
 def names(data, offsets):
-    """Where the names of all features lie, each once, int64 [features, 2]; and as of `find`, the
-    first Example that is broken, or -1."""
+    """Where the names of all features lie, each once, int64 [features, 2]; and the first Example
+    that is broken, or -1."""
     known, count, first = numpy.empty((64, 2), numpy.int64), 0, address(data)
     for row in range(len(offsets) - 1):
         at, end, guess = offsets[row], offsets[row + 1], 0

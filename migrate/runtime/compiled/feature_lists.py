@@ -4,8 +4,8 @@
     FloatList   1: four bytes each, packed or one by one
     Int64List   1: varints, packed or one by one
 
-`kinds` tells which list a feature has, `count` how many values, `*_values` reads them. Of a list in
-several packed pieces only the first is read, as TensorFlow does.
+`count` reads how many values there are, `*_values` reads them. Of a list in several packed pieces
+only the first is read, as TensorFlow does.
 Source: tensorflow/core/util/example_proto_fast_parsing.cc
 """
 
@@ -13,10 +13,17 @@ from __future__ import annotations
 
 import numpy
 
-from migrate.runtime.compiled.example import DELIMITED, MISSING, delimited, varint
+from migrate.runtime.compiled.example import (
+    BYTES,
+    DELIMITED,
+    FLOATS,
+    INTEGERS,
+    MISSING,
+    delimited,
+    varint,
+)
 from migrate.runtime.compiled.jit import address, compiled, inlined, load32
 
-BYTES, FLOATS, INTEGERS = 1, 2, 3  # the kinds of list, by their field in Feature
 BROKEN, OTHER_KIND = -2, -3
 
 
@@ -94,22 +101,6 @@ def _integers(data, at, end, out, place, writes):
             out[place + count] = value
         count += 1
     return count
-
-
-@compiled
-def kinds(data, found):
-    """Which kind of list each feature has, by the first Example that has one; int64 [features], 0
-    where none has."""
-    out = numpy.zeros(len(found), numpy.int64)
-    for feature in range(len(found)):
-        for row in range(found.shape[1]):
-            start, end = found[feature, row, 0], found[feature, row, 1]
-            if start < end:
-                kind = data[start] >> 3
-                known = data[start] & 7 == DELIMITED and kind >= BYTES and kind <= INTEGERS
-                out[feature] = kind if known else BYTES
-                break
-    return out
 
 
 @compiled

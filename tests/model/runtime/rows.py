@@ -190,8 +190,29 @@ def example(generator):
     return message(1, b"".join(message(1, entries[place]) for place in order))
 
 
+def plain_example(generator, odd):
+    """A serialized tf.train.Example of one value per feature, as most logs have; odd: the share of
+    others."""
+    entries = []
+    for name in ("sparse_s", "other_i", "dense_i", "sparse_f", "sparse_i"):
+        value = feature(name[-1], generator, 1)
+        if name[-1] == "s":
+            value = message(1, message(1, generator.bytes(int(generator.integers(0, 200)))))
+        if generator.random() < odd:
+            count = 1 if name == "dense_i" else int(generator.integers(0, 3))
+            value = feature(name[-1], generator, count, generator.random() < 0.5)
+        entries.append(message(1, name.encode()) + message(2, value))
+    if generator.random() < odd:
+        entries.append(entries[generator.integers(0, len(entries))])
+    return message(1, b"".join(message(1, entry) for entry in entries))
+
+
 def examples(generator, count):
-    """Serialized Examples: 500 different ones per call."""
+    """Serialized Examples of one kind: 500 different ones per call."""
+    odd = generator.choice([0, 0.001, 0.1])
+    plain = generator.random() < 0.5
     pool = np.empty(min(count, 500), object)
-    pool[:] = [example(generator) for _ in range(len(pool))]
+    pool[:] = [
+        plain_example(generator, odd) if plain else example(generator) for _ in range(len(pool))
+    ]
     return pool[generator.integers(0, len(pool), count)]
