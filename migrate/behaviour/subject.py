@@ -11,6 +11,7 @@ Any other placeholder that the outputs depend on is refused, by name.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set
 
 from migrate.behaviour.in_tensorflow import tensor_name
@@ -28,7 +29,9 @@ from migrate.model.outputs import Outputs
 from semisync.common.errors import BadInput, UsageError
 
 _PLACEHOLDERS = {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"}
-_DRAWS = ("Random", "Multinomial", "ParameterizedTruncatedNormal", "StatelessRandom")
+_DRAWS = re.compile(
+    "(Random|Multinomial|ParameterizedTruncatedNormal|StatelessRandom).*|.*CandidateSampler"
+)
 _LISTED = 6
 
 
@@ -102,7 +105,7 @@ def refuse_unfed(subject: Subject, outputs: Iterable[Edge], fed: Iterable[str]) 
 def drawing(subject: Subject, outputs: Iterable[Edge], fed: Iterable[str]) -> str:
     """A listing of the nodes that draw at random on the way to the outputs."""
     nodes = [subject.found.graph.nodes[n] for n in upstream(subject.found.graph, outputs, fed)]
-    names = sorted(node.name for node in nodes if node.op.startswith(_DRAWS))
+    names = sorted(node.name for node in nodes if _DRAWS.fullmatch(node.op))
     more = [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
     return ", ".join([*map(repr, names[:_LISTED]), *more]) or "an op that is not known"
 

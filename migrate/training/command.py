@@ -53,7 +53,7 @@ def _add_steps(group: Any) -> None:
     add("--epochs", metavar="N", type=size, default=1, help="passes over the data (%(default)s)")
     add("--steps", metavar="N", type=size, help="end after so many steps in all")
     add("--shuffle", metavar="ROWS", type=size, help="shuffle, in windows of so many rows or more")
-    add("--seed", metavar="N", type=int, default=0, help="of shuffling and dropout (%(default)s)")
+    add("--seed", metavar="N", type=int, default=0, help="of shuffling and chance (%(default)s)")
     add("--eval-data", metavar="PATH", nargs="+", help="measure the trained model on these files")
     add("--checkpoint-every", metavar="N", type=size, default=1000, help="steps (%(default)s)")
     add("--keep", metavar="N", type=size, default=3, help="checkpoints (%(default)s)")

@@ -20,8 +20,7 @@ def check_mean(module: torch.nn.Module, whole: Batch, shares: Sequence[Batch]) -
     """UsageError unless the loss of `whole` is the mean of those of its shares."""
     training = module.training
     module.eval()  # no dropout
-    with torch.no_grad():
-        losses = [float(loss_and_scores(module, batch)[0]) for batch in (whole, *shares)]
+    losses = [_loss(module, batch) for batch in (whole, *shares)]
     module.train(training)
     together, mean = losses[0], sum(losses[1:]) / len(shares)
     if abs(together - mean) > _TOLERANCE * max(abs(together), abs(mean)):
@@ -30,3 +29,11 @@ def check_mean(module: torch.nn.Module, whole: Batch, shares: Sequence[Batch]) -
             f"shares {mean:.6g}: it is no mean over the rows, and {len(shares)} processes would "
             "take other steps than one; train in one process"
         )
+
+
+@torch.no_grad()
+def _loss(module: torch.nn.Module, batch: Batch) -> float:
+    """That of a batch, by the same sampled classes for each."""
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(0)
+        return float(loss_and_scores(module, batch)[0])

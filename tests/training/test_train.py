@@ -267,6 +267,18 @@ def test_a_loss_that_is_a_sum_is_refused_for_several_processes():
         check_mean(Sum(), Batch(x), shares)
 
 
+def test_a_loss_that_draws_at_random_may_be_a_mean_over_the_rows():
+    class Drawn(torch.nn.Module):
+        def forward(self, x):
+            return (x * torch.rand(())).mean()
+
+    x = torch.arange(8.0)
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    check_mean(Drawn(), Batch(x), [Batch(x[:4]), Batch(x[4:])])
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_the_arguments_of_a_process_are_those_of_the_command(job, clicks, tmp_path):
     import argparse
 

@@ -38,16 +38,37 @@ def multinomial(call: Call) -> str:
     return f"torch.multinomial({drawn}){brought}"
 
 
+def log_uniform_candidates(call: Call) -> Many:
+    """`runtime.log_uniform_candidates(classes, 64, True, 1000)`: sampled classes, and how often
+    each of `classes` and of them is expected"""
+    return _candidates(call, "log_uniform_candidates")
+
+
+def uniform_candidates(call: Call) -> Many:
+    """`runtime.uniform_candidates(classes, 64, True, 1000)`: likewise"""
+    return _candidates(call, "uniform_candidates")
+
+
+def _candidates(call: Call, function: str) -> Many:
+    count, limit = call.integer("num_sampled"), call.integer("range_max")
+    unique = call.flag("unique")
+    if unique and count > limit:
+        raise call.refusal(f"it samples {count} different classes, of {limit}")
+    return Many(f"runtime.{function}({call[0].tensor}, {count}, {unique}, {limit})", 3)
+
+
 def _dtype(call: Call) -> str:
     dtype = call.dtype("dtype")
     return "" if dtype == "float32" else f", dtype=torch.{dtype}"
 
 
 OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+    "LogUniformCandidateSampler": log_uniform_candidates,
     "Multinomial": multinomial,
     "RandomShuffle": "runtime.shuffle({0:t})",
     "RandomStandardNormal": normal,
     "RandomUniform": uniform,
     "RandomUniformInt": integers,
     "TruncatedNormal": truncated_normal,
+    "UniformCandidateSampler": uniform_candidates,
 }

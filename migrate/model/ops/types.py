@@ -64,6 +64,7 @@ _BY_TYPES = {
     "int64 dtype int64": "DeserializeSparse",
     "dtype int64": "TensorArrayConcatV3",
     "element_dtype int64": "TensorListConcat TensorListConcatV2",
+    "int64 float32": "LogUniformCandidateSampler UniformCandidateSampler",
     "int64 T": "SparseReorder",
     "int64 T bool int64": "SparseFillEmptyRows",
     "int64 T int64": """DenseToDenseSetOperation DenseToSparseSetOperation RaggedTensorToSparse

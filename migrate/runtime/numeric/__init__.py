@@ -92,8 +92,10 @@ _NAMES = {
     ],
     "random": [
         "dropout_where",
+        "log_uniform_candidates",
         "shuffle",
         "truncated_normal",
+        "uniform_candidates",
     ],
     "recurrent": [
         "gru_cell",

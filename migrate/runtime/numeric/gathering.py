@@ -125,7 +125,12 @@ def _last(places: Tensor, size: int) -> Tensor:
 
 def accidental_hits(classes: Tensor, sampled: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
     """Where a sampled class is one of the row's own, [rows, n]: rows int32, columns int64, and a
-    weight that takes it out of a softmax, the lowest float32."""
-    rows, _, columns = (classes.unsqueeze(2) == sampled).nonzero().unbind(1)
+    weight that takes it out of a softmax, the lowest float32. Of a class that was sampled several
+    times TensorFlow sees the last one alone."""
+    places = torch.arange(len(sampled), device=sampled.device)
+    _, codes = sampled.unique(return_inverse=True)
+    last = torch.zeros_like(places).scatter_reduce(0, codes, places, "amax")[codes]
+    hits = (classes.unsqueeze(2) == sampled) & (last == places)
+    rows, _, columns = hits.nonzero().unbind(1)
     lowest = torch.finfo(torch.float32).min
     return rows.int(), columns, torch.full((len(rows),), lowest)

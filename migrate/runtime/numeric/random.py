@@ -1,13 +1,25 @@
-"""Random values for which torch has no function that gives a new tensor."""
+"""Random values for which torch has no function that gives a new tensor, and the classes that a
+loss over many of them samples.
+
+Classes are drawn one by one. Where they are to differ, those that were drawn before are drawn again
+until there are enough. A class of probability p is then expected 1 - (1 - p)^draws times; where no
+draw was in vain, p * count times.
+
+Source: tensorflow/core/kernels/range_sampler.cc
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Callable, Tuple
 
 import torch
 from torch import Tensor
 
 from migrate.runtime.numeric.axes import integers
+from migrate.runtime.numeric.unique import first_places
+
+Sampled = Tuple[Tensor, Tensor, Tensor]
 
 
 def truncated_normal(shape: Any, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -23,3 +35,59 @@ def shuffle(x: Tensor) -> Tensor:
 def dropout_where(x: Tensor, drawn: Tensor, rate: float, training: bool) -> Tensor:
     """Dropout by values of [0, 1) that have been drawn: dropped where they are below the rate."""
     return torch.where(drawn >= rate, x / (1 - rate), 0.0) if training else x
+
+
+def log_uniform_candidates(classes: Tensor, count: int, unique: bool, limit: int) -> Sampled:
+    """Samples `count` classes of 0..limit-1: P(k) = log((k + 2) / (k + 1)) / log(limit + 1).
+
+    Returns the sampled classes [count], int64, and how often each of `classes` and each of them is
+    expected, float32.
+    """
+    log_limit = math.log(limit + 1)
+
+    def draw(number: int) -> Tensor:
+        values = torch.rand(number, dtype=torch.float64, device=classes.device) * log_limit
+        return (values.exp().long() - 1) % limit  # rounding may bring one to the limit
+
+    def probability(of: Tensor) -> Tensor:
+        number = of.double()
+        return ((number + 2) / (number + 1)).log() / log_limit
+
+    return _sampled(classes, count, unique, draw, probability)
+
+
+def uniform_candidates(classes: Tensor, count: int, unique: bool, limit: int) -> Sampled:
+    """As `log_uniform_candidates`, where each class is as likely."""
+
+    def draw(number: int) -> Tensor:
+        return torch.randint(limit, (number,), device=classes.device)
+
+    def probability(of: Tensor) -> Tensor:
+        return torch.full_like(of, 1 / limit, dtype=torch.float64)
+
+    return _sampled(classes, count, unique, draw, probability)
+
+
+def _sampled(
+    classes: Tensor,
+    count: int,
+    unique: bool,
+    draw: Callable[[int], Tensor],
+    probability: Callable[[Tensor], Tensor],
+) -> Sampled:
+    drawn = draw(count)
+    draws = count
+    if unique:
+        first, _ = first_places(drawn)
+        while len(first) < count:
+            drawn = torch.cat([drawn, draw(len(drawn))])
+            first, _ = first_places(drawn)
+        draws = int(first[count - 1]) + 1
+        drawn = drawn[first[:count]]
+
+    def expected(of: Tensor) -> Tensor:
+        each = probability(of)
+        several = each * count if draws == count else -torch.expm1(draws * torch.log1p(-each))
+        return several.float()
+
+    return drawn, expected(classes), expected(drawn)

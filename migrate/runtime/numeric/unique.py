@@ -13,7 +13,7 @@ from migrate.runtime.strings import Strings
 
 def unique(x: Any, counts: bool = False, dtype: str = "int32") -> Tuple[Any, ...]:
     """(values, indices into them[, counts]) of a vector of numbers or Strings."""
-    first, inverse = _first(x)
+    first, inverse = first_places(x)
     number = getattr(torch, dtype)
     found = (x[first], inverse.to(number))
     if not counts:
@@ -30,7 +30,7 @@ def list_diff(x: Any, y: Any, dtype: str = "int32") -> Tuple[Any, Tensor]:
     return x[~inside], (~inside).nonzero().reshape(-1).to(getattr(torch, dtype))
 
 
-def _first(x: Any) -> Tuple[Tensor, Tensor]:
+def first_places(x: Any) -> Tuple[Tensor, Tensor]:
     """Where each value occurs first, ascending, and the number of each value among them."""
     if isinstance(x, Strings):
         codes = torch.tensor(x.arrow().dictionary_encode().indices.to_numpy(), dtype=torch.int64)

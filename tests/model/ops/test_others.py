@@ -15,6 +15,7 @@ tf = tensorflow.compat.v1
 BY_HAND = {
     "DeserializeSparse",
     "GatherTree",  # see tests/model/control/test_models.py
+    "LogUniformCandidateSampler",
     "LookupTableFind",
     "LookupTableFindV2",
     "LookupTableSize",
@@ -27,6 +28,7 @@ BY_HAND = {
     "ResourceGather",
     "ResourceGatherNd",
     "TruncatedNormal",
+    "UniformCandidateSampler",
 }
 RANDOM = {
     "RandomUniform": lambda s: raw.RandomUniform(shape=s, dtype="float32"),
@@ -61,6 +63,60 @@ def test_random_values_are_of_tensorflows_type_shape_and_distribution(op, known)
     if op == "RandomShuffle":
         assert sorted(found) == sorted(expected)
         assert found.tolist() != expected.tolist()
+
+
+SAMPLERS = ["LogUniformCandidateSampler", "UniformCandidateSampler"]
+
+
+def sampler(op, count, unique, limit):
+    """The program of an op of two rows with a class each."""
+    classes = vector([0], [limit - 2], dtype="int64")
+    drawing = {"num_true": 1, "num_sampled": count, "unique": unique, "range_max": limit}
+    program = Program(lambda x: getattr(raw, op)(true_classes=x, **drawing), [classes])
+    return program, classes
+
+
+@pytest.mark.parametrize("op", SAMPLERS)
+def test_sampled_classes_are_of_tensorflows_distribution(op):
+    torch.manual_seed(5)
+    program, classes = sampler(op, 20000, False, 30)
+    expected, found = program.tensorflow(classes), program.torch(torch.tensor(classes))
+    for ours, theirs in zip(found, expected):
+        assert (str(ours.dtype), tuple(ours.shape)) == (f"torch.{theirs.dtype}", theirs.shape)
+    shares = [numpy.bincount(one, minlength=30) / 20000 for one in (expected[0], found[0])]
+    assert numpy.abs(shares[0] - shares[1]).max() < 0.015
+    numpy.testing.assert_allclose(found[1], expected[1], rtol=1e-6)
+    counts = [dict(zip(of[0].tolist(), of[2].tolist())) for of in (expected, found)]
+    assert counts[0] == pytest.approx(counts[1], rel=1e-6)
+
+
+@pytest.mark.parametrize("op", SAMPLERS)
+def test_sampled_classes_that_differ_are_drawn_and_counted_as_tensorflow_does(op):
+    torch.manual_seed(5)
+    program, classes = sampler(op, 5, True, 8)
+    assert op in program.ops
+    runs = [
+        [run(given) for _ in range(2000)]
+        for run, given in (
+            (program.tensorflow, classes),
+            (program.torch, torch.tensor(classes)),
+        )
+    ]
+    assert all(len(set(sampled.tolist())) == 5 for of in runs for sampled, *_ in of)
+    shares = [numpy.bincount(numpy.concatenate([one[0] for one in of])) / 2000 for of in runs]
+    assert numpy.abs(shares[0] - shares[1]).max() < 0.06
+    for counts in (1, 2):
+        means = [numpy.mean([one[counts] for one in of], 0).ravel() for of in runs]
+        numpy.testing.assert_allclose(means[1], means[0], rtol=0.03)
+    # Both round what they expect after so many draws: TensorFlow's are among torch's.
+    known = {tuple(numpy.round(one[1].ravel().tolist(), 5)) for one in runs[1]}
+    found = [tuple(numpy.round(one[1].ravel().tolist(), 5)) in known for one in runs[0]]
+    assert numpy.mean(found) > 0.95
+
+
+def test_a_sampler_of_more_classes_than_there_are_is_refused():
+    with pytest.raises(BadInput, match="it samples 9 different classes, of 8"):
+        sampler("UniformCandidateSampler", 9, True, 8)
 
 
 TABLES = [

@@ -163,7 +163,7 @@ CASES = [
     Case(
         "ComputeAccidentalHits",
         lambda x, y: raw.ComputeAccidentalHits(true_classes=x, sampled_candidates=y, num_true=2),
-        [numpy.array([[4, 7], [1, 1], [9, 4]]), vector(7, 4, 2).astype("int64")],
+        [numpy.array([[4, 7], [1, 1], [9, 4]]), vector(7, 4, 2, 7, 1).astype("int64")],
         gradient=False,
     ),
     *(
