@@ -87,7 +87,7 @@ def compare_training(
         found.compared,
         list(both.training.optimizer.left_out),
         both.notes,
-        begun=sorted(both.training.optimizer.begun),
+        begun=list(both.training.optimizer.begun),
     )
 
 

@@ -48,7 +48,7 @@ def side_of_training(directory: str, original: Checkpoint, meta: Optional[str] =
     held = search.held()
     for name, node in _counters(found, recipe).items():
         held[name] = search.counter(f"counter.{node}")
-    notes = notes_on_state(_left_out(found, recipe, held), begun)
+    notes = notes_on_state(_left_out(found, recipe, held), list(begun))
     return Side(directory, held, {}, {}, {}, notes)
 
 

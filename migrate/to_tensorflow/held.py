@@ -6,7 +6,6 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Callable,
-    Collection,
     Dict,
     Iterator,
     List,
@@ -63,7 +62,7 @@ class Side(NamedTuple):
     notes: List[str]
 
 
-def notes_on_state(left: Sequence[str], begun: Collection[str]) -> List[str]:
+def notes_on_state(left: Sequence[str], begun: Sequence[str]) -> List[str]:
     """left: what TensorFlow's steps change and torch's do not. begun: the optimizers' state that
     the original lacks."""
     notes = []
@@ -71,7 +70,7 @@ def notes_on_state(left: Sequence[str], begun: Collection[str]) -> List[str]:
         notes.append(f"{_first(left)}, which TensorFlow's steps change, are the original's")
     if begun:
         notes.append(
-            f"{_first(sorted(begun))}, which the original lacks, are left out: a job that restores "
+            f"{_first(begun)}, which the original lacks, are left out: a job that restores "
             "this begins them anew"
         )
     return notes

@@ -69,7 +69,7 @@ def _add_state(parts: Dict[str, List[Part]], optimizer: Any) -> List[str]:
         for slot, name in optimizer.slots[target.attribute].items():
             if name not in optimizer.begun:
                 _add(parts, name, target.parameter, state[slot])
-    return notes_on_state(optimizer.left_out, optimizer.begun)
+    return notes_on_state(optimizer.left_out, list(optimizer.begun))
 
 
 def _held(name: str, parts: List[Part]) -> Held:

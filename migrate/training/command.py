@@ -181,7 +181,7 @@ def _train(args: argparse.Namespace) -> None:
     def evaluation() -> Any:
         return open_columns(args.eval_data, reading, size, last="pad", text=text)
 
-    begun = sorted(task.optimizer.begun)
+    begun = list(task.optimizer.begun)
     if begun and rank() == 0:
         print(begun_text(begun))
     settings = Settings(args.steps, args.checkpoint_every, args.report_every, args.keep)

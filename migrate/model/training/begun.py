@@ -34,7 +34,7 @@ _LISTED = 6  # names in a sentence
 
 class Begun(NamedTuple):
     """found, checkpoint: with what begins anew. nodes: of that, by the name under which it would be
-    stored; of a table its partitions, in the order of their rows."""
+    stored, the slots last; of a table its partitions, in the order of their rows."""
 
     found: MetaGraph
     checkpoint: Checkpoint
@@ -53,7 +53,8 @@ def begin_anew(
         if value is not None and place.name not in checkpoint:
             saved[node], values[node] = place, value
     nodes: Dict[str, List[str]] = {}
-    for node in sorted(values, key=lambda node: saved[node]):
+    slots = {slot for update in updates for slot in update.slots}
+    for node in sorted(values, key=lambda node: (node in slots, saved[node])):
         nodes.setdefault(saved[node].name, []).append(node)
     laid = {name: _joined([values[node] for node in of]) for name, of in nodes.items()}
     whole = _Laid(checkpoint, laid) if laid else checkpoint
@@ -62,7 +63,7 @@ def begin_anew(
 
 def begun_text(names: Collection[str]) -> str:
     """A sentence on what begins anew."""
-    listed, more = sorted(names)[:_LISTED], len(names) - _LISTED
+    listed, more = list(names)[:_LISTED], len(names) - _LISTED
     named = ", ".join(listed) + (f" and {more} more" if more > 0 else "")
     return f"the checkpoint lacks {named}: training begins with the graph's first values of these"
 
