@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Dict
+from typing import Dict, Set
 
 import numpy
 
@@ -36,12 +36,17 @@ class Constants:
         self.arrays[attribute] = array
         return Value("self." + attribute, kind, dtype, array.shape, array)
 
-    def statement(self, attribute: str) -> str:
-        """What makes an attribute, in the module's constructor."""
+    def tensors(self) -> Set[str]:
+        """The attributes of those that are no text."""
+        return {name for name, array in self.arrays.items() if array.dtype != object}
+
+    def statement(self, attribute: str, moves: bool) -> str:
+        """What makes an attribute, in the module's constructor. moves: with the module to another
+        device, which text does not."""
         made = self.expression(self.arrays[attribute], attribute)
-        if self.arrays[attribute].dtype == object:
-            return f"self.{attribute} = {made}"
-        return f"self.register_buffer({attribute!r}, {made}, persistent=False)"
+        if moves and attribute in self.tensors():
+            return f"self.register_buffer({attribute!r}, {made}, persistent=False)"
+        return f"self.{attribute} = {made}"
 
     def expression(self, array: numpy.ndarray, name: str) -> str:
         """A tensor or Strings, in the module's constructor. name: what a file is called."""

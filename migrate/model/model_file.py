@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterable, List, Mapping, Sequence
+from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
 from migrate.model.constants import Constants
 from migrate.model.emitter import Emitter
@@ -51,6 +51,8 @@ class Model(nn.Module):
 _TRANSFORM = '        """The raw features as numbers, by name: what has no parameter."""'
 _NUMERIC = '        """The outputs, from what `transform` returns."""'
 
+_ON_THE_DEVICE = "where_the_weights_are"
+
 _GUESSED = """, whose
 # names are valid here too. A guessed name stands in the scopes of feature columns alone"""
 
@@ -82,14 +84,16 @@ def model_source(
     results = [value.tensor for value in emitter.outputs]
     free = {"self." + name for name in (*constants.arrays, *tables)}
     parts = split(emitter.block, results, free)
-    methods = _methods(parts, results, bool(emitter.inputs))
-    used = set(re.findall(r"\bself\.(\w+)", methods))
-    for name in [name for name in constants.arrays if name not in used]:
+    transform, numeric = _methods(parts, results, bool(emitter.inputs))
+    on_the_cpu, moving = _attributes(transform), _attributes(numeric)
+    for name in [name for name in constants.arrays if name not in on_the_cpu | moving]:
         del constants.arrays[name]
+    for name in constants.tensors() & on_the_cpu & moving:
+        transform = re.sub(rf"\bself\.{name}\b", f"self.{name}.cpu()", transform)
     lines = [
         *_modules(emitter.modules, parameters),
         *(f"self.{name} = {made}" for name, made in tables.items()),
-        *(constants.statement(name) for name in constants.arrays),
+        *(constants.statement(name, name in moving) for name in constants.arrays),
     ]
     text = _HEAD.format(
         title="A TensorFlow model in torch.",
@@ -103,27 +107,36 @@ def model_source(
         torchrec="import torchrec\n" if any("torchrec." in line for line in lines) else "",
     )
     text += "".join(f"        {line}\n" for line in lines)
-    return laid_out(text + methods + _TAIL)
+    return laid_out(text + transform + numeric + _TAIL)
 
 
-def _methods(parts: Parts, results: Sequence[str], reads: bool) -> str:
-    """`forward`, and the two parts of a model that has them. reads: whether it has inputs."""
+def _attributes(methods: str) -> Set[str]:
+    return set(re.findall(r"\bself\.(\w+)", methods))
+
+
+def _methods(parts: Parts, results: Sequence[str], reads: bool) -> Tuple[str, str]:
+    """`forward` with `transform`, of a model that has two parts, and the other part. reads: whether
+    it has inputs."""
     first = ["        inputs = runtime.by_name(inputs, INPUTS)"] if reads else []
     returned = f"        return {', '.join(results)}"
     if not parts.handed:
-        return _method("forward", "inputs", [*first, *render(parts.numeric, results, 2), returned])
+        lines = [*first, *render(parts.numeric, results, 2), returned]
+        return "", _method("forward", "inputs", lines, _ON_THE_DEVICE)
     handed = ", ".join(f"{name!r}: {name}" for name in parts.handed)
     transform = [*first, *render(parts.transform, parts.handed, 2), f"        return {{{handed}}}"]
     numeric = [*render(parts.numeric, results, 2), returned]
     return (
         _method("forward", "inputs", ["        return self.numeric(self.transform(inputs))"])
-        + _method("transform", "inputs", [_TRANSFORM, *transform])
-        + _method("numeric", GIVEN, [_NUMERIC, *numeric])
+        + _method("transform", "inputs", [_TRANSFORM, *transform], "on_the_cpu"),
+        _method("numeric", GIVEN, [_NUMERIC, *numeric], _ON_THE_DEVICE),
     )
 
 
-def _method(name: str, argument: str, lines: Sequence[str]) -> str:
-    return f"\n    def {name}(self, {argument}):\n" + "".join(f"{line}\n" for line in lines)
+def _method(name: str, argument: str, lines: Sequence[str], decorator: str = "") -> str:
+    """decorator: of `runtime`."""
+    decorated = f"    @runtime.{decorator}\n" if decorator else ""
+    head = f"\n{decorated}    def {name}(self, {argument}):\n"
+    return head + "".join(f"{line}\n" for line in lines)
 
 
 def _mapping(entries: Sequence[str]) -> str:

@@ -33,6 +33,7 @@ _HOME = {
     "integers_to_hash_bucket": "migrate.runtime.hashing",
     "look_up": "migrate.runtime.embeddings",
     "look_up_bags": "migrate.runtime.embeddings",
+    "on_the_cpu": "migrate.runtime.devices",
     "parse_example": "migrate.runtime.examples",
     "regex_full_match": "migrate.runtime.text",
     "regex_replace": "migrate.runtime.text",
@@ -51,6 +52,7 @@ _HOME = {
     "string_to_number": "migrate.runtime.reading",
     "string_upper": "migrate.runtime.text",
     "substr": "migrate.runtime.text",
+    "where_the_weights_are": "migrate.runtime.devices",
 }
 
 __all__ = sorted(_HOME)

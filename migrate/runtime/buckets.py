@@ -22,7 +22,7 @@ def bucketize(values: torch.Tensor, boundaries: Sequence[float]) -> torch.Tensor
         values = values.to(torch.float32)
     if values.dtype not in (torch.float32, torch.float64):
         raise UsageError(f"{values.dtype} has no buckets; int32, int64, float32 or float64 has")
-    edges = torch.from_numpy(_edges(tuple(boundaries), values.dtype))
+    edges = torch.from_numpy(_edges(tuple(boundaries), values.dtype)).to(values.device)
     return torch.bucketize(values, edges, out_int32=True, right=True)
 
 

@@ -60,7 +60,7 @@ def integers_to_hash_bucket(values: torch.Tensor, num_buckets: int) -> torch.Ten
     if values.is_floating_point() or values.is_complex() or values.dtype == torch.bool:
         raise UsageError(f"integers were expected, not {values.dtype}")
     buckets = decimal.buckets(_flat(values.to(torch.int64)), _count(num_buckets))
-    return _tensor(buckets, values.shape)
+    return _tensor(buckets, values.shape).to(values.device)
 
 
 def _count(num_buckets: int) -> numpy.uint64:
@@ -70,7 +70,7 @@ def _count(num_buckets: int) -> numpy.uint64:
 
 
 def _flat(values: torch.Tensor) -> numpy.ndarray:
-    return values.reshape(-1).contiguous().numpy()
+    return values.reshape(-1).cpu().contiguous().numpy()
 
 
 def _tensor(values: numpy.ndarray, shape: Sequence[int]) -> torch.Tensor:

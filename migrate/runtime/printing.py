@@ -44,7 +44,7 @@ def as_string(
     if not floating and (scientific or shortest or precision >= 0):
         raise UsageError(f"scientific, shortest and precision are not for {values.dtype}")
     flag = ord(fill) if fill else 0
-    shape, flat = values.shape, values.reshape(-1)
+    shape, flat = values.shape, values.reshape(-1).cpu()
     if values.dtype == torch.bool:
         return Strings.of([b"false", b"true"]).take(flat.to(torch.int64)).reshape(shape)
     if values.dtype in _INTEGERS:

@@ -73,7 +73,8 @@ class Strings:
     @classmethod
     def where(cls, condition: torch.Tensor, one: Strings, other: Strings) -> Strings:
         """The strings of `one` where the condition holds, else of `other`; broadcast together."""
-        chosen = numpy.where(condition.numpy(), one._positions(), other._positions() + one.numel())
+        others = other._positions() + one.numel()
+        chosen = numpy.where(_array(condition), one._positions(), others)
         return _flat_concat([one, other])._take(chosen)
 
     @classmethod
@@ -173,7 +174,7 @@ class Strings:
     def __getitem__(self, key: Any) -> Strings:
         """Indexing as of a tensor: numbers, slices, `...`, None, tensors of numbers or of bools."""
         if isinstance(key, torch.Tensor) and key.dtype == torch.bool and key.shape == self.shape:
-            return self._take(numpy.flatnonzero(key.numpy()))
+            return self._take(numpy.flatnonzero(_array(key)))
         key = tuple(map(_array, key)) if isinstance(key, tuple) else _array(key)
         return self._take(_in_bounds(lambda: numpy.asarray(self._positions()[key])))
 
@@ -250,7 +251,7 @@ def _flat_concat(parts: Sequence[Strings]) -> Strings:
 
 
 def _array(index: Any) -> Any:
-    return index.numpy() if isinstance(index, torch.Tensor) else index
+    return index.cpu().numpy() if isinstance(index, torch.Tensor) else index
 
 
 def _in_bounds(index: Any, *args: Any) -> Array:

@@ -95,6 +95,8 @@ class LookupTable:
         if default is not None and not _is(default, self._default):
             values = _followed(self._values, default)
         found = torch.from_numpy(rows).reshape(tuple(keys.shape))
+        if isinstance(keys, torch.Tensor) and isinstance(values, torch.Tensor):
+            return values.take(found).to(keys.device)
         return values.take(found)
 
 
@@ -171,7 +173,7 @@ def _column(values: Any) -> Column:
 def _integers(keys: torch.Tensor) -> numpy.ndarray:
     if keys.dtype not in (torch.int32, torch.int64):
         raise UsageError(f"keys of a lookup table are int32, int64 or strings, not {keys.dtype}")
-    return keys.to(torch.int64).reshape(-1).contiguous().numpy()
+    return keys.to(torch.int64).reshape(-1).cpu().contiguous().numpy()
 
 
 def _array(values: Column) -> numpy.ndarray:

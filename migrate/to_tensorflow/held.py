@@ -82,9 +82,10 @@ def _first(names: Sequence[str]) -> str:
 
 
 def as_array(values: torch.Tensor) -> numpy.ndarray:
-    """`values` as an array of the same memory; torch.bfloat16 becomes `BFLOAT16`."""
+    """`values` as an array, on the CPU of the same memory; torch.bfloat16 becomes `BFLOAT16`."""
     import torch
 
+    values = values.cpu()
     if values.dtype == torch.bfloat16:
         return values.view(torch.int16).numpy().view(BFLOAT16)
     return values.numpy()

@@ -19,10 +19,10 @@ _ULPS = 64
 def same_rows(ours: Slice, theirs: Any) -> Tuple[numpy.ndarray, numpy.ndarray]:
     """Both gradients, of a table the sums of the rows that TensorFlow's has, ascending; a row that
     ours has beyond them is added, as zeros of TensorFlow's."""
-    values, wanted = ours[0].detach().numpy(), theirs[0]
+    values, wanted = ours[0].detach().cpu().numpy(), theirs[0]
     if ours[1] is None:
         return values, wanted
-    own = ours[1].numpy()
+    own = ours[1].cpu().numpy()
     rows = numpy.unique(theirs[1])
     rows = numpy.concatenate([rows, numpy.setdiff1d(own, rows)])
     order = numpy.argsort(rows, kind="stable")
@@ -99,4 +99,4 @@ def _largest(difference: numpy.ndarray, size: numpy.ndarray) -> float:
 
 def array(value: Any) -> Any:
     """A tensor as NumPy has it; anything else as it is."""
-    return value.detach().numpy() if isinstance(value, torch.Tensor) else value
+    return value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value

@@ -44,6 +44,12 @@ class Formula(NamedTuple):
         results = results if isinstance(results, tuple) else (results,)
         return dict(zip(self.computed, results))
 
+    def to(self, device: Any) -> None:
+        """Moves its constants; the variables, in which the optimizer counts, are scalars."""
+        buffers = {} if self.module is None else self.module._buffers
+        for name in set(buffers) - set(self.variables.values()):
+            buffers[name] = buffers[name].to(device)
+
 
 def write_formula(
     found: MetaGraph,

@@ -188,7 +188,7 @@ def gradient_of(target: Target) -> torch.Tensor:
     if gradient is None:
         if not target.sparse:
             return torch.zeros_like(target.tensor)
-        rows = torch.empty((1, 0), dtype=torch.int64)
+        rows = torch.empty((1, 0), dtype=torch.int64, device=target.tensor.device)
         values = target.tensor.new_empty((0, *target.tensor.shape[1:]))
         return torch.sparse_coo_tensor(rows, values, target.tensor.shape, check_invariants=False)
     if target.sparse and not gradient.is_sparse:

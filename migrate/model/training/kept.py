@@ -11,7 +11,7 @@ from migrate.model.parameters import Parameter
 
 def as_stored(parameter: Parameter, value: torch.Tensor) -> numpy.ndarray:
     """What the module keeps of a variable, as the checkpoint has it."""
-    array = value.detach().numpy()
+    array = value.detach().cpu().numpy()
     if parameter.axes is not None:
         array = array.transpose(numpy.argsort(parameter.axes))
     array = array.reshape(parameter.shape)

@@ -46,7 +46,7 @@ def _places(target: Target, rows: torch.Tensor) -> Tuple[torch.Tensor, torch.Ten
     dealt = target.parameter.dealt
     if dealt > 1:
         return rows % dealt, rows // dealt
-    starts = torch.tensor(target.starts)
+    starts = torch.tensor(target.starts, device=rows.device)
     number = torch.searchsorted(starts, rows, right=True) - 1
     return number, rows - starts[number]
 

@@ -256,7 +256,8 @@ class _Comparison:
         losses = []
         for moved in (0.0, _MOVED):
             self._module.load_state_dict(before)
-            target.tensor.add_(moved * torch.randn(target.tensor.shape, generator=random))
+            move = moved * torch.randn(target.tensor.shape, generator=random)
+            target.tensor.add_(move.to(target.tensor.device))
             losses.append(float(self._module(step.batch)))
         self._module.load_state_dict(after)
         return abs(losses[1] - losses[0]) <= _STILL * max(abs(losses[0]), 1e-30)

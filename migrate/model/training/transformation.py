@@ -107,6 +107,7 @@ class Transformation:
                 inputs[_variable_name(node)] = variable[own[node]]
                 if indices is not None:
                     inputs[_indices_name(node)] = indices
+        self.formula.to(self._targets[0].tensor.device)
         found = self.formula(inputs)
         for node, (values, indices) in slices.items():
             edges = self._applied[node]

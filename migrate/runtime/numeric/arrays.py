@@ -53,7 +53,8 @@ def arange(start: Tensor, limit: Tensor, step: Tensor) -> Tensor:
     if (limit - start) * step < 0:
         raise BadInput(f"a range from {start} to {limit} by steps of {step}")
     values = torch.cat([start.reshape(1), step.expand(max(count - 1, 0))])[:count]
-    return torch.from_numpy(values.detach().numpy().cumsum(dtype=values.numpy().dtype))
+    summed = values.detach().cpu().numpy()
+    return torch.from_numpy(summed.cumsum(dtype=summed.dtype)).to(values.device)
 
 
 def one_hot(

@@ -51,11 +51,11 @@ class RowOptimizer(torch.optim.Optimizer):
     def step_parameter(self, parameter: torch.Tensor, grad: torch.Tensor, group: Group) -> None:
         """One step of one parameter of `group`, by the gradient that is given."""
         state = self.state[parameter]
+        slots = {}
         for name, value in self.initial_state(group).items():
-            state.setdefault(name, torch.full_like(parameter, value))
-        state.setdefault("step", torch.zeros(()))
-        state["step"] += 1
-        slots = {name: state[name] for name in self.initial_state(group)}
+            slot = state[name] if name in state else torch.full_like(parameter, value)
+            slots[name] = state[name] = slot.to(parameter.device)  # where the module was moved
+        state["step"] = state["step"] + 1 if "step" in state else torch.ones(())
         step = int(state["step"].item())
         rows, grad = _rows(grad, group["rows"])
         if rows is None:

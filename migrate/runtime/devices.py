@@ -1,0 +1,86 @@
+"""Where the parts of a model run: text and ragged rows on the CPU, numbers where the weights are.
+
+model = migrate.load_model("model.ckpt-40000").cuda()
+scores = model(batch)                       # on the GPU, wherever the batch is
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from typing import Any, Callable, Iterator, Mapping
+
+import torch
+from torch import nn
+
+_CPU = torch.device("cpu")
+
+Method = Callable[[Any, Mapping[str, Any]], Any]
+
+
+def on_the_cpu(method: Method) -> Method:
+    """A method of a module whose inputs are brought to the CPU, and which makes new tensors there,
+    whatever torch.set_default_device says."""
+
+    @functools.wraps(method)
+    def run(self: nn.Module, given: Mapping[str, Any]) -> Any:
+        return _run(method, self, given, _CPU)
+
+    return run
+
+
+def where_the_weights_are(method: Method) -> Method:
+    """A method of a module whose inputs are brought to the device of its weights, and which makes
+    new tensors there. Where all weights are on the CPU: to the device of any input."""
+
+    @functools.wraps(method)
+    def run(self: nn.Module, given: Mapping[str, Any]) -> Any:
+        weights = itertools.islice(itertools.chain(self.parameters(), self.buffers()), 1)
+        devices = (one.device for one in itertools.chain(weights, _tensors(given)))
+        return _run(method, self, given, next((one for one in devices if one != _CPU), _CPU))
+
+    return run
+
+
+def _run(method: Method, self: nn.Module, given: Mapping[str, Any], device: torch.device) -> Any:
+    there = all(one.device == device for one in _tensors(given))
+    if there and torch.get_default_device() == device:
+        return method(self, given)
+    with device:
+        return method(self, _moved(given, device))
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.to(device)
+    if isinstance(value, Mapping):
+        return {name: _moved(one, device) for name, one in value.items()}
+    if isinstance(value, (tuple, list)):
+        return type(value)([_moved(one, device) for one in value])
+    if _is_record(value):
+        return type(value)(*(_moved(one, device) for one in _fields(value)))
+    return value
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    """Those of a value, or of a mapping, tuple, list or dataclass of some."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _tensors(one)
+    elif isinstance(value, (tuple, list)):
+        for one in value:
+            yield from _tensors(one)
+    elif _is_record(value):
+        for one in _fields(value):
+            yield from _tensors(one)
+
+
+def _is_record(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _fields(value: Any) -> Iterator[Any]:
+    return (getattr(value, field.name) for field in dataclasses.fields(value))
