@@ -34,7 +34,7 @@ def config(rows, dim, dtype, optimizer):
     """A model.json of one table."""
     static = {"float32": None, "float16": "fp16", "int8": "int8"}[dtype]
     table = {
-        "name": "items", "rows": rows, "dim": dim, "dtype": dtype, "features": ["item"],
+        "name": "table", "rows": rows, "dim": dim, "dtype": dtype, "features": ["item"],
         "pooling": "sum", "weighted": False, "static": static, "placement": None, "ids": None,
         "optimizer": optimizer,
     }  # fmt: skip

@@ -71,6 +71,7 @@ def _add_model(group: Any) -> None:
         choices=("fp16", "int8"),
         help="keep the tables that the graph does not train in fewer bits",
     )
+    add("--device", metavar="NAME", default="cpu", help="such as cuda; one process (%(default)s)")
     add(
         "--input",
         metavar="COL=NAME",
@@ -175,6 +176,8 @@ def _train(args: argparse.Namespace) -> None:
     data = open_columns(args.data, reading, size, args.epochs, shuffle, text=text)
     if args.frozen is not None:
         _shrink(task, args.frozen)
+    if args.device != "cpu":
+        task.module.to(_device(args.device))  # the optimizer's state follows
     if ranks() > 1:
         task = _shared_out(args, task, reading)
 
@@ -244,6 +247,22 @@ def _shrink(task: Any, precision: str) -> None:
             f"frozen in {precision}: {', '.join(shrunk.tables)}; {shrunk.bytes_before:,} -> "
             f"{shrunk.bytes_after:,} bytes, values differ by up to {shrunk.largest:.3g}"
         )
+
+
+def _device(name: str) -> Any:
+    import torch
+
+    from migrate.training.processes import ranks
+
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device).item()
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise UsageError(f"--device {name}: torch cannot compute there ({reason})") from error
+    if ranks() > 1:
+        raise UsageError(f"--device {name}: several processes train on the CPU alone; start one")
+    return device
 
 
 def _write_report(args: argparse.Namespace, result: Any, begun: List[str]) -> None:

@@ -292,3 +292,20 @@ def test_the_arguments_of_a_process_are_those_of_the_command(job, clicks, tmp_pa
     again = parser.parse_args(_arguments(given))
     assert {**vars(given), "nproc": None, "resume": True} == vars(again)
     assert pathlib.Path(again.out) == tmp_path
+
+
+def test_a_device_that_is_not_there_is_refused(job, clicks, tmp_path, capsys):
+    for device in ("nowhere", "meta"):
+        message = refusal(arguments(job, clicks, tmp_path, "--device", device), capsys)
+        assert f"--device {device}: torch cannot compute there (" in message
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_a_gpu_takes_the_steps_of_the_cpu(job, clicks, tmp_path):
+    found = {}
+    for device in ("cpu", "cuda"):
+        assert main(arguments(job, clicks, tmp_path / device, "--device", device)) == 0
+        found[device] = json.loads((tmp_path / device / "report.json").read_text())
+    ours, theirs = found["cuda"], found["cpu"]
+    assert ours["steps"] == theirs["steps"]
+    assert ours["training"]["log loss"] == pytest.approx(theirs["training"]["log loss"], rel=1e-3)
