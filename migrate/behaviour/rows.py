@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from typing import Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -59,7 +59,7 @@ def read_rows(
     Raises BadInput as `migrate.scoring.run.batches`.
     """
     told = setting.reading
-    lists = [*told.lists, *(one.column for one in inputs if one.sparse)]
+    lists = [*told.lists, *(one.column for one in inputs if one.several)]
     reading = told._replace(size=min(told.size, fixed or sys.maxsize), lists=lists)
     for batch, features in batches(data, inputs, reading=reading):
         yield Rows(batch.file, batch.skipped, batch.table.num_rows, features, fixed or 0)
@@ -93,7 +93,7 @@ def _joined(parts: Sequence[Rows], inputs: Sequence[Input]) -> List[Feature]:
     """The features of several parts as those of one batch."""
     found = []
     for one, *features in zip(inputs, *(part.read for part in parts)):
-        if len({_width(feature) for feature in features}) > 1:
+        if len({_sizes(feature) for feature in features}) > 1:
             raise BadInput(
                 f"{parts[0].file}: column {one.column!r} has lists of several lengths; the dense "
                 f"input {one.name!r} takes one"
@@ -105,9 +105,7 @@ def _joined(parts: Sequence[Rows], inputs: Sequence[Input]) -> List[Feature]:
     return found
 
 
-def _width(feature: Feature) -> int:
-    """Values in a row of a dense feature."""
-    if isinstance(feature.values, np.ndarray):
-        return feature.values.shape[1] if feature.values.ndim > 1 else 0
-    kind = feature.values.type
-    return kind.list_size if pa.types.is_fixed_size_list(kind) else 0
+def _sizes(feature: Feature) -> Any:
+    """What tells how large the lists of a row of a dense feature are."""
+    values = feature.values
+    return values.shape[1:] if isinstance(values, np.ndarray) else values.type

@@ -21,7 +21,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional
 from migrate.behaviour.subject import Subject, upstream
 from migrate.graph.attributes import flag
 from migrate.graph.lookups import VARIABLES
-from migrate.graph.metagraph import Edge
+from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.layers.batch_norm import FUSED
 from migrate.model.layers.moves import find_moves
 from migrate.model.load import Written
@@ -53,7 +53,7 @@ def serving_form(subject: Subject, written: Written, outputs: Iterable[Edge]) ->
     Raises BadInput for a SavedModel, which serves as it is, and for a BatchNorm in a function.
     """
     graph, seen = subject.found.graph, written.emitter.subject
-    needed = upstream(graph, outputs, controls=False)
+    needed = upstream(_of_batches(graph), outputs, controls=False)
     feeds: Dict[str, Any] = {}
     fused: Dict[str, List[Any]] = {}
     for variable, moves in find_moves(seen).items():
@@ -70,6 +70,17 @@ def serving_form(subject: Subject, written: Written, outputs: Iterable[Edge]) ->
             elif flag(graph, node, "is_training") and edge[1] in (1, 2):
                 fused.setdefault(node.name, [None, None])[edge[1] - 1] = value
     return Serving(feeds, {name: both for name, both in fused.items() if None not in both})
+
+
+def _of_batches(graph: Graph) -> Graph:
+    """The graph in which a FusedBatchNorm that takes a batch's statistics takes no others: some
+    versions of TensorFlow give it the moving ones too, which it does not use."""
+
+    def without(node: Node) -> Node:
+        training = node.op in FUSED and flag(graph, node, "is_training")
+        return node._replace(inputs=node.inputs[:3]) if training else node
+
+    return graph._replace(nodes={name: without(node) for name, node in graph.nodes.items()})
 
 
 def _check(subject: Subject, edge: Edge) -> None:

@@ -1,6 +1,6 @@
 """Columns of a data set as the inputs of a converted module, without a Python loop over rows.
 
-dense     a tensor [rows], [rows, 1] or [rows, k]; of text Strings
+dense     a tensor [rows], [rows, 1] or [rows, k, ...]; of text Strings
 sparse    (indices [values, 2], values [values], dense_shape [2]), as TensorFlow's SparseTensor:
           value j of row i stands at (i, j), and the longest row gives the width
 constant  one value for all rows, such as a rate
@@ -16,6 +16,7 @@ import torch
 
 from migrate.runtime.strings import Strings
 from semisync.common.errors import BadInput, UsageError
+from semisync.common.shapes import fitted
 
 Values = Union[numpy.ndarray, pyarrow.Array]
 
@@ -77,30 +78,26 @@ def by_name(inputs: Mapping[str, Any], wanted: Mapping[str, Input]) -> Dict[str,
 def dense(name: str, wanted: Input, values: Values) -> Any:
     """The input `name` of one batch.
 
-    values: [rows] or [rows, k] numbers; of text an Arrow array, or one of fixed-size lists.
-    A column [rows] is given to an input of one dimension more as [rows, 1].
+    values: [rows] or [rows, k, ...] numbers; of text an Arrow array, or one of fixed-size lists.
+    A column [rows] is given to an input of one dimension more as [rows, 1], flat lists to one of
+    several in its order, see `semisync.common.shapes.fitted`.
     Raises BadInput where the shape is another than the input's.
     """
     if isinstance(values, pyarrow.Array):
         size: Tuple[int, ...] = (len(values),)
-        if pyarrow.types.is_fixed_size_list(values.type):
-            size, values = (len(values), values.type.list_size), values.flatten()
+        while pyarrow.types.is_fixed_size_list(values.type):
+            size, values = (*size, values.type.list_size), values.flatten()
         found: Any = Strings.of(values, size)
     else:
         size = values.shape
         found = _tensor(wanted, values)
-    shape = wanted.shape
-    if shape is None:
-        return found
-    if len(shape) == len(size) + 1:
-        size = (*size, 1)
-        found = found.reshape(size)
-    if len(shape) != len(size) or any(k not in (None, n) for k, n in zip(shape, size)):
+    into = fitted(wanted.shape, size)
+    if into is None:
+        takes = _sizes(wanted.shape or ())
         raise BadInput(
-            f"the input {name!r} takes the shape {_sizes(shape)}, but its column gives "
-            f"{_sizes(size)}"
+            f"the input {name!r} takes the shape {takes}, but its column gives {_sizes(size)}"
         )
-    return found
+    return found if into == size else found.reshape(into)
 
 
 def sparse(name: str, wanted: Input, values: Values, lengths: numpy.ndarray) -> Any:

@@ -88,5 +88,5 @@ def _several(args: argparse.Namespace, said: Given, model: Any) -> List[str]:
     """The columns of text files whose fields hold several values."""
     columns = [column for column, _, sparse in said.named if sparse]
     if not args.examples:  # there every input may have several
-        columns += [taken.column for taken in model.inputs if taken.sparse]
+        columns += [taken.column for taken in model.inputs if taken.several]
     return columns

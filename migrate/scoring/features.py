@@ -5,9 +5,11 @@
 2. Text becomes numbers where the type or the model asks for numbers; numbers become text only
    where the type says so. Floats become integers only where nothing is lost.
 3. Without a dtype integers are int64, floats float32 (as models compute), text bytes.
+4. Lists may hold lists, all of one size. A flat list fills an input of several dimensions in its
+   order, row-major.
 """
 
-from typing import Any, Optional, Union
+from typing import Any, Optional, Tuple, Union
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,7 @@ import pyarrow.compute as pc
 from migrate.scoring.model import TYPES, Feature, Input
 from parity.inputs.checks import Column
 from semisync.common.errors import BadInput, UsageError
+from semisync.common.shapes import fitted
 
 _ARROW = {
     name: pa.large_string() if name == "string" else pa.type_for_alias(name) for name in TYPES
@@ -43,13 +46,11 @@ def feature(
     """
     array = _plain(values)
     lengths = None
+    _check_type(array.type, at, wanted)
     if pa.types.is_nested(array.type):
-        if not _is_list(array.type) or pa.types.is_nested(array.type.value_type):
-            raise BadInput(f"{at} holds {array.type}; numbers, text or lists of them are expected")
         if array.null_count and not wanted.sparse:
             raise _missing(at, array)
-        lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy().astype(np.int64)
-        array = _plain(array.flatten())
+        lengths, array = _opened(array)
     elif array.null_count:
         if fill is not None:
             array = _filled(array, fill, wanted, kind, at)
@@ -58,17 +59,46 @@ def feature(
             array = array.drop_null()
         else:
             raise _missing(at, array)
-    rows = np.arange(len(array))
+    rows, inner = np.arange(len(array)), []
     if lengths is not None:
         rows = np.repeat(np.arange(len(lengths)), lengths)
-    if array.null_count:
-        raise BadInput(f"{at.at(rows[_first_null(array)])} has an empty value in its list")
+    _refuse_empty(array, at, rows)
+    while pa.types.is_nested(array.type):
+        many, array = _opened(array)
+        inner.append(_one_length(many, at, rows))
+        rows = np.repeat(rows, many)
+        _refuse_empty(array, at, rows)
     if kind is not None:
         array = _cast(array, _ARROW[kind], at, rows)
     flat = _typed(array, wanted.dtype, at, rows, as_is=kind is not None)
     if wanted.sparse:
         return Feature(flat, np.ones(len(values), np.int64) if lengths is None else lengths)
-    return Feature(flat if lengths is None else _rectangle(flat, lengths, at), None)
+    size: Tuple[int, ...] = (len(values),)
+    if lengths is not None:
+        size = (*size, _one_length(lengths, at, np.arange(len(lengths))), *inner)
+    # a batch may have fewer rows than the model takes, and is padded then
+    shape = None if wanted.shape is None else (None, *wanted.shape[1:])
+    return Feature(_shaped(flat, fitted(shape, size) or size), None)
+
+
+def _check_type(kind: pa.DataType, at: Column, wanted: Input) -> None:
+    """Refuses what is no number, text or list; for a sparse input lists of lists as well."""
+    inside, depth = kind, 0
+    while _is_list(inside):
+        inside, depth = inside.value_type, depth + 1
+    if pa.types.is_nested(inside) or (wanted.sparse and depth > 1):
+        raise BadInput(f"{at} holds {kind}; numbers, text or lists of them are expected")
+
+
+def _opened(array: Any) -> Tuple[np.ndarray, Any]:
+    """How many values each list has, and all of them."""
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy().astype(np.int64)
+    return lengths, _plain(array.flatten())
+
+
+def _refuse_empty(array: Any, at: Column, rows: np.ndarray) -> None:
+    if array.null_count:
+        raise BadInput(f"{at.at(rows[_first_null(array)])} has an empty value in its list")
 
 
 def _plain(values: Any) -> Any:
@@ -152,21 +182,30 @@ def _is_text(kind: pa.DataType) -> bool:
     return kind in _TEXT
 
 
-def _rectangle(values: _Values, lengths: np.ndarray, at: Column) -> _Values:
-    """(rows, k), text as fixed-size lists, of lists that are all as long as the first."""
-    differs = lengths != lengths[0]
+def _one_length(lengths: np.ndarray, at: Column, rows: np.ndarray) -> int:
+    """That of lists which are all as long as the first; rows: those that they are in."""
+    differs = lengths != lengths[:1]
     if differs.any():
-        row = int(differs.argmax())
+        place = int(differs.argmax())
         raise BadInput(
-            f"{at.at(row)} has {lengths[row]} values, the first of its batch {lengths[0]}; a dense "
-            "input takes as many in each row, --sparse any number"
+            f"{at.at(int(rows[place]))} has {lengths[place]} values, the first of its batch "
+            f"{lengths[0]}; a dense input takes as many in each row, --sparse any number"
         )
-    width = int(lengths[0])
+    return int(lengths[0]) if len(lengths) else 0
+
+
+def _shaped(values: _Values, size: Tuple[int, ...]) -> _Values:
+    """(rows, k, ...), text as fixed-size lists."""
     if isinstance(values, np.ndarray):
-        return values.reshape(len(lengths), width)
-    if not width:  # from_arrays could not tell how many rows there are
-        return pa.array([[]] * len(lengths), pa.list_(values.type, 0))
-    return pa.FixedSizeListArray.from_arrays(values, width)
+        return values.reshape(size)
+    if 0 in size[1:]:  # from_arrays could not tell how many there are
+        kind = values.type
+        for width in reversed(size[1:]):
+            kind = pa.list_(kind, width)
+        return pa.array(np.empty(size).tolist(), kind)
+    for width in reversed(size[1:]):
+        values = pa.FixedSizeListArray.from_arrays(values, width)
+    return values
 
 
 def _first_null(array: Any) -> int:

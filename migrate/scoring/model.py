@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Protocol, Union
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Protocol, Sequence, Union
 
 import numpy as np
 
@@ -19,13 +19,19 @@ class Input(NamedTuple):
     name: str  # what the model calls it
     dtype: Optional[str]  # numpy's name, or "bytes" for text; None: as the data has it
     sparse: bool  # any number of values per row
+    shape: Optional[Sequence[Optional[int]]] = None  # of a dense one, rows first; None: not known
+
+    @property
+    def several(self) -> bool:
+        """Whether a row has several values, which a field of a text file separates."""
+        return self.sparse or any(size not in (None, 1) for size in (self.shape or ())[1:])
 
 
 class Feature(NamedTuple):
     """One input's values in one batch.
 
-    values   dense (rows,) or (rows, k), sparse (values,); of text an Arrow array of large_binary,
-             or of fixed-size lists of k
+    values   dense (rows,) or (rows, k, ...), sparse (values,); of text an Arrow array of
+             large_binary, or of fixed-size lists of k, and so on
     lengths  sparse: int64 (rows,), how many values each row has; dense: None
     """
 
@@ -39,7 +45,7 @@ class Feature(NamedTuple):
         import pyarrow as pa
 
         size, flat = [len(self.values)], self.values
-        if pa.types.is_fixed_size_list(flat.type):
+        while pa.types.is_fixed_size_list(flat.type):
             size, flat = [*size, flat.type.list_size], flat.flatten()
         return flat.to_numpy(zero_copy_only=False).astype(object).reshape(size)
 

@@ -89,7 +89,8 @@ class ModuleInputs:
                     f"--feed {name}=VALUE"
                 )
             dtype = _SENT_AS.get(wanted.dtype, wanted.dtype)
-            found.append(Input(column_of.get(name, name), name, dtype, wanted.sparse))
+            shape = None if wanted.sparse else wanted.shape
+            found.append(Input(column_of.get(name, name), name, dtype, wanted.sparse, shape))
         return found
 
     def _by_name(self, given: Mapping[str, Any], option: str) -> Dict[str, Any]:

@@ -16,7 +16,7 @@ class Given(NamedTuple):
     feeds      {input: value} of constants
     types      (pattern of columns, what they are first turned into)
     fills      (pattern of columns, what stands for a missing value)
-    separator  between the values of a sparse field in CSV or TSV
+    separator  between the values of a field in CSV or TSV
     """
 
     named: List[Tuple[str, str, bool]]
@@ -36,7 +36,7 @@ def add_inputs(group: Any) -> None:
         "--input",
         "COL[=NAME]",
         "feeds a column to the input or tensor NAME; by default each input that has a name takes "
-        "the column of that name",
+        "the column of that name; one of several dimensions takes lists of lists or flat lists",
     )
     several(
         "--sparse",
@@ -55,7 +55,8 @@ def add_inputs(group: Any) -> None:
         "--list-separator",
         metavar="TEXT",
         default="|",
-        help="between the values of a sparse input's field in CSV or TSV (default: %(default)s)",
+        help="between the values of a field in CSV or TSV, of an input that takes several "
+        "(default: %(default)s)",
     )
 
 

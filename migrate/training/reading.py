@@ -9,6 +9,7 @@ of a label                             0 and 1
 
 from __future__ import annotations
 
+import math
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 import torch
@@ -159,7 +160,8 @@ def _column(name: str, column: str, wanted: Input, label: bool) -> Column:
     if label:
         return Column(column, "label")
     dtype = wanted.dtype or "float32"
-    width = 1 if wanted.shape is None or len(wanted.shape) < 2 else wanted.shape[1]
+    sizes = () if wanted.shape is None else wanted.shape[1:]
+    width = None if None in sizes else math.prod(one for one in sizes if one is not None)
     if dtype == "string":
         several = wanted.sparse or (width or 0) > 1
         return Column(column, "strings" if several else "string")
@@ -167,7 +169,7 @@ def _column(name: str, column: str, wanted: Input, label: bool) -> Column:
         return Column(column, "ids")
     if wanted.sparse:
         return Column(column, "numbers")
-    if width is None or (wanted.shape is not None and len(wanted.shape) > 2):
+    if width is None:
         raise UsageError(
             f"the input {name!r} has the shape {list(wanted.shape or ())}; the values of a row "
             "must be of a known number"

@@ -61,7 +61,7 @@ def score(
 
     open_model = {BASELINE: _tensorflow, CANDIDATE: _torch}[side]
     with contextlib.closing(open_model(settings)) as model:
-        lists = [taken.column for taken in model.inputs if taken.sparse]
+        lists = [taken.column for taken in model.inputs if taken.several]
         reading = Reading(settings.types, settings.fills, lists, settings.separator)
         writing = Writing(settings.key, settings.label, (), settings.column, sigmoid)
         scored = score(model, settings.data, settings.file(side), reading, writing, progress)

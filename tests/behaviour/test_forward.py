@@ -22,6 +22,8 @@ DROPS = "dropout was off on both sides: the graph drops values at random wheneve
         # an iterator's features, sparse ones, built for training
         ("zoo", "canned_wide_and_deep", ["BatchNorm took its moving statistics", DROPS]),
         ("zoo", "gru", []),  # a loop
+        ("zoo", "conv", ["BatchNorm took its moving statistics", DROPS]),  # images
+        ("zoo_tf2", "conv", ["BatchNorm took its moving statistics", DROPS]),
         ("zoo_tf2", "mmoe", ["dropout was off on both sides"]),
         ("zoo_tf2", "wide_and_deep_functional", []),  # a tf.cond of two functions
     ],

@@ -18,9 +18,9 @@ from tests.support.score_files import write_tfrecord
 AT = Column("c", "f.parquet", skipped=10)
 
 
-def one(values, dtype=None, sparse=False, **more):
+def one(values, dtype=None, sparse=False, shape=None, **more):
     values = values if isinstance(values, pa.Array) else pa.array(values)
-    return feature(pa.chunked_array([values]), AT, Input("c", "c", dtype, sparse), **more)
+    return feature(pa.chunked_array([values]), AT, Input("c", "c", dtype, sparse, shape), **more)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,31 @@ def test_values_become_what_the_model_takes(values, dtype, kind, expected):
     assert found.numpy().dtype == expected.dtype or expected.dtype.kind == "S"
 
 
+@pytest.mark.parametrize(
+    ("values", "shape", "expected"),
+    [
+        ([[[1, 2], [3, 4]], [[5, 6], [7, 8]]], None, (2, 2, 2)),
+        ([[1, 2, 3, 4], [5, 6, 7, 8]], [None, 2, 2], (2, 2, 2)),
+        ([[1, 2, 3, 4], [5, 6, 7, 8]], [None, None, 2, 1], (2, 2, 2, 1)),
+        ([[1, 2, 3, 4], [5, 6, 7, 8]], [None, None, None], (2, 4, 1)),
+        ([[1, 2, 3, 4], [5, 6, 7, 8]], [None, 3, 2], (2, 4)),  # for the model to refuse
+        ([1, 2], [None, 1, 1], (2, 1, 1)),
+        ([[[], []], [[], []]], None, (2, 2, 0)),
+    ],
+)
+@pytest.mark.parametrize("text", [False, True])
+def test_lists_have_the_shape_that_the_model_takes(values, shape, expected, text):
+    flat = np.array(values, "int64")
+    kind = pa.large_binary() if text else pa.int64()
+    for _ in range(flat.ndim - 1):
+        kind = pa.list_(kind)
+    given = np.vectorize(lambda value: b"%d" % value, [object])(flat) if text else flat
+    found = one(pa.array(given.tolist(), kind), "bytes" if text else "int64", shape=shape)
+    assert found.numpy().shape == expected
+    assert found.numpy().reshape(-1).tolist() == given.reshape(-1).tolist()
+    assert found.part(1, 2).padded(2).numpy().shape == (3, *expected[1:])
+
+
 def test_sparse_values_have_lengths_and_a_missing_row_has_none():
     lists = pa.array([[9], [1, 2], None, [], [3]]).slice(1)
     found = one(lists, "int64", sparse=True)
@@ -77,6 +102,9 @@ def test_a_missing_value_is_filled_where_that_is_asked_for():
         ([[1], None], {}, r"'c' in row 12 is empty"),
         ([[1], [2, None]], {"sparse": True}, r"'c' in row 12 has an empty value in its list"),
         ([[1], [2, 3]], {}, r"'c' in row 12 has 2 values, the first of its batch 1; .*--sparse"),
+        ([[[1], [2]], [[3], [4, 5]]], {}, r"'c' in row 12 has 2 values, the first of its batch 1"),
+        ([[[1], [2]], [[3], None]], {}, r"'c' in row 12 has an empty value in its list"),
+        ([[[1], [2]], [[3], [None]]], {}, r"'c' in row 12 has an empty value in its list"),
         ([1, 1.5], {"dtype": "int64"}, r"'c' in row 12 is 1.5; int64 is expected"),
         ([1, 2**40], {"dtype": "int32"}, r"'c' in row 12 is 1099511627776; int32 is expected"),
         ([[1], [2, 2**40]], {"dtype": "int32", "sparse": True}, r"'c' in row 12 is 1099"),

@@ -20,14 +20,18 @@ class Input(collections.namedtuple("Input", "column name tensors")):
     """
 
     def describe(self):
-        """What the parent needs to read the column: dtype is None where any will do."""
-        dtype = None
+        """What the parent needs to read the column: dtype is None where any will do, shape where
+        it is not known, or the input is sparse."""
+        dtype = shape = None
         if self.tensors:
             kind = self.tensors[len(self.tensors) // 2].dtype.base_dtype
             sent_as = {"string": "bytes", "bfloat16": "float32"}  # which the feed narrows
             dtype = sent_as.get(kind.name, kind.name)
         sparse = len(self.tensors) != 1
-        return {"column": self.column, "name": self.name, "dtype": dtype, "sparse": sparse}
+        if not sparse and self.tensors[0].shape.ndims is not None:
+            shape = self.tensors[0].shape.as_list()
+        said = {"column": self.column, "name": self.name, "dtype": dtype}
+        return dict(said, sparse=sparse, shape=shape)
 
     def feed(self, values, lengths):
         """{tensor: array} for one batch."""
@@ -42,7 +46,7 @@ class Input(collections.namedtuple("Input", "column name tensors")):
     def _fitting(self, values):
         """`values` [rows] as [rows, 1] where the tensor has one dimension more."""
         shape = self.tensors[0].shape
-        if shape.ndims == values.ndim + 1:
+        if shape.is_compatible_with(values.shape + (1,)) and shape.ndims is not None:
             values = values.reshape(values.shape + (1,))
         if not shape.is_compatible_with(values.shape):
             raise Refused(
