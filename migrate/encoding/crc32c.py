@@ -10,7 +10,7 @@ The library is imported when the first crc is computed, so that `--help` needs n
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import List
+from typing import Iterable, List
 
 import numpy
 
@@ -37,6 +37,15 @@ def masked_value(data: bytes) -> int:
     import google_crc32c
 
     return masked(google_crc32c.value(data))
+
+
+def masked_values(pieces: Iterable[bytes]) -> numpy.ndarray:
+    """The stored forms of the crcs of many pieces: uint64."""
+    import google_crc32c
+
+    crcs = numpy.fromiter(map(google_crc32c.value, pieces), numpy.uint64)
+    masked_ones: numpy.ndarray = ((crcs >> 15 | crcs << 17) + _MASK_DELTA) & 0xFFFFFFFF
+    return masked_ones
 
 
 def combine(first: int, second: int, length: int) -> int:

@@ -10,7 +10,7 @@ Source: tensorflow/core/lib/io/record_reader.cc and lib/io/snappy/snappy_outputb
 from __future__ import annotations
 
 import struct
-from typing import Callable, Iterator, List, Tuple
+from typing import Callable, Iterator, Tuple
 
 import numpy
 
@@ -21,8 +21,8 @@ from semisync.common.errors import BadInput
 _MAX_RECORD = 1 << 28  # bytes; a longer record is taken for damage
 _MAX_BLOCK = 64 << 20  # bytes; TensorFlow's own blocks have 256 KiB
 _READ = 1 << 20
-_FRAME, _HEAD = 16, 12  # bytes around a record's data, and before it
-_LENGTH, _CRC = struct.Struct("<QI"), struct.Struct("<I")
+_FRAME, _HEAD, _CRC = 16, 12, 4  # bytes around a record's data, before it and behind it
+_LENGTH = struct.Struct("<Q")
 _WRONG = {
     "length": "is cut short or corrupt in its length, or this is not a TFRecord file",
     "end": "is cut short",
@@ -53,65 +53,64 @@ def pieces_of(
     while not ended:
         more = read(max(_READ, len(held)))  # of a long record, twice as much each time
         ended, held = not more, held + more
-        starts, ends, at, wrong = _whole(held)
-        if starts:
-            yield numpy.frombuffer(held, numpy.uint8), numpy.array(starts), numpy.array(ends)
-            number += len(starts)
-        held = held[at:]
-        if wrong or (ended and held):
-            raise _damaged(path, number, wrong or ("length" if len(held) < _HEAD else "end"))
+        bounds, sound = _bounds(held)
+        whole = bounds[: numpy.searchsorted(bounds, len(held), "right")]
+        starts, ends = whole[:-1] + _HEAD, whole[1:] - _CRC
+        stored = _values(held, ends, "<u4")
+        due = crc32c.masked_values(
+            map(held.__getitem__, map(slice, starts.tolist(), ends.tolist()))
+        )
+        wrong = numpy.flatnonzero(stored != due)
+        right = int(wrong[0]) if len(wrong) else len(starts)
+        if right:
+            yield numpy.frombuffer(held, numpy.uint8), starts[:right], ends[:right]
+            number += right
+        held = held[int(whole[-1]) :]
+        if len(wrong) or not sound or (ended and held):
+            what = "data" if len(wrong) else "end" if sound and len(held) >= _HEAD else "length"
+            raise _damaged(path, number, what)
 
 
-def starts_of(read_at: Callable[[int], bytes], path: str, size: int) -> List[int]:
-    """Where each record of a file of `size` bytes begins; what they hold is not checked.
+def starts_of(read_at: Callable[[int], bytes], path: str, size: int) -> numpy.ndarray:
+    """Where each record of a file of `size` bytes begins, int64; what they hold is not checked.
 
     read_at: gives the bytes from a place on, at least the head of a record, fewer only at the end.
     Raises BadInput as `frames`.
     """
-    found: List[int] = []
-    at = 0
+    found, number, at = [numpy.empty(0, numpy.int64)], 0, 0
     while at < size:
-        data, began = read_at(at), at
-        while at - began + _HEAD <= len(data):
-            length = _length(data, at - began)
-            if length < 0:
-                break
-            found.append(at)
-            at += _FRAME + length
-        else:
-            if at > began:
-                continue
-        raise _damaged(path, len(found) + 1, "length")
+        bounds, sound = _bounds(read_at(at))
+        found.append(bounds[:-1] + at)
+        number += len(bounds) - 1
+        if not sound or len(bounds) == 1:
+            raise _damaged(path, number + 1, "length")
+        at += int(bounds[-1])
     if at > size:
-        raise _damaged(path, len(found), "end")
-    return found
+        raise _damaged(path, number, "end")
+    return numpy.concatenate(found)
 
 
-def _whole(data: bytes) -> Tuple[List[int], List[int], int, str]:
-    """Where the records lie that are whole, where the next begins, and what is wrong with it."""
-    starts: List[int] = []
-    ends: List[int] = []
-    at = 0
-    while at + _HEAD <= len(data):
-        length = _length(data, at)
-        if length < 0:
-            return starts, ends, at, "length"
-        start, end = at + _HEAD, at + _HEAD + length
-        if end + 4 > len(data):
-            break
-        if crc32c.masked_value(data[start:end]) != _CRC.unpack_from(data, end)[0]:
-            return starts, ends, at, "data"
-        starts.append(start)
-        ends.append(end)
-        at = end + 4
-    return starts, ends, at, ""
+def _bounds(data: bytes) -> Tuple[numpy.ndarray, bool]:
+    """Where records begin whose heads lie in `data`, and where the next one does, perhaps behind
+    it: int64 [records + 1]; up to the first that is damaged, and whether there is none."""
+    found, at, last = [], 0, len(data) - _HEAD
+    while at <= last:
+        found.append(at)
+        at += _FRAME + min(_LENGTH.unpack_from(data, at)[0], _MAX_RECORD + 1)
+    bounds = numpy.array([*found, at], numpy.int64)
+    lengths, which = numpy.unique(_values(data, bounds[:-1], "<u8"), return_inverse=True)
+    due = crc32c.masked_values(length.tobytes() for length in lengths)
+    right = (due[which] == _values(data, bounds[:-1] + 8, "<u4")) & (lengths <= _MAX_RECORD)[which]
+    return (bounds, True) if right.all() else (bounds[: int(right.argmin()) + 1], False)
 
 
-def _length(data: bytes, at: int) -> int:
-    """The length of the record whose head stands at `at`, or -1 if it is damaged."""
-    length, crc = _LENGTH.unpack_from(data, at)
-    right = length <= _MAX_RECORD and crc32c.masked_value(data[at : at + 8]) == crc
-    return int(length) if right else -1
+def _values(data: bytes, places: numpy.ndarray, dtype: str) -> numpy.ndarray:
+    """The numbers at these places, wherever they are aligned."""
+    kind = numpy.dtype(dtype)
+    if not len(places):
+        return numpy.empty(0, kind)
+    every: numpy.ndarray = numpy.ndarray(len(data) - kind.itemsize + 1, kind, data, strides=(1,))
+    return every[places]
 
 
 def _damaged(path: str, number: int, wrong: str) -> BadInput:

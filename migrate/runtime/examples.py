@@ -64,30 +64,25 @@ def parse_example(
     """
     if serialized.ndim != 1:
         raise UsageError(f"serialized Examples have one axis, not shape {list(serialized.shape)}")
-    names = Strings.of([*sparse_keys, *dense_keys, *ragged_keys], None).reshape([-1])
-    keeps_empty = numpy.ones(names.numel(), bool)
+    keys = [*sparse_keys, *dense_keys, *ragged_keys]
+    of_dense = [Strings if isinstance(one, Strings) else one.dtype for one in dense_defaults]
+    dtypes = [*sparse_types, *of_dense, *ragged_types]
+    for name, dtype in zip(keys, dtypes):
+        if dtype not in _KINDS:
+            raise UsageError(f"feature {name!r}: {dtype} is not string, float32 or int64")
+    names = Strings.of(keys, None).reshape([-1])
+    keeps_empty = numpy.ones(len(keys), bool)
     keeps_empty[len(sparse_keys) : len(sparse_keys) + len(dense_keys)] = False
-    found = example.find(
-        serialized.data, serialized.offsets, names.data, names.offsets, keeps_empty
-    )
+    bounds = serialized.offsets[:-1], serialized.offsets[1:]
+    found = example.find(serialized.data, *bounds, names.data, names.offsets, keeps_empty)
     if found.broken >= 0:
         raise BadInput(f"Example {found.broken} is broken: it is no serialized tf.train.Example")
-    numbers = itertools.count()
-
-    def feature(name: str, dtype: Any) -> _Feature:
-        return _Feature(serialized.data, found, next(numbers), name, dtype)
-
-    sparse = [feature(*asked).sparse() for asked in zip(sparse_keys, sparse_types)]
-    dense = [
-        feature(name, Strings if isinstance(default, Strings) else default.dtype).dense(
-            default, shape
-        )
-        for name, default, shape in zip(dense_keys, dense_defaults, dense_shapes)
-    ]
-    ragged = [
-        feature(name, dtype).ragged(splits)
-        for name, dtype, splits in zip(ragged_keys, ragged_types, ragged_split_types)
-    ]
+    kinds = numpy.array([_KINDS[dtype] for dtype in dtypes], numpy.int64)
+    read = feature_lists.values(serialized.data, found, kinds)
+    features = map(_Feature, itertools.repeat(serialized.data), keys, dtypes, read)
+    sparse = [next(features).sparse() for _ in sparse_keys]
+    dense = [next(features).dense(*asked) for asked in zip(dense_defaults, dense_shapes)]
+    ragged = [next(features).ragged(splits) for splits in ragged_split_types]
     return ParsedExamples(
         [indices for indices, _, _ in sparse],
         [values for _, values, _ in sparse],
@@ -101,23 +96,15 @@ def parse_example(
 class _Feature:
     """One feature of all Examples.
 
-    data: all bytes; found: its features, of which this is one, by its number
+    data: all bytes; read: as `feature_lists.values` gives it
     counts: int64 [examples], how many values there are, 0 where it is missing
     """
 
     def __init__(
-        self, data: numpy.ndarray, found: example.Found, number: int, name: str, dtype: Any
+        self, data: numpy.ndarray, name: str, dtype: Any, read: Tuple[numpy.ndarray, ...]
     ) -> None:
-        if dtype not in _KINDS:
-            raise UsageError(f"feature {name!r}: {dtype} is not string, float32 or int64")
-        self._data, self._found, self._name, self._dtype = data, found.places[number], name, dtype
-        self._singles: Optional[numpy.ndarray] = None  # the values, where each Example has one
-        if found.alone[number] and found.kinds[number] == _KINDS[dtype]:
-            self._singles = found.singles[number]
-            self.counts = numpy.ones(len(self._singles), numpy.int64)
-            self.missing = numpy.zeros(len(self._singles), bool)
-            return
-        counts = feature_lists.count(data, self._found, _KINDS[dtype])
+        self._data, self._name, self._dtype = data, name, dtype
+        counts, self._bits, self._ends = read
         self._refuse(counts == feature_lists.BROKEN, "it is broken")
         self._refuse(counts == feature_lists.OTHER_KIND, f"its values are not of {dtype}")
         self.missing = counts == example.MISSING
@@ -125,21 +112,14 @@ class _Feature:
 
     def sparse(self) -> Tuple[torch.Tensor, Column, torch.Tensor]:
         """Indices int64 [values, 2], values, and dense shape int64 [2]."""
-        before = numpy.cumsum(self.counts) - self.counts
-        total = int(self.counts.sum())
-        indices = numpy.zeros((total, 2), numpy.int64)
-        if self._singles is None:
-            indices[:, 0] = numpy.repeat(numpy.arange(len(before)), self.counts)
-            indices[:, 1] = numpy.arange(total) - before[indices[:, 0]]
-        else:
-            indices[:, 0] = before
-        shape = torch.tensor([len(before), int(self.counts.max(initial=0))])
-        return torch.from_numpy(indices), self._values(before, total, None), shape
+        indices = torch.from_numpy(feature_lists.indices(self.counts))
+        shape = torch.tensor([len(self.counts), int(self.counts.max(initial=0))])
+        return indices, self._values(), shape
 
     def ragged(self, splits: torch.dtype) -> Tuple[Column, torch.Tensor]:
         """Values, and the row splits in this type."""
         ends = numpy.concatenate([[0], numpy.cumsum(self.counts)])
-        return self._values(ends[:-1], int(ends[-1]), None), torch.from_numpy(ends).to(splits)
+        return self._values(), torch.from_numpy(ends).to(splits)
 
     def dense(self, default: Column, shape: Sequence[Optional[int]]) -> Column:
         """The values in this shape behind the batch's."""
@@ -157,47 +137,32 @@ class _Feature:
             if not default.numel() and inner:
                 self._refuse(self.missing, "it is required")
             most = inner
-        starts = numpy.arange(len(self.counts)) * most
-        values = self._values(starts, len(starts) * most, default)
-        return values.reshape([len(starts), *lengths])
+        return self._filled(most, default).reshape([len(self.counts), *lengths])
 
-    def _values(self, places: numpy.ndarray, size: int, default: Any) -> Column:
-        """`size` values, those of Example i from places[i] on, the default elsewhere."""
-        if self._singles is not None and size == len(self.counts):
-            return self._of_singles(self._singles)
-        fills = default is not None and default.numel() and size > int(self.counts.sum())
-        read = (self._data, self._found, self.counts, places)
+    def _values(self) -> Column:
+        """All values, one after the other."""
         if self._dtype is Strings:
-            starts, ends = numpy.zeros(size, numpy.int64), numpy.zeros(size, numpy.int64)
-            feature_lists.string_values(*read, starts, ends)
-            strings = Strings.of_spans(self._data, starts, ends)
-            if not fills:
-                return strings
-            whole = default.reshape([-1]).tile([size // default.numel()])
-            return Strings.where(torch.from_numpy(self._given(places, size)), strings, whole)
-        values = torch.zeros(size, dtype=self._dtype)
-        if fills:
-            values.reshape(-1, default.numel())[:] = default.reshape(-1)
+            return Strings.of_spans(self._data, self._bits.view(numpy.int64), self._ends)
         if self._dtype == torch.float32:
-            feature_lists.float_values(*read, values.numpy().view(numpy.uint32))
-        else:
-            feature_lists.integer_values(*read, values.numpy())
-        return values
+            return torch.from_numpy(self._bits.astype(numpy.uint32).view(numpy.float32))
+        return torch.from_numpy(self._bits.view(numpy.int64))
 
-    def _of_singles(self, singles: numpy.ndarray) -> Column:
-        if self._dtype is Strings:
-            return Strings.of_spans(self._data, singles.view(numpy.int64), self._found[:, 1])
-        if self._dtype == torch.float32:
-            return torch.from_numpy(singles.astype(numpy.uint32).view(numpy.float32))
-        return torch.from_numpy(singles.view(numpy.int64))
-
-    def _given(self, places: numpy.ndarray, size: int) -> numpy.ndarray:
-        """Which of `size` values come from an Example, bool."""
-        steps = numpy.zeros(size + 1, numpy.int64)
-        numpy.add.at(steps, places, self.counts > 0)
-        numpy.add.at(steps, places + self.counts, -(self.counts > 0).astype(numpy.int64))
-        given: numpy.ndarray = numpy.cumsum(steps[:-1]) > 0
-        return given
+    def _filled(self, most: int, default: Any) -> Column:
+        """`most` values per Example, its own and then the default."""
+        values, size = self._values(), len(self.counts) * most
+        if len(self._bits) == size:
+            return values
+        own = (numpy.arange(most) < self.counts[:, None]).reshape(-1)
+        if isinstance(values, Strings):
+            fill = default if default.numel() else Strings.of([""])
+            places = values.numel() + numpy.arange(size) % fill.numel()
+            places[own] = numpy.arange(values.numel())
+            return Strings.concat([values, fill.reshape([-1])]).take(torch.from_numpy(places))
+        whole = torch.zeros(size, dtype=self._dtype)
+        if default.numel():
+            whole.reshape(-1, default.numel())[:] = default.reshape(-1)
+        whole[torch.from_numpy(own)] = values
+        return whole
 
     def _refuse(self, wrong: numpy.ndarray, why: str) -> None:
         if wrong.any():

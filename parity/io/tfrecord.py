@@ -21,18 +21,16 @@ _TOGETHER = 1 << 16  # records in a table
 
 
 class Records(NamedTuple):
-    """Examples one after the other: record i is data[offsets[i] : offsets[i + 1]].
+    """Examples of a file: record i is data[starts[i] : ends[i]].
 
-    path: of their file; first: the number of the first in it, from 1; data: uint8; offsets: int64.
+    path: of the file; first: the number of the first in it, from 1; data: uint8; the others: int64.
     """
 
     path: str
     first: int
     data: np.ndarray
-    offsets: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
+    starts: np.ndarray
+    ends: np.ndarray
 
     def names(self) -> List[str]:
         """The features that some record has, sorted.
@@ -41,7 +39,7 @@ class Records(NamedTuple):
         """
         from migrate.runtime.compiled import example
 
-        found, broken = example.names(self.data, self.offsets)
+        found, broken = example.names(self.data, self.starts, self.ends)
         self._refuse(broken)
         spans = [bytes(self.data[start:end]) for start, end in found.tolist()]
         return sorted(span.decode(errors="replace") for span in spans)
@@ -52,15 +50,19 @@ class Records(NamedTuple):
         Raises: BadInput, naming the record, for one that is no Example, and for a feature that is
             broken, or a list of another kind than in the records before.
         """
-        from migrate.runtime.compiled import example
+        from migrate.runtime.compiled import example, feature_lists
 
         text = [name.encode() for name in names]
         ends = np.cumsum([0, *map(len, text)], dtype=np.int64)
         asked = np.frombuffer(b"".join(text), np.uint8)
         keeps_empty = np.zeros(len(names), bool)
-        found = example.find(self.data, self.offsets, asked, ends, keeps_empty)
+        found = example.find(self.data, self.starts, self.ends, asked, ends, keeps_empty)
         self._refuse(found.broken)
-        return {name: Feature(self, name, found, number) for number, name in enumerate(names)}
+        read = feature_lists.values(self.data, found, found.kinds)
+        return {
+            name: Feature(self, name, kind, *lists)
+            for name, kind, lists in zip(names, found.kinds.tolist(), read)
+        }
 
     def where(self, row: Any) -> str:
         """Names a record, by its row from 0."""
@@ -77,16 +79,18 @@ class Feature:
     kind: of feature_lists, 0 where no record has a value; counts: int64, values of each record.
     """
 
-    def __init__(self, records: Records, name: str, found: Any, number: int) -> None:
+    def __init__(
+        self,
+        records: Records,
+        name: str,
+        kind: int,
+        counts: np.ndarray,
+        bits: np.ndarray,
+        ends: np.ndarray,
+    ) -> None:
         from migrate.runtime.compiled import feature_lists
 
-        self._data, self._found = records.data, found.places[number]
-        self.kind = int(found.kinds[number])
-        self._singles = found.singles[number] if found.alone[number] else None
-        if self._singles is not None:
-            self.counts = np.ones(len(records), np.int64)
-            return
-        counts = feature_lists.count(self._data, self._found, self.kind or feature_lists.BYTES)
+        self._data, self.kind, self._bits, self._ends = records.data, kind, bits, ends
         for wrong, what in (
             (feature_lists.BROKEN, "is damaged"),
             (feature_lists.OTHER_KIND, "holds values of another type than in the records before"),
@@ -98,9 +102,9 @@ class Feature:
 
     def lists(self, missing: bool = True) -> Any:
         """A list per record; null for one without values, or an empty one."""
-        offsets = np.concatenate([[0], np.cumsum(self.counts)])
         if not self.kind:
             return pa.nulls(len(self.counts))
+        offsets = np.concatenate([[0], np.cumsum(self.counts)])
         null = pa.array(self.counts == 0) if missing and not self.counts.all() else None
         return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), self._flat(), mask=null)
 
@@ -121,41 +125,20 @@ class Feature:
 
         if not self.kind:
             return pa.nulls(len(self.counts))
-        if self.kind == feature_lists.BYTES:
-            starts, ends = self._spans()
-            data, offsets = spans.gather(self._data, starts, ends)
-            buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-            return pa.Array.from_buffers(pa.large_binary(), len(starts), buffers).cast(pa.binary())
         if self.kind == feature_lists.INTEGERS:
-            return pa.array(self._read(feature_lists.integer_values, np.int64).view(np.int64))
-        bits = self._read(feature_lists.float_values, np.uint32).astype(np.uint32, copy=False)
-        return pa.array(bits.view(np.float32))
-
-    def _spans(self) -> Tuple[np.ndarray, np.ndarray]:
-        """Where each string begins and ends."""
-        from migrate.runtime.compiled import feature_lists
-
-        if self._singles is not None:
-            return self._singles.view(np.int64), np.ascontiguousarray(self._found[:, 1])
-        starts, ends = np.empty((2, int(self.counts.sum())), np.int64)
-        before = np.cumsum(self.counts) - self.counts
-        feature_lists.string_values(self._data, self._found, self.counts, before, starts, ends)
-        return starts, ends
-
-    def _read(self, values: Callable[..., None], dtype: Any) -> np.ndarray:
-        """The bits of the numbers."""
-        if self._singles is not None:
-            return self._singles
-        bits = np.empty(int(self.counts.sum()), dtype)
-        before = np.cumsum(self.counts) - self.counts
-        values(self._data, self._found, self.counts, before, bits)
-        return bits
+            return pa.array(self._bits.view(np.int64))
+        if self.kind == feature_lists.FLOATS:
+            return pa.array(self._bits.astype(np.uint32).view(np.float32))
+        starts, ends = self._bits.view(np.int64), np.ascontiguousarray(self._ends)
+        data, offsets = spans.gather(self._data, starts, ends)
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+        return pa.Array.from_buffers(pa.large_binary(), len(starts), buffers).cast(pa.binary())
 
 
 def records_in(
     read: Callable[[int], bytes], path: str, first: int = 1, size: int = 1 << 62
 ) -> Iterator[Records]:
-    """The records of a file by `size`, without their framing.
+    """The records of a file by `size`.
 
     read: gives the next bytes, fewer than asked for only at the end; first: the first one's number.
 
@@ -163,27 +146,33 @@ def records_in(
     """
     with extra("report", f"to read {path}"):
         importlib.import_module("google_crc32c")  # which `pieces_of` imports for its first record
-        from migrate.runtime.compiled import spans
-    held: List[Any] = []  # pieces of the next Records: bytes, and the lengths of the records
-
-    def joined() -> Records:
-        lengths = np.concatenate([[0], *(lengths for _, lengths in held)])
-        data = np.concatenate([data for data, _ in held]) if len(held) > 1 else held[0][0]
-        return Records(path, first, data, np.cumsum(lengths, dtype=np.int64))
-
+        importlib.import_module("numba")
+    held: List[Tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # pieces of the next Records
     room = size
     for data, starts, ends in pieces_of(read, path, first):
         while len(starts):
-            taken = slice(0, room)
-            held.append((spans.gather(data, starts[taken], ends[taken])[0], (ends - starts)[taken]))
-            room -= len(held[-1][1])
-            starts, ends = starts[len(held[-1][1]) :], ends[len(held[-1][1]) :]
+            held.append((data, starts[:room], ends[:room]))
+            taken = len(held[-1][1])
+            room, starts, ends = room - taken, starts[taken:], ends[taken:]
             if not room:
-                yield joined()
+                yield _joined(path, first, held)
                 first, room = first + size, size
                 held.clear()
     if held:
-        yield joined()
+        yield _joined(path, first, held)
+
+
+def _joined(
+    path: str, first: int, pieces: Sequence[Tuple[np.ndarray, np.ndarray, np.ndarray]]
+) -> Records:
+    if len(pieces) == 1:
+        return Records(path, first, *pieces[0])
+    own = [(data[starts[0] : ends[-1]], starts[0]) for data, starts, ends in pieces]
+    shifts = np.cumsum([0, *(len(data) for data, _ in own)]) - [*(at for _, at in own), 0]
+    starts, ends = (
+        np.concatenate([piece[k] + shift for piece, shift in zip(pieces, shifts)]) for k in (1, 2)
+    )
+    return Records(path, first, np.concatenate([data for data, _ in own]), starts, ends)
 
 
 def read_records(path: str, size: int = _TOGETHER) -> Iterator[Records]:
@@ -244,8 +233,8 @@ def _column(records: Records, name: str, feature: Feature, optional: bool) -> An
     if wrong.any():
         row = int(wrong.argmax())
         if not feature.counts[row]:
-            start, end = records.offsets[row], records.offsets[row + 1]
-            alone = Records(records.path, 0, records.data[start:end], np.array([0, end - start]))
+            part = slice(row, row + 1)
+            alone = records._replace(starts=records.starts[part], ends=records.ends[part])
             if name not in alone.names():
                 raise BadInput(
                     f"{records.where(row)} has no feature {name!r}; it has: "

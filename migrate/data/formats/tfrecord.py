@@ -7,7 +7,6 @@ block. The columns are the features that the first block has. A feature without 
 from __future__ import annotations
 
 import contextlib
-import io
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import numpy
@@ -36,11 +35,11 @@ def survey(path: str, size: int) -> Tuple[List[str], List[int], List[int]]:
         else:
             with opened(path) as source:
                 starts = starts_of(lambda at: _read(source, at, text.BLOCK), path, size)
-            blocks = numpy.array(starts, numpy.int64) // text.BLOCK
+            blocks = starts // text.BLOCK
             count = max(1, -(-size // text.BLOCK))
             rows = numpy.bincount(blocks, minlength=count).tolist()
             firsts = numpy.searchsorted(blocks, numpy.arange(count))
-            bounds = [*numpy.append(starts, size)[firsts].astype(int).tolist(), size]
+            bounds = [*numpy.append(starts, size)[firsts].tolist(), size]
         return _records(path, bounds, 0, Place(path)).names(), rows, bounds
 
 
@@ -94,10 +93,12 @@ def _records(path: str, bounds: Sequence[int], block: int, place: Place) -> Reco
     else:
         with opened(path) as source:
             data = _read(source, start, stop - start)
+    pieces = iter([data])
     with _as_damage():
-        for records in records_in(io.BytesIO(data).read, path, place.first + 1):
+        for records in records_in(lambda _: next(pieces, b""), path, place.first + 1):
             return records
-    return Records(path, 1, numpy.empty(0, numpy.uint8), numpy.zeros(1, numpy.int64))
+    none = numpy.empty(0, numpy.int64)
+    return Records(path, 1, numpy.empty(0, numpy.uint8), none, none)
 
 
 @contextlib.contextmanager

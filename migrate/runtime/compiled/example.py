@@ -191,13 +191,13 @@ class Found(NamedTuple):
 
 
 @compiled
-def find(data, offsets, names, name_offsets, keeps_empty):
-    """`Found` of the named features.
+def find(data, starts, ends, names, name_offsets, keeps_empty):
+    """`Found` of the named features, of the Examples data[starts[i] : ends[i]].
 
     keeps_empty: bool [features]; whether an empty Feature counts as one, as that of a sparse
     feature does
     """
-    features, rows = len(name_offsets) - 1, len(offsets) - 1
+    features, rows = len(name_offsets) - 1, len(starts)
     first, known = address(data), address(names)
     places = numpy.full((features, rows, 2), MISSING, numpy.int64)
     singles = numpy.empty((features, rows), numpy.uint64)
@@ -207,7 +207,7 @@ def find(data, offsets, names, name_offsets, keeps_empty):
     follows = numpy.zeros(features + 1, numpy.int64)
     broken = -1
     for row in range(rows):
-        at, end, last = offsets[row], offsets[row + 1], features
+        at, end, last = starts[row], ends[row], features
         stop = at
         while broken < 0:
             value = -1
@@ -263,12 +263,12 @@ def find(data, offsets, names, name_offsets, keeps_empty):
 
 
 @compiled
-def names(data, offsets):
+def names(data, starts, ends):
     """Where the names of all features lie, each once, int64 [features, 2]; and the first Example
     that is broken, or -1."""
     known, count, first = numpy.empty((64, 2), numpy.int64), 0, address(data)
-    for row in range(len(offsets) - 1):
-        at, end, guess = offsets[row], offsets[row + 1], 0
+    for row in range(len(starts)):
+        at, end, guess = starts[row], ends[row], 0
         stop = at
         while True:
             name, name_end, _, _, at, stop = _next(data, at, stop, end)
