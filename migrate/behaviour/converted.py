@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import sys
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
@@ -42,7 +43,7 @@ class Converted:
         """What the names of `forward` and its parts stand for when they return, for one batch."""
         model = type(self.module)
         methods = [getattr(model, name, None) for name in ("forward", "transform", "numeric")]
-        codes = [method.__code__ for method in methods if method is not None]
+        codes = [inspect.unwrap(method).__code__ for method in methods if method is not None]
         found: Dict[str, Any] = {}
 
         def calls(frame: Any, event: str, _: Any) -> Any:
