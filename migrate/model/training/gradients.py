@@ -6,9 +6,9 @@
    from without a reduction on the way: with clip_by_global_norm it comes from all gradients, but
    from the others through their norm alone.
 3. A gradient of a table is IndexedSlices, two tensors. They are made unique before the training op,
-   UnsortedSegmentSum(values, Unique(indices):1), which is outside of the scope too. Where the
-   training op takes a dense gradient, UnsortedSegmentSum(values, indices) makes it one, which is
-   the gradient then.
+   UnsortedSegmentSum(values, Unique(indices):1), which is outside of the scope too; only gradient
+   descent does without. Where the training op takes a dense gradient, UnsortedSegmentSum(values,
+   indices) makes it one, which is the gradient then.
 
 Source: tensorflow/python/training/optimizer.py
 """
@@ -21,6 +21,7 @@ from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.updates import VariableUpdate
 from migrate.graph.wrapped import STAGED, refuse_untold
 from migrate.model.training.gradient_scopes import GradientScopes
+from migrate.optimizers.gradient_descent import GRADIENT_DESCENT
 from semisync.common.errors import BadInput
 
 _REDUCTIONS = {
@@ -36,6 +37,24 @@ class Slices(NamedTuple):
 
     values: Edge
     indices: Optional[Edge]
+
+
+def applied(update: VariableUpdate) -> Slices:
+    """What the training op takes for the gradient."""
+    assert update.gradient is not None, update
+    return Slices(update.gradient, update.indices)
+
+
+def before_summing(graph: Graph, update: VariableUpdate) -> Optional[Slices]:
+    """The rows that are applied, before those that repeat are summed; None: they are not."""
+    values, indices = applied(update)
+    total = graph.nodes[values[0]]
+    if indices is None or total.op != "UnsortedSegmentSum":
+        return None
+    rows, positions = total.inputs[:2]
+    unique = graph.nodes[positions[0]]
+    known = unique.op in ("Unique", "UniqueV2") and positions == (unique.name, 1)
+    return Slices(rows, unique.inputs[0]) if known and indices == (unique.name, 0) else None
 
 
 class Gradients:
@@ -63,6 +82,13 @@ class Gradients:
             )
         if update.indices is None:
             return Slices(values, None)
+        descends = update.optimizer is GRADIENT_DESCENT
+        if not descends and before_summing(self._graph, update) is None:
+            raise BadInput(
+                f"{self._graph.path}: {update.node!r} applies the rows of a batch to "
+                f"{update.variable!r} one by one, also where a row repeats; TensorFlow's own "
+                "optimizers sum those first, and so do those here: it cannot be carried over"
+            )
         return Slices(values, self._source(update, update.indices, indices=True))
 
     def _source(

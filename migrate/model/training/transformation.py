@@ -21,10 +21,9 @@ from torchrec import EmbeddingBagCollection
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import MetaGraph
 from migrate.graph.metagraph import Edge, Graph
-from migrate.graph.updates import VariableUpdate
 from migrate.model.training.cutting import Given, cut
 from migrate.model.training.formulas import Formula, write_formula
-from migrate.model.training.gradients import Slices
+from migrate.model.training.gradients import Slices, applied, before_summing
 from migrate.model.training.looked_up import LookedUp
 from migrate.model.training.partitions import Slice, in_tensorflow, join, rows_of, split
 from migrate.model.training.recipe import Recipe
@@ -49,7 +48,7 @@ class Transformation:
         self._targets, self._once = targets, _features_of_bags(module, targets)
         self._looked_up: Optional[LookedUp] = None
         self._applied = {
-            node: _before_summing(found.graph, update)
+            node: before_summing(found.graph, update) or applied(update)
             for target in targets
             for node, update in target.updates.items()
         }
@@ -128,20 +127,6 @@ def _indices_name(node: str) -> str:
 
 def _variable_name(node: str) -> str:
     return f"{node}/value"
-
-
-def _before_summing(graph: Graph, update: VariableUpdate) -> Slices:
-    """What is applied, before its repeated rows are summed."""
-    assert update.gradient is not None, update
-    plain = Slices(update.gradient, update.indices)
-    total = graph.nodes[update.gradient[0]]
-    if update.indices is None or total.op != "UnsortedSegmentSum":
-        return plain
-    values, positions = total.inputs[:2]
-    unique = graph.nodes[positions[0]]
-    if positions != (unique.name, 1) or update.indices != (unique.name, 0):
-        return plain
-    return Slices(values, unique.inputs[0]) if unique.op in ("Unique", "UniqueV2") else plain
 
 
 def _changed(applied: Slices, raw: Slices) -> List[Edge]:

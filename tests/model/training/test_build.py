@@ -351,6 +351,23 @@ def test_a_table_that_is_not_trained_is_compared_after_each_step(tmp_path):
     assert (exceeded.kind, exceeded.name) == ("statistic", "table")
 
 
+def test_an_optimizer_that_does_not_sum_repeated_rows_is_refused(tmp_path):
+    class OneByOne(tf.train.AdagradOptimizer):
+        def _resource_apply_sparse_duplicate_indices(self, grad, handle, indices):
+            return self._resource_apply_sparse(grad, handle, indices)
+
+    def build():
+        ids = tf.placeholder(tf.int64, [None], name="ids")
+        with tf.variable_scope("t", use_resource=True):
+            table = tf.get_variable("table", [4, 1])
+        loss, _ = regression()
+        loss += tf.reduce_sum(tf.square(tf.nn.embedding_lookup(table, ids)))
+        return OneByOne(0.1).minimize(loss)
+
+    prefix = saved(tmp_path, build, {"ids:0": [1, 1]})
+    assert "to 't/table' one by one, also where a row repeats" in refusal(prefix)
+
+
 def test_a_gradient_that_is_applied_to_another_variable_is_refused(tmp_path):
     def build():
         loss, weight = regression()
