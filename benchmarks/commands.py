@@ -152,6 +152,7 @@ BENCHMARKS = (
     Benchmark(
         "input", "input", ("one", "some", "restoring"), "--gigabyte", "--rows 50000 --repeats 1"
     ),
+    Benchmark("examples", "examples", ("parsing", "reading"), "", "--rows 2000 --repeats 1"),
     Benchmark("training", "training", ("costs",), "", "--rows 40000 --repeats 1"),
     Benchmark(
         "hstu", "hstu_assist", ("models",), "{data} --epochs 2", "{data} --epochs 1 --users 60"

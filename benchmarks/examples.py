@@ -1,0 +1,197 @@
+"""Parsing tf.train.Example and reading TFRecord files: ours against TensorFlow's, in one run.
+
+    python -m benchmarks.examples [--rows N] [--repeats N] [--dir DIR]
+
+A row has 39 features, as the rows of Criteo's logs: 13 floats and 26 more, seeds fixed. "ids" are
+integers below 2**20, "words" are text of 8 bytes, "lists" hold a Poisson number of ids with mean 2.
+
+    parsing   runtime.parse_example and tf.io.parse_example, one batch again and again; the sparse
+              ones give indices, values and shapes. Every output is compared.
+    reading   open_data with its defaults, and a TFRecordDataset in batches, parsed by
+              tf.io.parse_example, AUTOTUNE, prefetch; checked by the sum of the ids
+
+Both sides take turns, TensorFlow with its own threads. Thousands of rows a second of wall time and
+of the process's CPU time; ratios are within a turn; all are medians [least, most] of the turns.
+"""
+
+import argparse
+import gzip
+import importlib.metadata
+import os
+import pathlib
+import statistics
+import sys
+import tempfile
+import time
+
+import numpy as np
+import torch
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from migrate import runtime
+from migrate.data import Column, open_data
+from migrate.runtime import Strings
+
+FLOATS = [f"I{k}" for k in range(13)]
+OTHERS = [f"C{k}" for k in range(26)]
+PACKAGES = ("tensorflow", "torch", "numpy", "numba", "pyarrow")
+SIZES = (512, 4096)
+
+
+def examples(tf, kind, rows):
+    """Serialized Examples whose last 26 features are ids, words or lists."""
+    random, found = np.random.RandomState(0), []
+    for _ in range(rows):
+        features = {
+            name: tf.train.Feature(float_list=tf.train.FloatList(value=[value]))
+            for name, value in zip(FLOATS, random.rand(len(FLOATS)))
+        }
+        for name in OTHERS:
+            values = random.randint(0, 1 << 20, random.poisson(2) if kind == "lists" else 1)
+            if kind == "words":
+                words = tf.train.BytesList(value=[b"%08d" % value for value in values])
+                features[name] = tf.train.Feature(bytes_list=words)
+            else:
+                features[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+        example = tf.train.Example(features=tf.train.Features(feature=features))
+        found.append(example.SerializeToString())
+    return found
+
+
+def parsers(tf, kind, sparse, serialized):
+    """Ours and TensorFlow's, each a function without arguments that gives arrays."""
+    dtype, own = (tf.string, Strings) if kind == "words" else (tf.int64, torch.int64)
+    features = {name: tf.io.FixedLenFeature([], tf.float32) for name in FLOATS}
+    for name in OTHERS:
+        features[name] = tf.io.VarLenFeature(dtype) if sparse else tf.io.FixedLenFeature([], dtype)
+    batch = tf.constant(serialized)
+    graph = tf.function(lambda given: tf.io.parse_example(given, features))
+    strings = Strings.of(np.array(serialized, object))
+    none = [torch.tensor([])] * len(FLOATS)
+    of_others = Strings.of([]) if kind == "words" else torch.tensor([], dtype=torch.int64)
+    if sparse:
+        asked = (OTHERS, [own] * len(OTHERS), FLOATS, none, [[]] * len(FLOATS))
+    else:
+        every = [*none, *[of_others] * len(OTHERS)]
+        asked = ((), (), [*FLOATS, *OTHERS], every, [[]] * len(every))
+
+    def ours():
+        found = runtime.parse_example(strings, *asked)
+        sparse_ones = zip(found.sparse_indices, found.sparse_values, found.sparse_shapes)
+        return [*found.dense_values, *(part for one in sparse_ones for part in one)]
+
+    def theirs():
+        found = graph(batch)
+        dense = [found[name] for name in ([*FLOATS] if sparse else [*FLOATS, *OTHERS])]
+        parts = [found[name] for name in OTHERS] if sparse else []
+        return [*dense, *(x for one in parts for x in (one.indices, one.values, one.dense_shape))]
+
+    for one, other in zip(ours(), theirs()):
+        assert np.array_equal(one.numpy(), other.numpy())
+    return ours, theirs
+
+
+def readers(tf, path):
+    """Ours and TensorFlow's, each a function that gives rows and the sum of the ids."""
+    schema = [
+        *(Column(name, "dense") for name in FLOATS),
+        *(Column(name, "ids") for name in OTHERS),
+    ]
+    features = {name: tf.io.FixedLenFeature([], tf.float32) for name in FLOATS}
+    features.update((name, tf.io.VarLenFeature(tf.int64)) for name in OTHERS)
+
+    def ours():
+        count = total = 0
+        for batch in open_data(path, schema, 4096, last="pad"):
+            count += batch.rows
+            total += int(batch.sparse.values().sum())
+        return count, total
+
+    def theirs():
+        records = tf.data.TFRecordDataset(str(path), "GZIP" if path.suffix == ".gz" else "")
+        parsed = records.batch(4096).map(
+            lambda given: tf.io.parse_example(given, features), tf.data.AUTOTUNE
+        )
+        count = total = 0
+        for one in parsed.prefetch(tf.data.AUTOTUNE):
+            count += len(one["I0"])
+            total += sum(int(one[name].values.numpy().sum()) for name in OTHERS)
+        return count, total
+
+    assert ours() == theirs()
+    return ours, theirs
+
+
+def timed(call, times=1):
+    """Seconds of wall and of CPU time of a call."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    for _ in range(times):
+        call()
+    return (time.perf_counter() - wall) / times, (time.process_time() - cpu) / times
+
+
+def spread(values, form):
+    """Median [least, most]."""
+    shown = (statistics.median(values), min(values), max(values))
+    return "{} [{}, {}]".format(*(form.format(value) for value in shown))
+
+
+def row(what, rows, sides, repeats, times=1):
+    """A row of a table, as Markdown."""
+    turns = [[timed(side, times) for side in sides] for _ in range(repeats)]
+    cells = [what]
+    for side in range(2):
+        for clock in range(2):
+            cells.append(spread([rows / turn[side][clock] / 1e3 for turn in turns], "{:.0f}"))
+    for clock in range(2):
+        cells.append(spread([turn[1][clock] / turn[0][clock] for turn in turns], "{:.2f}"))
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def head(what):
+    """The first lines of a table."""
+    print(
+        f"\n| {what} | ours, k rows/s | of CPU time | TensorFlow, k rows/s | of CPU time "
+        "| ours / TensorFlow | of CPU time |\n|---|---|---|---|---|---|---|"
+    )
+
+
+def main():
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--rows", type=int, default=100_000, help="of the files (%(default)s)")
+    parser.add_argument("--repeats", type=int, default=15, help="turns (%(default)s)")
+    parser.add_argument("--dir", type=pathlib.Path)
+    args = parser.parse_args()
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import tensorflow as tf
+
+    torch.set_num_threads(1)
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
+    print(f"{versions}; {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
+    head("parsing")
+    for kind, sparse, what in (
+        ("ids", False, "ids"),
+        ("ids", True, "ids, sparse"),
+        ("words", False, "words"),
+        ("lists", True, "lists, sparse"),
+    ):
+        for size in SIZES:
+            sides = parsers(tf, kind, sparse, examples(tf, kind, size))
+            row(f"{what}; {size:,} a batch", size, sides, args.repeats, times=8192 // size)
+    head("reading")
+    with tempfile.TemporaryDirectory(dir=args.dir) as folder:
+        for kind, what in (("ids", "ids"), ("lists", "lists")):
+            path = pathlib.Path(folder) / f"{kind}.tfrecord"
+            with tf.io.TFRecordWriter(str(path)) as writer:
+                for one in examples(tf, kind, args.rows):
+                    writer.write(one)
+            row(what, args.rows, readers(tf, path), max(1, args.repeats // 3))
+            packed = path.with_suffix(".tfrecord.gz")
+            packed.write_bytes(gzip.compress(path.read_bytes(), 1))
+            row(f"{what}, gzip", args.rows, readers(tf, packed), max(1, args.repeats // 3))
+
+
+if __name__ == "__main__":
+    main()
