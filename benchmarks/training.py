@@ -31,7 +31,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import migrate
 from migrate.training import state
 from migrate.training.checkpoints import Checkpoints
-from migrate.training.converted import open_converted
+from migrate.training.converted_task import open_converted
 from migrate.training.metrics import Metrics
 from migrate.training.reading import open_columns, reading_of
 

@@ -23,8 +23,8 @@ from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import read_graph
 from migrate.graph.sentinels import find_sentinels
 from migrate.hash_tables.files import Types
+from migrate.hash_tables.hash_table import HashTable
 from migrate.hash_tables.lookup import Sentinels
-from migrate.hash_tables.model import HashTable
 from migrate.hash_tables.readers import tables_in_checkpoint, tables_in_files
 from migrate.hash_tables.tensors import stored_tables
 from migrate.storage.remote import is_remote

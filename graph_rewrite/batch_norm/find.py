@@ -12,7 +12,7 @@
 import itertools
 
 from graph_rewrite.batch_norm import findings
-from graph_rewrite.batch_norm.model import BatchNorm
+from graph_rewrite.batch_norm.found import BatchNorm
 from graph_rewrite.batch_norm.ownership import own, read_by, sharing
 from graph_rewrite.batch_norm.statistics import MEAN, VARIANCE
 from graph_rewrite.batch_norm.updates import all_updates, momentum, rate_in_training

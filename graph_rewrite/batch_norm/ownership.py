@@ -7,8 +7,8 @@ that move the variables it reads towards statistics of no other layer.
 import collections
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+from graph_rewrite.batch_norm.found import Update
 from graph_rewrite.batch_norm.layers import Layer, layers
-from graph_rewrite.batch_norm.model import Update
 from graph_rewrite.batch_norm.normalisations import normalisations
 from graph_rewrite.batch_norm.statistics import MEAN, VARIANCE, Statistic, readings
 from graph_rewrite.graph.partitions import whole

@@ -4,7 +4,7 @@ Not among them: an initialiser (the Assign that the variable itself made, named 
 Saver restores, and the Apply ops of optimizers.
 """
 
-from graph_rewrite.batch_norm.model import Update
+from graph_rewrite.batch_norm.found import Update
 from graph_rewrite.graph.constants import complement, number
 from graph_rewrite.graph.control_flow import opposite
 from graph_rewrite.graph.partitions import number as part_number

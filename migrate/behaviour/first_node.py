@@ -30,9 +30,9 @@ from typing import (
 
 import numpy as np
 
-from migrate.behaviour.converted import Converted, arrays, with_weights_of
 from migrate.behaviour.difference import apart
 from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
+from migrate.behaviour.in_torch import Converted, arrays, with_weights_of
 from migrate.behaviour.largest import at_largest, of_rows
 from migrate.behaviour.report import NodeDifference, Place
 from migrate.behaviour.rows import Rows

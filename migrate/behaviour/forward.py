@@ -20,10 +20,10 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Union
 import numpy as np
 
 from migrate.behaviour import subject as subjects
-from migrate.behaviour.converted import Converted
 from migrate.behaviour.difference import apart
 from migrate.behaviour.first_node import find_first
 from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
+from migrate.behaviour.in_torch import Converted
 from migrate.behaviour.largest import Largest
 from migrate.behaviour.numeric import numeric_part
 from migrate.behaviour.onnx_legs import OF_TENSORFLOW, OF_TORCH, Legs, Witness, run_legs

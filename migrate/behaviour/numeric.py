@@ -11,15 +11,15 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence, Set
 import numpy as np
 import torch
 
-from migrate.behaviour.converted import Converted, with_weights_of
 from migrate.behaviour.in_tensorflow import tensor_name
+from migrate.behaviour.in_torch import Converted, with_weights_of
 from migrate.behaviour.subject import Subject
 from migrate.graph.metagraph import Edge, Graph
 from migrate.model.layers.layer import SAME
 from migrate.model.load import Written
+from migrate.model.lookup_tables import TABLES
 from migrate.model.ops.values import STRINGS, TENSOR
 from migrate.model.outputs import Outputs
-from migrate.model.tables import TABLES
 from migrate.model.training.cutting import Given, cut
 from semisync.common.errors import BadInput
 

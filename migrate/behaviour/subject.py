@@ -21,7 +21,7 @@ from migrate.graph.attributes import dtypes
 from migrate.graph.find import MetaGraph, find_meta_graph, frozen_file, still_there
 from migrate.graph.lowering import lower
 from migrate.graph.metagraph import Edge, Graph
-from migrate.manifest.model import read_manifest
+from migrate.manifest.manifest import read_manifest
 from migrate.model.emitter import Emitter
 from migrate.model.load import Written, write_source
 from migrate.model.named_inputs import as_converted

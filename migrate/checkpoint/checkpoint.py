@@ -25,11 +25,11 @@ from typing import Iterator, List, Mapping, Optional, Sequence, Tuple
 import numpy
 
 from migrate.checkpoint import kinds, objects
-from migrate.checkpoint.model import Slice, TensorInfo
 from migrate.checkpoint.partitions import row_blocks
 from migrate.checkpoint.pieces import Piece, Store, Stream, Tensor
 from migrate.checkpoint.rows import RowReader, Span, skipped, window
 from migrate.checkpoint.scattered import Gathered
+from migrate.checkpoint.tensor_info import Slice, TensorInfo
 from migrate.encoding import crc32c
 from semisync.common.errors import BadInput, UsageError
 

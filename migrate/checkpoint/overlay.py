@@ -27,9 +27,9 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.model import TensorInfo
 from migrate.checkpoint.partitions import row_blocks, rows_before
 from migrate.checkpoint.rows import RowReader, Span
+from migrate.checkpoint.tensor_info import TensorInfo
 from semisync.common.errors import BadInput
 
 KEYS, VALUES = "-sparse_incr_keys", "-sparse_incr_values"

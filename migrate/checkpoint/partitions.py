@@ -16,7 +16,7 @@ from typing import List, Optional, Tuple
 
 import numpy
 
-from migrate.checkpoint.model import TensorInfo
+from migrate.checkpoint.tensor_info import TensorInfo
 from semisync.common.errors import BadInput
 
 

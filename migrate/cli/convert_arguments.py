@@ -10,7 +10,7 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.conversion import ranks
 from migrate.manifest.id_modes import DUPLICATES, MODES
 from migrate.planning.choosing import NO_TABLES
-from migrate.planning.model import CASTS, STATICS, STRATEGIES, Plan
+from migrate.planning.plan import CASTS, STATICS, STRATEGIES, Plan
 from migrate.planning.planner import plan
 from migrate.targets import TARGETS
 from semisync.common.errors import BadInput, UsageError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from migrate.manifest.model import Manifest
+from migrate.manifest.manifest import Manifest
 from migrate.manifest.transforms import named
 from migrate.model.load import Written
-from migrate.planning.model import Plan, Table
+from migrate.planning.plan import Plan, Table
 from migrate.planning.static import savings
 
 

@@ -6,7 +6,7 @@ import os
 from dataclasses import asdict
 from typing import Any, Dict, List
 
-from migrate.manifest.model import FILE, read_manifest
+from migrate.manifest.manifest import FILE, read_manifest
 from migrate.planning.static import savings, static_bytes
 
 SCHEMA = "semisync.inspect-converted/1"

@@ -33,13 +33,13 @@ from migrate.conversion.job import Job
 from migrate.conversion.layout import lay_out, prepare
 from migrate.conversion.manifest import manifest_of
 from migrate.conversion.ranks import ALONE, Rank
-from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.hash_table import HashTable
 from migrate.ids import sorted_tables
 from migrate.manifest import model_json
-from migrate.manifest.model import FILE, Manifest
+from migrate.manifest.manifest import FILE, Manifest
 from migrate.open import open_checkpoint, open_hash_tables
 from migrate.planning.checking import check_plan
-from migrate.planning.model import Plan
+from migrate.planning.plan import Plan
 from migrate.storage.threads import default_count
 from migrate.stream.item import Item
 from migrate.stream.regions import only_tensors, parts

@@ -28,11 +28,11 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple, Union
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.hash_table import HashTable
 from migrate.ids.sorted_tables import SortedTable
 from migrate.manifest.state_names import DENSE, STEP, dense_state, table_state
 from migrate.manifest.transforms import CAST, HOURS, ROW_MEAN, to_type
-from migrate.planning.model import Plan, Table
+from migrate.planning.plan import Plan, Table
 from migrate.planning.steps import Trained, optimizer_step
 from migrate.stream.columns import Origin
 from migrate.stream.item import Item

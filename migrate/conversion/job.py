@@ -20,7 +20,7 @@ from dataclasses import asdict
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.manifest.model import Piece
+from migrate.manifest.manifest import Piece
 from migrate.manifest.transforms import Loss, named
 from migrate.storage.files import version_of
 from migrate.stream.columns import Origin

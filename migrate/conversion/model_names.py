@@ -27,7 +27,7 @@ from torch.distributed.checkpoint.metadata import (
     TensorStorageMetadata,
 )
 
-from migrate.manifest.model import FILE, Manifest, Renamed, Written, read_manifest
+from migrate.manifest.manifest import FILE, Manifest, Renamed, Written, read_manifest
 from migrate.manifest.state_names import STEP, owner, table_state
 from migrate.manifest.transforms import CAST, COPY
 from migrate.model.parameters import Parameter

@@ -20,7 +20,7 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import partitions
 from migrate.encoding.dtypes import BY_NAME
 from migrate.encoding.wire import fields
-from migrate.facts.slots import SlotSample, untrained
+from migrate.facts.slot_samples import SlotSample, untrained
 from migrate.graph.constants import constant_float
 from migrate.graph.evidence import Evidence, find_evidence
 from migrate.graph.metagraph import Graph

@@ -9,8 +9,8 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
-from migrate.facts.slots import SlotSample, untrained
-from migrate.manifest.model import Manifest, TableSummary, Written, read_manifest
+from migrate.facts.slot_samples import SlotSample, untrained
+from migrate.manifest.manifest import Manifest, TableSummary, Written, read_manifest
 from migrate.manifest.model_json import FILE, TableConfig, read_model
 from migrate.optimizers.registry import HYPERPARAMETERS, OPTIMIZERS
 from migrate.targets.reading import Reader, open_target

@@ -12,7 +12,7 @@ import os
 from migrate.facts.checkpoint import read_checkpoint
 from migrate.facts.converted import read_converted
 from migrate.facts.settings_file import SUFFIXES, read_settings_file
-from migrate.manifest.model import read_manifest
+from migrate.manifest.manifest import read_manifest
 from migrate.open import open_checkpoint
 from migrate.optimizers.registry import OPTIMIZERS
 from parity.diagnosis.facts import Facts

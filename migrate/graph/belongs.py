@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Dict, List, Mapping, Optional, Set, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.model import TensorInfo
 from migrate.checkpoint.objects import KEY
+from migrate.checkpoint.tensor_info import TensorInfo
 from migrate.graph.attributes import Shape, dtypes, shapes
 from migrate.graph.lookups import Saved
 from migrate.graph.metagraph import Graph

@@ -23,7 +23,7 @@ from typing import Iterable, Iterator, List, Optional, Tuple
 import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.hash_tables.model import HashTable, Rows
+from migrate.hash_tables.hash_table import HashTable, Rows
 from migrate.hash_tables.tensors import (
     Columns,
     Stem,

@@ -13,7 +13,7 @@ from typing import Iterator, List, NamedTuple, Sequence, Tuple
 import numpy
 
 from migrate.encoding.dtypes import BY_NAME
-from migrate.hash_tables.model import HashTable, Rows
+from migrate.hash_tables.hash_table import HashTable, Rows
 from migrate.storage.files import StoredFile
 from semisync.common.errors import BadInput
 

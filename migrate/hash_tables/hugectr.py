@@ -25,7 +25,7 @@ from typing import Dict, NamedTuple, Optional
 import numpy
 
 from migrate.hash_tables.files import ASSUMED, FilePart, Types, listing, number_array, sized_table
-from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.hash_table import HashTable
 from migrate.storage.files import StoredFile
 from semisync.common.errors import BadInput
 

@@ -13,7 +13,7 @@ import dataclasses
 from typing import Iterator, List, Mapping, NamedTuple, Optional, Union
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.hash_tables.model import HashTable, Rows
+from migrate.hash_tables.hash_table import HashTable, Rows
 from migrate.hash_tables.tensors import Stem, TensorPart, assemble, columns_of
 from semisync.common.errors import BadInput
 

@@ -23,7 +23,7 @@ import numpy
 
 from migrate.encoding.tfrecord import read_records
 from migrate.hash_tables.files import Types
-from migrate.hash_tables.model import HashTable, Rows
+from migrate.hash_tables.hash_table import HashTable, Rows
 from migrate.hash_tables.monolith_entries import Entry, decode_entry, decode_metadata
 from migrate.storage.files import size_of
 from semisync.common.errors import BadInput

@@ -12,9 +12,9 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.paths import is_directory_of_checkpoints, v1_tables
 from migrate.hash_tables import deeprec, hugectr, lookup, monolith, refused, tfra
 from migrate.hash_tables.files import ASSUMED, Types
+from migrate.hash_tables.hash_table import HashTable
 from migrate.hash_tables.lookup import Sentinels
-from migrate.hash_tables.model import HashTable
-from migrate.hash_tables.slots import with_slots
+from migrate.hash_tables.table_slots import with_slots
 from migrate.hash_tables.tensors import Stem, stem_of, stored_tables, where_is
 from semisync.common.errors import BadInput
 

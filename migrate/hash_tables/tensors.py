@@ -13,7 +13,7 @@ import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.hash_tables.model import HashTable, Rows
+from migrate.hash_tables.hash_table import HashTable, Rows
 from semisync.common.errors import BadInput
 
 _PART = re.compile(r"^(.+)/part_(\d+)(/.+)?$")

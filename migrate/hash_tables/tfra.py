@@ -17,8 +17,8 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.hash_tables.files import Types, listing, sized_table
-from migrate.hash_tables.model import HashTable
-from migrate.hash_tables.slots import with_slots
+from migrate.hash_tables.hash_table import HashTable
+from migrate.hash_tables.table_slots import with_slots
 from migrate.hash_tables.tensors import Stem, TensorPart, assemble, columns_of
 from semisync.common.errors import BadInput
 

@@ -25,7 +25,7 @@ from typing import Callable, Dict, Generator, List, NamedTuple, Optional, Tuple
 import numpy
 
 from migrate.encoding.dtypes import number_type
-from migrate.hash_tables.model import HashTable, Rows
+from migrate.hash_tables.hash_table import HashTable, Rows
 from migrate.storage.files import write_at
 from migrate.storage.threads import in_threads
 from migrate.stream.columns import BLOCK_BYTES, Column, describe, open_column, taken

@@ -21,13 +21,13 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy
 
-from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.hash_table import HashTable
 from migrate.ids.hashing import places
 from migrate.ids.merging import Merged, merge
 from migrate.ids.placing import Target
 from migrate.ids.runs import Places, write_runs
 from migrate.manifest.id_modes import MODES
-from migrate.planning.model import IdMapping, Table
+from migrate.planning.plan import IdMapping, Table
 from migrate.stream.columns import FOLDER, describe
 from migrate.stream.sorting import one_thread_a_sort
 from migrate.targets.work_directory import begin, write_whole

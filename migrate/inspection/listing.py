@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Any, Container, Dict, List, NamedTuple, Optional, Set
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.model import TensorInfo
 from migrate.checkpoint.objects import KEY
+from migrate.checkpoint.tensor_info import TensorInfo
 from migrate.encoding.dtypes import BY_NAME
 from migrate.graph.find import find_meta_graph
 from migrate.graph.training import Training, find_training
-from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.hash_table import HashTable
 from migrate.hash_tables.tensors import TensorPart, stored_tables
 from migrate.inspection import row_statistics
 from migrate.open import open_hash_tables

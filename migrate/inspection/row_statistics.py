@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.hash_table import HashTable
 from migrate.manifest.transforms import widened
 
 _CHUNK = 4 << 20  # bytes of one chunk of one tensor

@@ -17,7 +17,7 @@ import json
 import os
 from typing import Any, Dict, List, Mapping, Optional, Set, TypedDict
 
-from migrate.manifest.model import Ids, Manifest, TableSummary
+from migrate.manifest.manifest import Ids, Manifest, TableSummary
 from migrate.manifest.typed import build
 from migrate.optimizers.registry import OPTIMIZERS
 from semisync.common.errors import BadInput

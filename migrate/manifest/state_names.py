@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from migrate.manifest.model import Manifest, Written
+from migrate.manifest.manifest import Manifest, Written
 from migrate.optimizers.slots import state_name, unfused_name
 
 DENSE = "dense"  # before the name of a dense variable

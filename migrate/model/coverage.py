@@ -18,8 +18,8 @@ from migrate.model.control.guards import ENTERS, EXITS, MERGES, NEXTS, SWITCHES
 from migrate.model.control.regions import Regions
 from migrate.model.inputs import cut_at_inputs, is_input
 from migrate.model.layers.layer import SAME
+from migrate.model.lookup_tables import TABLES
 from migrate.model.ops.registry import OPS
-from migrate.model.tables import TABLES
 from semisync.common.errors import BadInput
 
 _HANDLED = {

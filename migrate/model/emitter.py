@@ -28,6 +28,7 @@ from migrate.model.folding import RANDOM, fold
 from migrate.model.inputs import Input, Inputs, cut_at_inputs, is_training_flag
 from migrate.model.layers.finders import find_layers
 from migrate.model.layers.layer import SAME, Cond, Modules, Subject
+from migrate.model.lookup_tables import TABLES, Tables
 from migrate.model.ops import tensor_arrays
 from migrate.model.ops.registry import DYNAMIC_OPS, Expression, write
 from migrate.model.ops.types import kind_of, output_dtype
@@ -48,7 +49,6 @@ from migrate.model.source.statements import (
     assigned,
     unassigned,
 )
-from migrate.model.tables import TABLES, Tables
 from semisync.common.errors import BadInput, UsageError
 
 _COMPARED = 64  # values of constants that are looked at: shapes, bounds

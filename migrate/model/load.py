@@ -16,13 +16,13 @@ from migrate.model.coverage import refuse_unknown
 from migrate.model.emitter import Emitter
 from migrate.model.features.description import describe
 from migrate.model.inputs import Input, cut_at
+from migrate.model.lookup_tables import Tables
 from migrate.model.model_file import model_source
 from migrate.model.named_inputs import Named, begin_at
 from migrate.model.ops.values import Value
 from migrate.model.outputs import Outputs, find_outputs
 from migrate.model.parameters import Parameter, Parameters
 from migrate.model.source.names import Names
-from migrate.model.tables import Tables
 from migrate.open import open_model
 from semisync.common.errors import BadInput
 from semisync.common.files import write_text

@@ -11,7 +11,7 @@ from typing import Dict, Mapping, Optional
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.evidence import Evidence, find_evidence
 from migrate.optimizers.slots import torch_names
-from migrate.planning.model import STRATEGIES, Plan, Table
+from migrate.planning.plan import STRATEGIES, Plan, Table
 from semisync.common.errors import BadInput
 
 _CONTRARY = {("sum", False), ("mean", False)}  # without weights neither can stand for the other

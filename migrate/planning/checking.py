@@ -14,14 +14,14 @@ from dataclasses import asdict
 from typing import Dict, Mapping, Optional, Sequence
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.model import TensorInfo
 from migrate.checkpoint.partitions import partitions, row_blocks
+from migrate.checkpoint.tensor_info import TensorInfo
 from migrate.encoding.dtypes import BY_NAME
-from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.hash_table import HashTable
 from migrate.optimizers.registry import ROW_WISE
 from migrate.planning.against_graph import check_against_graph
 from migrate.planning.checking_ids import check_ids
-from migrate.planning.model import CASTS, POOLINGS, STRATEGIES, Plan, Table
+from migrate.planning.plan import CASTS, POOLINGS, STRATEGIES, Plan, Table
 from migrate.planning.static import check_static
 from semisync.common.errors import BadInput
 

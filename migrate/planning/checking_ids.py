@@ -7,11 +7,11 @@ from typing import Mapping
 import numpy
 
 from migrate.encoding.dtypes import BY_NAME, number_type
-from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.hash_table import HashTable
 from migrate.manifest.id_modes import DUPLICATES, MODES
 from migrate.manifest.transforms import filler, widened
 from migrate.optimizers.registry import DYNAMICEMB
-from migrate.planning.model import IdMapping, Table
+from migrate.planning.plan import IdMapping, Table
 from semisync.common.errors import BadInput
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Dict, Mapping, Optional, Set
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.model import TensorInfo
+from migrate.checkpoint.tensor_info import TensorInfo
 from migrate.encoding.dtypes import BY_NAME
 from migrate.graph.evidence import Evidence
-from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.hash_table import HashTable
 from migrate.hash_tables.tensors import tensors_of
-from migrate.planning.model import Plan
 from migrate.planning.options import Options, search
+from migrate.planning.plan import Plan
 from semisync.common.errors import UsageError
 
 NO_TABLES = ""  # the pattern that says so: as a regular expression it would name everything

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Collection, Dict, Optional, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.model import TensorInfo
 from migrate.checkpoint.partitions import partitions, row_blocks
+from migrate.checkpoint.tensor_info import TensorInfo
 from migrate.graph.averages import swapped_averages, swapped_note, unknown_notes
 from migrate.graph.evidence import Evidence
 from migrate.graph.lookups import Lookup
 from migrate.graph.training import find_training
-from migrate.hash_tables.model import HashTable
-from migrate.hash_tables.slots import table_slots
+from migrate.hash_tables.hash_table import HashTable
+from migrate.hash_tables.table_slots import table_slots
 from migrate.optimizers.registry import LEAVES
 from migrate.optimizers.slots import Slots, torch_names
-from migrate.planning.model import POOLINGS, Dense, IdMapping, Plan, Table
 from migrate.planning.options import Options
+from migrate.planning.plan import POOLINGS, Dense, IdMapping, Plan, Table
 from semisync.common.errors import BadInput, UsageError
 
 

@@ -8,7 +8,7 @@ from typing import Optional, Sequence, Set, Tuple
 
 from migrate.manifest.id_modes import DUPLICATES, MODES
 from migrate.manifest.naming import table_name
-from migrate.planning.model import CASTS, STRATEGIES
+from migrate.planning.plan import CASTS, STRATEGIES
 from semisync.common.errors import UsageError
 
 

@@ -11,8 +11,8 @@ from migrate.hash_tables.tensors import tensors_of
 from migrate.open import open_hash_tables
 from migrate.planning.choosing import choose_hash_tables, choose_variables, drop_tensors
 from migrate.planning.entries import Entries
-from migrate.planning.model import Plan
 from migrate.planning.options import Options
+from migrate.planning.plan import Plan
 from migrate.planning.static import Marks, mark_static
 
 

@@ -11,7 +11,7 @@ from typing import List
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.pooling import without_kernel
 from migrate.optimizers.registry import OPTIMIZERS
-from migrate.planning.model import Plan, Table
+from migrate.planning.plan import Plan, Table
 from migrate.planning.steps import dense_step_notes, table_step_notes
 
 

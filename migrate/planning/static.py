@@ -12,11 +12,11 @@ from typing import Optional, Sequence, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.encoding.dtypes import BY_NAME, number_type
-from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.hash_table import HashTable
 from migrate.manifest.id_modes import MANAGED
-from migrate.manifest.model import TableSummary
+from migrate.manifest.manifest import TableSummary
 from migrate.manifest.transforms import to_type
-from migrate.planning.model import PLACEMENTS, STATICS, Plan, Table
+from migrate.planning.plan import PLACEMENTS, STATICS, Plan, Table
 from semisync.common.errors import BadInput, UsageError
 
 Marks = Sequence[Tuple[str, str]]  # regular expression for variables, and a key of STATICS

@@ -22,7 +22,7 @@ import numpy
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.optimizers.record import StepCount
 from migrate.optimizers.registry import OPTIMIZERS
-from migrate.planning.model import Dense, Plan, Table
+from migrate.planning.plan import Dense, Plan, Table
 
 Trained = Union[Table, Dense]  # what has an optimizer
 

@@ -18,7 +18,7 @@ _HOME = {
     "keep_freed_memory": "migrate.runtime.serving.memory",
     "load": "migrate.runtime.loading",
     "BatchNorm": "migrate.runtime.batch_norm",
-    "LookupTable": "migrate.runtime.tables",
+    "LookupTable": "migrate.runtime.lookup_table",
     "NumericPart": "migrate.runtime.serving.numeric_part",
     "ParsedExamples": "migrate.runtime.examples",
     "Strings": "migrate.runtime.strings",

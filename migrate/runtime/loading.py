@@ -6,7 +6,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 import torch
 
-from migrate.manifest.model import Written, read_manifest
+from migrate.manifest.manifest import Written, read_manifest
 from migrate.manifest.transforms import INT8
 from migrate.runtime.serving.linear import score_by_onednn
 from migrate.torchrec.loading import read

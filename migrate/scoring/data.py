@@ -1,6 +1,6 @@
 """The rows of a data set in batches, each from one file, in order and in bounded memory.
 
-The data sets are those of `parity.io.tables`, with the columns of their paths. Columns of text
+The data sets are those of `parity.io.batches`, with the columns of their paths. Columns of text
 files stay text, so that whoever knows their type can name the row that does not have it; the type
 of a column of which nobody knows it is the one that its first 16 MB suggest. An empty field is
 missing. In a TFRecord file a feature with one value in every record of a batch is a plain column,
@@ -9,8 +9,8 @@ any other a column of lists; a record that lacks it has a missing value there.
 
 from typing import Iterator
 
+from parity.io.batches import Batch, batches_of
 from parity.io.formats import Columns
-from parity.io.tables import Batch, batches_of
 from semisync.common.errors import BadInput
 
 

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from parity.inputs.checks import Column, check_label_values
+from parity.io.batches import Batch
 from parity.io.columns import to_names, to_numbers
-from parity.io.tables import Batch
 from semisync.common.errors import BadInput
 
 SCHEMA = "semisync/score/1"

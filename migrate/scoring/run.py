@@ -13,9 +13,9 @@ from migrate.scoring.model import Feature, Input, Model
 from migrate.scoring.output import ScoreFile
 from migrate.scoring.scores import Instability, find_instability, scorer, written
 from parity.inputs.checks import Column
+from parity.io.batches import Batch
 from parity.io.formats import Columns
 from parity.io.identity import identify
-from parity.io.tables import Batch
 from parity.provenance import stamp
 from semisync.common.files import replacing
 

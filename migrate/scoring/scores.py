@@ -10,7 +10,7 @@ import numpy as np
 
 from migrate.scoring.model import Feature, Model
 from migrate.scoring.output import LOGIT, SCORE
-from parity.io.tables import Batch
+from parity.io.batches import Batch
 from semisync.common.errors import BadInput
 
 _ROUNDING = 2e-5  # of the largest score

@@ -15,7 +15,7 @@ class Item(NamedTuple):
 
     path        where it stands in a nested state dict; its name joins that by dots
     source      the tensor or hash table of the checkpoint that it is made from
-    role        see migrate.manifest.model.Written
+    role        see migrate.manifest.manifest.Written
     dtype       torch's name of its data type (TensorFlow's is the same where both have it)
     shape       its sizes
     interleave  rows are dealt out from the partitions in turn

@@ -24,11 +24,11 @@ from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequenc
 import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.model import TensorInfo
 from migrate.checkpoint.partitions import partitions
 from migrate.checkpoint.rows import Span
+from migrate.checkpoint.tensor_info import TensorInfo
 from migrate.encoding.dtypes import number_type
-from migrate.manifest.model import Piece
+from migrate.manifest.manifest import Piece
 from migrate.manifest.transforms import Loss
 from migrate.storage.files import write_at
 from migrate.storage.remote import is_remote

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from typing import Any, ContextManager, Mapping, Optional, Tuple, Union
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.manifest.model import FILE, Manifest, read_manifest
+from migrate.manifest.manifest import FILE, Manifest, read_manifest
 from migrate.model.training.build import Training
 from migrate.open import open_checkpoint
 from migrate.to_tensorflow.held import Side
@@ -98,7 +98,7 @@ def _side(
     """What `source` has, and the manifest of the conversion where there is one."""
     from migrate.to_tensorflow.by_graph import side_of_training
     from migrate.to_tensorflow.by_manifest import side_of_dcp
-    from migrate.to_tensorflow.converted import side_of_directory
+    from migrate.to_tensorflow.in_directory import side_of_directory
 
     directory = os.fspath(source) if isinstance(source, (str, os.PathLike)) else ""
     trained = converted is None and _is_dcp(directory) and not _is_converted(directory)

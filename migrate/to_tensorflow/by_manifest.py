@@ -12,13 +12,13 @@ from __future__ import annotations
 import os
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
-from migrate.manifest.model import Manifest, Written
+from migrate.manifest.manifest import Manifest, Written
 from migrate.manifest.state_names import owner
 from migrate.manifest.transforms import CAST, COPY
-from migrate.to_tensorflow.converted import reasons, refuse_increment
 from migrate.to_tensorflow.dcp_rows import joined, read_dcp
 from migrate.to_tensorflow.hash_table import find_rows, leads_back
 from migrate.to_tensorflow.held import Held, Side
+from migrate.to_tensorflow.in_directory import reasons, refuse_increment
 from migrate.to_tensorflow.keys import Keys, Place, given_place, read_variables, table_names
 from semisync.common.errors import BadInput, UsageError
 

@@ -11,11 +11,11 @@ import math
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.model import Slice, TensorInfo
 from migrate.checkpoint.partitions import row_blocks
 from migrate.checkpoint.pieces import Piece, Tensor
+from migrate.checkpoint.tensor_info import Slice, TensorInfo
 from migrate.encoding.dtypes import BY_NAME
-from migrate.manifest.model import Manifest
+from migrate.manifest.manifest import Manifest
 from migrate.manifest.transforms import COPY
 from semisync.common.errors import BadInput
 

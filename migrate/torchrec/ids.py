@@ -12,7 +12,7 @@ from typing import Dict, Mapping
 import torch
 from torchrec import KeyedJaggedTensor
 
-from migrate.manifest.model import read_manifest
+from migrate.manifest.manifest import read_manifest
 from migrate.torchrec.loading import read
 from semisync.common.errors import UsageError
 

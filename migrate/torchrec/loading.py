@@ -23,7 +23,7 @@ import torch.distributed as dist
 from torch.distributed import checkpoint as dcp
 from torch.distributed.checkpoint.api import CheckpointException
 
-from migrate.manifest.model import Manifest, Written, read_manifest
+from migrate.manifest.manifest import Manifest, Written, read_manifest
 from migrate.manifest.transforms import INT8
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.extras import extra

@@ -11,7 +11,7 @@ from torchrec.modules.embedding_modules import EmbeddingBagCollection
 from torchrec.modules.mc_embedding_modules import ManagedCollisionEmbeddingBagCollection
 
 from migrate.manifest.id_modes import MANAGED
-from migrate.manifest.model import Manifest, read_manifest
+from migrate.manifest.manifest import Manifest, read_manifest
 from migrate.manifest.model_json import IdsConfig, ids_config
 from migrate.torchrec.managed import with_raw_ids
 from semisync.common.errors import UsageError

@@ -19,7 +19,7 @@ from typing import Any, Collection, Dict, List, Mapping, Optional, Tuple
 import torch
 from torch.distributed._shard.sharded_tensor import Shard, ShardedTensor
 
-from migrate.manifest.model import Written, read_manifest
+from migrate.manifest.manifest import Written, read_manifest
 from migrate.manifest.state_names import STEP, owner
 from migrate.torchrec.loading import check_matrices, read, weight_keys
 from semisync.common.errors import UsageError

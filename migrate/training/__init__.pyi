@@ -1,6 +1,6 @@
 # What __init__.py imports when it is first used; type checkers and the API reference read it too.
 from .checkpoints import Checkpoints as Checkpoints
-from .converted import open_converted as open_converted
+from .converted_task import open_converted as open_converted
 from .frozen import shrink as shrink
 from .processes import joined as joined
 from .raw_ids import renew_evicted as renew_evicted

@@ -198,7 +198,7 @@ def _train(args: argparse.Namespace) -> None:
 def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
     """(the task of the checkpoint, what it reads of the files)"""
     from migrate.open import open_checkpoint
-    from migrate.training.converted import open_converted
+    from migrate.training.converted_task import open_converted
     from migrate.training.reading import reading_of
 
     feeds = {name: _json(name, text) for name, text in _pairs(args.feed, "--feed")}

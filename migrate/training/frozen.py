@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from migrate.manifest.quantization import HEAD, quantized
-from migrate.training.tables import tables_of
+from migrate.training.embedding_tables import tables_of
 from semisync.common.errors import BadInput
 
 PRECISIONS = ("fp16", "int8")

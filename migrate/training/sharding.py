@@ -35,9 +35,9 @@ from torchrec.optim.keyed import CombinedOptimizer
 
 from migrate.model.training.graph_optimizer import GraphOptimizer
 from migrate.model.training.rules import Rule
+from migrate.training.embedding_tables import tables_of
 from migrate.training.frozen import FrozenTable
 from migrate.training.norms import over_processes
-from migrate.training.tables import tables_of
 from migrate.training.task import Task
 from semisync.common.errors import UsageError
 

@@ -6,7 +6,7 @@ import json
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.manifest import model_json
-from migrate.manifest.model import Manifest, Written, is_intact
+from migrate.manifest.manifest import Manifest, Written, is_intact
 from migrate.manifest.transforms import named
 from migrate.targets.reading import Reader
 from migrate.verification.findings import Verification

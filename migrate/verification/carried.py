@@ -15,7 +15,7 @@ import torch
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import by_partition, row_blocks
 from migrate.encoding.dtypes import BY_NAME
-from migrate.manifest.model import read_manifest
+from migrate.manifest.manifest import read_manifest
 from migrate.manifest.transforms import CAST, COPY
 from migrate.targets.reading import open_target
 from migrate.to_tensorflow.held import as_array

@@ -10,7 +10,7 @@ from typing import List, Optional, Set
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import still_there
-from migrate.manifest.model import Manifest, read_manifest
+from migrate.manifest.manifest import Manifest, read_manifest
 from migrate.open import frozen_graph, open_checkpoint, open_hash_tables, open_model
 from migrate.storage.remote import Unreachable
 from migrate.storage.threads import PerThread, default_count, in_threads

@@ -14,7 +14,7 @@ import torch
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import row_blocks
 from migrate.encoding.dtypes import BFLOAT16, number_type
-from migrate.manifest.model import Written
+from migrate.manifest.manifest import Written
 from migrate.manifest.quantization import HEAD
 
 

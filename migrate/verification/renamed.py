@@ -6,7 +6,7 @@ from typing import Iterator, Tuple
 
 import torch
 
-from migrate.manifest.model import Manifest, Renamed
+from migrate.manifest.manifest import Manifest, Renamed
 from migrate.targets.reading import Reader
 from migrate.verification.expected import as_bytes
 from migrate.verification.findings import Verification

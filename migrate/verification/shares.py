@@ -10,7 +10,7 @@ from typing import Iterator, NamedTuple, Optional, Tuple
 import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.manifest.model import Written
+from migrate.manifest.manifest import Written
 from migrate.manifest.transforms import named
 from migrate.storage.remote import Unreachable
 from migrate.storage.threads import PerThread

@@ -11,10 +11,10 @@ from typing import Iterator, Tuple
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import find_meta_graph, still_there
 from migrate.graph.training import find_training
-from migrate.manifest.model import Manifest, Written
+from migrate.manifest.manifest import Manifest, Written
 from migrate.manifest.state_names import STEP, dense_state, table_state
 from migrate.optimizers.slots import Slots, torch_names
-from migrate.planning.model import Dense, Plan
+from migrate.planning.plan import Dense, Plan
 from migrate.planning.steps import optimizer_step
 from migrate.verification.findings import Verification
 

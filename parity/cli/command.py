@@ -101,12 +101,12 @@ def _outgrows_memory(args: argparse.Namespace) -> bool:
     """Whether an exact comparison of the rows would take more than --memory."""
     if args.baseline_runs is not None:
         return False
-    from parity.io import tables
+    from parity.io import batches
 
     needed = 0
     for path in filter(None, (args.baseline, args.candidate)):
-        rows = tables.count_rows(path)
-        text = tables.total_bytes(path) * _BYTES_PER_TEXT_BYTE if rows is None else 0
+        rows = batches.count_rows(path)
+        text = batches.total_bytes(path) * _BYTES_PER_TEXT_BYTE if rows is None else 0
         needed += text if rows is None else rows * _BYTES_PER_ROW
     return needed > args.memory * 1e9
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from parity.inputs.checks import check_label_values, check_scores, check_weight_values
 from parity.inputs.rows import Rows
+from parity.io.batches import BATCH, Batch, batches
 from parity.io.logits import probabilities
 from parity.io.readers import ColumnNames
-from parity.io.tables import BATCH, Batch, batches
 from semisync.common.errors import BadInput
 
 LARGE_BATCH = 1 << 20  # rows, where they are divided by day or slice, so that no piece is tiny

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Sequence
 import numpy as np
 import pyarrow as pa
 
-from parity.io.tables import batches
+from parity.io.batches import batches
 
 
 def values_at(path: str, names: Sequence[str], rows: Sequence[int]) -> List[Dict[str, Any]]:

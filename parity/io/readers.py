@@ -1,6 +1,6 @@
 """From one file with both scores, or two files joined by a key, to what `parity.compare` takes.
 
-1. The named columns are read (parity.io.tables), turned into numbers (parity.io.columns) and
+1. The named columns are read (parity.io.batches), turned into numbers (parity.io.columns) and
    checked (parity.inputs.checks) while a row number still means a row of its file.
 2. Two files are joined by key (parity.io.join). Where both carry the label, it must agree; group
    and weight are the baseline file's.
@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from parity.inputs.checks import Column, check_labels, check_scores, check_weights
 from parity.inputs.ids import Ids
+from parity.io.batches import parts_of, read_columns
 from parity.io.columns import to_codes, to_ids, to_names, to_numbers
 from parity.io.identity import FileIdentity, identify_all
 from parity.io.join import Match, match_keys, refuse_disagreement
 from parity.io.keys import refuse_unlike, to_keys
 from parity.io.logits import ROLES, probabilities
-from parity.io.tables import parts_of, read_columns
 from semisync.common.errors import BadInput
 
 
@@ -63,7 +63,7 @@ class Sample(NamedTuple):
 
 
 def read_one(path: str, names: ColumnNames) -> Sample:
-    """Reads a data set (parity.io.tables) that holds the label and both models' scores.
+    """Reads a data set (parity.io.batches) that holds the label and both models' scores.
 
     Raises: BadInput, naming file, column and data row (from 1).
     """

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from parity.inputs.checks import Column
 from parity.inputs.rows import Rows
+from parity.io.batches import Batch, batches
 from parity.io.blocks import LARGE_BATCH, Block, Progress, labels_of, scores_of, weights_of
 from parity.io.join import (
     Repeated,
@@ -25,7 +26,6 @@ from parity.io.join import (
 from parity.io.keys import refuse_unlike, to_keys
 from parity.io.readers import ColumnNames
 from parity.io.store import Store, check_storable, storable
-from parity.io.tables import Batch, batches
 from semisync.common.errors import BadInput
 
 _SIDES = ("baseline", "candidate")

@@ -64,7 +64,7 @@ def _write(
     no plan."""
     import migrate
     from migrate.conversion.model_names import add_model_names
-    from migrate.manifest.model import Manifest
+    from migrate.manifest.manifest import Manifest
     from migrate.model.load import write_model
     from migrate.targets.work_directory import work_directory
 

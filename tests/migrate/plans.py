@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from migrate.planning.model import IdMapping, Table
+from migrate.planning.plan import IdMapping, Table
 
 _OF_IDS = {field.name for field in fields(IdMapping)}
 

@@ -10,7 +10,7 @@ import migrate
 from migrate.graph import lookups
 from migrate.graph.metagraph import read_graph
 from migrate.manifest.transforms import CAST, Loss, cast
-from migrate.planning.model import IdMapping
+from migrate.planning.plan import IdMapping
 from migrate.targets.reading import open_target
 from semisync.common.errors import BadInput, UsageError
 from tests.migrate.table_writer import write_table

@@ -89,7 +89,7 @@ def test_weights_of_raw_ids_reach_the_pooling(source, tmp_path, mode):
     features = KeyedJaggedTensor(["f"], torch.tensor([0, 4]), weights, lengths=torch.tensor([2]))
     found = module(features)[0]["f"].detach().numpy()
     assert np.allclose(found, 0.5 * ROWS[4] - 2 * ROWS[0])
-    manifest.tables.append(migrate.manifest.model.TableSummary(**vars(manifest.tables[0])))
+    manifest.tables.append(migrate.manifest.manifest.TableSummary(**vars(manifest.tables[0])))
     manifest.tables[1].name, manifest.tables[1].weighted = "u", False
     with pytest.raises(UsageError, match="make a collection of each"):
         managed_collision_collection(manifest, {"t": ["f"], "u": ["g"]})

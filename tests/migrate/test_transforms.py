@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from migrate.encoding.dtypes import number_type
-from migrate.manifest.model import Written
+from migrate.manifest.manifest import Written
 from migrate.manifest.transforms import CAST, COPY, HOURS, INT8, ROW_MEAN, Loss, named, to_type
 from migrate.verification.expected import as_bytes, as_tensor, expected
 from semisync.common.errors import BadInput

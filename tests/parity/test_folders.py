@@ -18,11 +18,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parity.io.batches import read_columns
 from parity.io.blocks import blocks
 from parity.io.data_files import files_of
 from parity.io.partitions import partitions_of
 from parity.io.readers import ColumnNames, read_one, read_two
-from parity.io.tables import read_columns
 from semisync.cli import main
 from semisync.common.errors import BadInput
 from tests.parity.kinds import columns

@@ -11,7 +11,7 @@ from migrate.scoring.model import Input
 from migrate.scoring.output import ScoreFile
 from migrate.scoring.run import Reading, Writing, batches, score
 from migrate.scoring.scores import one_a_row, probability
-from parity.io.tables import Batch
+from parity.io.batches import Batch
 from semisync.cli import main
 from semisync.common.errors import BadInput
 from tests.support.score_files import write

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 import migrate
-from migrate.training.converted import open_converted
+from migrate.training.converted_task import open_converted
 from migrate.training.processes import joined, rank, ranks
 from migrate.training.trainer import Settings, train
 from tests.training.memory import Memory

@@ -16,7 +16,7 @@ from migrate.data import TextFormat
 from migrate.encoding.tfrecord import read_records
 from migrate.runtime.columns import Input
 from migrate.training.command import _arguments
-from migrate.training.converted import open_converted
+from migrate.training.converted_task import open_converted
 from migrate.training.reading import open_columns, reading_of
 from migrate.training.shares import check_mean
 from migrate.training.task import Batch

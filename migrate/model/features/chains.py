@@ -24,8 +24,8 @@ from migrate.graph.lookups import GATHERS
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.inputs import Inputs
 from migrate.model.layers.layer import Subject
+from migrate.model.lookup_tables import Tables
 from migrate.model.ops.values import as_data
-from migrate.model.tables import Tables
 
 Step = Dict[str, Any]
 Steps = List[Step]

@@ -18,9 +18,9 @@ from migrate.model.features.chains import Chains, Steps, Unknown
 from migrate.model.features.indicators import find_weighted_one_hot
 from migrate.model.inputs import Input
 from migrate.model.layers.layer import SAME
+from migrate.model.lookup_tables import Tables
 from migrate.model.parameters import Parameters
 from migrate.model.source.statements import Assign
-from migrate.model.tables import Tables
 
 SCHEMA = "semisync.features/1"
 _SIZES = {"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"}  # read no values

@@ -26,7 +26,7 @@ from migrate.model.ops import (
     slicing,
     tensor_arrays,
 )
-from migrate.model.ops.features import ragged, sparse, strings, tables
+from migrate.model.ops.features import ragged, sparse, strings, vocabularies
 from migrate.model.ops.networks import activations, convolution, images, recurrent
 from migrate.model.ops.values import Call, Host, Many, Value
 
@@ -58,7 +58,7 @@ DYNAMIC_OPS = frozenset(
         *ragged.OPS,
         *sparse.OPS,
         *strings.OPS,
-        *tables.OPS,
+        *vocabularies.OPS,
     ]
 ) - {"Bucketize"}
 
@@ -83,7 +83,7 @@ KINDS: Mapping[str, Mapping[str, Union[str, Handler]]] = {
     "sparse tensors": sparse.OPS,
     "ragged tensors": ragged.OPS,
     "strings": strings.OPS,
-    "lookup tables": tables.OPS,
+    "lookup tables": vocabularies.OPS,
     "tensor arrays and lists": tensor_arrays.OPS,
 }
 

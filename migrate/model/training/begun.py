@@ -19,7 +19,7 @@ from typing import Collection, Dict, List, Mapping, NamedTuple, Optional, Sequen
 import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.model import TensorInfo
+from migrate.checkpoint.tensor_info import TensorInfo
 from migrate.graph.changes import Changes, depends_on
 from migrate.graph.find import MetaGraph
 from migrate.graph.lookups import VARIABLES, Saved

@@ -18,7 +18,7 @@ from migrate.model.training.cutting import Given, cut
 from migrate.model.training.formulas import write_formula
 from migrate.model.training.recipe import Recipe, read_recipe
 from migrate.model.training.rules import one_rule
-from migrate.model.training.slots import read_slots, slot_names
+from migrate.model.training.stored_slots import read_slots, slot_names
 from migrate.model.training.targets import find_targets, mark_sparse
 from semisync.common.errors import BadInput
 

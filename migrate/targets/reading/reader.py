@@ -14,7 +14,7 @@ from typing import Dict, NamedTuple, Protocol, Tuple
 import torch
 
 from migrate.encoding.dtypes import number_type
-from migrate.manifest.model import Written
+from migrate.manifest.manifest import Written
 from semisync.common.errors import BadInput
 
 

@@ -8,9 +8,9 @@ from typing import Callable, Iterator, List, NamedTuple, Tuple
 
 import numpy
 
-from migrate.hash_tables.model import HashTable, Rows
+from migrate.hash_tables.hash_table import HashTable, Rows
 from migrate.manifest.id_modes import MANAGED, MODES
-from migrate.manifest.model import Ids, Manifest, TableSummary, Written
+from migrate.manifest.manifest import Ids, Manifest, TableSummary, Written
 from migrate.targets.reading import Reader
 from migrate.verification.expected import as_bytes
 from migrate.verification.ids.columns import Column, columns_of, expected_column

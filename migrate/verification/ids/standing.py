@@ -12,7 +12,7 @@ from typing import Callable, List, Optional, Set
 import numpy
 
 from migrate.ids.hashing import home_rows
-from migrate.manifest.model import TableSummary
+from migrate.manifest.manifest import TableSummary
 from migrate.verification.ids.sides import BothSides
 
 

@@ -6,8 +6,8 @@ from typing import Callable, List, NamedTuple, Optional, Tuple
 
 import numpy
 
-from migrate.hash_tables.model import HashTable
-from migrate.manifest.model import Manifest, TableSummary
+from migrate.hash_tables.hash_table import HashTable
+from migrate.manifest.manifest import Manifest, TableSummary
 from migrate.verification.ids.one_by_one import compare_one_by_one
 from migrate.verification.ids.sides import BothSides, Open
 from migrate.verification.ids.standing import FreeRows, Standing

@@ -26,7 +26,7 @@ from typing import Any, List, NamedTuple, Optional
 import numpy as np
 
 from semisync.common.errors import BadInput
-from semisync.demo.data.tables import Where, shown
+from semisync.demo.data.data_file import Where, shown
 
 BUCKETS = 32
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "\\n", "?"}

@@ -20,7 +20,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 from parity.io.data_files import is_hidden
 from parity.io.delta import in_last_version
 from semisync.common.errors import BadInput
-from semisync.demo.data.tables import DataFile, Where, open_file, shown
+from semisync.demo.data.data_file import DataFile, Where, open_file, shown
 
 LABELS = ("label", "click", "clicked", "target", "y")
 TIMES = ("timestamp", "datetime", "time", "date", "day")

@@ -23,6 +23,7 @@ import numpy as np
 from semisync.common.errors import BadInput
 from semisync.demo.data import columns as kinds
 from semisync.demo.data.click_log import ClickLog
+from semisync.demo.data.data_file import CRITEO_CATEGORIES, CRITEO_COUNTS, Where
 from semisync.demo.data.files import (
     Choices,
     files_of,
@@ -32,7 +33,6 @@ from semisync.demo.data.files import (
     read_files,
 )
 from semisync.demo.data.hashing import hash_texts
-from semisync.demo.data.tables import CRITEO_CATEGORIES, CRITEO_COUNTS, Where
 from semisync.demo.data.times import MOMENT, is_avazu_hour, times_of
 
 _HOUR_FIELD = "hour_of_day"

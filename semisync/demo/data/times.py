@@ -18,7 +18,7 @@ import numpy as np
 
 from semisync.common.errors import BadInput
 from semisync.demo.data.columns import Column, column_of
-from semisync.demo.data.tables import Where, shown
+from semisync.demo.data.data_file import Where, shown
 
 _MICROS = 1_000_000
 _HOUR = 3600 * _MICROS

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import parity
-from migrate.facts import slots
+from migrate.facts import slot_samples
 from migrate.facts.read import check_source, read_facts
 from parity.diagnosis.facts import matching_table
 from parity.inputs.checks import Column
@@ -128,8 +128,8 @@ def test_tables_are_matched_by_a_part_of_their_path():
 
 def test_the_typical_accumulator_is_sampled_in_bounded_memory(monkeypatch):
     """Three million accumulators from 0.1 on, of which a third was trained to 4."""
-    monkeypatch.setattr(slots, "_SAMPLE", 1000)
-    state = slots.SlotSample("Adagrad")
+    monkeypatch.setattr(slot_samples, "_SAMPLE", 1000)
+    state = slot_samples.SlotSample("Adagrad")
     for _ in range(30):
         chunk = np.full((10_000, 10), 0.1, np.float32)
         chunk[::3] = 4
@@ -138,6 +138,6 @@ def test_the_typical_accumulator_is_sampled_in_bounded_memory(monkeypatch):
     assert state.settings() == {"initial_accumulator_value": 0.1}
     assert state.initial == (0.1,)
     assert state.denominator() == 4
-    assert slots.SlotSample("Adagrad").denominator() is None
-    untouched = slots.untrained([np.float32([[0.1, 0.1], [0.1, 4]])], state.initial)
+    assert slot_samples.SlotSample("Adagrad").denominator() is None
+    untouched = slot_samples.untrained([np.float32([[0.1, 0.1], [0.1, 4]])], state.initial)
     assert untouched.tolist() == [True, False]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from migrate.facts.slots import SlotSample, untrained
+from migrate.facts.slot_samples import SlotSample, untrained
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Dict, Iterator, Tuple
 import numpy
 
 from migrate.encoding.dtypes import number_type
-from migrate.manifest.model import FILE, Manifest, Written, is_intact, read_manifest
+from migrate.manifest.manifest import FILE, Manifest, Written, is_intact, read_manifest
 from migrate.manifest.transforms import CAST, COPY
 from migrate.targets.reading import Reader, open_target
 from migrate.to_tensorflow.held import BLOCK_BYTES, Held, Side, as_array, rows_of

@@ -126,7 +126,7 @@ class TableSummary:
     """An embedding table of the target; dtype: torch's name of it, "int8" for quantized rows.
 
     optimizer: the TensorFlow one whose slots came along; hyperparameters, row_wise, features,
-    pooling, weighted, static and placement: as in migrate.planning.model.Table; trained_bytes: what
+    pooling, weighted, static and placement: as in migrate.planning.plan.Table; trained_bytes: what
     the weights and slots of a static table take where it is trained, in the checkpoint's types,
     else None; ids: of a hash table, else None.
     """

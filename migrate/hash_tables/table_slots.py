@@ -14,7 +14,7 @@ import dataclasses
 import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from migrate.hash_tables.model import HashTable
+from migrate.hash_tables.hash_table import HashTable
 from migrate.optimizers.record import Optimizer, Slot
 from migrate.optimizers.registry import LEAVES, OPTIMIZERS, table_slot
 from migrate.optimizers.slots import slot_of, torch_name
