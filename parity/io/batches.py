@@ -149,11 +149,13 @@ def _of_file(
     with explained(path):
         file = open_file(path)
         if file.columns is None:
-            inside = [name for name in dict.fromkeys(columns.names) if name not in partitions]
+            inside = list(dict.fromkeys(columns.names))
+            columns = columns._replace(optional=[*columns.optional, *partitions])
         else:
             outside = [name for name in partitions if name not in file.columns]
             wanted = chosen(path, [*file.columns, *outside], columns.names, columns.optional)
             inside = [name for name in wanted if name not in outside]
+            inside = inside or list(file.columns[:1])  # which tells how many rows there are
         types = {name: kind for name, kind in columns.types.items() if name in inside}
         for table in file.tables(columns._replace(names=inside, types=types), size):
             outside = [name for name in partitions if name not in table.column_names]

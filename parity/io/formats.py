@@ -210,7 +210,7 @@ class TFRecords:
     def tables(self, columns: Columns, size: int) -> Iterator[pa.Table]:
         """The records in tables of many."""
         if columns.several:
-            return tfrecord.tables_of_lists(self._path, columns.names, size)
+            return tfrecord.tables_of_lists(self._path, columns.names, size, columns.optional)
         return tfrecord.tables_of_values(self._path, columns.names, columns.optional)
 
 

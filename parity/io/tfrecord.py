@@ -7,7 +7,18 @@ records, `migrate.runtime.compiled.example` finds their features as TensorFlow's
 """
 
 import importlib
-from typing import Any, Callable, Collection, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Sequence,
+    Tuple,
+)
 
 import numpy as np
 import pyarrow as pa
@@ -194,38 +205,49 @@ def tables_of_values(
     empty = True
     for records in read_records(path, _TOGETHER):
         empty = False
-        found = records.features(names)
-        yield pa.table(
-            {
-                name: _column(records, name, feature, name in optional)
-                for name, feature in found.items()
-                if feature.kind or name not in optional
-            }
-        )
+        columns = {
+            name: _column(records, name, feature, name in optional)
+            for name, feature in records.features(names).items()
+            if feature.kind or name not in optional
+        }
+        yield _table(records, columns)
     if empty:
         yield pa.table({name: pa.nulls(0, pa.int64()) for name in names if name not in optional})
 
 
-def tables_of_lists(path: str, names: Sequence[str], size: int) -> Iterator[pa.Table]:
+def tables_of_lists(
+    path: str, names: Sequence[str], size: int, optional: Collection[str] = ()
+) -> Iterator[pa.Table]:
     """The named features, a row per record, in tables of `size` records; at least one table.
 
     A feature with one value at most in every record of a table is a plain column, any other a
-    column of lists; a record that lacks it has a missing value there.
+    column of lists; a record that lacks it has a missing value there. A table lacks the column of
+    an optional feature that none of its records has.
 
     Raises: as `read_records`, and BadInput for a feature that no record has.
     """
-    unseen = dict.fromkeys(names)
+    unseen = [name for name in names if name not in optional]
     some = False
     for records in read_records(path, size):
         some = True
         found = records.features(names)
-        yield pa.table({name: one.plain_where_possible() for name, one in found.items()})
-        for name in [name for name in unseen if found[name].kind]:
-            del unseen[name]
+        columns = {
+            name: one.plain_where_possible()
+            for name, one in found.items()
+            if one.kind or name not in optional
+        }
+        yield _table(records, columns)
+        unseen = [name for name in unseen if not found[name].kind]
     if not some:
-        yield pa.table({name: pa.nulls(0) for name in names})
+        yield pa.table({name: pa.nulls(0) for name in unseen})
     elif unseen:
-        raise BadInput(f"{path}: no record has the feature {next(iter(unseen))!r}")
+        raise BadInput(f"{path}: no record has the feature {unseen[0]!r}")
+
+
+def _table(records: Records, columns: Mapping[str, Any]) -> pa.Table:
+    """The columns, of which there may be none, of as many rows as there are records."""
+    rows = pa.nulls(len(records.starts))
+    return pa.table({**columns, "": rows}).select(list(columns))
 
 
 def _column(records: Records, name: str, feature: Feature, optional: bool) -> Any:

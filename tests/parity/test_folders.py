@@ -18,14 +18,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parity.io.batches import read_columns
+from parity.io.batches import batches_of, read_columns
 from parity.io.blocks import blocks
 from parity.io.data_files import files_of
+from parity.io.formats import Columns
 from parity.io.partitions import partitions_of
 from parity.io.readers import ColumnNames, read_one, read_two
 from semisync.cli import main
 from semisync.common.errors import BadInput
 from tests.parity.kinds import columns
+from tests.support.score_files import write
 
 NAMES = ColumnNames("y", "p", "q", parts=("day",))
 COLUMNS = ["--label", "y", "--baseline-score", "p", "--candidate-score", "q", "--margin", "0.2"]
@@ -108,6 +110,29 @@ def test_partitions_are_columns_of_every_format(tmp_path, kind):
     assert read_one(str(tmp_path), NAMES).labels.tolist() == [False] * 8 + [True] * 8
     for found in rows_of(tmp_path):
         assert {day for day, _ in found} == {"a b"}
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc", "csv", "jsonl", "tfrecord"])
+def test_rows_of_which_only_the_path_is_asked_for_are_all_there(tmp_path, kind):
+    path = tmp_path / "day=3" / f"part.{kind}"
+    path.parent.mkdir()
+    write(path, table())
+    assert read_columns(str(tmp_path), [], ["day"])["day"].to_pylist() == [3] * 8
+    for several in (False, True):
+        found = batches_of(str(tmp_path), Columns(["day"], several=several), 5)
+        assert sum(batch.table.num_rows for batch in found) == 8
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_feature_of_the_records_must_not_contradict_their_path(tmp_path, several):
+    path = tmp_path / "y=0" / "part.tfrecord"
+    path.parent.mkdir()
+    write(path, table().select(["y"]).slice(0, 1))
+    columns = Columns(["y"], several=several)
+    assert [batch.placed for batch in batches_of(str(path), columns, 8)] == [frozenset()]
+    write(path, table().select(["y"]))
+    with pytest.raises(BadInput, match="column 'y' has other values than its folder"):
+        list(batches_of(str(path), columns, 8))
 
 
 @pytest.mark.parametrize(
