@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from typing import Collection, Dict, Iterator, List, Optional, Sequence
 
+from migrate.graph.interface.inputs import is_input
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.writes import SETS, changed_variable
 from migrate.model.control.guards import ENTERS, EXITS, MERGES, NEXTS, SWITCHES
 from migrate.model.control.regions import Regions
-from migrate.model.inputs import cut_at_inputs, is_input
+from migrate.model.inputs import cut_at_inputs
 from migrate.model.layers.layer import SAME
 from migrate.model.lookup_tables import TABLES
 from migrate.model.ops.registry import OPS

@@ -17,6 +17,7 @@ import re
 from typing import Any, Dict, List, NamedTuple, Sequence, Set, Tuple
 
 from migrate.graph.attributes import output_shape
+from migrate.graph.interface.inputs import Input, Inputs
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.tensors import constant_array
@@ -25,7 +26,7 @@ from migrate.model.control.guards import EXITS, MERGES, NOWHERE, SWITCHES, Regio
 from migrate.model.control.regions import Regions
 from migrate.model.embeddings.collections import Collection, Group, ends, find_groups
 from migrate.model.folding import RANDOM, fold
-from migrate.model.inputs import Input, Inputs, cut_at_inputs, is_training_flag
+from migrate.model.inputs import cut_at_inputs, is_training_flag
 from migrate.model.layers.finders import find_layers
 from migrate.model.layers.layer import SAME, Cond, Modules, Subject
 from migrate.model.lookup_tables import TABLES, Tables

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Union
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import MetaGraph, find_meta_graph
+from migrate.graph.interface.inputs import Input
 from migrate.graph.interface.signatures import input_keys
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.lowering import lower
@@ -15,7 +16,7 @@ from migrate.model.constants import Constants
 from migrate.model.coverage import refuse_unknown
 from migrate.model.emitter import Emitter
 from migrate.model.features.description import describe
-from migrate.model.inputs import Input, cut_at
+from migrate.model.inputs import cut_at
 from migrate.model.lookup_tables import Tables
 from migrate.model.model_file import model_source
 from migrate.model.named_inputs import Named, begin_at

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
 
+from migrate.graph.interface.inputs import Input
 from migrate.model.constants import Constants
 from migrate.model.emitter import Emitter
-from migrate.model.inputs import Input
 from migrate.model.parameters import Parameter
 from migrate.model.source.layout import laid_out
 from migrate.model.source.parts import GIVEN, Parts, split

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from typing import Dict, Mapping, Sequence, Tuple, Union
 
+from migrate.graph.interface.inputs import DEFAULTED, Inputs
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Graph
-from migrate.model.inputs import Inputs, cut_at, is_training_flag
+from migrate.model.inputs import cut_at, is_training_flag
 from migrate.model.outputs import tensor_edge
 from semisync.common.errors import UsageError
 from semisync.common.tensor_names import in_session, split
@@ -41,7 +42,7 @@ def begin_at(graph: Graph, named: Named) -> Graph:
     nodes = dict(graph.nodes)
     for node in graph.nodes.values():
         unnamed = in_session(node.name) not in tensors and not is_training_flag(graph, node)
-        if node.op == "PlaceholderWithDefault" and unnamed:
+        if node.op in DEFAULTED and unnamed:
             nodes[node.name] = node._replace(op="Identity")
     return cut_at(graph._replace(nodes=nodes, named=keys), tensors)
 
@@ -65,7 +66,9 @@ def as_converted(graph: Graph, inputs: Mapping[str, Sequence[str]]) -> Graph:
 
 def own_inputs(graph: Graph) -> Dict[str, Tuple[str, ...]]:
     """The tensors of each input that the graph has by itself, by its name."""
-    return {one.name: one.tensors for one in Inputs(graph).all()}
+    features = Inputs(graph)
+    brought = (one for node in graph.nodes.values() for one in features.brought_by(node))
+    return {one.name: one.tensors for one in brought}
 
 
 def _tensors(graph: Graph, what: str) -> Tuple[str, ...]:

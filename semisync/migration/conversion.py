@@ -155,9 +155,9 @@ def refuse_unknown_inputs(settings: Settings) -> None:
 def all_inputs(meta: str, named: Sequence[Tuple[str, str, bool]]) -> Dict[str, str]:
     """The graph's own inputs and the tensors of `named` that it would compute, by their names; {}
     where it would compute none of these."""
+    from migrate.graph.interface.inputs import Inputs
     from migrate.graph.lowering import lower
     from migrate.graph.metagraph import read_graph
-    from migrate.model.inputs import Inputs
     from migrate.model.named_inputs import own_inputs
 
     graph = lower(read_graph(meta))

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from migrate.graph.attributes import Shape, dtypes, output_dtype, output_shape, shapes
-from migrate.graph.interface.examples import Feature, features
+from migrate.graph.attributes import Shape
+from migrate.graph.interface.examples import PARSING, Feature, features
+from migrate.graph.interface.inputs import DEFAULTED, PLACEHOLDERS, Input, Inputs
 from migrate.graph.interface.losses import losses
-from migrate.graph.interface.names import Name, delivered_names
-from migrate.graph.interface.signatures import Key, input_keys
+from migrate.graph.interface.names import Name
 from migrate.graph.interface.walks import Walks
 from migrate.graph.lookups import VARIABLES
-from migrate.graph.metagraph import Edge, Graph, Node
-
-_PLACEHOLDERS = {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"}
-_ITERATORS = {"IteratorGetNext", "IteratorGetNextSync"}
-_SPARSE = ("indices", "values", "shape")
-DESERIALIZES = {"DeserializeSparse"}  # the sparse features of iterators
+from migrate.graph.metagraph import Edge, Node
+from semisync.common.tensor_names import split
 
 
 class Feed(NamedTuple):
@@ -54,70 +50,43 @@ def feeds(walks: Walks) -> List[Feed]:
     for loss in losses(walks):
         if loss.labels is not None:
             labels.setdefault(loss.labels, []).append(loss.name)
-    parsed = features(walks)
-    fed = [_with_readers(walks, feed, labels, parsed) for feed in _feeds(walks)]
+    parsed, inputs = features(walks), Inputs(walks.graph)
+    fed = [_with_readers(walks, feed, labels, parsed) for feed in _feeds(walks, inputs)]
     known = {edge for feed in fed for edge in feed.edges}
     fed += [
-        _feed(edge, "serialized", "string", None)._replace(features=described)
+        _feed((edge,), "serialized", "string", None)._replace(features=described)
         for edge, described in parsed.items()
         if edge not in known
     ]
-    keys, names = input_keys(walks.graph), delivered_names(walks.graph)
-    return [_called(feed, keys, {**names, **_deserialized(walks.graph, names)}) for feed in fed]
+    return [_called(feed, inputs.called(feed.edges[0])) for feed in fed]
 
 
-def _deserialized(graph: Graph, names: Dict[Edge, Name]) -> Dict[Edge, Name]:
-    """The names of what is deserialized from the tensors of `names`."""
-    nodes = [node for node in graph.nodes.values() if node.op in DESERIALIZES]
-    return {(node.name, 0): names[node.inputs[0]] for node in nodes if node.inputs[0] in names}
-
-
-def _called(feed: Feed, keys: Dict[str, Key], names: Dict[Edge, Name]) -> Feed:
-    key = keys.get("{}:{}".format(*feed.edges[0]))
-    name = names.get(feed.edges[0])
-    if key is not None:
-        return feed._replace(feature=key.name)
+def _called(feed: Feed, name: Optional[Name]) -> Feed:
     return feed if name is None else feed._replace(feature=name.name, guessed=name.guessed)
 
 
-def _feeds(walks: Walks) -> Iterator[Feed]:
-    """The feeds, still without what reads them."""
-    graph = walks.graph
+def _feeds(walks: Walks, inputs: Inputs) -> Iterator[Feed]:
+    """The feeds, still without what reads them; those of a parser are fed before it."""
     for node in walks.nodes.values():
-        if node.op in _PLACEHOLDERS:
-            base, _, part = node.name.rpartition("/")
-            if part in _SPARSE and is_sparse_placeholder(graph, base):
-                if part == "values":
-                    yield _sparse(graph, base, node)
-                continue
-            kind = "default" if node.op == "PlaceholderWithDefault" else "placeholder"
-            dtype, shape = output_dtype(graph, node), output_shape(graph, node, 0)
-            yield _feed((node.name, 0), kind, dtype, shape)
-        elif node.op in _ITERATORS or node.op.startswith("QueueDequeue"):
-            queue = node.op.startswith("QueueDequeue")
-            types = dtypes(graph, node, "component_types" if queue else "output_types")
-            told = [] if queue else shapes(graph, node, "output_shapes")
-            for output, dtype in enumerate(types):
-                shape = told[output] if output < len(told) else output_shape(graph, node, output)
-                if dtype != "variant":  # what is serialized is fed behind its op
-                    yield _feed((node.name, output), "queue" if queue else "iterator", dtype, shape)
-        elif node.op in DESERIALIZES:
-            edges = tuple((node.name, output) for output in range(len(_SPARSE)))
-            name = ",".join("{}:{}".format(*edge) for edge in edges)
-            types = dtypes(graph, node, "dtype")
-            yield Feed(name, "sparse", types[0] if types else None, None, edges)
+        for one in inputs.brought_by(node) if node.op not in PARSING else ():
+            if one.dtype != "variant":  # what is serialized is fed behind its op
+                edges = tuple(map(split, one.tensors))
+                yield _feed(edges, _kind(node, one), one.dtype, one.shape)
 
 
-def _feed(edge: Edge, kind: str, dtype: Optional[str], shape: Shape) -> Feed:
-    return Feed(f"{edge[0]}:{edge[1]}", kind, dtype, shape, (edge,))
+def _kind(node: Node, one: Input) -> str:
+    if one.part is not None:
+        return "sparse"
+    if node.op in PLACEHOLDERS | DEFAULTED:
+        return "default" if one.optional else "placeholder"
+    return "queue" if node.op.startswith("Queue") else "iterator"
 
 
-def _sparse(graph: Graph, base: str, values: Node) -> Feed:
-    indices = output_shape(graph, graph.nodes[f"{base}/indices"], 0)
-    rank = indices[1] if indices is not None and len(indices) == 2 else None
-    shape = None if rank is None else (None,) * rank
-    edges = tuple((f"{base}/{part}", 0) for part in _SPARSE)
-    return Feed(base, "sparse", output_dtype(graph, values), shape, edges)
+def _feed(edges: Tuple[Edge, ...], kind: str, dtype: Optional[str], shape: Shape) -> Feed:
+    tensors = ["{}:{}".format(*edge) for edge in edges]
+    scope, slash, part = edges[0][0].rpartition("/")
+    name = scope if kind == "sparse" and (slash, part) == ("/", "indices") else ",".join(tensors)
+    return Feed(name, kind, dtype, shape, edges)
 
 
 def _with_readers(
@@ -151,13 +120,4 @@ def _with_readers(
         read_by=tuple(variables),
         labels_of=tuple(of_losses),
         features=described,
-    )
-
-
-def is_sparse_placeholder(graph: Graph, base: str) -> bool:
-    """Whether tf.sparse_placeholder made indices, values and shape below the name `base`; a shape
-    that was given may be a constant or a default."""
-    return f"{base}/shape" in graph.nodes and all(
-        f"{base}/{part}" in graph.nodes and graph.nodes[f"{base}/{part}"].op in _PLACEHOLDERS
-        for part in _SPARSE[:2]
     )

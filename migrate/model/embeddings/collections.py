@@ -27,6 +27,7 @@ from typing import (
 )
 
 from migrate.graph.attributes import output_dtype
+from migrate.graph.interface.inputs import is_input
 from migrate.graph.metagraph import Edge, Node
 from migrate.manifest.naming import table_name
 from migrate.model.control.guards import MERGES, NOWHERE
@@ -34,7 +35,6 @@ from migrate.model.control.order import sort
 from migrate.model.control.regions import Regions
 from migrate.model.embeddings.lookups import Lookup, find_bags, find_rows
 from migrate.model.embeddings.safe_lookups import find_end, find_sparse_ids
-from migrate.model.inputs import is_input
 from migrate.model.layers.layer import Modules, Subject
 from migrate.model.ops.arguments import plain
 from migrate.model.ops.values import Value

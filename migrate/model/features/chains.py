@@ -20,9 +20,9 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 import numpy
 
 from migrate.graph.attributes import dtypes, flag, float32s, integer, integers
+from migrate.graph.interface.inputs import Inputs
 from migrate.graph.lookups import GATHERS
 from migrate.graph.metagraph import Edge, Node
-from migrate.model.inputs import Inputs
 from migrate.model.layers.layer import Subject
 from migrate.model.lookup_tables import Tables
 from migrate.model.ops.values import as_data

@@ -11,12 +11,12 @@ from __future__ import annotations
 import ast
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
+from migrate.graph.interface.inputs import Input
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.embeddings.lookups import Lookup
 from migrate.model.emitter import Emitter
 from migrate.model.features.chains import Chains, Steps, Unknown
 from migrate.model.features.indicators import find_weighted_one_hot
-from migrate.model.inputs import Input
 from migrate.model.layers.layer import SAME
 from migrate.model.lookup_tables import Tables
 from migrate.model.parameters import Parameters

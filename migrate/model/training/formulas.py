@@ -17,8 +17,8 @@ import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import MetaGraph
+from migrate.graph.interface.inputs import Input
 from migrate.graph.metagraph import Edge
-from migrate.model.inputs import Input
 from migrate.model.load import build_module, write_source
 from semisync.common.errors import BadInput, UsageError
 
