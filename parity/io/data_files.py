@@ -99,8 +99,10 @@ def magic_kind(path: str) -> Optional[str]:
 def _of_folder(path: str, written: bool) -> Dict[str, int]:
     found = _below(path, written)
     if not found:
+        unsure = any(suffix_of(name) == ".json" for name in folders.below(path, is_hidden))
         raise BadInput(
             f"{path} is a folder without a Parquet, ORC, CSV, TSV, JSON lines or TFRecord file"
+            + ("; its .json files are data if a pattern, such as '*.json', says so" * unsure)
         )
     return found
 

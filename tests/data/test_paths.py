@@ -53,6 +53,15 @@ def test_in_a_folder_what_is_no_data_is_left_out_and_what_may_be_is_refused(fold
         files_of(folder)
 
 
+def test_lines_of_json_that_spark_did_not_write_are_named_by_a_pattern(tmp_path):
+    (tmp_path / "log.json").write_text("{}")
+    with pytest.raises(
+        BadInput, match="a folder without .*; its .json files are data if a pattern"
+    ):
+        files_of(tmp_path)
+    assert names(tmp_path, "*.json") == ["log.json"]
+
+
 def test_a_link_to_a_folder_is_followed(folder, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     (other / "link").symlink_to(folder / "b")
