@@ -99,8 +99,7 @@ class _Both:
             raise UsageError("--forward compares how both score; feed False to what says training")
         inputs = [(one, self._model.inputs[one.name].tensors) for one in self.given.inputs]
         feeds = {
-            **{name: value for name, value in setting.feeds.items() if name not in constants},
-            **{self._model.inputs[name].tensors[0]: value for name, value in constants.items()},
+            **subjects.session_feeds(setting, self._model.inputs, constants),
             **subjects.no_dropout(self._subject, emitter),
             **told,
             **self._serving.feeds,
@@ -129,7 +128,7 @@ class _Both:
         for batch in batches:
             batch = batch.first(count - done)
             theirs = self._tensorflow.fetch(batch.size, batch.features, tensors)
-            given, _ = self.given.of(batch.size, batch.features)
+            given = self.given.of(batch.features)
             ours = dict(zip(self._model.outputs, self._model.run(given)))
             if not done:
                 self._check_twice(batch, theirs, tensors)

@@ -38,8 +38,7 @@ class Rows(NamedTuple):
     @property
     def features(self) -> List[Feature]:
         """Of `size` rows."""
-        more = self.size - self.rows
-        return [one.padded(more) for one in self.read] if more else self.read
+        return [one.padded(self.size - self.rows) for one in self.read]
 
     def first(self, count: int) -> Rows:
         """At most `count` of them."""

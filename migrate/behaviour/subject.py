@@ -130,6 +130,15 @@ def upstream(
     return seen
 
 
+def session_feeds(
+    setting: Setting, taken: Mapping[str, Any], constants: Mapping[str, Any]
+) -> Dict[str, Any]:
+    """The caller's constants as a session takes them: those of `told_feeds` by the tensors of what
+    the module takes, the others as they are named."""
+    others = {name: value for name, value in setting.feeds.items() if name not in constants}
+    return {**others, **{taken[name].tensors[0]: value for name, value in constants.items()}}
+
+
 def told_feeds(setting: Setting, taken: Mapping[str, Any]) -> Dict[str, Any]:
     """Those of the caller's constants that a module takes, by its names."""
     found: Dict[str, Any] = {}

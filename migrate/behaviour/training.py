@@ -137,8 +137,7 @@ class _Both:
         subject = self._subject
         inputs = [(one, wanted[one.name].tensors) for one in self._given.inputs]
         feeds = {
-            **{k: v for k, v in self._setting.feeds.items() if k not in self._constants},
-            **{wanted[name].tensors[0]: value for name, value in self._constants.items()},
+            **subjects.session_feeds(self._setting, wanted, self._constants),
             **off,
             **self._training_told,
         }
@@ -181,7 +180,7 @@ class _Both:
         for number, features in enumerate(batches):
             begun = self._tensorflow.begin(size, features, twice=not number)
             self._check(begun.loss, begun.again)
-            given, _ = self._given.of(size, features)
+            given = self._given.of(features)
             drawn = {name: _tensor(value) for name, value in begun.drawn.items()}
             ask = self._tensorflow
             rounding = functools.lru_cache(maxsize=None)(ask.rounding)

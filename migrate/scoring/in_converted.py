@@ -1,7 +1,7 @@
 """The module of a converted directory: its own model.py, with the graph's own inputs and outputs.
 
 It scores in inference mode and in eval mode, as a TensorFlow session does that is fed the same;
-`module_inputs` says what that is. What repeated rows score is cut off.
+`module_inputs` says what that is.
 """
 
 from __future__ import annotations
@@ -55,11 +55,9 @@ class ConvertedModel:
     def score(self, rows: int, features: List[Feature]) -> np.ndarray:
         """The output for a batch, of the model's own shape; half precision is widened."""
         with torch_code.explained(self._path):
-            given, more = self._given.of(rows, features)
-            found = torch_code.run(self._model, given)
+            found = torch_code.run(self._model, self._given.of(features))
             found = found[self._place] if self._several else found
-        scores = torch_code.scores(found, self._path)
-        return scores[:rows] if scores.shape[:1] == (rows + more,) else scores
+        return torch_code.scores(found, self._path)
 
     def origin(self) -> Dict[str, Any]:
         """As `model.Model.origin`."""

@@ -58,6 +58,8 @@ class Feature(NamedTuple):
 
     def padded(self, more: int) -> Feature:
         """With the last row `more` times more."""
+        if not more:
+            return self
         count, last, lengths = len(self.values), 1, self.lengths
         if lengths is not None:
             last, lengths = int(lengths[-1]), np.append(lengths, np.repeat(lengths[-1:], more))
@@ -73,7 +75,7 @@ class Model(Protocol):
     """A model that is ready to score."""
 
     inputs: List[Input]
-    batch: Optional[int]  # rows that it takes at a time, at most; None: any number
+    batch: Optional[int]  # rows that it takes at a time; None: any number
     output: Optional[str]  # which of its outputs was asked for
 
     def score(self, rows: int, features: List[Feature]) -> np.ndarray:

@@ -1,8 +1,7 @@
 """What a converted module is given of each batch: columns of the data set, and constants.
 
-1. Every input that the module lists takes the column of its name, unless --input or --sparse names
-   another; one that has a default, or that --feed gives, takes none.
-2. Where an input has a fixed number of rows, a batch has as many: its last row is repeated.
+Every input that the module lists takes the column of its name, unless --input or --sparse names
+another; one that has a default, or that --feed gives, takes none.
 """
 
 from __future__ import annotations
@@ -51,17 +50,15 @@ class ModuleInputs:
         sizes = [wanted[taken.name].shape for taken in self.inputs if not taken.sparse]
         self.batch: Optional[int] = next((size[0] for size in sizes if size and size[0]), None)
 
-    def of(self, rows: int, features: Sequence[Feature]) -> Tuple[Dict[str, Any], int]:
-        """What the module takes of one batch, by name, and how many of its rows are repetitions.
+    def of(self, features: Sequence[Feature]) -> Dict[str, Any]:
+        """What the module takes of one batch, by name.
 
         features: of `inputs`, in their order. Raises BadInput where a shape is another.
         """
-        more = max(self.batch or 0, rows) - rows
         given = dict(self.constants)
         for taken, feature in zip(self.inputs, features):
-            feature = feature.padded(more) if more else feature
             given[taken.name] = self._tensor(taken.name, feature)
-        return given, more
+        return given
 
     def _tensor(self, name: str, feature: Feature) -> Any:
         wanted = self._wanted[name]

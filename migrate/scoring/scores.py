@@ -31,14 +31,18 @@ _CAUSES = {
 def scorer(
     model: Model, batch: Batch, features: Sequence[Feature], column: Optional[int]
 ) -> Callable[[int, int], np.ndarray]:
-    """Scores the batch's rows from one number to another, in one run, as `one_a_row` says."""
+    """Scores the batch's rows from one number to another, in one run, as `one_a_row` says.
+
+    Where the model takes more rows at a time, the last one is repeated, and those scores dropped.
+    """
 
     def score(start: int, stop: int) -> np.ndarray:
         part = batch._replace(
             skipped=batch.skipped + start, table=batch.table.slice(start, stop - start)
         )
-        output = model.score(stop - start, [feature.part(start, stop) for feature in features])
-        return one_a_row(output, part, column)
+        rows = max(stop - start, model.batch or 0)
+        given = [one.part(start, stop).padded(rows - (stop - start)) for one in features]
+        return one_a_row(model.score(rows, given), part, column, rows)
 
     return score
 
@@ -48,15 +52,18 @@ def written(scores: np.ndarray, sigmoid: bool) -> Dict[str, np.ndarray]:
     return {SCORE: probability(scores), LOGIT: scores} if sigmoid else {SCORE: scores}
 
 
-def one_a_row(output: np.ndarray, batch: Batch, column: Optional[int] = None) -> np.ndarray:
-    """(rows,), in the output's own bits.
+def one_a_row(
+    output: np.ndarray, batch: Batch, column: Optional[int] = None, rows: Optional[int] = None
+) -> np.ndarray:
+    """(rows of the batch,), in the output's own bits.
 
     Args:
         output: float32 or float64, (rows,) or (rows, 1), or (rows, k) of which `column` is taken.
+        rows: that the model was given, the batch's own first; by default there are no others.
 
     Raises: BadInput for another shape, and for a score that is not finite, with its row.
     """
-    rows = batch.table.num_rows
+    rows = rows or batch.table.num_rows
     if column is not None:
         if output.ndim != 2 or not 0 <= column < output.shape[1]:
             raise BadInput(f"the model's output is {list(output.shape)}; it has no column {column}")
@@ -66,7 +73,7 @@ def one_a_row(output: np.ndarray, batch: Batch, column: Optional[int] = None) ->
             f"the model's output is {list(output.shape)} for {rows} rows; one score per row is "
             "expected, or --column to choose one of several"
         )
-    scores = output.reshape(rows)
+    scores = output.reshape(rows)[: batch.table.num_rows]
     finite = np.isfinite(scores)
     if not finite.all():
         row = int(finite.argmin())

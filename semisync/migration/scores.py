@@ -131,8 +131,7 @@ def _tensorflow(settings: Settings) -> Any:
         written = subject.write(outputs)
         serving = serving_form(subject, written, outputs.values())
         feeds = {
-            **{name: value for name, value in settings.feeds.items() if name not in constants},
-            **{wanted[name].tensors[0]: value for name, value in constants.items()},
+            **subjects.session_feeds(how, wanted, constants),
             **subjects.no_dropout(subject, written.emitter),
             **subjects.training_feeds(written.emitter, how, training=False),
             **serving.feeds,
@@ -163,8 +162,7 @@ class _OneTensor:
     def score(self, rows: int, features: List[Any]) -> Any:
         """The output for a batch."""
         (found,) = self._graph.fetch(rows, features, [self.output])
-        found = found if found.dtype == np.float64 else found.astype(np.float32)
-        return found[:rows] if found.shape[:1] == (max(rows, self.batch or 0),) else found
+        return found if found.dtype == np.float64 else found.astype(np.float32)
 
     def origin(self) -> Dict[str, Any]:
         """Where it came from."""

@@ -38,7 +38,7 @@ def test_a_graph_that_gives_one_score_for_its_whole_batch_is_refused(graphs, sco
     pyarrow.parquet.write_table(pyarrow.parquet.read_table(graphs.data).slice(0, 1), one_row)
     code, _, error = score(str(one_row), *graphs.checkpoint("fixed", "mean")[1:], *INPUTS)
     assert code == 3
-    assert "the output 'mean:0' is [1] for 128 rows; one score per row is expected" in error
+    assert "the model's output is [1] for 128 rows; one score per row is expected" in error
 
 
 def test_a_sparse_input_beside_a_fixed_batch_is_padded_too(graphs, score, tmp_path):

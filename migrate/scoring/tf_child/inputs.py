@@ -57,14 +57,6 @@ class Input(collections.namedtuple("Input", "column name tensors")):
         return values
 
 
-def padded(values, lengths, more):
-    """The values and lengths (None of a dense input) of a batch, its last row `more` times more."""
-    if lengths is None:
-        return np.concatenate([values, np.repeat(values[-1:], more, 0)]), None
-    last = values[len(values) - lengths[-1] :]
-    return np.concatenate([values] + more * [last]), np.append(lengths, more * [lengths[-1]])
-
-
 def serialized(tf, rows, names, values, lengths):
     """An Example of each row, bytes [rows]; a feature without values is left out of it."""
     columns = [

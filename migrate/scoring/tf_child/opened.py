@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 from .graph import open_model
-from .inputs import Input, padded, serialized
+from .inputs import Input, serialized
 from .messages import Refused, listing
 
 
@@ -70,24 +70,17 @@ class Opened:
         return [tensor for taken in self.inputs for tensor in taken.tensors]
 
     def _feed(self, rows, arrays):
-        """(feed_dict of a batch of `messages`, the rows that it has).
-
-        Where the graph takes more rows than there are, the last one is repeated.
-        """
+        """The feed_dict of a batch of `messages`."""
         values = [arrays[str(i)] for i in range(len(self.inputs))]
         lengths = [arrays.get("{}/lengths".format(i)) for i in range(len(self.inputs))]
-        run = max(rows, self.batch or 0)
-        if run > rows:
-            both = [padded(*column, more=run - rows) for column in zip(values, lengths)]
-            values, lengths = [list(part) for part in zip(*both)]
         feed = dict(self._constants)
         if self._examples is not None:
             names = [taken.name for taken in self.inputs]
-            feed[self._examples] = serialized(self._tf, run, names, values, lengths)
+            feed[self._examples] = serialized(self._tf, rows, names, values, lengths)
         else:
             for taken, column, many in zip(self.inputs, values, lengths):
                 feed.update(taken.feed(column, many))
-        return feed, run
+        return feed
 
     def _input(self, column, name, sparse, signature):
         if self._examples is not None:

@@ -57,7 +57,7 @@ class Probe(Opened):
         """The values of tensors for a batch; or what they differ from themselves by."""
         tensors = [self._tensor(name) for name in names]
         if not rounding:
-            return self._session.run(tensors, self._feed(rows, arrays)[0])
+            return self._session.run(tensors, self._feed(rows, arrays))
 
         def run(feed, order):
             values = self._session.run(tensors, feed)
@@ -103,7 +103,7 @@ class Steps:
         drawn/NAME           what was drawn
         gradient/NODE/0      the gradient of a variable's node, or its values, and /1 its indices
         """
-        feed, _ = self._opened._feed(rows, arrays)
+        feed = self._opened._feed(rows, arrays)
         drawn = self._session.run(self._drawn, feed)
         more = dict(zip(self._drawn, drawn))
         feed.update(more)

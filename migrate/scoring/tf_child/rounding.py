@@ -43,7 +43,7 @@ class Rounding:
         """
 
         def values(random, order):
-            feed, _ = self._opened._feed(rows, self._batch(arrays, random, order))
+            feed = self._opened._feed(rows, self._batch(arrays, random, order))
             feed.update(more)
             return [np.asarray(value, np.float64) for value in run(feed, order)]
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .graph import refuse_unfed
-from .messages import Refused, listing, sizes
+from .messages import Refused, listing
 from .opened import Opened
 
 
@@ -31,20 +31,8 @@ class Scorer(Opened):
         return {}, [("scores", self.score(head["rows"], arrays))]
 
     def score(self, rows, arrays):
-        """The output for a batch of `messages`; float32 or float64, of the model's own shape.
-
-        What repeated rows score is cut off.
-        """
-        feed, run = self._feed(rows, arrays)
-        scores = self._session.run(self._output, feed)
-        if scores.shape[:1] == (run,):
-            scores = scores[:rows]
-        elif run > rows:
-            raise Refused(
-                "the output {!r} is {} for {} rows; one score per row is expected".format(
-                    self._output.name, sizes(scores.shape), run
-                )
-            )
+        """The output for a batch of `messages`; float32 or float64, of the model's own shape."""
+        scores = self._session.run(self._output, self._feed(rows, arrays))
         return scores if scores.dtype == np.float64 else scores.astype(np.float32)
 
 
