@@ -105,7 +105,7 @@ def compare_rows(rows: Rows, margin: float, verified: Optional[Verified] = None)
         score_difference=score_difference(rows.baseline, rows.candidate),
         pcoc_difference=pcoc_difference(rows),
         gauc_difference=gauc_difference(old.within, new.within),
-        warnings=doubts.of_scores(rows.baseline, rows.candidate),
+        warnings=(*doubts.of_scores(rows.baseline, rows.candidate), *doubts.of_rows(rows)),
         notes=notes_on_unmoved(evidence),
         unavailable=why_no_losses(rows.baseline, rows.candidate),
     )

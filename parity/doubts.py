@@ -9,8 +9,10 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from parity.formatting import LONGEST_NAME, clipped, some_of
+from parity.inputs.rows import Rows
 from parity.stats.equivalence import Verdict
 from parity.stats.parts import Part
+from parity.stats.repeats import RepeatCounter, Repeats
 from parity.stats.strata import Days
 
 SAME_SCORES = (
@@ -38,6 +40,28 @@ def of_runs(baselines: Sequence[Any], candidates: Sequence[Any]) -> Tuple[str, .
     """SAME_RUN where a run is on both sides; scores of each run, (n,)."""
     same = any(np.array_equal(old, new) for old in baselines for new in candidates)
     return (SAME_RUN,) if same else ()
+
+
+def of_rows(rows: Rows) -> Tuple[str, ...]:
+    """`of_repeats` of rows that are taken to be independent, as without clusters."""
+    if rows.clusters is not None:
+        return ()
+    counter = RepeatCounter()
+    counter.add(rows.positive, rows.baseline, rows.candidate)
+    return of_repeats(counter.found(), len(rows.positive))
+
+
+def of_repeats(repeats: Optional[Repeats], rows: int) -> Tuple[str, ...]:
+    """How many of so many rows equal an earlier one, where chance does not explain it."""
+    if repeats is None:
+        return ()
+    every = f", as if every row stood {repeats.times:,} times" if repeats.times > 1 else ""
+    return (
+        f"{repeats.rows:,} of {rows:,} rows ({_share(repeats.rows, rows)}) equal an earlier row in "
+        f"label and both scores{every}; chance does not explain it. Rows that stand more than once "
+        "make the interval too narrow: leave copies out (--key refuses them), or name what such "
+        "rows share (--group).",
+    )
 
 
 def of_files(files: Sequence[Mapping[str, Any]]) -> Tuple[str, ...]:

@@ -22,7 +22,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from parity.comparison import compare_rows, decision_fields, sample_of
-from parity.doubts import of_runs
+from parity.doubts import of_rows, of_runs
 from parity.inputs.checks import Column, check_margin, check_scores
 from parity.inputs.rows import Rows, checked_rows
 from parity.result import Comparison, TrainingNoise
@@ -114,7 +114,7 @@ def compare_runs(
         design_effect=by_rows.design_effect,
         rows_to_settle=_rows_to_settle(by_interval, rare, decision["verdict"]),
         training=noise,
-        warnings=of_runs(baselines, candidates),
+        warnings=(*of_runs(baselines, candidates), *of_rows(rows)),
         notes=(
             *_notes_on_copies(baselines, candidates),
             *_notes(noise, by_interval, margin),

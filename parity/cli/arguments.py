@@ -75,7 +75,7 @@ def _declare_columns(add: Callable[..., Any]) -> None:
         "float64, so that large ones have a log loss",
     )
     add("--candidate-logit", metavar="COL", help="the same for the candidate")
-    add("--key", metavar="COL", help="column that names a row, the same in both files")
+    add("--key", metavar="COL", help="column that names each row once, the same in both files")
     add(
         "--allow-misses",
         action="store_true",

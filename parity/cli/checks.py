@@ -89,9 +89,8 @@ def column_names(args: argparse.Namespace) -> Dict[str, Any]:
     """The columns' names by role; refuses options that contradict the number of files."""
     score = args.candidate_score
     if args.candidate is None:
-        for option, value in (("--key", args.key), ("--allow-misses", args.allow_misses)):
-            if value:
-                raise UsageError(f"{option} joins two files, but only {args.baseline} is given")
+        if args.allow_misses:
+            raise UsageError(f"--allow-misses joins two files, but only {args.baseline} is given")
         if score is None or score == args.baseline_score:
             raise UsageError(
                 f"with one file, --candidate-score must name a second column of {args.baseline}"

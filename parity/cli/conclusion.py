@@ -24,7 +24,7 @@ def decided(args: argparse.Namespace, comparison: Any, origin: Dict[str, Any]) -
 
     comparison = dataclasses.replace(comparison, worst=_with_columns(args, comparison.worst))
     warnings = list(comparison.warnings)
-    if warnings:
+    if doubts.SAME_SCORES in warnings or doubts.SAME_RUN in warnings:
         warnings += doubts.of_files(origin["files"])
     warnings += warnings_of_join(args, origin.get("join", {}))
     warnings += doubts.of_parts(

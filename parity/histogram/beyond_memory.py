@@ -12,6 +12,7 @@ from typing import Iterable, List, Optional, Tuple
 import numpy as np
 import pyarrow as pa
 
+from parity.doubts import of_repeats
 from parity.histogram.compare import checked, compare_summary
 from parity.histogram.counts import Counts, Division, Kind
 from parity.histogram.estimate import Estimate
@@ -22,15 +23,22 @@ from parity.io.blocks import Block
 from parity.io.store import Store
 from parity.result import Comparison
 from parity.stats.parts import Part, with_q
+from parity.stats.repeats import RepeatCounter
 from parity.stats.strata import Days, days_of, error_of_alike
 from parity.verified import Verified
 
 
-def count(blocks: Iterable[Block], kind: Kind, store: Optional[Store] = None) -> Counts:
+def count(
+    blocks: Iterable[Block],
+    kind: Kind,
+    store: Optional[Store] = None,
+    repeats: Optional[RepeatCounter] = None,
+) -> Counts:
     """Counts the rows.
 
     Args:
         store: where to put them aside, if they are to be read once more.
+        repeats: looks for rows that stand more than once.
     """
     counts = Counts(kind)
     np.empty(1 << 24, np.int8)  # once freed, glibc keeps smaller arrays' memory at hand for reuse
@@ -39,6 +47,8 @@ def count(blocks: Iterable[Block], kind: Kind, store: Optional[Store] = None) ->
             continue
         divisions = {name: _division(names[name]) for name in kind.columns}
         counts.add(rows, divisions)
+        if repeats is not None:
+            repeats.add(rows.positive, rows.baseline, rows.candidate)
         if store is not None:
             put_aside(store, rows, numbers, group, counts.codes(divisions))
     return counts
@@ -69,10 +79,29 @@ def compare_blocks(
         verified: the record that stands for the rows that rare faults take.
     """
     check_margin(margin)
-    if not grouped and not worst:
-        return compare_counts(count(blocks, kind), margin, verified)
+    repeats = RepeatCounter()
+    if grouped or worst:
+        comparison = _compare_stored(blocks, kind, margin, grouped, worst, verified, repeats)
+    else:
+        comparison = compare_counts(count(blocks, kind, repeats=repeats), margin, verified)
+    if grouped:
+        return comparison
+    told = of_repeats(repeats.found(), comparison.rows)
+    return dataclasses.replace(comparison, warnings=(*comparison.warnings, *told))
+
+
+def _compare_stored(
+    blocks: Iterable[Block],
+    kind: Kind,
+    margin: float,
+    grouped: bool,
+    worst: int,
+    verified: Optional[Verified],
+    repeats: RepeatCounter,
+) -> Comparison:
+    """`compare_blocks` of rows that are read twice."""
     with Store() as store:
-        counts = count(blocks, kind, store)
+        counts = count(blocks, kind, store, repeats)
         whole, within = Estimate(checked(counts.whole)), _estimates_within(counts)
         groups = Groups(whole, within, kind.day) if grouped else None
         hardest = Worst(whole, worst)

@@ -11,8 +11,11 @@ import pyarrow as pa
 from parity.inputs.checks import check_label_values, check_scores, check_weight_values
 from parity.inputs.rows import Rows
 from parity.io.batches import BATCH, Batch, batches
+from parity.io.copies import Copies
 from parity.io.logits import probabilities
 from parity.io.readers import ColumnNames
+from parity.io.store import Store
+from parity.io.stored_keys import StoredKeys
 from semisync.common.errors import BadInput
 
 LARGE_BATCH = 1 << 20  # rows, where they are divided by day or slice, so that no piece is tiny
@@ -48,19 +51,41 @@ def blocks(path: str, names: ColumnNames, progress: Optional[Progress] = None) -
     Args:
         progress: called after each batch.
 
-    Raises: BadInput, naming file, column and row.
+    Raises: BadInput as `parity.io.readers.read_one`; for copies and repeated keys at the end.
     """
+    if names.key is None:
+        yield from _blocks(path, names, progress, None)
+        return
+    with Store() as store:
+        keys = StoredKeys(store, path, names.key)
+        yield from _blocks(path, names, progress, keys)
+        keys.refuse_repeated()
+
+
+def _blocks(
+    path: str, names: ColumnNames, progress: Optional[Progress], keys: Optional[StoredKeys]
+) -> Iterator[Block]:
     numbers = [names.label, names.baseline_score, names.candidate_score]
     numbers += [names.weight] if names.weight else []
-    texts = list(dict.fromkeys([*names.parts, *([names.group] if names.group else [])]))
-    seen = 0
+    texts = list(dict.fromkeys(filter(None, [names.key, *names.parts, names.group])))
+    seen, copies = 0, Copies()
     for batch in batches(path, numbers, texts, LARGE_BATCH if texts else BATCH):
-        yield _checked(batch, seen, names)
+        rows = Rows(
+            labels_of(batch, names.label),
+            scores_of(batch, names, "baseline_score"),
+            scores_of(batch, names, "candidate_score"),
+            weights=weights_of(batch, names.weight) if names.weight else None,
+        )
+        copies.add(batch.file, *rows[:3])
+        if keys is not None:
+            keys.add(batch)
+        yield _block(batch, rows, seen, names)
         seen += batch.table.num_rows
         if progress is not None:
             progress(batch.file, seen)
     if not seen:
         raise BadInput(f"{path} has no rows; at least one of each class is needed")
+    copies.refuse()
 
 
 def labels_of(batch: Batch, name: str) -> np.ndarray:
@@ -80,13 +105,7 @@ def weights_of(batch: Batch, name: str) -> np.ndarray:
     return check_weight_values(batch.numbers(name), batch.column(name))
 
 
-def _checked(batch: Batch, before: int, names: ColumnNames) -> Block:
-    rows = Rows(
-        labels_of(batch, names.label),
-        scores_of(batch, names, "baseline_score"),
-        scores_of(batch, names, "candidate_score"),
-        weights=weights_of(batch, names.weight) if names.weight else None,
-    )
+def _block(batch: Batch, rows: Rows, before: int, names: ColumnNames) -> Block:
     return Block(
         rows,
         np.arange(before, before + len(rows.positive)),

@@ -42,11 +42,16 @@ def identify_all(files: Iterable[Tuple[str, Optional[int]]]) -> Tuple[FileIdenti
         identities.append(identity)
         earlier = known.setdefault(identity.sha256, file)
         if earlier != file and holds_rows(file):
-            raise BadInput(
-                f"{file} is a copy of {earlier}; rows that are counted twice make the interval too "
-                "narrow, so leave one out"
-            )
+            refuse_copy(file, earlier)
     return tuple(identities)
+
+
+def refuse_copy(file: str, earlier: str) -> None:
+    """Raises: BadInput, always: `file` has the rows of an earlier one."""
+    raise BadInput(
+        f"{file} is a copy of {earlier}; rows that are counted twice make the interval too narrow, "
+        "so leave one out"
+    )
 
 
 def holds_rows(path: str) -> bool:

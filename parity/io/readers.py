@@ -16,8 +16,15 @@ from parity.inputs.checks import Column, check_labels, check_scores, check_weigh
 from parity.inputs.ids import Ids
 from parity.io.batches import parts_of, read_columns
 from parity.io.columns import to_codes, to_ids, to_names, to_numbers
+from parity.io.copies import Copies
 from parity.io.identity import FileIdentity, identify_all
-from parity.io.join import Match, match_keys, refuse_disagreement
+from parity.io.join import (
+    Match,
+    match_keys,
+    refuse_disagreement,
+    refuse_repeated,
+    repeated,
+)
 from parity.io.keys import refuse_unlike, to_keys
 from parity.io.logits import ROLES, probabilities
 from semisync.common.errors import BadInput
@@ -29,7 +36,7 @@ class ColumnNames(NamedTuple):
     label: str
     baseline_score: str
     candidate_score: str
-    key: Optional[str] = None  # needed for two files
+    key: Optional[str] = None  # names each row once; needed for two files
     group: Optional[str] = None
     weight: Optional[str] = None
     parts: Tuple[str, ...] = ()  # days and slices
@@ -65,17 +72,24 @@ class Sample(NamedTuple):
 def read_one(path: str, names: ColumnNames) -> Sample:
     """Reads a data set (parity.io.batches) that holds the label and both models' scores.
 
-    Raises: BadInput, naming file, column and data row (from 1).
+    Raises: BadInput, naming file, column and data row (from 1); for repeated keys, where
+        `names.key` is given, and for a file with the rows of another.
     """
     table = _read(path, names, [names.label, names.baseline_score, names.candidate_score])
     labels, clusters, weights = _common(path, table, names)
+    scores = [_scores(path, table, names, role) for role in ROLES]
+    files = _identities(table)
+    if names.key is not None:
+        column = _column(path, table, names.key)
+        refuse_repeated(repeated(to_keys(table[names.key], column)), column)
+    _refuse_copies(table, labels, *scores)
     return Sample(
         labels=labels,
-        baseline=_scores(path, table, names, "baseline_score"),
-        candidate=_scores(path, table, names, "candidate_score"),
+        baseline=scores[0],
+        candidate=scores[1],
         clusters=clusters,
         weights=weights,
-        files=_identities(table),
+        files=files,
         match=None,
         parts=_parts(path, table, names),
         ids=_ids(path, table, names),
@@ -165,6 +179,16 @@ def _column(path: str, table: pa.Table, name: str) -> Column:
 
 def _identities(table: pa.Table) -> Tuple[FileIdentity, ...]:
     return identify_all(parts_of(table))
+
+
+def _refuse_copies(table: pa.Table, *columns: np.ndarray) -> None:
+    """Labels and scores, (n,) each, of the files that the table was put together of."""
+    copies, before = Copies(), 0
+    for file, rows in parts_of(table):
+        if rows:
+            copies.add(file, *(column[before : before + rows] for column in columns))
+        before += rows
+    copies.refuse()
 
 
 def _parts(path: str, table: pa.Table, names: ColumnNames) -> Dict[str, np.ndarray]:

@@ -16,7 +16,6 @@ from parity.inputs.rows import Rows
 from parity.io.batches import Batch, batches
 from parity.io.blocks import LARGE_BATCH, Block, Progress, labels_of, scores_of, weights_of
 from parity.io.join import (
-    Repeated,
     as_text,
     refuse_disagreement,
     refuse_misses,
@@ -26,6 +25,7 @@ from parity.io.join import (
 from parity.io.keys import refuse_unlike, to_keys
 from parity.io.readers import ColumnNames
 from parity.io.store import Store, check_storable, storable
+from parity.io.stored_keys import repeated_in
 from semisync.common.errors import BadInput
 
 _SIDES = ("baseline", "candidate")
@@ -117,7 +117,7 @@ class StoredJoin:
             for name in (self._key, self._names.label)
         )
         for side, column in zip(_SIDES, keys):
-            refuse_repeated(_repeated(store, side), column)
+            refuse_repeated(repeated_in(store, side), column)
         rows = [sum(count for _, count in parts) for parts in files]
         (matched,) = store.one_row(f"SELECT count(*) {_JOINED}")
         self.counts = {
@@ -151,15 +151,3 @@ class StoredJoin:
         parts = {name: table[f"part_{i}"] for i, name in enumerate(names.parts)}
         group = table["cluster"] if names.group else None
         return Block(rows, table["baseline_row"].to_numpy(), parts, group).with_weight()
-
-
-def _repeated(store: Store, side: str) -> Repeated:
-    """Keys of a side that come more than once; the one named is the first."""
-    (surplus,) = store.one_row(f"SELECT count(*) - count(DISTINCT key) FROM {side}")
-    if not surplus:
-        return Repeated()
-    key, times = store.one_row(
-        f"SELECT key, count(*) FROM {side} GROUP BY key HAVING count(*) > 1 "
-        f"ORDER BY min({side}_row) LIMIT 1"
-    )
-    return Repeated(surplus, key, times)

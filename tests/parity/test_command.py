@@ -151,7 +151,7 @@ def test_misses_can_be_allowed(parity_command):
         (["scores.parquet", *COLUMNS, "nope"], "no column 'nope'; it has: id, y, old, good, bad"),
         (["scores.parquet", *COLUMNS, "old"], "--candidate-score must name a second column"),
         (["scores.parquet", *COLUMNS[:-1]], "--candidate-score must name a second column"),
-        (["scores.parquet", *COLUMNS, "good", "--key", "id"], "--key joins two files, but only"),
+        (["scores.parquet", *COLUMNS, "good", "--key", "user"], "is not a key: 38000 rows repeat"),
         (["scores.parquet", *COLUMNS, "good", "--allow-misses"], "--allow-misses joins two files"),
         (
             ["scores.parquet", *COLUMNS, "good", "--margin", "0"],

@@ -1,0 +1,47 @@
+"""Keys on disk: which of them repeat, of more rows than fit memory."""
+
+from typing import Dict
+
+import numpy as np
+import pyarrow as pa
+
+from parity.inputs.checks import Column
+from parity.io.batches import Batch
+from parity.io.join import Repeated, refuse_repeated
+from parity.io.keys import to_keys
+from parity.io.store import Store, storable
+
+_TABLE = "keys"
+
+
+class StoredKeys:
+    """The keys of one data set, batch by batch."""
+
+    def __init__(self, store: Store, path: str, name: str) -> None:
+        self._store, self._path, self._name = store, path, name
+        self._files: Dict[str, int] = {}  # rows
+
+    def add(self, batch: Batch) -> None:
+        """Raises: BadInput as `parity.io.keys.to_keys`."""
+        keys = to_keys(batch.table[self._name], batch.column(self._name))
+        before, count = sum(self._files.values()), len(keys)
+        rows = pa.table({"key": storable(keys), f"{_TABLE}_row": np.arange(before, before + count)})
+        self._store.add(_TABLE, rows)
+        self._files[batch.file] = batch.skipped + count
+
+    def refuse_repeated(self) -> None:
+        """Raises: BadInput where a key comes twice."""
+        column = Column(self._name, self._path, tuple(self._files.items()))
+        refuse_repeated(repeated_in(self._store, _TABLE), column)
+
+
+def repeated_in(store: Store, table: str) -> Repeated:
+    """Values of `key` that come more than once; the one named is the first by TABLE_row."""
+    (surplus,) = store.one_row(f"SELECT count(*) - count(DISTINCT key) FROM {table}")
+    if not surplus:
+        return Repeated()
+    key, times = store.one_row(
+        f"SELECT key, count(*) FROM {table} GROUP BY key HAVING count(*) > 1 "
+        f"ORDER BY min({table}_row) LIMIT 1"
+    )
+    return Repeated(surplus, key, times)
