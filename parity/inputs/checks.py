@@ -1,6 +1,6 @@
 """What labels, scores, weights, clusters and margin must be before anything is computed.
 
-1. Labels are 0 or 1 (bool, integer or float), and both occur.
+1. Labels are 0 or 1 (bool, integer or float), or -1 or 1, and both occur.
 2. Scores are finite, and so is the difference of two that are compared. They need not be
    probabilities.
 3. Weights are 0 or above it, and neither class weighs nothing. The others are within 1e100 of 1
@@ -67,9 +67,11 @@ def check_label_values(values: Any, column: Column) -> np.ndarray:
     _numeric(labels, column)
     positive = labels == 1
     wrong = ~positive & (labels != 0)
-    if wrong.any():
+    if wrong.any() and not (positive | (labels == -1)).all():
         index = int(wrong.argmax())
-        raise BadInput(f"{column.at(index)} is {labels[index]}; a label must be 0 or 1")
+        raise BadInput(
+            f"{column.at(index)} is {labels[index]}; a label must be 0 or 1, or all be -1 or 1"
+        )
     return positive
 
 

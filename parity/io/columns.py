@@ -12,12 +12,11 @@ from semisync.common.errors import BadInput
 def to_numbers(values: pa.ChunkedArray, column: Column) -> np.ndarray:
     """bool, integer or floating (n,) in the column's own width; text is parsed as float64.
 
-    The words true and false, in any case, are read as 1 and 0. Raises BadInput for a missing value
-    and for anything that is not a number.
+    The words true and false, in any case, are read as 1 and 0, and a list of one value as that
+    value. Raises BadInput for a missing value and for anything that is not a number.
     """
     _refuse_missing(values, column)
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
+    values = _of_one(_plainly(values), column)
     kind = values.type
     if pa.types.is_decimal(kind):
         return values.cast(pa.float64()).to_numpy()
@@ -36,8 +35,7 @@ def to_names(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     moment has one name in every unit. Other plain types stay as they are.
     """
     _refuse_missing(values, column)
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
+    values = _plainly(values)
     kind = values.type
     if pa.types.is_nested(kind):
         raise BadInput(f"{column} holds {kind}; a number or a string per row is expected")
@@ -52,6 +50,27 @@ def to_names(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
             raise BadInput(f"{place} is nan; every row needs a value")
     text = pa.types.is_string(kind) or pa.types.is_date(kind)
     return values.cast(pa.large_string()) if text else values
+
+
+def _plainly(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Values of a dictionary or a view as such."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    return values.cast(pa.large_string()) if pa.types.is_string_view(values.type) else values
+
+
+def _of_one(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+    """The values of lists of one each; other values as they are."""
+    kind = values.type
+    fixed = pa.types.is_fixed_size_list(kind)
+    if not (fixed or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return values
+    several = np.flatnonzero(pc.list_value_length(values).to_numpy() != 1)
+    if several.size:
+        raise BadInput(f"{column.at(int(several[0]))} is a list of other than one value")
+    values = pc.list_flatten(values)
+    _refuse_missing(values, column)
+    return values
 
 
 def _moments(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:

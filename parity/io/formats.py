@@ -20,13 +20,15 @@ import pyarrow.json
 import pyarrow.orc
 import pyarrow.parquet
 
-from migrate.storage.sources import opened, streamed
+from migrate.storage.sources import opened, packing_of, streamed
 from parity.io import tfrecord
 from parity.io.data_files import magic_kind, name_kind, refuse_packed
 from semisync.common.errors import BadInput
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _BLOCK = 1 << 24  # bytes of a text file
+_HEADER = 1 << 16  # bytes that hold a header, or many lines
+_TELLING = 4  # lines, so that one is shorter than all others
 
 
 class Columns(NamedTuple):
@@ -91,6 +93,7 @@ class Text:
 
     def __init__(self, path: str, separator: str) -> None:
         self._path, self._separator = path, separator
+        _refuse_other_separator(path, separator)
         with self._opened(pyarrow.csv.ConvertOptions()) as reader:
             written = reader.schema.names
         self._written = {name.strip(): name for name in written}
@@ -103,6 +106,8 @@ class Text:
 
     def tables(self, columns: Columns, size: int) -> Iterator[pa.Table]:
         """The rows in tables of 16 MB."""
+        if self.columns and self.columns[-1] in columns.names:
+            _refuse_cut(self._path, self._separator)
         done = 0
         try:
             for table in self._parsed(columns.names, columns.types, threads=True):
@@ -144,6 +149,46 @@ class Text:
             read_options=pyarrow.csv.ReadOptions(block_size=_BLOCK, use_threads=threads),
             parse_options=pyarrow.csv.ParseOptions(delimiter=self._separator),
             convert_options=options,
+        )
+
+
+def _refuse_other_separator(path: str, separator: str) -> None:
+    with streamed(path) as file:
+        header = file.read(_HEADER).split(b"\n")[0].decode(errors="replace")
+    if separator in header:
+        return
+    if ";" in header:
+        raise BadInput(
+            f"{path} is separated by semicolons, so that its numbers may have decimal commas; "
+            "write it with commas and decimal points, such as by pandas.read_csv(FILE, sep=';', "
+            "decimal=',').to_csv(FILE, index=False)"
+        )
+    if "\t" in header:
+        raise BadInput(f"{path} is separated by tabs; name it .tsv")
+
+
+def _refuse_cut(path: str, separator: str) -> None:
+    """Refuses a file that ends within a line, with a shorter number than all lines before it.
+
+    Of a packed file its packing tells.
+    """
+    if packing_of(path) is not None:
+        return
+    with opened(path) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _HEADER))
+        tail = file.read(_HEADER)
+    if tail.endswith((b"\n", b"\r")):
+        return
+    lines = tail.splitlines()[1:]  # without the header, or a line that begins before
+    fields = [line.rpartition(separator.encode())[2].strip() for line in lines]
+    if len(fields) < _TELLING or not fields[-1]:
+        return
+    if len(fields[-1]) < min(map(len, fields[:-1])) and fields[-1][:1] in b"+-.0123456789":
+        last = fields[-1].decode(errors="replace")
+        raise BadInput(
+            f"{path} ends within a line, whose last value, {last!r}, is shorter than those before "
+            "it: the file seems to be cut. Copy it anew; if it is whole, end it with a newline"
         )
 
 

@@ -20,10 +20,19 @@ GOOD = {"labels": [0, 1, 0, 1], "scores": [0.1, 0.2, 0.3, 0.4]}
         ({"scores": ["a", "b", "c", "d"]}, "^scores holds <U1 values, not numbers$"),
         ({"scores": [1j, 0, 0, 0]}, "^scores holds complex128 values, not numbers$"),
         ({"scores": [[0.1], [0.2], [0.3], [0.4]]}, r"^scores has shape \(4, 1\); .*ravel"),
-        ({"labels": [0, 1, 2, 1]}, r"^labels\[2\] is 2; a label must be 0 or 1$"),
-        ({"labels": [0, 1, 0.5, 1]}, r"^labels\[2\] is 0.5; a label must be 0 or 1$"),
-        ({"labels": [0, 1, float("nan"), 1]}, r"^labels\[2\] is nan; a label must be 0 or 1$"),
-        ({"labels": [-1, 1, -1, 1]}, r"^labels\[0\] is -1; a label must be 0 or 1$"),
+        (
+            {"labels": [0, 1, 2, 1]},
+            r"^labels\[2\] is 2; a label must be 0 or 1, or all be -1 or 1$",
+        ),
+        (
+            {"labels": [0, 1, 0.5, 1]},
+            r"^labels\[2\] is 0.5; a label must be 0 or 1, or all be -1 or 1$",
+        ),
+        (
+            {"labels": [0, 1, float("nan"), 1]},
+            r"^labels\[2\] is nan; a label must be 0 or 1, or all be -1 or 1$",
+        ),
+        ({"labels": [-1, 1, 0, 1]}, r"^labels\[0\] is -1; a label must be 0 or 1, or all be -1 or"),
         ({"labels": [1, 1, 1, 1]}, "^labels: all 4 labels are 1; .*both classes$"),
         ({"labels": [False] * 4}, "^labels: all 4 labels are 0; .*both classes$"),
         ({"labels": [], "scores": []}, "^labels has no rows"),

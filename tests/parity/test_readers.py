@@ -84,11 +84,30 @@ def test_blanks_around_the_names_of_columns_do_not_count(tmp_path):
     assert read_one(str(path), ONE).baseline.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5]
 
 
-@pytest.mark.parametrize("labels", [[False, True] * 3, [0.0, 1.0] * 3, ["0", "1"] * 3])
+@pytest.mark.parametrize("labels", [[False, True] * 3, [0.0, 1.0] * 3, ["0", "1"] * 3, [-1, 1] * 3])
 def test_labels_may_be_words_or_numbers(tmp_path, labels):
     for name in ("a.parquet", "a.csv", "a.jsonl"):
         path = write(tmp_path / name, table(y=labels))
         assert read_one(path, ONE).labels.tolist() == [False, True] * 3
+
+
+def test_a_text_file_may_end_without_a_newline(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"y,old,new\n" + 3 * b"0,0.125,0.250\n" + b"1,0.125,0.275")
+    assert read_one(str(path), ONE).candidate.tolist() == [0.25, 0.25, 0.25, 0.275]
+
+
+def test_lists_of_one_value_and_views_of_text_are_read_as_their_values(tmp_path):
+    scores = np.arange(6) / 10
+    for kind in (pa.list_(pa.float64()), pa.large_list(pa.float64()), pa.list_(pa.float64(), 1)):
+        path = write(tmp_path / "a.parquet", table(old=pa.array(scores[:, None].tolist(), kind)))
+        assert read_one(path, ONE).baseline.tolist() == scores.tolist()
+    view = pa.array([str(score) for score in scores], pa.string_view())
+    names = pa.array(["a", "b", "b"] * 2, pa.string_view())
+    path = write(tmp_path / "a.parquet", table(old=view, user=names))
+    sample = read_one(path, ONE._replace(group="user", parts=("user",)))
+    assert sample.baseline.tolist() == scores.tolist()
+    assert sample.parts["user"].tolist() == ["a", "b", "b"] * 2
 
 
 def test_single_precision_stays_single(tmp_path):
@@ -175,7 +194,12 @@ def test_a_join_that_cannot_be_trusted_is_refused(tmp_path, changed, sentence):
         ({"y": [1] * 6}, "both", "column 'y': all 6 labels are 1"),
         ({"w": [1, 1, -2.0, 1, 1, 1]}, "both", "column 'w' in row 3 is -2.0; .*negative"),
         ({"user": ["a", None, "b", "c", "d", "e"]}, "both", "column 'user' in row 2 is empty"),
-        ({"old": [[0.1]] * 6}, "parquet", "column 'old' holds list<.*>, not numbers"),
+        (
+            {"old": [[0.1]] * 5 + [[]]},
+            "parquet",
+            "'old' in row 6 is a list of other than one value",
+        ),
+        ({"old": [[0.1], [None]] * 3}, "parquet", "column 'old' in row 2 is empty"),
         ({"old": pa.array([0] * 6, pa.timestamp("s"))}, "parquet", "'old' holds timestamp"),
     ],
 )
@@ -197,6 +221,9 @@ def test_a_bad_value_is_named_by_file_column_and_row(tmp_path, changed, formats,
         ("a.csv", b"y,old,new\n1,2,3\n0,1\n", "Row #3: Expected 3 columns, got 2"),
         ("a.csv", b"y,old,new\n1,2,\xff\xfe\n", "cut short or corrupt"),
         ("a.csv", b"\xff\xfey,old,new\n1,2,3\n", "cut short or corrupt"),
+        ("a.csv", b"y;old;new\n1;0,2;0,3\n", "semicolons, so that its numbers may have decimal co"),
+        ("a.csv", b"y\told\tnew\n1\t2\t3\n", "is separated by tabs; name it .tsv"),
+        ("a.csv", b"y,old,new\n" + 3 * b"0,0.125,0.250\n" + b"1,0.125,0.2", "seems to be cut"),
         ("a.csv.gz", b"y,old,new\n1,2,3\n", "cut short or corrupt"),
         ("a.csv", b"\x1f\x8b\x08\x00", r"is compressed, but its name does not end with \.gz"),
         ("a.jsonl", _LINE + b'{"y": 1, "old": 2, "new": null}', "column 'new' in row 2 is empty"),
