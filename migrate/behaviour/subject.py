@@ -12,7 +12,7 @@ Any other placeholder that the outputs depend on is refused, by name.
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Set
 
 from migrate.behaviour.in_tensorflow import tensor_name
 from migrate.behaviour.setting import Setting
@@ -26,6 +26,7 @@ from migrate.model.emitter import Emitter
 from migrate.model.load import Written, write_source
 from migrate.model.named_inputs import as_converted
 from migrate.model.outputs import Outputs
+from migrate.scoring.module_inputs import input_called
 from semisync.common.errors import BadInput, UsageError
 
 _PLACEHOLDERS = {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"}
@@ -141,9 +142,5 @@ def session_feeds(
 
 def told_feeds(setting: Setting, taken: Mapping[str, Any]) -> Dict[str, Any]:
     """Those of the caller's constants that a module takes, by its names."""
-    found: Dict[str, Any] = {}
-    for name in taken:
-        value: Optional[Any] = setting.feed(name)
-        if value is not None:
-            found[name] = value
-    return found
+    named = ((input_called(name, taken), value) for name, value in setting.feeds.items())
+    return {name: value for name, value in named if name is not None}

@@ -91,11 +91,10 @@ class ModuleInputs:
         return found
 
     def _by_name(self, given: Mapping[str, Any], option: str) -> Dict[str, Any]:
-        """`given` by the module's names; a tensor's, with or without its ":0", is one as well."""
-        tensors = {one.tensors[0]: name for name, one in self._wanted.items()}
-        found = {}
+        """`given` by the module's names."""
+        found: Dict[str, Any] = {}
         for name, value in given.items():
-            plain = name if name in self._wanted else tensors.get(in_session(name))
+            plain = input_called(name, self._wanted)
             if plain is None:
                 raise UsageError(
                     f"{self._path} has no input {name!r} for {option}; it has: "
@@ -105,3 +104,12 @@ class ModuleInputs:
                 raise UsageError(f"{option} names the input {plain!r} twice")
             found[plain] = value
         return found
+
+
+def input_called(name: str, wanted: Mapping[str, Any]) -> Optional[str]:
+    """Which of a module's inputs is meant: by its own name, or its tensor's with or without ":0";
+    None: there is none."""
+    if name in wanted:
+        return name
+    tensor = in_session(name)
+    return next((own for own, one in wanted.items() if one.tensors[0] == tensor), None)

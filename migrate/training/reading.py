@@ -16,8 +16,8 @@ import torch
 
 from migrate.data import Column, DataSet, Rows, Shuffle, open_data
 from migrate.data.inputs import input_of
-from migrate.runtime import columns
 from migrate.runtime.columns import Input
+from migrate.scoring.module_inputs import ModuleInputs, input_called
 from migrate.training.task import Batch
 from semisync.common.errors import UsageError
 
@@ -86,27 +86,17 @@ def reading_of(
     fills: Optional[Mapping[str, Any]] = None,
 ) -> Reading:
     """What is read for a module's `inputs`. named: {input: column} where the names differ. feeds:
-    {input: value}; an input with a default that is not named takes none. fills: {column: what
-    stands for a missing value}; without one, it is an error in a dense input.
+    {input: value}, of which those that are no inputs are left to the optimizer; an input with a
+    default that is not named takes none. fills: {column: what stands for a missing value}; without
+    one, it is an error in a dense input.
 
     Raises UsageError for names that are no inputs; `schema` does for fills that do not fit.
     """
-    strange = [name for name in named if name not in inputs]
-    if strange:
-        raise UsageError(
-            f"the graph has no input {strange[0]!r}; its inputs are {', '.join(sorted(inputs))}"
-        )
-    constants = {
-        name: columns.constant(name, inputs[name], value)
-        for name, value in feeds.items()
-        if name in inputs
-    }
-    column = {
-        name: named.get(name, name)
-        for name, wanted in inputs.items()
-        if name not in constants and (name in named or not wanted.optional)
-    }
-    return Reading(inputs, column, constants, label, day, key, fills or {})
+    constants = {name: value for name, value in feeds.items() if input_called(name, inputs)}
+    columns = [(column, name, False) for name, column in named.items()]
+    given = ModuleInputs("the graph", inputs, columns, constants)
+    column = {one.name: one.column for one in given.inputs}
+    return Reading(inputs, column, given.constants, label, day, key, fills or {})
 
 
 class ColumnData:

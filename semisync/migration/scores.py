@@ -6,7 +6,6 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import numpy as np
 
-from semisync.common.tensor_names import in_session
 from semisync.migration.settings import Settings
 
 BASELINE, CANDIDATE = "tensorflow.parquet", "torch.parquet"
@@ -15,12 +14,9 @@ ROW = "row"  # the key without --key, as `migrate.scoring.output` writes it
 
 def for_module(settings: Settings, inputs: Any) -> List[Tuple[str, str, bool]]:
     """`settings.named` without what the module does not take, such as labels."""
-    tensors = {wanted.tensors[0] for wanted in inputs.values()}
-    return [
-        (column, name, sparse)
-        for column, name, sparse in settings.named
-        if name in inputs or in_session(name) in tensors
-    ]
+    from migrate.scoring.module_inputs import input_called
+
+    return [one for one in settings.named if input_called(one[1], inputs) is not None]
 
 
 def module_inputs(settings: Settings, wanted: Any) -> Any:

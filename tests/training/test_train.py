@@ -47,6 +47,15 @@ def test_a_step_is_bit_for_bit_that_of_build_training(job, tmp_path):
     assert [name for name in theirs if not torch.equal(ours[name], theirs[name])] == []
 
 
+def test_an_input_that_is_fed_answers_to_its_tensors_name_too(job):
+    inputs = opened(job).inputs
+    by_name, by_tensor = (
+        reading_of(inputs, {name: "cost"}, {}, "clicked", None) for name in ("price", "price:0")
+    )
+    assert by_name.column == by_tensor.column
+    assert by_name.column["price"] == "cost"
+
+
 def test_columns_of_files_are_what_the_graph_takes(job, clicks):
     converted = opened(job)
     reading = reading_of(converted.inputs, {}, {}, "clicked", "day")
