@@ -6,7 +6,9 @@
 4. The logits that the graph's losses compare with what is fed; if there are none, the logits that
    `migrate.graph.interface` finds; if none, the probabilities that losses are given; if none, the
    scores that it finds.
-5. Where these are several or none, nothing is chosen, and the candidates are listed.
+5. If the graph trains by a loss that is not known, what that predicts with, see
+   `migrate.graph.interface.prediction`; a tensor that nothing reads, only where it does not train.
+6. Where these are several or none, nothing is chosen, and the candidates are listed.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ from typing import AbstractSet, Dict, List, Sequence, Set, Union
 
 from migrate.graph.interface import Interface, find_interface
 from migrate.graph.interface.losses import Loss, losses
+from migrate.graph.interface.prediction import prediction
 from migrate.graph.interface.signatures import in_order
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph
+from migrate.model.training.gradient_scopes import GradientScopes
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.tensor_names import node_of, split
 
@@ -63,8 +67,17 @@ def find_outputs(graph: Graph, named: Union[str, Sequence[str], None]) -> Output
     of_losses = {"{}:{}".format(*loss.scores) for loss in given if loss.what == "logits"}
     logits = {output.tensor for output in likely if output.what == "logits"}
     others = {"{}:{}".format(*loss.scores) for loss in given}
-    chosen = next(filter(None, (of_losses, logits, others, set(found))), set())
+    chosen = next(filter(None, (of_losses, logits, others)), set())
+    if not chosen:
+        chosen = _predicted(graph, interface, set(found))
     return _only(graph, chosen, found)
+
+
+def _predicted(graph: Graph, interface: Interface, ends: Set[str]) -> Set[str]:
+    """What the trained loss predicts with; `ends` of a graph that does not train."""
+    losses = set(GradientScopes(graph).losses())
+    told = [prediction(interface.walks, interface.feeds, loss) for loss in sorted(losses)]
+    return {"{}:{}".format(*edge) for edge in told if edge} if losses else ends
 
 
 def _of_batch(interface: Interface, given: Sequence[Loss]) -> Set[Edge]:
@@ -84,7 +97,11 @@ def _only(graph: Graph, chosen: AbstractSet[str], candidates: Sequence[str]) -> 
     more = f", such as {', '.join(candidates[:_LISTED])}"
     raise BadInput(
         f"{graph.path}: which tensors are the outputs cannot be told; name them with --output"
-        + (more if candidates else ": the graph has no loss and no end that is a score")
+        + (
+            more
+            if candidates
+            else ": the graph has no loss with labels and no end that is a score"
+        )
     )
 
 

@@ -77,6 +77,73 @@ def test_scores_of_a_softmax_within_the_batch_are_no_output(dense, tmp_path):
         find_outputs(lower(read_graph(f"{prefix}.meta")), None)
 
 
+def _hinge(x, y):
+    return tf.reduce_mean(tf.maximum(0.0, 1 - (2 * y - 1) * x))
+
+
+def _softplus(x, y):
+    return tf.reduce_mean(y * tf.nn.softplus(-x) + (1 - y) * tf.nn.softplus(x))
+
+
+def _log_sigmoid(x, y):
+    return -tf.reduce_mean(y * tf.math.log_sigmoid(x) + (1 - y) * tf.math.log_sigmoid(-x))
+
+
+def _by_hand(x, y):
+    return tf.reduce_mean(tf.nn.relu(x) - x * y + tf.math.log1p(tf.exp(-tf.abs(x))))
+
+
+def _weighted(x, y):
+    return tf.reduce_mean(tf1.nn.weighted_cross_entropy_with_logits(y, x, 3.0))
+
+
+def _poisson(x, y):
+    return tf.reduce_mean(tf.exp(x) - y * x)
+
+
+def _percentage(x, y):
+    return tf.reduce_mean(tf.abs((y - x) / (y + 1)))
+
+
+@pytest.mark.parametrize("regularised", [False, True])
+@pytest.mark.parametrize(
+    "loss", [_hinge, _softplus, _log_sigmoid, _by_hand, _weighted, _poisson, _percentage]
+)
+def test_what_a_loss_predicts_with_is_told_by_what_the_model_goes_through(
+    loss, regularised, tmp_path
+):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        ids = [tf1.placeholder(tf.int64, [None], name=name) for name in ("user", "item", "other")]
+        label = tf1.placeholder(tf.float32, [None], name="label")
+        table = tf1.get_variable("table", [9, 4], use_resource=False)
+        bias = tf1.get_variable("bias", [], use_resource=False)
+        users, items, others = (tf.nn.embedding_lookup(table, one) for one in ids)
+        scores = tf.add(tf.reduce_sum(users * items, 1), bias, name="scores")
+        tf.reduce_sum(users * others, 1, name="of_another")  # which nothing reads
+        total = loss(scores, label)
+        if regularised:
+            total += 0.01 * (tf.nn.l2_loss(users) + tf.nn.l2_loss(table))
+        tf1.train.AdagradOptimizer(0.1).minimize(total)
+        session.run(tf1.global_variables_initializer())
+        prefix = tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+    assert list(find_outputs(lower(read_graph(f"{prefix}.meta")), None)) == ["scores:0"]
+
+
+def test_a_loss_without_labels_tells_no_score(tmp_path):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        ids = [tf1.placeholder(tf.int64, [None], name=name) for name in ("user", "item", "other")]
+        table = tf1.get_variable("table", [9, 4], use_resource=False)
+        users, items, others = (tf.nn.embedding_lookup(table, one) for one in ids)
+        better, worse = (tf.reduce_sum(users * one, 1) for one in (items, others))
+        loss = -tf.reduce_mean(tf.math.log_sigmoid(better - worse))
+        tf.reduce_sum(items * others, 1, name="likeness")  # which nothing reads
+        tf1.train.AdagradOptimizer(0.1).minimize(loss)
+        session.run(tf1.global_variables_initializer())
+        prefix = tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+    with pytest.raises(BadInput, match="name them with --output"):
+        find_outputs(lower(read_graph(f"{prefix}.meta")), None)
+
+
 def test_of_a_saved_model_they_are_its_signatures(zoo):
     saved = zoo / "wide_and_deep" / "exports" / "simple"
     graph = read_graph(str(next(saved.rglob("saved_model.pb"))))
@@ -114,5 +181,5 @@ def test_every_public_graph_with_its_values_converts_unedited(prefix, output):
 
 @pytest.mark.skipif(not SHARED.exists(), reason="third-party checkpoints are not here")
 def test_a_graph_without_a_model_is_refused():
-    with pytest.raises(BadInput, match="no loss and no end that is a score"):
+    with pytest.raises(BadInput, match="no loss with labels and no end that is a score"):
         load_model(SHARED / "tf_feature_column_embedding/testdata/embedding.ckpt")

@@ -47,7 +47,7 @@ CASES = {
     strange_control_flow: "is control flow that neither tf.cond nor tf.while_loop writes",
     unending_loop: "is control flow that neither tf.cond nor tf.while_loop writes",
     several_ends: "cannot be told; name them with --output, such as one/end:0, other/end:0",
-    no_end: "name them with --output: the graph has no loss and no end that is a score",
+    no_end: "name them with --output: the graph has no loss with labels and no end that is a score",
 }
 
 

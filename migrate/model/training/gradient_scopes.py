@@ -67,6 +67,10 @@ class GradientScopes:
             "it with loss"
         )
 
+    def losses(self) -> List[Edge]:
+        """Those of all calls; BadInput as `loss`."""
+        return [self.loss(scope) for scope in self._prefixes]
+
     def readers(self, gradient: Edge) -> List[Node]:
         """The ops of whose inputs `gradient` is the gradient; none where that is not known."""
         scope = self.scope_of(gradient)
