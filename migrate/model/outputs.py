@@ -16,12 +16,12 @@ from __future__ import annotations
 from typing import AbstractSet, Dict, List, Sequence, Set, Union
 
 from migrate.graph.interface import Interface, find_interface
+from migrate.graph.interface.gradient_scopes import GradientScopes
 from migrate.graph.interface.losses import Loss, losses
 from migrate.graph.interface.prediction import prediction
 from migrate.graph.interface.signatures import in_order
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph
-from migrate.model.training.gradient_scopes import GradientScopes
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.tensor_names import node_of, split
 
@@ -97,11 +97,7 @@ def _only(graph: Graph, chosen: AbstractSet[str], candidates: Sequence[str]) -> 
     more = f", such as {', '.join(candidates[:_LISTED])}"
     raise BadInput(
         f"{graph.path}: which tensors are the outputs cannot be told; name them with --output"
-        + (
-            more
-            if candidates
-            else ": the graph has no loss with labels and no end that is a score"
-        )
+        + (more if candidates else ": the graph has no loss with labels and no end that is a score")
     )
 
 

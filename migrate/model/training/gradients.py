@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from typing import Iterable, List, NamedTuple, Optional, Set, Tuple
 
+from migrate.graph.interface.gradient_scopes import GradientScopes
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.updates import VariableUpdate
 from migrate.graph.wrapped import STAGED, refuse_untold
-from migrate.model.training.gradient_scopes import GradientScopes
 from migrate.optimizers.gradient_descent import GRADIENT_DESCENT
 from semisync.common.errors import BadInput
 

@@ -10,10 +10,10 @@ from typing import Dict, List, NamedTuple, Optional, Set
 
 from migrate.graph.attributes import flag
 from migrate.graph.changes import Changes, described, find_changes, refuse_two
+from migrate.graph.interface.gradient_scopes import GradientScopes
 from migrate.graph.metagraph import Edge, Graph
 from migrate.graph.updates import VariableUpdate, find_slotless_updates, find_updates
 from migrate.graph.wrapped import STAGED, refuse_untold
-from migrate.model.training.gradient_scopes import GradientScopes
 from migrate.model.training.gradients import Gradients, Slices, find_loss
 from semisync.common.errors import BadInput
 
