@@ -114,6 +114,11 @@ def refuse_absent(prefix: str) -> None:
     if os.path.isfile(prefix):
         with open_regular(prefix) as file:
             refuse_keras_file(prefix, file.read(4))
+        if prefix.endswith(".pb"):
+            raise BadInput(
+                f"{prefix} is no checkpoint; a frozen graph, which has no variables, is taken by "
+                "`convert --model`, `verify`, `score`, `migrate` and `inspect --graph`"
+            )
     bare = _SUFFIX.sub("", prefix)
     if bare != prefix:
         raise BadInput(f"{prefix} is one file of a checkpoint; give its prefix, {bare}")

@@ -105,6 +105,14 @@ def test_it_is_migrated_for_scoring(frozen, tmp_path, capsys):
     assert any("the graph is frozen" in sentence for sentence in report["left"])
 
 
+@pytest.mark.parametrize("command", ["inspect", "train"])
+def test_what_needs_variables_says_what_takes_it(frozen, tmp_path, capsys, command):
+    graph, _, rows = frozen
+    more = ["--data", rows, "--out", str(tmp_path / "new")] if command == "train" else []
+    assert cli.main([command, graph, *more]) == 3
+    assert "is no checkpoint; a frozen graph, which has no variables" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
