@@ -7,13 +7,17 @@ own and may be of any length.
 import math
 from typing import Sequence
 
+_ROUNDING = 1e-14  # of an AUC in double precision, about
+
 LONGEST_NAME = 60  # letters of a name in a sentence
 
 
 def signed(value: float, margin: float) -> str:
-    """A difference in AUC, with its sign unless it rounds to 0."""
+    """A difference in AUC, with its sign unless it is 0; two digits of one that rounds to 0."""
     text = f"{value:+.{_digits(margin)}f}"
-    return minus(text) if float(text) else text[1:]
+    if float(text):
+        return minus(text)
+    return two_digits(value) if abs(value) > _ROUNDING else text[1:]
 
 
 def plain(value: float, margin: float) -> str:

@@ -141,7 +141,8 @@ class Comparison:
     bound: Optional[float] = None  # certified, of delta, where scores were counted in histograms
     rare_failures: Optional[RareFailures] = None  # what the rows cannot exclude
     verified: Optional[Verified] = None  # the record that excludes it, where one was given
-    diagnosis: Tuple[Suspect, ...] = ()  # by falling score; none where the verdict is EQUIVALENT
+    diagnosis: Tuple[Suspect, ...] = ()  # the likeliest first; none where it is EQUIVALENT
+    diagnosed: bool = False  # whether suspects were looked for
     pcoc_difference: Optional[MeanDifference] = None  # as that of log loss; None from histograms
     gauc_difference: Optional[MeanDifference] = None  # by clusters; None from histograms
     warnings: Tuple[str, ...] = ()  # sentences on what the figures cannot show (parity.doubts)

@@ -27,10 +27,11 @@ def decided(args: argparse.Namespace, comparison: Any, origin: Dict[str, Any]) -
     if doubts.SAME_SCORES in warnings or doubts.SAME_RUN in warnings:
         warnings += doubts.of_files(origin["files"])
     warnings += warnings_of_join(args, origin.get("join", {}))
-    warnings += doubts.of_parts(
-        () if args.require_slices else comparison.slices,
-        None if args.require_days else comparison.days,
-    )
+    if comparison.verdict is not Verdict.NOT_EQUIVALENT:  # which says so already
+        warnings += doubts.of_parts(
+            () if args.require_slices else comparison.slices,
+            None if args.require_days else comparison.days,
+        )
     gated = args.require or args.require_slices or args.require_days
     if comparison.training is not None and gated:
         warnings.append(doubts.FIRST_RUNS)

@@ -65,7 +65,7 @@ def diagnose(
         baseline=baseline_model,
         candidate=candidate_model,
     )
-    return dataclasses.replace(comparison, diagnosis=ranked(case))
+    return dataclasses.replace(comparison, diagnosis=ranked(case), diagnosed=True)
 
 
 def _aligned_ids(values: Any, name: str, rows: Rows) -> Ids:

@@ -11,7 +11,8 @@ wrong. So a score is weighed by what stronger evidence leaves open:
     chance     nothing but the seed                           1 - best score by those three
 
 An untrained side is the only suspect, as all else follows from it. Scores on another scale are
-undone first, and the others judged on what is left then. Nothing is suspected where the scores
+undone first, and the others judged on what is left then; a scale that rises with the other leaves
+the AUC as it is and ranks below all that can move it. Nothing is suspected where the scores
 differ by rounding alone, nor anything that explains less than a twentieth.
 """
 
@@ -63,7 +64,11 @@ def ranked(case: Case) -> Tuple[Suspect, ...]:
         case = dataclasses.replace(case, rows=case.rows._replace(candidate=mended))
         if case.apart is None:
             return first
-    return (*first, *_weighed(list(filter(None, (suspect(case) for suspect in SUSPECTS)))))
+    others = _weighed(list(filter(None, (suspect(case) for suspect in SUSPECTS))))
+    if scaled is None or not scaled[0].rises:
+        return (*first, *others)
+    still = [suspect for suspect in others if suspect.name == calibration.NAME]
+    return (*(suspect for suspect in others if suspect not in still), *first, *still)
 
 
 def _weighed(suspects: Sequence[Suspect]) -> List[Suspect]:

@@ -90,6 +90,8 @@ def test_a_slice_at_random_scores_cannot_pass_where_slices_are_required(run, mem
     assert code == 0
     assert "Warning: 1 of 4 slices of country differ by more than the margin: pl." in out
     assert run("good", *slices[1:], "--require-slices")[0] == 0
+    code, out, _, _ = run("broken", *slices[1:], "--margin", "0.001")
+    assert (code, "Warning" in out) == (1, False), "the verdict says so already"
 
 
 def test_days_are_required_like_slices(run):

@@ -204,7 +204,26 @@ def test_identical_scores_have_a_report_as_well():
     scores = np.linspace(0.1, 0.9, 10_000)
     found = parity.compare(np.arange(10_000) % 2, scores, scores)
     text = Outline(parity.report_section(found)).text
-    assert "0.000000 to 0.000000" in text
+    assert "−1.2e−07 to +1.2e−07" in text
+
+
+def test_a_difference_that_rounds_to_0_has_digits():
+    assert signed(3.14e-8, 5e-4) == "+3.1e−08"
+    assert signed(-3.14e-8, 5e-4) == "−3.1e−08"
+    assert signed(1e-17, 5e-4) == signed(0.0, 5e-4) == "0.000000"
+    assert signed(1e-6, 5e-4) == "+0.000001"
+
+
+def test_the_first_suspect_stands_beside_the_verdict():
+    def box(found):
+        page = parity.report_section(found)
+        return page[page.index('<div class="verdict') : page.index("</div>")]
+
+    found = kinds.comparison("diagnosis")
+    assert f"<dt>First suspect</dt><dd>{found.diagnosis[0].name.capitalize()}, " in box(found)
+    nothing = dataclasses.replace(found, diagnosis=())
+    assert "<dt>First suspect</dt><dd>No suspect was found.</dd>" in box(nothing)
+    assert "First suspect" not in box(kinds.comparison("plain")), "it was not looked for"
 
 
 def test_each_kind_of_comparison_has_its_sections():

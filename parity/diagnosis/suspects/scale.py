@@ -26,6 +26,7 @@ class Scale(NamedTuple):
     apply: Function
     undo: Function
     inside: bool  # whether `apply` takes scores between 0 and 1 alone
+    rises: bool  # and so leaves the AUC as it is
 
 
 def _opposite(scores: np.ndarray) -> np.ndarray:
@@ -80,8 +81,8 @@ def suspect(case: Case) -> Optional[Suspect]:
 
 
 _SCALES = (
-    Scale("a sigmoid applied once more", sigmoid, _finite_logit, False),
-    Scale("the sigmoid left out", logit, sigmoid, True),
-    Scale("the opposite class's probability", _opposite, _opposite, False),
-    Scale("their sign turned", np.negative, np.negative, False),
+    Scale("a sigmoid applied once more", sigmoid, _finite_logit, False, True),
+    Scale("the sigmoid left out", logit, sigmoid, True, True),
+    Scale("the opposite class's probability", _opposite, _opposite, False, False),
+    Scale("their sign turned", np.negative, np.negative, False, False),
 )

@@ -7,7 +7,12 @@ from parity import plot
 from parity.formatting import signed
 from parity.report.markup import drawing, nested, paragraphs
 from parity.report.words.advice import limits, what_to_do
-from parity.report.words.details import beyond_auc, gates_in_words, weight_in_words
+from parity.report.words.details import (
+    beyond_auc,
+    first_suspect,
+    gates_in_words,
+    weight_in_words,
+)
 from parity.report.words.subject import subject
 from parity.report.words.verdict import (
     MARK,
@@ -36,6 +41,7 @@ def verdict_section(comparison: Comparison, provenance: Optional[Mapping[str, An
             ("Found", [finding(comparison), *rare_failures_in_words(comparison)]),
             ("Required", gates_in_words(comparison)),
             ("Beyond AUC", beyond_auc(comparison)),
+            ("First suspect", first_suspect(comparison)),
             ("What to do", [what_to_do(comparison)]),
         )
         if texts

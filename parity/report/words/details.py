@@ -130,6 +130,14 @@ def suspects_in_words(suspects: Sequence[Suspect]) -> List[str]:
     ]
 
 
+def first_suspect(comparison: Comparison) -> List[str]:
+    """Why the models may differ, in a line; that nothing was found, where it was looked for."""
+    if comparison.diagnosis:
+        (line,) = suspects_in_words(comparison.diagnosis[:1])
+        return [line.partition(": ")[2]]
+    return ["no suspect was found."] if comparison.diagnosed else []
+
+
 def weight_in_words(suspect: Suspect) -> str:
     """How much of the difference it explains, or could explain at most, and what says so."""
     basis = _BASIS[suspect.basis]

@@ -127,6 +127,15 @@ def test_logits_instead_of_probabilities(bench):
     assert "the sigmoid left out" in first(found, "scores on another scale", ROWS, 0.99)
 
 
+def test_a_scale_that_cannot_move_the_auc_ranks_below_what_can():
+    rng = np.random.default_rng(0)
+    new = rng.normal(size=TEST) - 2
+    labels, old = rng.random(TEST) < sigmoid(new), sigmoid(new)
+    new[:1000] = rng.permutation(new[:1000])
+    found = parity.diagnose(parity.compare(labels, old, new), labels, old, new)
+    assert names(found) == ["scores of other rows", "scores on another scale"]
+
+
 def test_the_opposite_class(bench):
     text = first(bench.diagnose(1 - bench.scores), "scores on another scale", ROWS, 0.99)
     assert "opposite class" in text
