@@ -31,6 +31,7 @@ from typing import NamedTuple, Optional
 
 import numpy as np
 
+NEGLIGIBLE = 0.05  # share of the difference that is not worth a name
 ALPHA = 0.05  # of a share that is chance alone
 ROUNDING = 2e-5  # root mean square: what float32 arithmetic in another order leaves, on logits
 
@@ -116,7 +117,7 @@ class Apart(NamedTuple):
         beyond = float(squares[rows].sum()) / differs - of_rows
         scatter = float((squares / self.weight) ** 2 @ self.weight) / differs**2 - 1
         by_chance = math.sqrt(of_rows * (1 - of_rows) * max(0.0, scatter) / max(1.0, self.rows - 1))
-        if beyond <= NormalDist().inv_cdf(1 - ALPHA / places) * by_chance:
+        if beyond <= max(NEGLIGIBLE, NormalDist().inv_cdf(1 - ALPHA / places) * by_chance):
             return 0.0
         excess = beyond / (1 - of_rows)
         return min(max(0.0, excess), 1.0) * min(1.0, differs / self.total)

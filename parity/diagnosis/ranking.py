@@ -19,6 +19,7 @@ differ by rounding alone, nor anything that explains less than a twentieth.
 import dataclasses
 from typing import Callable, List, Optional, Sequence, Tuple
 
+from parity.diagnosis.apart import NEGLIGIBLE
 from parity.diagnosis.case import Case
 from parity.diagnosis.suspects import (
     batch_norm,
@@ -33,8 +34,6 @@ from parity.diagnosis.suspects import (
     training_noise,
 )
 from parity.result import CHANCE, ROWS, SETTINGS, SYMPTOM, Suspect
-
-NEGLIGIBLE = 0.05
 
 SUSPECTS: Tuple[Callable[[Case], Optional[Suspect]], ...] = (
     misaligned.suspect,

@@ -86,3 +86,10 @@ def test_a_constant_side_is_all_scatter_and_shift():
     apart = measure(scores(), np.full(ROWS, 0.3))
     assert np.isfinite(apart.residuals()).all()
     assert 0 <= apart.share(np.arange(ROWS) < 100) < 0.1
+
+
+def test_nearly_all_rows_with_nearly_all_of_the_difference_have_no_share_of_their_own():
+    old, many = scores(), np.arange(ROWS) % 100 < 92
+    apart = measure(old, old + scores(1) * np.where(many, 1.3, 1))
+    assert apart.share(many) == 0
+    assert measure(old, old + scores(1) * np.where(many, 0.1, 1)).share(~many) > 0.8
