@@ -117,8 +117,12 @@ def concluded(
     margin: float,
     verified: Optional[Verified],
     *,
+    baseline: Side,
+    candidate: Side,
     rows: int,
+    positives: int,
     notes: Sequence[str],
+    warnings: Sequence[str],
     **figures: Any,
 ) -> Comparison:
     """A Comparison with its verdict and the notes on it, whether of rows or of counts.
@@ -129,14 +133,20 @@ def concluded(
         verified: the record that excludes them, if there is one.
         figures: the fields that do not follow from these.
     """
-    decision = decision_fields(evidence, rare, margin, verified)
+    pairs = positives * (rows - positives)
+    flaw, doubted = doubts.of_ranking({"baseline": baseline, "candidate": candidate}, pairs)
+    decision = decision_fields(evidence._replace(flaw=flaw), rare, margin, verified)
     needed = None
-    if decision["verdict"] is Verdict.INCONCLUSIVE:
+    if decision["verdict"] is Verdict.INCONCLUSIVE and decision["reason"] is not flaw:
         needed = rows_needed(rows, evidence, decision["interval"], margin, rare, verified)
     return Comparison(
         **decision,
         margin=float(margin),
+        baseline=baseline,
+        candidate=candidate,
         rows=rows,
+        positives=positives,
+        warnings=(*warnings, *doubted),
         rows_to_settle=needed,
         notes=(
             *notes,
@@ -155,6 +165,7 @@ def decision_fields(
     decision = decide(evidence._replace(floor=floor), margin)
     return {
         "verdict": decision.verdict,
+        "reason": decision.reason,
         "delta": evidence.delta,
         "standard_error": evidence.standard_error,
         "interval": decision.interval,

@@ -1,19 +1,26 @@
 """Warnings that stand beside a verdict: what its figures cannot show.
 
 A mix-up of files looks like perfect parity, and rows that were left out were not compared; neither
-shows in the figures.
+shows in the figures. Nor do two models that do not rank: shuffled labels give both an AUC of 0.5,
+and one score that stands for many rows gives both the same ties. Such models are not found
+EQUIVALENT.
 """
 
+from statistics import NormalDist
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
 from parity.formatting import LONGEST_NAME, clipped, some_of
 from parity.inputs.rows import Rows
-from parity.stats.equivalence import Verdict
+from parity.result import Side
+from parity.stats.equivalence import Reason, Verdict
 from parity.stats.parts import Part
 from parity.stats.repeats import RepeatCounter, Repeats
 from parity.stats.strata import Days
+
+MOST_TIED = 0.2  # of the pairs; five scores that come alike tie as many
+BY_CHANCE = 0.001  # how often shuffled labels may give an AUC that is told from 0.5
 
 SAME_SCORES = (
     "The candidate's score equals the baseline's in every row. Two models that were trained or run "
@@ -62,6 +69,31 @@ def of_repeats(repeats: Optional[Repeats], rows: int) -> Tuple[str, ...]:
         "make the interval too narrow: leave copies out (--key refuses them), or name what such "
         "rows share (--group).",
     )
+
+
+def of_ranking(sides: Mapping[str, Side], pairs: int) -> Tuple[Optional[Reason], Tuple[str, ...]]:
+    """Of models that do not rank: why no two of them are EQUIVALENT, and a sentence on each.
+
+    Args:
+        sides: each model's figures, by its name.
+        pairs: of a positive and a negative row.
+    """
+    reasons, sentences = [], []
+    for name, side in sides.items():
+        away = NormalDist().inv_cdf(1 - BY_CHANCE / 2) * side.standard_error
+        if side.tied_pairs >= MOST_TIED * pairs:
+            reasons.append(Reason.TIES)
+            sentences.append(
+                f"The {name} gives {side.tied_pairs / pairs:.0%} of the pairs of a positive and a "
+                "negative row one score: make sure that none stands for rows that were not scored."
+            )
+        elif abs(side.auc - 0.5) <= away:
+            reasons.append(Reason.CHANCE)
+            sentences.append(
+                f"The {name}'s AUC, {side.auc:.5f}, cannot be told from 0.5, which is guessing: "
+                "make sure that labels and scores are those of the same rows."
+            )
+    return min(reasons, key=list(Reason).index, default=None), tuple(sentences)
 
 
 def of_files(files: Sequence[Mapping[str, Any]]) -> Tuple[str, ...]:

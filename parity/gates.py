@@ -1,18 +1,23 @@
-"""Requirements beyond AUC: each figure, slice or day that must be equivalent as well.
+"""Requirements beyond equal AUCs: each figure, slice or day that must be equivalent as well.
 
 AUC sees the order of the rows alone, and all rows together: a candidate of half the probability, or
 one that fails in a single country, can have the baseline's AUC. A gate fails where the difference
 is surely beyond its margin, and is inconclusive where its interval lies across the edge. PR-AUC and
 ECE have no interval here: their point values are compared, and the gate says so.
+
+Nor does an equal AUC say that either is any good: a gate may ask for an AUC of at least so much, of
+both models, each by its own interval.
 """
 
 import dataclasses
 import math
-from typing import Dict, Iterable, Mapping, Optional, Sequence
+from statistics import NormalDist
+from typing import Dict, Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from parity.result import Comparison, Gate, Side, joint
 from parity.stats.calibration import MeanDifference
 from parity.stats.equivalence import Interval, Verdict, judge
+from parity.stats.intervals import widened
 from parity.stats.parts import Part
 from semisync.common.errors import BadInput, UsageError
 
@@ -26,22 +31,38 @@ METRICS = {  # what a gate may be on, and its name in words
 }
 
 
-def parse_requirements(items: Iterable[str]) -> Dict[str, float]:
-    """Margins by metric, from METRIC=MARGIN.
+_LEAST_AUC = "auc>"  # what stands before the = of auc>=VALUE
 
-    Raises: UsageError for another metric, a margin without meaning, and a metric that comes twice.
+
+class Requirements(NamedTuple):
+    """What --require asks for."""
+
+    margins: Dict[str, float]  # by metric
+    least_auc: Optional[float]  # of either model
+
+
+def parse_requirements(items: Iterable[str]) -> Requirements:
+    """From METRIC=MARGIN and auc>=VALUE.
+
+    Raises: UsageError for another metric, a margin or AUC without meaning, and a metric that comes
+        twice.
     """
     margins: Dict[str, float] = {}
+    least = None
     for item in items:
         metric, _, text = item.partition("=")
-        if metric in margins:
-            raise UsageError(f"--require names {metric} twice; one margin each is expected")
+        if metric in margins or (metric == _LEAST_AUC and least is not None):
+            raise UsageError(f"--require names {metric} twice; one value each is expected")
         try:
-            margins[metric] = float(text)
+            value = float(text)
         except ValueError:
-            margins[metric] = math.nan
-        _check_metric(metric, margins[metric])
-    return margins
+            value = math.nan
+        if metric == _LEAST_AUC:
+            least = _checked_least(value)
+        else:
+            _check_metric(metric, value)
+            margins[metric] = value
+    return Requirements(margins, least)
 
 
 def require(
@@ -49,6 +70,7 @@ def require(
     margins: Mapping[str, float],
     slices: bool = False,
     days: bool = False,
+    least_auc: Optional[float] = None,
 ) -> Comparison:
     """The comparison with gates, which decide beside the verdict on AUC.
 
@@ -56,10 +78,12 @@ def require(
         comparison: from `parity.compare`, with its slices and days if they are required.
         margins: the largest difference that does not matter, by metric; see METRICS.
         slices, days: whether each must be equivalent, and the mean of the days with them.
+        least_auc: what the AUC of either model must be at least.
 
     Raises:
         BadInput: the scores do not have the metric.
-        UsageError: another metric, or slices or days that the comparison does not have.
+        UsageError: another metric, an AUC without meaning, or slices or days that the comparison
+            does not have.
     """
     for required, parts, kind in (
         (slices, comparison.slices, "slices"),
@@ -68,6 +92,8 @@ def require(
         if required and not parts:
             raise UsageError(f"{kind} are required, but this comparison has none")
     gates = [_metric_gate(comparison, metric, margin) for metric, margin in margins.items()]
+    if least_auc is not None:
+        gates.append(_least_gate(comparison, _checked_least(least_auc)))
     if slices:
         gates += [
             _part_gate(f"slices {name}", parts, comparison.margin)
@@ -82,11 +108,45 @@ def require(
 def _check_metric(metric: str, margin: float) -> None:
     if metric not in METRICS:
         raise UsageError(
-            f"{metric!r} is no metric that can be required; there are {', '.join(METRICS)}, and "
-            "the margin for AUC"
+            f"{metric!r} is no metric that can be required; there are {', '.join(METRICS)}, the "
+            "margin for AUC, and 'auc>=0.7' in quotes"
         )
     if not 0 < margin < math.inf:
         raise UsageError(f"{metric} is required without a margin above 0, such as {metric}=0.01")
+
+
+def _checked_least(value: float) -> float:
+    if not 0 < value < 1:
+        raise UsageError(
+            f"auc>={value:g} is required; an AUC between 0 and 1 is expected, such as 'auc>=0.7'"
+        )
+    return value
+
+
+def interval_of_auc(comparison: Comparison, side: Side) -> Interval:
+    """Of a model's own AUC, at the comparison's confidence; holds what histograms hide."""
+    half = NormalDist().inv_cdf((1 + comparison.confidence) / 2) * side.standard_error
+    return widened(Interval(side.auc - half, side.auc + half), comparison.bound or 0.0)
+
+
+def _least_gate(comparison: Comparison, least: float) -> Gate:
+    """Of both models: an interval above it meets it, one below fails."""
+    failed, undecided = [], []
+    for name, side in (("baseline", comparison.baseline), ("candidate", comparison.candidate)):
+        interval = interval_of_auc(comparison, side)
+        if interval.high < least:
+            failed.append(name)
+        elif interval.low < least:
+            undecided.append(name)
+    verdict = Verdict.INCONCLUSIVE if undecided else Verdict.EQUIVALENT
+    return Gate(
+        "auc",
+        None,
+        Verdict.NOT_EQUIVALENT if failed else verdict,
+        failed=tuple(failed),
+        undecided=tuple(undecided),
+        least=least,
+    )
 
 
 def _part_gate(name: str, parts: Sequence[Part], margin: float, *also: Verdict) -> Gate:

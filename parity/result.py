@@ -10,7 +10,7 @@ from typing import Any, Callable, ClassVar, Dict, Iterable, NamedTuple, Optional
 import numpy as np
 
 from parity.stats.calibration import Calibration, MeanDifference, Reliability
-from parity.stats.equivalence import Verdict, p_of_difference, p_of_equivalence
+from parity.stats.equivalence import Reason, Verdict, p_of_difference, p_of_equivalence
 from parity.stats.intervals import Interval, confidence
 from parity.stats.rare_failures import RareFailures
 from parity.stats.score_difference import ScoreDifference
@@ -82,13 +82,14 @@ class TrainingNoise(NamedTuple):
 class Gate(NamedTuple):
     """One requirement beside AUC and what became of it."""
 
-    name: str  # a key of `parity.gates.METRICS`, "days", or "slices " and the column
-    margin: float
+    name: str  # a key of `parity.gates.METRICS`, "auc", "days", or "slices " and the column
+    margin: Optional[float]  # None of `least`
     verdict: Verdict
     delta: Optional[float] = None  # of a metric, candidate - baseline
     interval: Optional[Interval] = None  # None where point values are compared
-    failed: Tuple[str, ...] = ()  # the slices or days that are not equivalent
+    failed: Tuple[str, ...] = ()  # slices or days that are not equivalent, models below `least`
     undecided: Tuple[str, ...] = ()  # those that are inconclusive, or have too few rows
+    least: Optional[float] = None  # what either model's AUC must be
 
 
 class Suspect(NamedTuple):
@@ -148,6 +149,7 @@ class Comparison:
     warnings: Tuple[str, ...] = ()  # sentences on what the figures cannot show (parity.doubts)
     unavailable: Tuple[str, ...] = ()  # which figures there are not, and why (parity.notes)
     gates: Tuple[Gate, ...] = ()  # what was required beside AUC
+    reason: Optional[Reason] = None  # why `verdict` is INCONCLUSIVE; None where it is not
     confidence: float = field(default_factory=confidence)  # of all intervals
 
     # What a notebook shows. `parity/__init__.py` sets it, as the report stands above this module.
@@ -181,6 +183,7 @@ class Comparison:
             "schema": SCHEMA,
             "decision": self.decision.value,
             "verdict": self.verdict.value,
+            "reason": None if self.reason is None else self.reason.value,
             "delta": self.delta,
             "standard_error": self.standard_error,
             "interval": list(self.interval),

@@ -22,12 +22,12 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from parity.comparison import compare_rows, decision_fields, sample_of
-from parity.doubts import of_rows, of_runs
-from parity.inputs.checks import Column, check_margin, check_scores
+from parity.doubts import of_ranking, of_rows, of_runs
+from parity.inputs.checks import Column, check_margin, check_not_label, check_scores
 from parity.inputs.rows import Rows, checked_rows
-from parity.result import Comparison, TrainingNoise
+from parity.result import Comparison, Side, TrainingNoise
 from parity.stats.delong import spread
-from parity.stats.equivalence import Evidence, Verdict, judge
+from parity.stats.equivalence import Evidence, Reason, Verdict, judge
 from parity.stats.intervals import HITS, resolution
 from parity.stats.rare_failures import RareFailures, notes_on_carriers, rare_failures
 from parity.stats.roc import rank
@@ -41,6 +41,7 @@ class _Side(NamedTuple):
 
     aucs: np.ndarray  # float64 (runs,)
     placements: np.ndarray  # float64 (n,), mean over the runs
+    tied_pairs: int  # the most of a run
 
     @property
     def runs(self) -> int:
@@ -91,8 +92,14 @@ def compare_runs(
     delta = float(new.aucs.mean() - old.aucs.mean())
     moved = new.placements - old.placements
     by_rows = spread(moved, delta, rows.positive, rows.weights, rows.clusters)
-    parts = [*_by_seeds(old, new), (by_rows.standard_error**2, max(1.0, by_rows.freedom))]
+    by_seeds = _by_seeds(old, new)
+    parts = [*by_seeds, (by_rows.standard_error**2, max(1.0, by_rows.freedom))]
     error, freedom = satterthwaite(parts)
+    worst = {
+        "baseline": _least_ranked(old, single.baseline),
+        "candidate": _least_ranked(new, single.candidate),
+    }
+    flaw, doubted = of_ranking(worst, rows.positives * (len(rows.positive) - rows.positives))
     evidence = Evidence(
         delta=delta,
         standard_error=error,
@@ -100,6 +107,7 @@ def compare_runs(
         observations=by_rows.observations,
         narrowest=resolution(by_rows.observations),
         allowance=HITS * by_rows.step,
+        flaw=flaw,
     )
     rare = rare_failures(sample_of(rows, old.placements, by_rows), margin)
     decision = decision_fields(evidence, rare, margin, record)
@@ -108,13 +116,13 @@ def compare_runs(
     return dataclasses.replace(
         single,
         **decision,
-        baseline=dataclasses.replace(single.baseline, auc=float(old.aucs.mean())),
-        candidate=dataclasses.replace(single.candidate, auc=float(new.aucs.mean())),
+        baseline=_mean_of(old, single.baseline, by_seeds[0][0]),
+        candidate=_mean_of(new, single.candidate, by_seeds[1][0]),
         standard_error_independent=by_rows.independent,
         design_effect=by_rows.design_effect,
-        rows_to_settle=_rows_to_settle(by_interval, rare, decision["verdict"]),
+        rows_to_settle=_rows_to_settle(rare, decision["reason"]),
         training=noise,
-        warnings=(*of_runs(baselines, candidates), *of_rows(rows)),
+        warnings=(*of_runs(baselines, candidates), *of_rows(rows), *doubted),
         notes=(
             *_notes_on_copies(baselines, candidates),
             *_notes(noise, by_interval, margin),
@@ -123,9 +131,9 @@ def compare_runs(
     )
 
 
-def _rows_to_settle(by_interval: Verdict, rare: RareFailures, verdict: Verdict) -> Optional[int]:
+def _rows_to_settle(rare: RareFailures, reason: Optional[Reason]) -> Optional[int]:
     """Rows where only they are missing, for rare faults; None where runs may be."""
-    only_rows = by_interval is Verdict.EQUIVALENT and verdict is Verdict.INCONCLUSIVE
+    only_rows = reason in (Reason.OBSERVATIONS, Reason.CARRIERS, Reason.RARE_FAULTS)
     return rare.rows_to_exclude if only_rows else None
 
 
@@ -159,14 +167,29 @@ def _noise(
 def _side(runs: Sequence[Any], name: str, rows: Rows) -> _Side:
     """Ranks each run's scores."""
     aucs: List[float] = []
+    tied_pairs = 0
     total = np.zeros(len(rows.positive))
     for index, run in enumerate(runs):
         column = Column(f"{name}[{index}]")
         scores = rows.aligned(check_scores(run, column), column)
+        check_not_label(scores, rows.positive, column)
         ranking = rank(scores, rows.positive, rows.weights)
         aucs.append(ranking.area())
         total += ranking.placements()
-    return _Side(np.array(aucs), total / len(runs))
+        tied_pairs = max(tied_pairs, ranking.tied_pairs())
+    return _Side(np.array(aucs), total / len(runs), tied_pairs)
+
+
+def _least_ranked(runs: _Side, first: Side) -> Side:
+    """The first run's figures, with the AUC nearest 0.5 and the most ties of any run."""
+    nearest = min(runs.aucs.tolist(), key=lambda auc: abs(auc - 0.5))
+    return dataclasses.replace(first, auc=nearest, tied_pairs=runs.tied_pairs)
+
+
+def _mean_of(runs: _Side, first: Side, by_seeds: float) -> Side:
+    """The first run's figures, with the mean AUC; its error covers the seeds' variance too."""
+    error = math.hypot(first.standard_error, math.sqrt(by_seeds))
+    return dataclasses.replace(first, auc=float(runs.aucs.mean()), standard_error=error)
 
 
 def _variances(old: _Side, new: _Side) -> List[float]:

@@ -150,7 +150,8 @@ def _declare_verdict_and_report(add: Callable[..., Any]) -> None:
         nargs="+",
         action="extend",
         default=[],
-        help=f"what must be equivalent as well, to within its own margin: {', '.join(METRICS)}",
+        help=f"what must be equivalent as well, to within its own margin: {', '.join(METRICS)}; "
+        "'auc>=0.7' in quotes: what either model's AUC must be at least",
     )
     add("--require-slices", action="store_true", help="every slice must be equivalent as well")
     add("--require-days", action="store_true", help="every day, and their mean, as well")

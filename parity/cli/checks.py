@@ -57,8 +57,8 @@ def _check_parts(args: argparse.Namespace) -> None:
 
 def _check_requirements(args: argparse.Namespace) -> None:
     """Refuses gates that could never be decided."""
-    metrics = parse_requirements(args.require)
-    if args.partial and (metrics or args.require_slices or args.require_days):
+    metrics = parse_requirements(args.require).margins
+    if args.partial and (args.require or args.require_slices or args.require_days):
         raise UsageError("--partial gives no verdict; name what is required with --merge")
     for asked, option, given, needed in (
         ("gauc" in metrics, "--require gauc", args.group, "--group"),

@@ -32,12 +32,13 @@ def decided(args: argparse.Namespace, comparison: Any, origin: Dict[str, Any]) -
             () if args.require_slices else comparison.slices,
             None if args.require_days else comparison.days,
         )
-    gated = args.require or args.require_slices or args.require_days
+    required = parse_requirements(args.require)
+    gated = required.margins or args.require_slices or args.require_days
     if comparison.training is not None and gated:
         warnings.append(doubts.FIRST_RUNS)
     comparison = dataclasses.replace(comparison, warnings=tuple(warnings))
-    margins = parse_requirements(args.require)
-    return require(comparison, margins, args.require_slices, args.require_days)
+    parts = args.require_slices, args.require_days
+    return require(comparison, required.margins, *parts, required.least_auc)
 
 
 def warnings_of_join(args: argparse.Namespace, join: Mapping[str, int]) -> Tuple[str, ...]:

@@ -45,10 +45,11 @@ def bins_of(scores: np.ndarray) -> np.ndarray:
 def middles(bins: np.ndarray, bits: int = 0) -> np.ndarray:
     """float64: the score in the middle of each bin, or of each 2^bits bins."""
     bins = bins.astype(np.int64)
-    return (_lower_edges(bins << bits) + _lower_edges((bins + 1) << bits)) / 2
+    return (lower_edges(bins << bits) + lower_edges((bins + 1) << bits)) / 2
 
 
-def _lower_edges(bins: np.ndarray) -> np.ndarray:
+def lower_edges(bins: np.ndarray) -> np.ndarray:
+    """float64: the score where each bin begins, the one nearest 0 of a negative one."""
     place = np.abs(bins - _HALF)
     size = np.minimum(place, _BELOW) << _WIDE
     size += (np.clip(place, _BELOW, _ABOVE) - _BELOW) << _FINE

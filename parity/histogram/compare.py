@@ -7,11 +7,11 @@ import numpy as np
 
 from parity.comparison import concluded
 from parity.doubts import SAME_SCORES
-from parity.histogram.bins import COARSE_BINS, COARSE_BITS, middles
+from parity.histogram.bins import COARSE_BINS, COARSE_BITS, lower_edges, middles
 from parity.histogram.estimate import Estimate, Model, models_of
 from parity.histogram.second_pass import ByGroup
 from parity.histogram.summary import Summary
-from parity.inputs.checks import check_margin
+from parity.inputs.checks import check_margin, refuse_label
 from parity.notes import why_no_counted_losses
 from parity.result import Comparison, Side
 from parity.stats.calibration import (
@@ -91,13 +91,19 @@ def compare_summary(
 
 
 def checked(summary: Summary) -> Summary:
-    """Raises: BadInput for fewer than two rows of a class."""
+    """Raises: BadInput for fewer than two rows of a class, and for scores that are the label."""
     if summary.rarer < 2:
         negatives = summary.rows - summary.positives
         raise BadInput(
             f"there are {summary.positives} positive and {negatives} negative rows; a standard "
             "error needs two rows of each class"
         )
+    for name, of_labels in zip(
+        ("the baseline's score", "the candidate's score"), summary.rows_by_bin
+    ):
+        used = [np.flatnonzero(rows) for rows in of_labels]
+        if all(len(bins) == 1 for bins in used) and used[0] != used[1]:
+            refuse_label(name, *(float(lower_edges(bins)[0]) for bins in used))
     return summary
 
 

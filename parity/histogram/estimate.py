@@ -64,7 +64,7 @@ class Estimate:
 
     def errors(self) -> Tuple[float, List[float]]:
         """For rows that stand alone: what the standard error of the difference is at most, and
-        those of the two AUCs, which are no upper values, as no verdict rests on them."""
+        those of the two AUCs, which are no upper values: they tell an AUC from 0.5 alone."""
         pulls = self._of_cells()
         own = [self._root(pull, np.zeros(len(pull))) for pull in (pulls.baseline, pulls.candidate)]
         return self._root(pulls.delta, pulls.doubt), own

@@ -2,7 +2,7 @@
 
 1. Labels are 0 or 1 (bool, integer or float), or -1 or 1, and both occur.
 2. Scores are finite, and so is the difference of two that are compared. They need not be
-   probabilities.
+   probabilities, and are not the label.
 3. Weights are 0 or above it, and neither class weighs nothing. The others are within 1e100 of 1
    either way, so that no product or square of them leaves double precision.
 4. Clusters are names or numbers; none is missing.
@@ -13,7 +13,7 @@ with a sentence that names the column and the first row at fault. That of the ma
 UsageError.
 """
 
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, NoReturn, Optional, Tuple
 
 import numpy as np
 
@@ -93,6 +93,21 @@ def check_differences(scores: np.ndarray, column: Column) -> None:
             f"{column.at(index)} is {scores[index]}; scores to compare are expected to lie within "
             f"+-{_LARGEST_SCORE:g}"
         )
+
+
+def check_not_label(scores: np.ndarray, positive: np.ndarray, column: Column) -> None:
+    """Refuses checked scores that are the label: one for each positive row, one for the others."""
+    ranges = [(float(s.min()), float(s.max())) for s in (scores[~positive], scores[positive])]
+    if all(low == high for low, high in ranges) and ranges[0] != ranges[1]:
+        refuse_label(str(column), ranges[0][0], ranges[1][0])
+
+
+def refuse_label(name: str, of_negatives: float, of_positives: float) -> NoReturn:
+    """Raises: BadInput, of scores that each class has one of."""
+    raise BadInput(
+        f"{name} is the label itself: it is {of_negatives:g} in every row with label 0 and "
+        f"{of_positives:g} in every row with label 1; a model's scores are expected"
+    )
 
 
 def check_weights(values: Any, positive: np.ndarray, column: Column) -> np.ndarray:

@@ -9,6 +9,7 @@ from parity.inputs.checks import (
     check_clusters,
     check_differences,
     check_labels,
+    check_not_label,
     check_same_length,
     check_scores,
     check_weights,
@@ -64,6 +65,7 @@ def checked_rows(
         scores.append(check_scores(values, Column(name)))
         check_same_length(positive, scores[-1], Column(name))
         check_differences(scores[-1], Column(name))
+        check_not_label(scores[-1], positive, Column(name))
     codes = weight = None
     if clusters is not None:
         codes = check_clusters(clusters, Column("clusters"))

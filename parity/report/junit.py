@@ -39,7 +39,8 @@ def junit(comparison: Comparison, title: str, inconclusive: str = "fail") -> str
     _add_properties(suite, comparison)
     _add_verdict(suite, comparison, inconclusive)
     for gate, sentence in zip(comparison.gates, gates_in_words(comparison)):
-        case = _add_case(suite, "required", f"{gate_name(gate)} within {gate.margin:g}")
+        within = "" if gate.margin is None else f" within {gate.margin:g}"
+        case = _add_case(suite, "required", gate_name(gate) + within)
         _add_outcome(case, gate.verdict, sentence, inconclusive)
     _add_parts(suite, comparison)
     counts = {

@@ -16,6 +16,10 @@ What else can hide a difference, and so leaves it INCONCLUSIVE:
    floor of parity.stats.rare_failures.
 3. Counts in histograms that are certain to no better than a twentieth of the margin. These give no
    NOT_EQUIVALENT either.
+4. A model that does not rank: labels or scores that are not the rows' own agree as well
+   (parity.doubts).
+
+Each is a Reason, and a Decision names the one that decides.
 
 `decide` is the one place that does this, for rows and for counts, for all rows and for a part, for
 one run per model and for several.
@@ -52,6 +56,18 @@ class Verdict(str, enum.Enum):
     INCONCLUSIVE = "INCONCLUSIVE"
 
 
+class Reason(str, enum.Enum):
+    """Why a verdict is INCONCLUSIVE; of several that hold, the first here decides."""
+
+    COUNTS = "counts"  # in histograms, which leave the difference uncertain
+    INTERVAL = "interval"  # it lies across an edge of the margin
+    TIES = "ties"  # a model gives many pairs of rows one score
+    CHANCE = "chance"  # a model's AUC cannot be told from 0.5
+    OBSERVATIONS = "observations"  # fewer than can vouch for the margin
+    CARRIERS = "carriers"  # few rows carry the standard error, and three more could turn it
+    RARE_FAULTS = "rare_faults"  # that hit no row may move the AUC by the margin
+
+
 class Evidence(NamedTuple):
     """What is known of a difference; in units of AUC where nothing else is said."""
 
@@ -64,6 +80,7 @@ class Evidence(NamedTuple):
     bound: float = 0.0  # certified, of delta, where scores were counted in histograms
     allowance: float = 0.0  # for few rows that carry the standard error
     floor: float = 0.0  # what rare faults may hide; 0 where other evidence excludes them
+    flaw: Optional[Reason] = None  # of a model that does not rank: TIES or CHANCE
 
 
 class Decision(NamedTuple):
@@ -72,6 +89,7 @@ class Decision(NamedTuple):
     interval: Interval
     p: float  # of no difference, two-sided
     verdict: Verdict
+    reason: Optional[Reason]  # None unless it is INCONCLUSIVE
 
 
 def decide(evidence: Evidence, margin: float) -> Decision:
@@ -86,18 +104,29 @@ def decide(evidence: Evidence, margin: float) -> Decision:
         interval = student_interval(delta, error, evidence.freedom)
         p = student_p(surely, error, evidence.freedom) if error else 1.0
     interval = at_least(widened(interval, bound), delta, evidence.narrowest)
-    return Decision(interval, p, _verdict(evidence, interval, margin))
+    verdict, reason = judge(interval, margin), _withheld(evidence, interval, margin)
+    if reason is not None:
+        verdict = Verdict.INCONCLUSIVE
+    return Decision(interval, p, verdict, reason)
 
 
-def _verdict(evidence: Evidence, interval: Interval, margin: float) -> Verdict:
+def _withheld(evidence: Evidence, interval: Interval, margin: float) -> Optional[Reason]:
+    """Why there is no verdict, if there is none."""
     if too_rough(evidence.bound, margin):
-        return Verdict.INCONCLUSIVE
+        return Reason.COUNTS
     verdict = judge(interval, margin)
-    if verdict is not Verdict.EQUIVALENT:
-        return verdict
+    if verdict is Verdict.INCONCLUSIVE:
+        return Reason.INTERVAL
+    if verdict is Verdict.NOT_EQUIVALENT:
+        return None
+    if evidence.flaw is not None:
+        return evidence.flaw
     vouched = at_least(interval, sum(interval) / 2, resolution(evidence.observations))
-    inside = judge(widened(vouched, evidence.allowance), margin) is Verdict.EQUIVALENT
-    return verdict if inside and evidence.floor < margin else Verdict.INCONCLUSIVE
+    if judge(vouched, margin) is not Verdict.EQUIVALENT:
+        return Reason.OBSERVATIONS
+    if judge(widened(vouched, evidence.allowance), margin) is not Verdict.EQUIVALENT:
+        return Reason.CARRIERS
+    return Reason.RARE_FAULTS if evidence.floor >= margin else None
 
 
 def judge(interval: Interval, margin: float) -> Verdict:

@@ -13,6 +13,7 @@ import parity
 from parity import doubts
 from parity.report.markdown import markdown
 from semisync.cli import main
+from semisync.common.errors import BadInput
 from tests.parity.kinds import columns
 
 SCORES = ["--label", "y", "--baseline-score", "p", "--margin", "0.1"]
@@ -97,6 +98,81 @@ def test_a_training_run_on_both_sides_is_a_warning():
     found = parity.compare_runs(labels, [old, new], [old**2, new])
     assert doubts.SAME_RUN in found.warnings
     assert parity.compare_runs(labels, [old, new], [old**2, new**2]).warnings == ()
+
+
+def useless(kind, rows=40_000):
+    """Two models of one strength, useless in some way; half of the rows are positive."""
+    rng = np.random.default_rng(3)
+    labels = rng.random(rows) < 0.5
+    old = labels + rng.normal(size=rows)
+    new = old + 1e-4 * rng.normal(size=rows)
+    if kind == "shuffled labels":
+        labels = rng.permutation(labels)
+    if kind == "constant scores":
+        old, new = np.full(rows, 0.2), np.full(rows, 0.3)
+    if kind == "half filled":
+        filled = rng.random(rows) < 0.5
+        old, new = (np.where(filled, 0.5, scores) for scores in (old, new))
+    return labels, old, new
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "sentence"),
+    [
+        ("shuffled labels", "chance", "The baseline's AUC, 0.50"),
+        ("constant scores", "ties", "The baseline gives 100% of the pairs"),
+        ("half filled", "ties", "The candidate gives 25% of the pairs"),
+    ],
+)
+def test_two_useless_models_are_not_equivalent(kind, reason, sentence):
+    labels, old, new = useless(kind)
+    found = parity.compare(labels, old, new, 0.001)
+    assert (found.verdict, found.reason) == ("INCONCLUSIVE", reason)
+    assert max(map(abs, found.interval)) < 0.001, "the AUCs agree"
+    assert sentence in " ".join(found.warnings)
+    assert found.rows_to_settle is None, "no number of rows helps"
+    text = markdown(found, "Mine")
+    assert "On these rows the AUCs agree to within the margin, but" in text
+    assert "Look at the labels, the join and the scores" in text
+    runs = parity.compare_runs(labels, [old, old + 1e-9], [new], 0.001)
+    assert (runs.verdict, runs.reason, runs.warnings) == ("INCONCLUSIVE", reason, found.warnings)
+    assert runs.rows_to_settle is None
+    sound = parity.compare(*useless("sound"), 0.001)
+    assert (sound.verdict, sound.reason, sound.warnings) == ("EQUIVALENT", None, ())
+
+
+@pytest.mark.parametrize("memory", ["4", "0"])
+def test_useless_models_end_with_exit_code_2(tmp_path, monkeypatch, memory):
+    monkeypatch.chdir(tmp_path)
+    labels, old, new = useless("shuffled labels")
+    pyarrow.parquet.write_table(pa.table({"y": labels, "p": old, "q": new}), "s.parquet")
+    command = ["s.parquet", "--candidate-score", "q", "--memory", memory, *SCORES, "--out", "out"]
+    assert main(["parity", *command]) == 2
+    record = json.loads(pathlib.Path("out/report.json").read_text("utf-8"))
+    assert record["reason"] == "chance"
+    assert any("cannot be told from 0.5" in warning for warning in record["warnings"])
+
+
+def test_one_run_that_guesses_is_seen_among_others():
+    labels, old, new = useless("sound")
+    guess = np.random.default_rng(0).permutation(new)
+    found = parity.compare_runs(labels, [old, old + 1e-9], [new, guess], 0.5)
+    assert "The candidate's AUC, 0.49" in " ".join(found.warnings)
+
+
+@pytest.mark.parametrize("memory", ["4", "0"])
+@pytest.mark.parametrize(("column", "values"), [("y", "0 in every"), ("no", "1 in every")])
+def test_a_score_that_is_the_label_is_refused(files, capsys, memory, column, values):
+    table = pyarrow.parquet.read_table("old.parquet")
+    labels = table["y"].to_numpy()
+    table = table.append_column("no", pa.array(1.0 - labels))
+    pyarrow.parquet.write_table(table, "leaked.parquet")
+    command = ["leaked.parquet", "--candidate-score", column, "--memory", memory]
+    assert main(["parity", *command, *SCORES, "--out", "out"]) == 3
+    told = capsys.readouterr().err
+    assert f"is the label itself: it is {values} row with label 0" in told
+    with pytest.raises(BadInput, match="the label itself"):
+        parity.compare_runs(labels, [table["p"], labels * 3.0], [table["q"]])
 
 
 def test_the_compared_columns_and_files_are_named(files, capsys):

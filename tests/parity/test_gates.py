@@ -130,6 +130,9 @@ def test_every_metric_can_be_required(run):
         (["--require", "pcoc"], "pcoc is required without a margin above 0, such as pcoc=0.01"),
         (["--require", "pcoc=-1"], "pcoc is required without a margin above 0"),
         (["--require", "pcoc=1", "--require", "pcoc=2"], "--require names pcoc twice"),
+        (["--require", "auc>=70"], "auc>=70 is required; an AUC between 0 and 1 is expected"),
+        (["--require", "auc>=0.7", "auc>=0.8"], "--require names auc> twice"),
+        (["--require", "auc"], "'auc' is no metric that can be required; there are logloss"),
         (["--require", "gauc=0.1"], "--require gauc needs --group, which is not given"),
         (["--require-slices"], "--require-slices needs --slice, which is not given"),
         (["--require-days"], "--require-days needs --day, which is not given"),
@@ -162,7 +165,30 @@ def test_junit_fails_by_gate():
 
 
 def test_requirements_are_read_as_they_are_written():
-    assert parse_requirements(["pcoc=0.01", "ece=1e-3"]) == {"pcoc": 0.01, "ece": 1e-3}
+    found = parse_requirements(["pcoc=0.01", "ece=1e-3", "auc>=0.7"])
+    assert found == ({"pcoc": 0.01, "ece": 1e-3}, 0.7)
+    assert parse_requirements([]) == ({}, None)
+
+
+@pytest.mark.parametrize("memory", ["4", "0"])
+@pytest.mark.parametrize(("least", "code", "told"), [(0.7, 0, "met"), (0.9, 1, "failed")])
+def test_an_auc_can_be_required_of_both_models(run, memory, least, code, told):
+    found, out, record, xml = run("good", "--require", f"auc>={least}", "--memory", memory)
+    assert (found, record["verdict"]) == (code, "EQUIVALENT")
+    (gate,) = record["gates"]
+    assert (gate["name"], gate["least"], gate["margin"]) == ("auc", least, None)
+    assert gate["failed"] == (["baseline", "candidate"] if code else [])
+    low = record["baseline"]["auc"] - 1.645 * record["baseline"]["standard_error"]
+    sentence = f"Required: AUC of at least {least}: {told}. With 90% confidence the baseline's lies"
+    assert f"{sentence} between {low:.3f}" in out
+    assert f'name="AUC of at least {least}"' in xml
+
+
+def test_an_auc_across_the_one_required_is_not_decided(run):
+    auc = run("good")[2]["candidate"]["auc"]
+    code, out, record, _ = run("good", "--require", f"auc>={auc:.5f}")
+    assert (code, record["decision"]) == (2, "INCONCLUSIVE")
+    assert record["gates"][0]["undecided"] == ["baseline", "candidate"]
 
 
 def resampled(figure, labels, old, new, groups, times=400):

@@ -136,7 +136,8 @@ def test_hashed_ids_are_groups_and_slices(tmp_path, capsys, memory):
     rng = np.random.default_rng(0)
     users = rng.integers(0, 2**64, 200, np.uint64, endpoint=False)
     rows = np.arange(4000)
-    label, score = rng.random(4000) < 0.4, rng.random(4000)
+    label = rng.random(4000) < 0.4
+    score = label / 4 + rng.random(4000)
     columns = {"y": label, "p": score, "q": score + 1e-6, "u": users[rows % 200]}
     columns["s"] = users[rows % 2]
     pyarrow.parquet.write_table(pa.table(columns), tmp_path / "a.parquet")

@@ -18,7 +18,7 @@ def made(tmp_path, monkeypatch, capsys):
     rng = np.random.default_rng(0)
     for day in ("mon", "tue"):
         labels = rng.random(500) < 0.3
-        scores = {name: rng.random(500) for name in "ab"}
+        scores = {name: labels / 2 + rng.random(500) for name in "ab"}
         table = pa.table({"id": np.arange(500), "y": labels, **scores})
         pyarrow.parquet.write_table(table, f"{day}.parquet")
 

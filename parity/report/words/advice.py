@@ -1,15 +1,15 @@
 """What to do about a verdict, and what it does not cover."""
 
 from parity.formatting import rounded
-from parity.report.words.verdict import lacks_record
 from parity.result import Comparison
-from parity.stats.equivalence import Verdict
+from parity.stats.equivalence import Reason, Verdict
 
 
 def what_to_do(comparison: Comparison) -> str:
     """One piece of advice, by the verdict and the decision."""
     if comparison.verdict is Verdict.EQUIVALENT:
-        return _ON_GATES[comparison.decision]
+        low = any(gate.least is not None and gate.failed for gate in comparison.gates)
+        return _LOOK if low else _ON_GATES[comparison.decision]
     if comparison.verdict is Verdict.INCONCLUSIVE:
         return _how_to_settle(comparison)
     if comparison.delta < 0:
@@ -22,6 +22,11 @@ def what_to_do(comparison: Comparison) -> str:
         "trust it: other rows, other features or labels that leaked also look like this."
     )
 
+
+_LOOK = (
+    "Look at the labels, the join and the scores before anything else: models that do not rank "
+    "these rows as they should show nothing of a migration."
+)
 
 _ON_GATES = {  # where AUC is settled
     Verdict.EQUIVALENT: "On these rows AUC gives no reason to hold the candidate back.",
@@ -37,7 +42,9 @@ _ON_GATES = {  # where AUC is settled
 
 def _how_to_settle(comparison: Comparison) -> str:
     rows, needed = comparison.rows, comparison.rows_to_settle
-    if lacks_record(comparison) and comparison.rare_failures is not None:
+    if comparison.reason in (Reason.TIES, Reason.CHANCE):
+        return _LOOK
+    if comparison.reason is Reason.RARE_FAULTS and comparison.rare_failures is not None:
         return (
             f"Compare about {rounded(comparison.rare_failures.rows_to_exclude)} rows like these. "
             "Or, where the candidate was converted, hand in the record of its complete "

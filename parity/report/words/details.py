@@ -3,6 +3,7 @@
 from typing import List, Sequence
 
 from parity.formatting import LONGEST_NAME, clipped, minus, percent, signed, some_of, two_digits
+from parity.gates import interval_of_auc
 from parity.report.words.verdict import gate_name
 from parity.result import CHANCE, ROWS, SETTINGS, SYMPTOM, Comparison, Gate, Suspect
 from parity.stats.equivalence import Verdict
@@ -28,12 +29,21 @@ _RESULT = {
 
 def gates_in_words(comparison: Comparison) -> List[str]:
     """On each gate, what is required and what became of it, as it follows "Required: "."""
-    return [_gate_in_words(gate, comparison.confidence) for gate in comparison.gates]
+    return [_gate_in_words(gate, comparison) for gate in comparison.gates]
 
 
-def _gate_in_words(gate: Gate, confidence: float) -> str:
+def _gate_in_words(gate: Gate, comparison: Comparison) -> str:
     name = gate_name(gate)
-    result = _RESULT[gate.verdict]
+    result, sure = _RESULT[gate.verdict], percent(comparison.confidence)
+    if gate.margin is None:
+        sides = {"baseline": comparison.baseline, "candidate": comparison.candidate}
+        spans = [
+            f"the {side}'s lies between {low:.4f} and {high:.4f}"
+            for side, (low, high) in (
+                (side, interval_of_auc(comparison, figures)) for side, figures in sides.items()
+            )
+        ]
+        return f"{name}: {result}. With {sure} confidence {' and '.join(spans)}."
     if gate.delta is None:
         parts = [
             f"{outcome}: {some_of(names)}"
@@ -46,7 +56,7 @@ def _gate_in_words(gate: Gate, confidence: float) -> str:
     basis = "comparing point values, as it has no interval here"
     if gate.interval is not None:
         low, high = (signed(value, gate.margin) for value in gate.interval)
-        basis = f"with {percent(confidence)} confidence between {low} and {high}"
+        basis = f"with {sure} confidence between {low} and {high}"
     return (
         f"{name} within ±{gate.margin:g}: {result}. It differs by "
         f"{signed(gate.delta, gate.margin)}, {basis}."

@@ -5,13 +5,30 @@ from typing import List
 from parity.formatting import LONGEST_NAME, clipped, percent, plain, rounded, signed
 from parity.gates import METRICS
 from parity.result import Comparison, Gate
-from parity.stats.equivalence import Verdict, judge
+from parity.stats.equivalence import Reason, Verdict
 
 MARK = {Verdict.EQUIVALENT: "✓", Verdict.NOT_EQUIVALENT: "✗", Verdict.INCONCLUSIVE: "?"}
 NAME = {
     Verdict.EQUIVALENT: "EQUIVALENT",
     Verdict.NOT_EQUIVALENT: "NOT EQUIVALENT",
     Verdict.INCONCLUSIVE: "INCONCLUSIVE",
+}
+
+_AGREE = "On these rows the AUCs agree to within the margin, but"
+_WITHHELD = {
+    Reason.COUNTS: (
+        "Counts in histograms leave the difference of the AUCs too uncertain for this margin."
+    ),
+    Reason.INTERVAL: "These rows cannot tell whether the AUCs differ by more than the margin.",
+    Reason.TIES: f"{_AGREE} a model gives many rows one score, and equal ties show nothing.",
+    Reason.CHANCE: (
+        f"{_AGREE} a model's AUC cannot be told from 0.5, and two that guess agree as well."
+    ),
+    Reason.OBSERVATIONS: f"{_AGREE} so few rows cannot vouch for it.",
+    Reason.CARRIERS: (
+        f"{_AGREE} so few of them carry the standard error that three more like them could turn it."
+    ),
+    Reason.RARE_FAULTS: f"{_AGREE} so few cannot exclude rare faults that matter.",
 }
 
 _OF_GATES = {
@@ -42,16 +59,13 @@ def _headline_on_auc(comparison: Comparison) -> str:
     if comparison.verdict is Verdict.NOT_EQUIVALENT:
         way = "higher" if comparison.delta > 0 else "lower"
         return f"The candidate's AUC is {way} than the baseline's by more than the margin."
-    if lacks_record(comparison):
-        return (
-            "On these rows the AUCs agree to within the margin, but so few cannot exclude rare "
-            "faults that matter."
-        )
-    return "These rows cannot tell whether the AUCs differ by more than the margin."
+    return _WITHHELD[comparison.reason or Reason.INTERVAL]
 
 
 def gate_name(gate: Gate) -> str:
-    """Such as "PCOC" or "slices of country"."""
+    """Such as "PCOC", "slices of country" or "AUC of at least 0.7"."""
+    if gate.margin is None:
+        return f"AUC of at least {gate.least:g}"
     if gate.name.startswith("slices "):
         return f"slices of {clipped(gate.name[7:], LONGEST_NAME)}"
     return METRICS.get(gate.name, gate.name)
@@ -132,21 +146,6 @@ def rare_failures_in_words(comparison: Comparison) -> List[str]:
 
 def needs_record(comparison: Comparison) -> bool:
     """Whether it is EQUIVALENT by the record of a verification and the rows, not by these alone."""
-    return comparison.verdict is Verdict.EQUIVALENT and _rare_faults_matter(comparison)
-
-
-def lacks_record(comparison: Comparison) -> bool:
-    """Whether it is INCONCLUSIVE although the interval lies inside the margin: for rare faults."""
-    return (
-        comparison.verdict is Verdict.INCONCLUSIVE
-        and comparison.verified is None
-        and comparison.rows_to_settle is not None
-        and _rare_faults_matter(comparison)
-        and judge(comparison.interval, comparison.margin) is Verdict.EQUIVALENT
-    )
-
-
-def _rare_faults_matter(comparison: Comparison) -> bool:
-    """Whether a fault that the rows cannot exclude may move the AUC by the margin or more."""
     rare = comparison.rare_failures
-    return rare is not None and rare.floor >= comparison.margin
+    matter = rare is not None and rare.floor >= comparison.margin
+    return comparison.verdict is Verdict.EQUIVALENT and matter
