@@ -7,7 +7,8 @@ One run of each model cannot tell a changed model from a changed seed. With k_A 
 
 where s2_A and s2_B are the variances of the runs' AUCs within a side, and s2_rows is the paired
 variance of the runs' mean placements (parity.stats.delong). Where a side has one run, the other
-side's variance stands for it. The interval takes Student's t with Satterthwaite's degrees of
+side's variance, of k runs, stands for it: they are one part then, s2 (1 / k + 1) with the k - 1
+degrees of freedom of one estimate. The interval takes Student's t with Satterthwaite's degrees of
 freedom.
 
 The control compares the baseline's runs with one another: if two runs of one pipeline differ by
@@ -92,8 +93,7 @@ def compare_runs(
     delta = float(new.aucs.mean() - old.aucs.mean())
     moved = new.placements - old.placements
     by_rows = spread(moved, delta, rows.positive, rows.weights, rows.clusters)
-    by_seeds = _by_seeds(old, new)
-    parts = [*by_seeds, (by_rows.standard_error**2, max(1.0, by_rows.freedom))]
+    parts = [*_by_seeds(old, new), (by_rows.standard_error**2, max(1.0, by_rows.freedom))]
     error, freedom = satterthwaite(parts)
     worst = {
         "baseline": _least_ranked(old, single.baseline),
@@ -111,13 +111,14 @@ def compare_runs(
     )
     rare = rare_failures(sample_of(rows, old.placements, by_rows), margin)
     decision = decision_fields(evidence, rare, margin, record)
+    shares = _shares(old, new)
     noise = _noise(old, new, by_rows.standard_error, parts, margin)
     by_interval = judge(decision["interval"], margin)
     return dataclasses.replace(
         single,
         **decision,
-        baseline=_mean_of(old, single.baseline, by_seeds[0][0]),
-        candidate=_mean_of(new, single.candidate, by_seeds[1][0]),
+        baseline=_mean_of(old, single.baseline, shares[0]),
+        candidate=_mean_of(new, single.candidate, shares[1]),
         standard_error_independent=by_rows.independent,
         design_effect=by_rows.design_effect,
         rows_to_settle=_rows_to_settle(rare, decision["reason"]),
@@ -125,6 +126,7 @@ def compare_runs(
         warnings=(*of_runs(baselines, candidates), *of_rows(rows), *doubted),
         notes=(
             *_notes_on_copies(baselines, candidates),
+            *_notes_on_lone(old, new),
             *_notes(noise, by_interval, margin),
             *notes_on_carriers(rare, decision["interval"], margin),
         ),
@@ -198,12 +200,18 @@ def _variances(old: _Side, new: _Side) -> List[float]:
     return [known[0] if side.variance is None else side.variance for side in (old, new)]
 
 
+def _shares(old: _Side, new: _Side) -> List[float]:
+    """What the seeds of either side add to the variance of the difference."""
+    return [variance / side.runs for variance, side in zip(_variances(old, new), (old, new))]
+
+
 def _by_seeds(old: _Side, new: _Side) -> List[Tuple[float, float]]:
-    """What the seeds add to the variance of the difference, with its degrees of freedom."""
-    return [
-        (variance / side.runs, side.runs - 1 or other.runs - 1)
-        for variance, side, other in zip(_variances(old, new), (old, new), (new, old))
-    ]
+    """What the seeds add to the variance of the difference, with its degrees of freedom: a part for
+    each side, or one for both where one variance stands for both."""
+    shares = _shares(old, new)
+    if min(old.runs, new.runs) == 1:
+        return [(sum(shares), max(old.runs, new.runs) - 1)]
+    return [(share, side.runs - 1) for share, side in zip(shares, (old, new))]
 
 
 def _notes_on_copies(*sides: Sequence[Any]) -> Tuple[str, ...]:
@@ -213,6 +221,16 @@ def _notes_on_copies(*sides: Sequence[Any]) -> Tuple[str, ...]:
         "more alike than they are."
         for name, runs in zip(("baseline", "candidate"), sides)
         if any(itertools.starmap(np.array_equal, itertools.combinations(runs, 2)))
+    )
+
+
+def _notes_on_lone(old: _Side, new: _Side) -> Tuple[str, ...]:
+    """Of a side that has one run."""
+    return tuple(
+        f"The {name} has one run: its seeds are assumed to spread as the other's do, which one run "
+        "cannot show."
+        for name, side in (("baseline", old), ("candidate", new))
+        if side.runs == 1
     )
 
 

@@ -73,6 +73,32 @@ def test_pipelines_a_margin_apart_pass_at_most_one_time_in_twenty():
     assert naive / 3000 > 0.07
 
 
+def test_a_lone_run_borrows_a_variance_that_is_known_once():
+    rng = np.random.default_rng(5)
+    labels = rng.random(4000) < 0.3
+    old, new = pipeline(rng, labels, 2), pipeline(rng, labels, 1)
+    found = parity.compare_runs(labels, old, new, margin=0.05)
+    noise = found.training
+    seeds = np.var(noise.baseline_aucs, ddof=1) * (1 / 2 + 1)
+    rows = noise.standard_error_rows**2
+    assert noise.standard_error_seeds**2 == pytest.approx(seeds)
+    assert noise.degrees_of_freedom == pytest.approx((seeds + rows) ** 2 / seeds**2, rel=0.01)
+    assert "The candidate has one run: its seeds are assumed to spread as" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize("runs", [2, 3])
+def test_with_a_lone_run_nine_of_ten_intervals_hold_the_difference(runs):
+    rng = np.random.default_rng(6)
+    aucs = rng.normal(size=(20_000, runs + 1))
+    delta = aucs[:, 0] - aucs[:, 1:].mean(1)
+    variance = aucs[:, 1:].var(1, ddof=1)
+    one = satterthwaite([(1 / runs + 1, runs - 1)])
+    error = np.sqrt(variance) * one[0]
+    assert (abs(delta) <= quantile(0.95, one[1]) * error).mean() == pytest.approx(0.9, abs=0.01)
+    two = satterthwaite([(1 / runs, runs - 1), (1.0, runs - 1)])
+    assert (abs(delta) <= quantile(0.95, two[1]) * error).mean() < 0.87
+
+
 def test_eight_runs_a_side_at_the_seed_noise_of_a_real_pipeline():
     """Seed SD 3e-4 at margin 5e-4: single pairs differ by more in 24 % of cases."""
     variance = 3e-4**2
