@@ -1,8 +1,10 @@
 """Faults to plant in torch's side of a training that is right: {name: a function of a Training that
-plants it, or returns False where that training has no place for it}.
+plants it, and returns what is false, once the steps are taken, where it was none}.
 """
 
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List
+
+import torch
 
 from migrate.model.training.build import Training
 
@@ -100,17 +102,30 @@ def _more_of_one(table: Any) -> None:
     table.grad._values()[rows == most] *= 1.0005
 
 
-def _swapped_columns(training: Training) -> bool:
-    """The first two columns of numbers."""
+def _swapped_columns(training: Training) -> List[bool]:
+    """The first two columns of numbers; [] while no loss changes by it: a tower may be dead."""
+    changed: List[bool] = []
 
     def swap(module: Any, given: Any) -> Any:
         (inputs,) = given
         key = next(name for name in inputs if name.split(":")[0] == "x")
         order = [1, 0, *range(2, inputs[key].shape[1])]
-        return ({**inputs, key: inputs[key][:, order]},)
+        swapped = {**inputs, key: inputs[key][:, order]}
+        if not changed and _loss(module, inputs) != _loss(module, swapped):
+            changed.append(True)
+        return (swapped,)
 
     training.module.register_forward_pre_hook(swap)
-    return True
+    return changed
+
+
+@torch.no_grad()
+def _loss(module: Any, inputs: Any) -> float:
+    """Which leaves the moving statistics as they are."""
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    loss = float(type(module).forward(module, inputs))
+    module.load_state_dict(before)
+    return loss
 
 
 def _norms(training: Training) -> Any:
@@ -118,7 +133,7 @@ def _norms(training: Training) -> Any:
     return [one for one in modules if type(one).__name__ == "BatchNorm"]
 
 
-FAULTS: Dict[str, Callable[[Training], bool]] = {
+FAULTS: Dict[str, Callable[[Training], Any]] = {
     "epsilon": _epsilon,
     "BatchNorm's epsilon": _epsilon_of_the_norm,
     "beta1": _beta1,
