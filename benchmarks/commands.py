@@ -148,6 +148,15 @@ BENCHMARKS = (
         "--tf-python {tf1}",
         "--tf-python {tf1} --rows 256 --repeats 1",
     ),
+    Benchmark(
+        "judgement",
+        "judgement",
+        ("right", "planted"),
+        "--tf-python {tf1}",
+        "--tf-python {tf1} --sets 1",
+        takes="an hour",
+        needs_files=("../shared/data/criteo_tiny_3idiots/train.tiny.csv",),
+    ),
     Benchmark("hashing", "hashing", ("functions",), "", "--values 1024 --seconds .1"),
     Benchmark(
         "input", "input", ("one", "some", "restoring"), "--gigabyte", "--rows 50000 --repeats 1"
