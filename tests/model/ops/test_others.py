@@ -84,7 +84,7 @@ def test_sampled_classes_are_of_tensorflows_distribution(op):
     for ours, theirs in zip(found, expected):
         assert (str(ours.dtype), tuple(ours.shape)) == (f"torch.{theirs.dtype}", theirs.shape)
     shares = [numpy.bincount(one, minlength=30) / 20000 for one in (expected[0], found[0])]
-    assert numpy.abs(shares[0] - shares[1]).max() < 0.015
+    assert numpy.abs(shares[0] - shares[1]).max() < 0.02
     numpy.testing.assert_allclose(found[1], expected[1], rtol=1e-6)
     counts = [dict(zip(of[0].tolist(), of[2].tolist())) for of in (expected, found)]
     assert counts[0] == pytest.approx(counts[1], rel=1e-6)
@@ -104,10 +104,11 @@ def test_sampled_classes_that_differ_are_drawn_and_counted_as_tensorflow_does(op
     ]
     assert all(len(set(sampled.tolist())) == 5 for of in runs for sampled, *_ in of)
     shares = [numpy.bincount(numpy.concatenate([one[0] for one in of])) / 2000 for of in runs]
-    assert numpy.abs(shares[0] - shares[1]).max() < 0.06
+    assert numpy.abs(shares[0] - shares[1]).max() < 0.08  # five standard errors
     for counts in (1, 2):
-        means = [numpy.mean([one[counts] for one in of], 0).ravel() for of in runs]
-        numpy.testing.assert_allclose(means[1], means[0], rtol=0.03)
+        theirs, ours = (numpy.array([one[counts].ravel() for one in of]) for of in runs)
+        error = numpy.sqrt((theirs.var(0) + ours.var(0)) / 2000)
+        assert (abs(ours.mean(0) - theirs.mean(0)) <= 5 * error + 1e-6).all()
     # Both round what they expect after so many draws: TensorFlow's are among torch's.
     known = {tuple(numpy.round(one[1].ravel().tolist(), 5)) for one in runs[1]}
     found = [tuple(numpy.round(one[1].ravel().tolist(), 5)) in known for one in runs[0]]
