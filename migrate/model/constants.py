@@ -44,9 +44,9 @@ class Constants:
         """What makes an attribute, in the module's constructor. moves: with the module to another
         device, which text does not."""
         made = self.expression(self.arrays[attribute], attribute)
-        if moves and attribute in self.tensors():
-            return f"self.register_buffer({attribute!r}, {made}, persistent=False)"
-        return f"self.{attribute} = {made}"
+        if self.arrays[attribute].dtype == object or not moves:
+            return f"self.{attribute} = {made}"
+        return f"self.register_buffer({attribute!r}, {made}, persistent=False)"
 
     def expression(self, array: numpy.ndarray, name: str) -> str:
         """A tensor or Strings, in the module's constructor. name: what a file is called."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any, Callable, Iterator, List, Mapping
 
 import torch
 from torch import nn
@@ -25,7 +25,7 @@ def on_the_cpu(method: Method) -> Method:
 
     @functools.wraps(method)
     def run(self: nn.Module, given: Mapping[str, Any]) -> Any:
-        return _run(method, self, given, _CPU)
+        return _run(method, self, given, _devices(given), _CPU)
 
     return run
 
@@ -37,14 +37,28 @@ def where_the_weights_are(method: Method) -> Method:
     @functools.wraps(method)
     def run(self: nn.Module, given: Mapping[str, Any]) -> Any:
         weights = itertools.islice(itertools.chain(self.parameters(), self.buffers()), 1)
-        devices = (one.device for one in itertools.chain(weights, _tensors(given)))
-        return _run(method, self, given, next((one for one in devices if one != _CPU), _CPU))
+        devices = _devices(given)
+        likely = itertools.chain((one.device for one in weights), devices)
+        device = next((one for one in likely if one != _CPU), _CPU)
+        return _run(method, self, given, devices, device)
 
     return run
 
 
-def _run(method: Method, self: nn.Module, given: Mapping[str, Any], device: torch.device) -> Any:
-    there = all(one.device == device for one in _tensors(given))
+def _devices(given: Mapping[str, Any]) -> List[torch.device]:
+    """Those that the tensors are on, in their order."""
+    return list(dict.fromkeys(one.device for one in _tensors(given)))
+
+
+def _run(
+    method: Method,
+    self: nn.Module,
+    given: Mapping[str, Any],
+    devices: List[torch.device],
+    device: torch.device,
+) -> Any:
+    """devices: of what is given. device: where the method runs."""
+    there = all(one == device for one in devices)
     if there and torch.get_default_device() == device:
         return method(self, given)
     with device:

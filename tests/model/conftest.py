@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from tests.model.zoo.read import models
 from tests.support.require import ROOT, tf1_python
 from tests.support.written import written
 
@@ -32,3 +33,9 @@ def zoo():
 def zoo_tf2():
     """A folder for each of `registry.OF_2`, by TensorFlow 2.x."""
     return _write(sys.executable)
+
+
+@pytest.fixture(scope="module", params=["zoo", "zoo_tf2"])
+def zoo_of_each(request):
+    """The `Written` models of either TensorFlow."""
+    return models(request.getfixturevalue(request.param))

@@ -15,20 +15,15 @@ from tests.model.zoo.read import models
 TOLERANCE = 2e-6  # float32; relative to a score beyond 1, else absolute
 
 
-@pytest.fixture(scope="module", params=["zoo", "zoo_tf2"])
-def written(request):
-    return models(request.getfixturevalue(request.param))
-
-
 @functools.lru_cache(maxsize=None)
 def loaded(prefix, *outputs):
     """A model, loaded once: the tests that take it leave it as it is."""
     return load_model(prefix, output=list(outputs))
 
 
-def test_every_model_scores_as_in_tensorflow(written):
+def test_every_model_scores_as_in_tensorflow(zoo_of_each):
     worst = {}
-    for model in written:
+    for model in zoo_of_each:
         expected = model.outputs()
         module = loaded(model.prefix, *model.said["outputs"].values())
         found = outputs_of(module, features(model))
@@ -39,16 +34,16 @@ def test_every_model_scores_as_in_tensorflow(written):
     assert {name: error for name, error in worst.items() if error > TOLERANCE} == {}
 
 
-def test_every_trained_variable_that_a_score_depends_on_is_a_parameter(written):
-    for model in written:
+def test_every_trained_variable_that_a_score_depends_on_is_a_parameter(zoo_of_each):
+    for model in zoo_of_each:
         module = loaded(model.prefix, *model.said["outputs"].values())
         kept = module.tensorflow_variables
         parameters = {kept[name] for name, _ in module.named_parameters()}
         assert parameters == set(kept.values()) & set(model.said["trainable"]), model.said["name"]
 
 
-def test_what_the_parameters_hold_is_what_the_checkpoint_holds(written):
-    for model in written:
+def test_what_the_parameters_hold_is_what_the_checkpoint_holds(zoo_of_each):
+    for model in zoo_of_each:
         checkpoint = migrate.open_checkpoint(model.prefix)
         module = loaded(model.prefix, *model.said["outputs"].values())
         for parameter in set(module.tensorflow_nodes.values()):

@@ -1,7 +1,6 @@
 """A model on another device: text stays on the CPU, numbers are where the weights are."""
 
 import numpy as np
-import pytest
 import torch
 
 from migrate.model.load import load_model
@@ -12,14 +11,9 @@ from tests.support.other_device import META, There, there
 TOLERANCE = 2e-6  # as on the CPU
 
 
-@pytest.fixture(scope="module", params=["zoo", "zoo_tf2"])
-def written(request):
-    return models(request.getfixturevalue(request.param))
-
-
-def test_every_model_scores_on_another_device(written):
+def test_every_model_scores_on_another_device(zoo_of_each):
     worst = {}
-    for model in written:
+    for model in zoo_of_each:
         module = load_model(model.prefix, output=list(model.said["outputs"].values()))
         inputs, expected = features(model), model.outputs()
         with there(), torch.no_grad():

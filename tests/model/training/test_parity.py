@@ -9,7 +9,6 @@ from migrate.model.training.partitions import split
 from migrate.model.training.steps import TOLERANCE, BegunStep, compare_steps
 from tests.model.training.conftest import OF_2
 from tests.model.training.recorded import zoo_steps, zoo_training
-from tests.model.zoo.read import models
 
 # With a batch of one row, the fourth, its Dice divides x - mean(x), which is 0, by 1e-9: what the
 # gradients hold is rounding errors.
@@ -38,14 +37,9 @@ SHORT = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=["zoo", "zoo_tf2"])
-def written(request):
-    return models(request.getfixturevalue(request.param))
-
-
-def test_every_model_takes_tensorflows_steps(written):
+def test_every_model_takes_tensorflows_steps(zoo_of_each):
     exceeded = {}
-    for model in written:
+    for model in zoo_of_each:
         name = model.said["name"]
         report = compare_steps(zoo_training(model), zoo_steps(model)[: UNTIL.get(name)])
         assert report.steps == UNTIL.get(name, 5)
