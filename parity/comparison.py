@@ -29,7 +29,7 @@ from parity.stats.calibration import (
 )
 from parity.stats.clusters import check_holding, holding
 from parity.stats.delong import Spread, class_observations, evidence_of, spread
-from parity.stats.equivalence import Evidence, Verdict, decide
+from parity.stats.equivalence import Evidence, Reason, decide
 from parity.stats.gauc import gauc_difference, within_groups
 from parity.stats.rare_failures import (
     RareFailures,
@@ -137,7 +137,7 @@ def concluded(
     flaw, doubted = doubts.of_ranking({"baseline": baseline, "candidate": candidate}, pairs)
     decision = decision_fields(evidence._replace(flaw=flaw), rare, margin, verified)
     needed = None
-    if decision["verdict"] is Verdict.INCONCLUSIVE and decision["reason"] is not flaw:
+    if decision["reason"] not in (None, Reason.COUNTS, flaw):
         needed = rows_needed(rows, evidence, decision["interval"], margin, rare, verified)
     return Comparison(
         **decision,
@@ -151,7 +151,7 @@ def concluded(
         notes=(
             *notes,
             *notes_on_few(evidence.observations, margin),
-            *notes_on_carriers(rare, decision["interval"], margin),
+            *notes_on_carriers(rare, decision["reason"]),
         ),
         **figures,
     )

@@ -128,7 +128,7 @@ def compare_runs(
             *_notes_on_copies(baselines, candidates),
             *_notes_on_lone(old, new),
             *_notes(noise, by_interval, margin),
-            *notes_on_carriers(rare, decision["interval"], margin),
+            *notes_on_carriers(rare, decision["reason"]),
         ),
     )
 

@@ -42,7 +42,7 @@ def interval(comparison: Comparison) -> "Figure":
             left.set(ha="right")
             right.set(ha="left")
         axes.spines["left"].set_visible(False)
-        axes.text(0, 1.25, "equivalent inside the band", ha="center")
+        axes.text(0, 1.25, "within the margin", ha="center")
         below: Dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
         axes.annotate("← candidate worse", (0, 0), (0, -36), ha="left", **below)
         axes.annotate("candidate better →", (1, 0), (0, -36), ha="right", **below)

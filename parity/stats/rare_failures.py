@@ -30,8 +30,8 @@ from typing import NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from parity.stats.equivalence import Evidence, Verdict, judge, rows_to_settle
-from parity.stats.intervals import HITS, Interval, unseen, widened
+from parity.stats.equivalence import Evidence, Reason, rows_to_settle
+from parity.stats.intervals import HITS, Interval, unseen
 from parity.verified import Verified
 
 FEW_CARRIERS = 10  # the standard error then errs by 1 / (2 sqrt(10)), a sixth, and more
@@ -96,18 +96,17 @@ def rows_needed(
     return needed if verified is not None else max(needed, rare.rows_to_exclude)
 
 
-def notes_on_carriers(rare: RareFailures, interval: Interval, margin: float) -> Tuple[str, ...]:
-    """Where few rows or clusters carry the standard error, and whether the verdict hangs on it."""
-    if not 0 < rare.carriers < FEW_CARRIERS:
-        return ()
-    text = (
-        f"About {max(1, round(rare.carriers))} rows, or clusters, carry the standard error, which "
-        "is rough then."
-    )
-    inside = judge(interval, margin) is Verdict.EQUIVALENT
-    if inside and judge(widened(interval, rare.allowance), margin) is not Verdict.EQUIVALENT:
-        text += (
-            f" Three more rows like them would move the AUC by {rare.allowance:.2g}, beyond the "
-            "margin, and a sample often misses as many: compare more rows."
+def notes_on_carriers(rare: RareFailures, reason: Optional[Reason]) -> Tuple[str, ...]:
+    """Where few rows or clusters carry the standard error, or are the reason of no verdict."""
+    sentences = []
+    if 0 < rare.carriers < FEW_CARRIERS or reason is Reason.CARRIERS:
+        sentences.append(
+            f"About {max(1, round(rare.carriers))} rows, or clusters, carry the standard error, "
+            "which is the rougher the fewer they are."
         )
-    return (text,)
+    if reason is Reason.CARRIERS:
+        sentences.append(
+            f"Three more rows like them would move the AUC by {rare.allowance:.2g}, and a sample "
+            "often misses as many; with that on either side the interval leaves the margin."
+        )
+    return tuple(sentences)

@@ -179,7 +179,7 @@ def test_the_command_asks_for_the_record_in_memory_and_beyond(tmp_path, capsys, 
     (tmp_path / "record.json").write_text(json.dumps(PASSED))
     assert main(command) == 2
     told = capsys.readouterr().out
-    assert "On these rows the AUCs agree to within the margin, but so few cannot exclude" in told
+    assert "the AUCs agree to within the margin, but so few rows cannot exclude" in told
     assert "Rare faults: one that hits fewer than 0.0075" in told
     assert main([*command, "--verified", str(tmp_path / "record.json")]) == 0
     assert "Verified: converted holds every value" in capsys.readouterr().out

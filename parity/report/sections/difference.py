@@ -22,7 +22,8 @@ def _differences(comparison: Comparison) -> Iterator[Tuple[str, str]]:
     yield f"its {percent(comparison.confidence)} interval", f"{low} to {high}"
     yield "margin", f"±{margin:g}"
     yield "p-value of no difference, two-sided", f"{comparison.p_difference:.2g}"
-    yield "p-value of a difference of the margin or more", f"{comparison.p_equivalence:.2g}"
+    by_interval = "p-value of a difference of the margin or more, by the interval alone"
+    yield by_interval, f"{comparison.p_equivalence:.2g}"
     if comparison.bound is not None:
         yield (
             "certified bound of what histograms hide, within the interval",

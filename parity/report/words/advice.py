@@ -40,17 +40,42 @@ _ON_GATES = {  # where AUC is settled
 }
 
 
+_IN_MEMORY = (
+    "Compare the rows in memory (--memory), or state a wider margin beforehand: more rows would "
+    "leave counts in histograms as uncertain."
+)
+
+
 def _how_to_settle(comparison: Comparison) -> str:
-    rows, needed = comparison.rows, comparison.rows_to_settle
-    if comparison.reason in (Reason.TIES, Reason.CHANCE):
+    reason = comparison.reason
+    if reason in (Reason.TIES, Reason.CHANCE):
         return _LOOK
-    if comparison.reason is Reason.RARE_FAULTS and comparison.rare_failures is not None:
+    if reason is Reason.COUNTS:
+        return _IN_MEMORY
+    if reason is Reason.RARE_FAULTS:
         return (
-            f"Compare about {rounded(comparison.rare_failures.rows_to_exclude)} rows like these. "
-            "Or, where the candidate was converted, hand in the record of its complete "
-            "verification: semisync verify PREFIX OUT --json > verified.json, and --verified "
-            "verified.json here."
+            f"{_compare_more(comparison)} Or, where the candidate was converted, hand in the "
+            "record of its complete verification: semisync verify PREFIX OUT --json > "
+            "verified.json, and --verified verified.json here."
         )
+    if reason is Reason.INTERVAL:
+        return _how_to_narrow(comparison)
+    return _compare_more(comparison)
+
+
+def _compare_more(comparison: Comparison) -> str:
+    """Where the interval lies inside the margin already."""
+    needed = comparison.rows_to_settle
+    return (
+        "Compare more rows."
+        if needed is None or needed <= comparison.rows
+        else f"Compare about {rounded(needed)} rows like these."
+    )
+
+
+def _how_to_narrow(comparison: Comparison) -> str:
+    """The interval, which lies across an edge of the margin."""
+    rows, needed = comparison.rows, comparison.rows_to_settle
     if comparison.training is not None and comparison.training.runs_to_settle is not None:
         runs = comparison.training.runs_to_settle
         return f"Train about {runs} runs of each model and compare again."

@@ -14,21 +14,24 @@ NAME = {
     Verdict.INCONCLUSIVE: "INCONCLUSIVE",
 }
 
-_AGREE = "On these rows the AUCs agree to within the margin, but"
-_WITHHELD = {
+_HIDDEN = {  # what can hide a difference where the interval lies inside the margin
+    Reason.TIES: "a model gives many rows one score, and equal ties show nothing",
+    Reason.CHANCE: "a model's AUC cannot be told from 0.5, and two that guess agree as well",
+    Reason.OBSERVATIONS: "so few rows cannot vouch for it",
+    Reason.CARRIERS: (
+        "so few rows carry the standard error that three more like them could turn it"
+    ),
+    Reason.RARE_FAULTS: "so few rows cannot exclude rare faults that matter",
+}
+_OPEN = {
     Reason.COUNTS: (
         "Counts in histograms leave the difference of the AUCs too uncertain for this margin."
     ),
     Reason.INTERVAL: "These rows cannot tell whether the AUCs differ by more than the margin.",
-    Reason.TIES: f"{_AGREE} a model gives many rows one score, and equal ties show nothing.",
-    Reason.CHANCE: (
-        f"{_AGREE} a model's AUC cannot be told from 0.5, and two that guess agree as well."
-    ),
-    Reason.OBSERVATIONS: f"{_AGREE} so few rows cannot vouch for it.",
-    Reason.CARRIERS: (
-        f"{_AGREE} so few of them carry the standard error that three more like them could turn it."
-    ),
-    Reason.RARE_FAULTS: f"{_AGREE} so few cannot exclude rare faults that matter.",
+    **{
+        reason: f"On these rows the AUCs agree to within the margin, but {hidden}."
+        for reason, hidden in _HIDDEN.items()
+    },
 }
 
 _OF_GATES = {
@@ -59,7 +62,7 @@ def _headline_on_auc(comparison: Comparison) -> str:
     if comparison.verdict is Verdict.NOT_EQUIVALENT:
         way = "higher" if comparison.delta > 0 else "lower"
         return f"The candidate's AUC is {way} than the baseline's by more than the margin."
-    return _WITHHELD[comparison.reason or Reason.INTERVAL]
+    return _OPEN[comparison.reason or Reason.INTERVAL]
 
 
 def gate_name(gate: Gate) -> str:
@@ -86,13 +89,19 @@ def finding(comparison: Comparison) -> str:
 
 def explanation(comparison: Comparison) -> str:
     """What AUC, margin and interval are, for a reader who knows no statistics."""
-    return (
+    text = (
         "AUC is the chance that a model scores a random positive row above a random negative one: "
         "0.5 is guessing, 1 is perfect. The margin is the largest difference that does not matter, "
         "stated before the comparison. The bar is where the true difference lies with "
-        f"{percent(comparison.confidence)} confidence: inside the band the models are equivalent, "
-        "outside they are not, and across its edge the data cannot say."
+        f"{percent(comparison.confidence)} confidence: outside the band the models are not "
+        "equivalent, across its edge the data cannot say, and inside they are equivalent if "
+        "nothing else can hide a difference."
     )
+    if comparison.reason in _HIDDEN:
+        text += f" Here the bar lies inside, but {_HIDDEN[comparison.reason]}."
+    if comparison.reason is Reason.COUNTS:
+        text += f" Here nothing follows from the bar: {_OPEN[Reason.COUNTS]}"
+    return text
 
 
 def compared(comparison: Comparison) -> str:
