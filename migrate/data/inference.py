@@ -19,13 +19,15 @@ from typing import List, Optional, Sequence, Union
 
 import pyarrow as pa
 
-from migrate.data.formats import tfrecord
+from migrate.data.formats import json_lines, tfrecord
 from migrate.data.formats.text import Lines
-from migrate.data.listing import TYPED, File, file_of, lines_of
+from migrate.data.listing import COLUMNAR, File, file_of, lines_of
 from migrate.data.paths import Paths, files_of
-from migrate.data.place import Place, explained
+from migrate.data.place import Place
 from migrate.data.schema import Column, TextFormat, checked
 from migrate.data.values import is_list, is_text
+from parity.io.damage import explained
+from parity.io.formats import FORMATS
 from semisync.common.errors import BadInput
 
 _CANDIDATES = ("ids", "weighted", "dense", "numbers")  # of text, the narrowest first
@@ -63,7 +65,7 @@ def infer(
     open_ones = [name for name in names if name not in known]
     suggested = {name: Column(name, kind) for name, kind in known.items()}
     with explained(path):
-        of = _of_text if file.format == "text" else _of_types
+        of = _of_types if file.format in (*COLUMNAR, "tfrecord", "json") else _of_text
         suggested.update((column.name, column) for column in of(file, open_ones, text))
     return checked(suggested[name] for name in names)
 
@@ -71,8 +73,10 @@ def infer(
 def _of_types(file: File, names: Sequence[str], _: Optional[TextFormat]) -> List[Column]:
     if file.format == "tfrecord":
         schema = tfrecord.schema(file.path, file.bounds)
+    elif file.format == "json":
+        schema, _rows = json_lines.survey(file.path, file.size)
     else:
-        schema, _rows = TYPED[file.format].survey(file.path, file.size)
+        schema = FORMATS[file.format](file.path).schema
     return [_of_type(name, schema.field(name).type, file.path) for name in names]
 
 

@@ -12,21 +12,25 @@ import json
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from migrate.data.formats import json_lines, orc, parquet, text, tfrecord
+from migrate.data.formats import json_lines, text, tfrecord
 from migrate.data.paths import Paths, files_of
-from migrate.data.place import Broken, Place, explained
+from migrate.data.place import Place
 from migrate.data.schema import Column, TextFormat
 from migrate.storage.threads import default_count, in_threads
-from parity.io.data_files import magic_kind, name_kind
+from parity.io.damage import Broken, explained
+from parity.io.data_files import format_of
+from parity.io.formats import FORMATS, chosen
+from parity.io.formats.text import refuse_cut
 from parity.io.partitions import in_path
 from semisync.common.errors import BadInput
 
-TYPED: Dict[str, Any] = {"parquet": parquet, "orc": orc, "json": json_lines}  # have Arrow's types
+COLUMNAR = ("parquet", "orc")  # read by parity.io.formats
 
 
 class File(NamedTuple):
-    """A file. format: parquet, orc, json, tfrecord or text; rows: of each block; names: of its
-    columns; bounds: where the blocks of a TFRecord file begin, and its end."""
+    """A file. format: of parity.io.formats, or "text" where it is said how it is written; rows: of
+    each block; names: of its columns; bounds: where the blocks of a TFRecord file begin, and its
+    end."""
 
     path: str
     size: int
@@ -81,7 +85,7 @@ def survey(
                 raise
             return item[0], str(error)
         if any(file.rows):  # Hive writes files without rows, and without columns
-            _check_names(file, schema)
+            _check_names(file, schema, written)
         return item[0], file._replace(names=shared.setdefault(file.names, file.names))
 
     threads = default_count(next(iter(found)))
@@ -99,15 +103,17 @@ def file_of(path: str, size: int, written: Optional[TextFormat]) -> File:
     """What a file's footer, header or lines say of it; Broken where they cannot be read."""
     bounds: Sequence[int] = ()
     with explained(path):
-        kind = magic_kind(path) or name_kind(path)
-        if kind == "tfrecord":
+        kind = format_of(path, written is not None)
+        if kind in COLUMNAR:
+            file = FORMATS[kind](path)
+            names, rows = file.columns, file.block_rows()
+        elif kind == "tfrecord":
             names, rows, bounds = tfrecord.survey(path, size)
-        elif kind in TYPED and (kind != "json" or written is None):
-            arrow, rows = TYPED[kind].survey(path, size)
+        elif kind == "json":
+            arrow, rows = json_lines.survey(path, size)
             names = arrow.names
         else:
-            kind = "text"
-            names, rows = text.survey(path, size, text.format_of(path, written))
+            names, rows = text.survey(path, size, text.format_of(kind, written))
     return File(path, size, kind, tuple(rows), tuple(names), tuple(bounds))
 
 
@@ -125,15 +131,15 @@ def read_block(
     at, place = listing.files[file], listing.place(file, block)
     columns = [column for column in schema if column.name in at.names]
     with explained(at.path):
-        if at.format == "text":
-            lines = lines_of(at, block, written, place, columns)
-            return {column.name: lines.column(column) for column in columns}, place
+        if at.format in COLUMNAR:
+            table = FORMATS[at.format](at.path).block(block, [column.name for column in columns])
+            return {column.name: table[column.name] for column in columns}, place
         if at.format == "tfrecord":
             return tfrecord.read(at.path, at.bounds, block, place, columns), place
         if at.format == "json":
             return json_lines.read(at.path, at.size, block, at.rows[block], columns), place
-        read = parquet.read if at.format == "parquet" else orc.read
-        return read(at.path, block, [column.name for column in columns]), place
+        lines = lines_of(at, block, written, place, columns)
+        return {column.name: lines.column(column) for column in columns}, place
 
 
 def lines_of(
@@ -144,16 +150,12 @@ def lines_of(
     wanted: Sequence[Column] = (),
 ) -> text.Lines:
     """A block of a text file; wanted: the columns to read, where only these are."""
-    how, rows = text.format_of(file.path, written), file.rows[block]
+    how, rows = text.format_of(file.format, written), file.rows[block]
     return text.Lines(file.path, file.size, block, rows, file.names, how, place, wanted)
 
 
-def _check_names(file: File, schema: Sequence[Column]) -> None:
-    for column in schema:
-        count = file.names.count(column.name)
-        if count > 1:
-            raise BadInput(f"{file.path} has {count} columns named {column.name!r}; rename them")
-        if not count and column.name not in in_path(file.path):
-            raise BadInput(
-                f"{file.path} has no column {column.name!r}; it has: {', '.join(file.names)}"
-            )
+def _check_names(file: File, schema: Sequence[Column], written: Optional[TextFormat]) -> None:
+    names = [column.name for column in schema]
+    chosen(file.path, file.names, names, in_path(file.path))
+    if file.format in text.SEPARATED and file.names[-1] in names:
+        refuse_cut(file.path, text.format_of(file.format, written).separator)

@@ -7,9 +7,10 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 import pyarrow as pa
 
 from migrate.data.listing import Listing, read_block
-from migrate.data.place import Broken, Place
+from migrate.data.place import Place
 from migrate.data.schema import Column, TextFormat
 from migrate.data.values import checked_values
+from parity.io.damage import Broken
 from parity.io.partitions import partitions_of, refuse_contradiction
 from semisync.common.errors import BadInput
 

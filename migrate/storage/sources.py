@@ -50,3 +50,10 @@ def streamed(path: str) -> Any:
 
     packing, source = packing_of(path), opened(path)
     return source if packing is None else pa.CompressedInputStream(source, packing.codec)
+
+
+def unpacked(path: str) -> bytes:
+    """All bytes of a file, decompressed."""
+    with streamed(path) as source:
+        whole: bytes = source.read()
+    return whole

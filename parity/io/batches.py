@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from parity.inputs.checks import Column
 from parity.io.columns import to_names, to_numbers
+from parity.io.damage import explained
 from parity.io.data_files import files_of, sizes_of
-from parity.io.formats import Columns, chosen, explained, open_file
+from parity.io.formats import Columns, chosen, open_file
 from parity.io.partitions import completed, partitions_of, refuse_contradiction
 from semisync.common.errors import BadInput
 

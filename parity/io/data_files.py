@@ -21,6 +21,7 @@ from typing import Dict, List, Optional
 
 from migrate.storage import folders
 from migrate.storage.sources import PACKED, opened, packing_of, streamed, suffix_of
+from parity.io.damage import Broken
 from parity.io.delta import in_last_version
 from semisync.common.errors import BadInput, SemisyncError
 
@@ -80,12 +81,29 @@ def is_hidden(name: str) -> bool:
     return name[0] == "." or (name[0] == "_" and "=" not in name)
 
 
-def name_kind(path: str) -> Optional[str]:
-    """ "csv", "tsv", "json" or "tfrecord", by the file's name; None for another."""
-    return _BY_NAME.get(suffix_of(path))
+def format_of(path: str, written: bool = False) -> str:
+    """Which of parity.io.formats a file has: by its first bytes, else by its name.
+
+    written: whether it is known how text files are written; "text" then.
+
+    Raises: BadInput for a file of no known format, Broken for an empty one.
+    """
+    kind, named = _by_magic(path), _BY_NAME.get(suffix_of(path))
+    if kind == "" and named != "tfrecord":  # without records that has no byte
+        raise Broken(f"{path} is empty (0 bytes)")
+    if not kind:
+        _refuse_packed(path)
+        kind = "text" if written and named != "tfrecord" else named
+    if kind is None:
+        raise BadInput(
+            f"{path} is neither Parquet (it does not begin with PAR1) nor ORC nor, by its name, a "
+            ".csv, .tsv, .jsonl or .tfrecord file; name it so, or tell `semisync train` by --text "
+            "(`open_data` by text=) how it is written"
+        )
+    return kind
 
 
-def magic_kind(path: str) -> Optional[str]:
+def _by_magic(path: str) -> Optional[str]:
     """ "parquet" or "orc", by the file's first bytes; None for another file, "" for no bytes."""
     with opened(path) as file:
         magic = file.read(len(PARQUET))
@@ -140,7 +158,7 @@ def _is_data(path: str, size: int, written: bool) -> bool:
     if suffix in _BY_NAME and (suffix != ".json" or _OF_SPARK.search(path)):
         return True
     try:
-        known = magic_kind(path)
+        known = _by_magic(path)
     except OSError as error:
         raise BadInput(f"{path} cannot be opened: {error}") from error
     if not known and (not suffix or packing_of(path)):
@@ -163,7 +181,7 @@ def _is_empty_part(path: str, size: int) -> bool:
         return False  # damaged, which its reader says
 
 
-def refuse_packed(path: str) -> None:
+def _refuse_packed(path: str) -> None:
     """Refuses a compressed file whose name does not say so."""
     if packing_of(path) is not None:
         return

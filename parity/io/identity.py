@@ -59,7 +59,8 @@ def holds_rows(path: str) -> bool:
 
     Raises: BadInput for a file that cannot be read.
     """
-    from parity.io.formats import explained, open_file
+    from parity.io.damage import explained
+    from parity.io.formats import open_file
 
     with explained(path):
         return bool(open_file(path).holds_rows())

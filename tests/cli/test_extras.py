@@ -8,8 +8,8 @@ import migrate
 from migrate.facts.settings_file import read_settings_file
 from migrate.targets.reading.safetensors import SafetensorsReader
 from migrate.torchrec import loading
+from parity.io.formats.tfrecord import tables_of_values
 from parity.io.store import Store
-from parity.io.tfrecord import tables_of_values
 from semisync.common.distribution import install_command
 from semisync.common.errors import MissingExtra
 

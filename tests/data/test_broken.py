@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from migrate.data import Column, Shuffle, open_data
-from migrate.data.place import Broken
+from parity.io.damage import Broken
 from semisync.common.errors import BadInput, SemisyncError
 
 SCHEMA = [Column("row", "key"), Column("id", "ids")]

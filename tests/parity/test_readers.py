@@ -40,7 +40,7 @@ def table(rows=6, **changed):
     ["a.parquet", "a.orc", "a.csv", "a.tsv", "a.csv.gz", "A.TSV", "a.tfrecord", "a.jsonl"],
 )
 def test_every_format_gives_the_same_sample(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("parity.io.tfrecord._TOGETHER", 3)
+    monkeypatch.setattr("parity.io.formats.tfrecord._TOGETHER", 3)
     path = write(tmp_path / name, table())
     sample = read_one(path, ONE._replace(group="user", weight="w"))
     assert sample.labels.tolist() == [False, True] * 3
@@ -218,9 +218,9 @@ def test_a_bad_value_is_named_by_file_column_and_row(tmp_path, changed, formats,
         ("a.csv", b"y,old,new\n", "has no rows"),
         ("a.csv", b"y,old\n1,2\n", "has no column 'new'; it has: y, old$"),
         ("a.csv", b"y,old,new,old\n1,2,3,4\n", "has 2 columns named 'old'; rename them"),
-        ("a.csv", b"y,old,new\n1,2,3\n0,1\n", "Row #3: Expected 3 columns, got 2"),
+        ("a.csv", b"y,old,new\n1,2,3\n0,1\n", "row 2 has 2 fields, expected 3 separated by ','"),
         ("a.csv", b"y,old,new\n1,2,\xff\xfe\n", "cut short or corrupt"),
-        ("a.csv", b"\xff\xfey,old,new\n1,2,3\n", "cut short or corrupt"),
+        ("a.csv", b"\xff\xfey,old,new\n1,2,3\n", "its header is not UTF-8"),
         ("a.csv", b"y;old;new\n1;0,2;0,3\n", "semicolons, so that its numbers may have decimal co"),
         ("a.csv", b"y\told\tnew\n1\t2\t3\n", "is separated by tabs; name it .tsv"),
         ("a.csv", b"y,old,new\n" + 3 * b"0,0.125,0.250\n" + b"1,0.125,0.2", "seems to be cut"),

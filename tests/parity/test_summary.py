@@ -189,7 +189,7 @@ def test_a_bound_too_wide_for_the_margin_gives_no_verdict():
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.orc", "a.csv", "a.tfrecord"])
 def test_streams_of_every_format_count_the_same(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("parity.io.tfrecord._TOGETHER", 100)
+    monkeypatch.setattr("parity.io.formats.tfrecord._TOGETHER", 100)
     labels, old, new = sample(rows=300)
     table = pa.table({"y": labels.astype(int), "a": old.astype(float), "b": new.astype(float)})
     found = summarize(write(tmp_path / name, table))

@@ -13,8 +13,10 @@ import pyarrow as pa
 import pyarrow.json
 
 from migrate.data.formats import text
-from migrate.data.place import Broken
 from migrate.data.schema import Column
+from migrate.storage.sources import packing_of
+from parity.io.damage import Broken
+from parity.io.formats.text import MARK
 
 LISTS = ("ids", "numbers", "strings", "weighted")
 _VALUES = {  # of a column in which a block has none, so that Arrow knows no type; else float32
@@ -28,8 +30,9 @@ _VALUES = {  # of a column in which a block has none, so that Arrow knows no typ
 
 def survey(path: str, size: int) -> Tuple[Any, List[int]]:
     """The Arrow schema of the first block, and the rows of each block."""
-    rows = text.block_rows(path, size)
-    return _table(path, size, 0, []).schema, rows
+    start, rows = text.surveyed(path, size)
+    data = start if packing_of(path) else text.block_bytes(path, size, 0)
+    return _table(data.tobytes().removeprefix(MARK), []).schema, rows
 
 
 def read(path: str, size: int, block: int, rows: int, wanted: Sequence[Column]) -> Dict[str, Any]:
@@ -37,7 +40,8 @@ def read(path: str, size: int, block: int, rows: int, wanted: Sequence[Column]) 
 
     Raises: Broken where a line is not one object.
     """
-    table = _table(path, size, block, wanted)
+    data = text.block_bytes(path, size, block).tobytes()
+    table = _table(data if block else data.removeprefix(MARK), wanted)
     if len(table) != rows:
         raise Broken(f"{path}: {rows} lines hold {len(table)} objects; each line is one object")
     return {
@@ -53,9 +57,7 @@ def absent(column: Column, rows: int) -> Any:
     return pa.nulls(rows, _settled(pa.null(), column))
 
 
-def _table(path: str, size: int, block: int, wanted: Sequence[Column]) -> Any:
-    data = text.block_bytes(path, size, block).tobytes()
-    data = data if block else data.removeprefix(text.MARK)
+def _table(data: bytes, wanted: Sequence[Column]) -> Any:
     if not data.strip():
         return pa.table({})
     columns = {column.name: column for column in wanted}

@@ -7,7 +7,6 @@ of a block are known without reading the ones before it.
 
 from __future__ import annotations
 
-import csv
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy
@@ -15,36 +14,28 @@ import pyarrow as pa
 
 from migrate.data.compiled import lines, records
 from migrate.data.formats.fields import Fields, id_lists
-from migrate.data.place import Broken, Place
+from migrate.data.place import Place
 from migrate.data.schema import Column, TextFormat
-from migrate.storage.sources import opened, packing_of, streamed, suffix_of
+from migrate.storage.sources import opened, packing_of, unpacked
+from parity.io.formats.text import MARK, SEPARATORS, names_in, wrong_number
 from semisync.common.errors import BadInput
 
 BLOCK = 1 << 23  # bytes
 
-_KNOWN = {".csv": TextFormat(","), ".tsv": TextFormat("\t")}
-MARK = b"\xef\xbb\xbf"  # the byte order mark that some programs put before UTF-8
+SEPARATED = ("text", *SEPARATORS)  # the formats that are read here
 _LF = b"\n"
 _AHEAD = 1 << 16  # bytes to read at a time for the end of a block's last line
 _AT_ONCE = 1 << 30  # bytes that may be reserved for the ids of a block, of which few are used
 
 
-def format_of(path: str, given: Optional[TextFormat]) -> TextFormat:
-    """How a file is written: as given, else by its name."""
-    if given is not None:
-        return given
-    ending = suffix_of(path)
-    if ending in _KNOWN:
-        return _KNOWN[ending]
-    raise BadInput(
-        f"{path} is neither Parquet nor ORC nor, by its name, .csv, .tsv, .jsonl or .tfrecord; say "
-        "by text= (--text) how it is written"
-    )
+def format_of(kind: str, given: Optional[TextFormat]) -> TextFormat:
+    """How a file of one of SEPARATED is written: as given, else as its name says."""
+    return given or TextFormat(SEPARATORS[kind])
 
 
 def survey(path: str, size: int, written: TextFormat) -> Tuple[List[str], List[int]]:
     """The names of the columns, and the rows of each block."""
-    start, rows = _surveyed(path, size)
+    start, rows = surveyed(path, size)
     if written.names is not None:
         return list(written.names), rows
     if not any(rows):  # a writer with nothing to write leaves such a file, without a header
@@ -53,16 +44,11 @@ def survey(path: str, size: int, written: TextFormat) -> Tuple[List[str], List[i
     return names, [rows[0] - 1, *rows[1:]]
 
 
-def block_rows(path: str, size: int) -> List[int]:
-    """How many lines begin in each block; a header is one of them."""
-    return _surveyed(path, size)[1]
-
-
-def _surveyed(path: str, size: int) -> Tuple[numpy.ndarray, List[int]]:
-    """The bytes of the first block, and how many lines begin in each."""
+def surveyed(path: str, size: int) -> Tuple[numpy.ndarray, List[int]]:
+    """The bytes of the first block, and how many lines begin in each; a header is one of them."""
     with opened(path) as source:
         if packing_of(path):
-            start = _bytes(_decompressed(path))
+            start = _bytes(unpacked(path))
             return start, [lines.count(start, 0, len(start))]
         start = _bytes(source.read_buffer(BLOCK + 1))
         rows = [lines.count(start, 0, min(BLOCK, len(start)))]
@@ -76,7 +62,7 @@ def _surveyed(path: str, size: int) -> Tuple[numpy.ndarray, List[int]]:
 def block_bytes(path: str, size: int, block: int) -> numpy.ndarray:
     """The lines that begin in a block, uint8."""
     if packing_of(path):
-        return _padded(_decompressed(path))
+        return _padded(unpacked(path))
     with opened(path) as source:
         return _block(source, size, block)
 
@@ -163,14 +149,16 @@ class Lines:
         )
         if wrong >= 0:
             line = bytes(data[wrong : wrong + 60]).split(_LF)[0].decode(errors="replace")
-            what = (
-                f"has {count} fields, expected {len(self._names)} separated by "
-                f"{self._written.separator!r}"
-                if count >= 0
-                else "has a quote that is not closed in its line: a field cannot hold line breaks, "
-                "and quotes are plain characters with quote=None"
+            row = self._place.first + found + 1
+            if count >= 0:
+                raise wrong_number(
+                    path, row, count, len(self._names), self._written.separator, line
+                )
+            raise BadInput(
+                f"{path}: row {row} has a quote that is not closed in its line: a field cannot "
+                "hold line breaks, and quotes are plain characters with quote=None: "
+                f"{line!r}"
             )
-            raise BadInput(f"{path}: row {self._place.first + found + 1} {what}: {line!r}")
         if found != self._rows:
             raise BadInput(f"{path} has {found} rows where {self._rows} were listed; it changed")
         self._spans = {name: (starts[k], starts[k + 1] - 1) for k, name in enumerate(self._names)}
@@ -219,24 +207,7 @@ def _header(data: numpy.ndarray, path: str, written: TextFormat) -> Tuple[List[s
     """The names in the first line that is not empty, and where the next one begins."""
     at = _first_line(data)
     end = lines.end_of_line(data, at) or len(data)
-    if end > BLOCK:
-        raise Broken(f"{path}: its first line has more than {BLOCK} bytes, which is no header")
-    try:
-        line = data[at:end].tobytes().removeprefix(MARK).decode().rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise Broken(f"{path}: its header is not UTF-8 ({error.reason})") from error
-    if "\r" in line:
-        raise BadInput(f"{path}: lines that end with a carriage return alone are not supported")
-    if written.quote is None:
-        return line.split(written.separator), end
-    fields = csv.reader([line], delimiter=written.separator, quotechar=written.quote)
-    return next(fields, []), end
-
-
-def _decompressed(path: str) -> bytes:
-    with streamed(path) as stream:
-        whole: bytes = stream.read()
-    return whole
+    return names_in(data[at:end].tobytes(), path, written.separator, written.quote), end
 
 
 def _empty(shape: Tuple[int, ...], kind: Any) -> numpy.ndarray:

@@ -13,11 +13,12 @@ import numpy
 import pyarrow as pa
 
 from migrate.data.formats import json_lines, text
-from migrate.data.place import Broken, Place
+from migrate.data.place import Place
 from migrate.data.schema import Column
 from migrate.encoding.tfrecord import starts_of
-from migrate.storage.sources import opened, packing_of, streamed
-from parity.io.tfrecord import Feature, Records, records_in
+from migrate.storage.sources import opened, packing_of, unpacked
+from parity.io.damage import Broken
+from parity.io.formats.tfrecord import Feature, Records, records_in
 from semisync.common.errors import BadInput, MissingExtra
 
 
@@ -29,18 +30,19 @@ def survey(path: str, size: int) -> Tuple[List[str], List[int], List[int]]:
     """
     with _as_damage():
         if packing_of(path):
-            data = _unpacked(path)
-            starts = starts_of(lambda at: data[at : at + text.BLOCK], path, len(data))
-            rows, bounds = [len(starts)], [0, len(data)]
+            first = unpacked(path)
+            starts = starts_of(lambda at: first[at : at + text.BLOCK], path, len(first))
+            rows, bounds = [len(starts)], [0, len(first)]
         else:
             with opened(path) as source:
                 starts = starts_of(lambda at: _read(source, at, text.BLOCK), path, size)
-            blocks = starts // text.BLOCK
-            count = max(1, -(-size // text.BLOCK))
-            rows = numpy.bincount(blocks, minlength=count).tolist()
-            firsts = numpy.searchsorted(blocks, numpy.arange(count))
-            bounds = [*numpy.append(starts, size)[firsts].tolist(), size]
-        return _records(path, bounds, 0, Place(path)).names(), rows, bounds
+                blocks = starts // text.BLOCK
+                count = max(1, -(-size // text.BLOCK))
+                rows = numpy.bincount(blocks, minlength=count).tolist()
+                firsts = numpy.searchsorted(blocks, numpy.arange(count))
+                bounds = [*numpy.append(starts, size)[firsts].tolist(), size]
+                first = _read(source, bounds[0], bounds[1] - bounds[0])
+        return _records_in(first, path, 1).names(), rows, bounds
 
 
 def read(
@@ -89,13 +91,18 @@ def _column(feature: Feature, column: Column, place: Place) -> Any:
 def _records(path: str, bounds: Sequence[int], block: int, place: Place) -> Records:
     start, stop = bounds[block : block + 2]
     if packing_of(path):
-        data = _unpacked(path)[start:stop]
+        data = unpacked(path)[start:stop]
     else:
         with opened(path) as source:
             data = _read(source, start, stop - start)
+    return _records_in(data, path, place.first + 1)
+
+
+def _records_in(data: bytes, path: str, first: int) -> Records:
+    """All records of these bytes; first: the number of the first."""
     pieces = iter([data])
     with _as_damage():
-        for records in records_in(lambda _: next(pieces, b""), path, place.first + 1):
+        for records in records_in(lambda _: next(pieces, b""), path, first):
             return records
     none = numpy.empty(0, numpy.int64)
     return Records(path, 1, numpy.empty(0, numpy.uint8), none, none)
@@ -115,9 +122,3 @@ def _read(source: Any, at: int, size: int) -> bytes:
     source.seek(at)
     found: bytes = source.read(size)
     return found
-
-
-def _unpacked(path: str) -> bytes:
-    with streamed(path) as source:
-        whole: bytes = source.read()
-    return whole

@@ -5,41 +5,57 @@ perhaps compressed in chunks, each with a header of 3 bytes: its length times tw
 stands as it is. Source: https://orc.apache.org/specification/ORCv1, "File Tail" and "Compression".
 """
 
-from __future__ import annotations
-
 import zlib
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Iterator, List, Optional, Sequence
 
 import pyarrow as pa
 import pyarrow.orc
 
-from migrate.data.place import Broken
 from migrate.encoding.wire import fields, message, number
 from migrate.storage.sources import opened
+from parity.io.damage import Broken
+from parity.io.formats.file import Columns
 from semisync.common.errors import BadInput
 
 _STRIPES, _ROWS = 3, 5  # fields of Footer and of StripeInformation
 _CODECS = {"UNCOMPRESSED": "", "ZLIB": "zlib", "SNAPPY": "snappy", "LZ4": "lz4_raw", "ZSTD": "zstd"}
 
 
-def survey(path: str, size: int) -> Tuple[Any, List[int]]:
-    """The Arrow schema of the file, and the rows of each stripe."""
-    with opened(path) as source:
-        file = pyarrow.orc.ORCFile(source)
-        start = size - 1 - file.file_postscript_length - file.file_footer_length
-        source.seek(start)
-        stored = source.read(file.file_footer_length)
+class Orc:
+    """An ORC file."""
+
+    def __init__(self, path: str) -> None:
+        self._path, self._source = path, opened(path)
+        self._file: Any = pyarrow.orc.ORCFile(self._source)
+        self.schema: pa.Schema = self._file.schema
+        self.columns: Optional[List[str]] = self.schema.names
+        self.rows: Optional[int] = int(self._file.nrows)
+
+    def holds_rows(self) -> bool:
+        """Whether there is a row."""
+        return bool(self.rows)
+
+    def tables(self, columns: Columns, size: int) -> Iterator[pa.Table]:
+        """The rows in tables of a stripe each."""
+        if not self._file.nstripes:
+            yield self._file.read(columns=list(columns.names))
+        for k in range(self._file.nstripes):
+            yield self.block(k, columns.names)
+
+    def block_rows(self) -> List[int]:
+        """The rows of each stripe."""
+        file, path = self._file, self._path
+        size = self._source.size()
+        self._source.seek(size - 1 - file.file_postscript_length - file.file_footer_length)
+        stored = self._source.read(file.file_footer_length)
         rows = _rows(memoryview(_decompressed(stored, file, path)), path)
         if len(rows) != file.nstripes or sum(rows) != file.nrows:
             raise Broken(f"{path}: its footer lists {rows} rows by stripe, and {file.nrows} in all")
-        return file.schema, rows
+        return rows
 
-
-def read(path: str, block: int, names: Sequence[str]) -> Dict[str, Any]:
-    """The named columns of a stripe, as Arrow arrays."""
-    with opened(path) as source:
-        batch = pyarrow.orc.ORCFile(source).read_stripe(block, columns=list(names))
-    return {name: batch[name] for name in names}
+    def block(self, number: int, names: Sequence[str]) -> pa.Table:
+        """The named columns of a stripe."""
+        return pa.Table.from_batches([self._file.read_stripe(number, columns=list(names))])
 
 
 def _rows(footer: memoryview, path: str) -> List[int]:

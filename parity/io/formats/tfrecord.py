@@ -16,6 +16,7 @@ from typing import (
     List,
     Mapping,
     NamedTuple,
+    Optional,
     Sequence,
     Tuple,
 )
@@ -25,6 +26,7 @@ import pyarrow as pa
 
 from migrate.encoding.tfrecord import pieces_of
 from migrate.storage.sources import streamed
+from parity.io.formats.file import Columns
 from semisync.common.errors import BadInput
 from semisync.common.extras import extra
 
@@ -190,6 +192,26 @@ def read_records(path: str, size: int = _TOGETHER) -> Iterator[Records]:
     """The records of a file by `size`; errors as of `records_in`."""
     with streamed(path) as file:
         yield from records_in(file.read, path, size=size)
+
+
+class TFRecords:
+    """A TFRecord file of tf.train.Example."""
+
+    rows: Optional[int] = None
+    columns: Optional[List[str]] = None  # each record says which features it has
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def holds_rows(self) -> bool:
+        """Whether there is a record; reads the first."""
+        return next(read_records(self._path, 1), None) is not None
+
+    def tables(self, columns: Columns, size: int) -> Iterator[pa.Table]:
+        """The records in tables of many."""
+        if columns.several:
+            return tables_of_lists(self._path, columns.names, size, columns.optional)
+        return tables_of_values(self._path, columns.names, columns.optional)
 
 
 def tables_of_values(

@@ -1,0 +1,41 @@
+"""The formats of files of rows, and what opens each.
+
+Parquet and ORC files are known by their first bytes, CSV, TSV, lines of JSON and TFRecord by their
+suffix (also with .gz, .bz2 or .zst): parity.io.data_files. Only the named columns are decoded.
+
+    columns      a file's columns, None where only its records tell
+    rows         how many there are, None where only reading tells
+    holds_rows   whether there is one
+    tables       the rows one after the other: at least one table, which may be empty
+    block_rows   of Parquet and ORC: the rows of each block, a row group or a stripe
+    block        the columns of one
+"""
+
+import functools
+from typing import Any, Callable, Dict
+
+from parity.io.data_files import format_of
+from parity.io.formats.file import Columns as Columns
+from parity.io.formats.file import chosen as chosen
+from parity.io.formats.json_lines import JsonLines
+from parity.io.formats.orc import Orc
+from parity.io.formats.parquet import Parquet
+from parity.io.formats.text import Text
+from parity.io.formats.tfrecord import TFRecords
+
+FORMATS: Dict[str, Callable[[str], Any]] = {
+    "parquet": Parquet,
+    "orc": Orc,
+    "csv": functools.partial(Text, separator=","),
+    "tsv": functools.partial(Text, separator="\t"),
+    "json": JsonLines,
+    "tfrecord": TFRecords,
+}
+
+
+def open_file(path: str) -> Any:
+    """The reader of a file; use within `explained`.
+
+    Raises: BadInput for a file that is not there, is empty, or of no known format.
+    """
+    return FORMATS[format_of(path)](path)

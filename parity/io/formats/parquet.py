@@ -1,0 +1,42 @@
+"""Parquet: a block is a row group."""
+
+from typing import Iterator, List, Optional, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from migrate.storage.sources import opened
+from parity.io.formats.file import Columns
+
+
+class Parquet:
+    """A Parquet file."""
+
+    def __init__(self, path: str) -> None:
+        # Read ahead, what was read would be kept until the end of the file.
+        self._file = pyarrow.parquet.ParquetFile(
+            opened(path), pre_buffer=False, page_checksum_verification=True
+        )
+        self.schema: pa.Schema = self._file.schema_arrow
+        self.columns: Optional[List[str]] = self.schema.names
+        self.rows: Optional[int] = self._file.metadata.num_rows
+
+    def holds_rows(self) -> bool:
+        """Whether there is a row."""
+        return bool(self.rows)
+
+    def tables(self, columns: Columns, size: int) -> Iterator[pa.Table]:
+        """The rows in tables of `size`."""
+        if not self.rows:
+            yield self._file.read(columns=list(columns.names))
+        for part in self._file.iter_batches(size, columns=list(columns.names)):
+            yield pa.Table.from_batches([part])
+
+    def block_rows(self) -> List[int]:
+        """The rows of each row group."""
+        about = self._file.metadata
+        return [about.row_group(k).num_rows for k in range(about.num_row_groups)]
+
+    def block(self, number: int, names: Sequence[str]) -> pa.Table:
+        """The named columns of a row group."""
+        return self._file.read_row_group(number, columns=list(names), use_threads=False)

@@ -1,0 +1,193 @@
+"""Separated values: fields of text, one line a row, the names of the columns in the first line.
+
+An empty field is a missing value, in columns of names as well, and blanks around a column's name
+are no part of it. From a field on that is not a number, the columns of numbers are text, so that
+whoever checks them can name the row.
+"""
+
+import csv
+import os
+import re
+from typing import Iterator, List, Mapping, Optional, Sequence, Tuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from migrate.storage.sources import opened, packing_of, streamed
+from parity.io.damage import Broken
+from parity.io.formats.file import Columns
+from semisync.common.errors import BadInput
+
+BLOCK = 1 << 24  # bytes that are parsed at a time
+MARK = b"\xef\xbb\xbf"  # the byte order mark that some programs put before UTF-8
+LONGEST_HEADER = 1 << 23  # bytes
+SEPARATORS = {"csv": ",", "tsv": "\t"}
+
+_HEADER = 1 << 16  # bytes that hold a header, or many lines
+_OTHER_NUMBER = re.compile(r"Row #(\d+): Expected \d+ columns, got (\d+): (.*)", re.DOTALL)
+_TELLING = 4  # lines, so that one is shorter than all others
+
+
+class Text:
+    """A file of separated values, with a header."""
+
+    rows: Optional[int] = None  # only reading it tells
+
+    def __init__(self, path: str, separator: str) -> None:
+        self._path, self._separator = path, separator
+        self.columns, self._start = _header(path, separator)
+
+    def holds_rows(self) -> bool:
+        """Whether there is a row: anything but line breaks after the header."""
+        with streamed(self._path) as file:
+            file.read(self._start)
+            return any(part.strip(b"\r\n") for part in iter(lambda: file.read(_HEADER), b""))
+
+    def tables(self, columns: Columns, size: int) -> Iterator[pa.Table]:
+        """The rows in tables of 16 MB."""
+        if self.columns[-1] in columns.names:
+            refuse_cut(self._path, self._separator)
+        if not self.holds_rows():
+            kinds = [(name, columns.types.get(name, pa.null())) for name in columns.names]
+            yield pa.schema(kinds).empty_table()
+            return
+        done = 0
+        try:
+            for table in self._parsed(columns.names, columns.types, threads=True):
+                yield _split(table, columns)
+                done += table.num_rows
+        except pa.ArrowInvalid:
+            # Either a field is not a number, or the file is damaged, and only without threads does
+            # the parser name the row.
+            texts = {
+                name: pa.string() if pa.types.is_floating(kind) else kind
+                for name, kind in columns.types.items()
+            }
+            seen = 0
+            for table in self._parsed(columns.names, texts, threads=False):
+                if seen + table.num_rows > done:
+                    yield _split(table.slice(max(0, done - seen)), columns)
+                seen += table.num_rows
+
+    def _parsed(
+        self, names: Sequence[str], types: Mapping[str, pa.DataType], threads: bool
+    ) -> Iterator[pa.Table]:
+        source = streamed(self._path)
+        source.read(self._start)
+        places = [str(place) for place in range(len(self.columns))]
+        place_of = dict(zip(self.columns, places))
+        try:
+            with pyarrow.csv.open_csv(
+                source,
+                pyarrow.csv.ReadOptions(column_names=places, block_size=BLOCK, use_threads=threads),
+                pyarrow.csv.ParseOptions(delimiter=self._separator),
+                pyarrow.csv.ConvertOptions(
+                    include_columns=[place_of[name] for name in names],
+                    column_types={place_of[name]: kind for name, kind in types.items()},
+                    null_values=[""],
+                    strings_can_be_null=True,
+                ),
+            ) as reader:
+                for part in reader:
+                    yield pa.Table.from_batches([part]).rename_columns(list(names))
+        except pa.ArrowInvalid as error:
+            found = _OTHER_NUMBER.search(str(error))
+            if not found:
+                raise
+            row, count, line = found.groups()
+            raise wrong_number(
+                self._path, int(row), int(count), len(places), self._separator, line
+            ) from error
+
+
+def wrong_number(
+    path: str, row: int, count: int, expected: int, separator: str, line: str
+) -> BadInput:
+    """A row, from 1, has another number of fields than the header."""
+    return BadInput(
+        f"{path}: row {row} has {count} fields, expected {expected} separated by {separator!r}: "
+        f"{line[:60]!r}"
+    )
+
+
+def _header(path: str, separator: str) -> Tuple[List[str], int]:
+    """The names of the columns, and how many bytes, decompressed, come before the rows."""
+    start, end = b"", 0
+    with streamed(path) as file:
+        more = b"\n"
+        while more and not end and len(start) <= LONGEST_HEADER:
+            more = file.read(max(_HEADER, len(start)))
+            start += more
+            first = len(start) - len(start.lstrip(b"\r\n"))
+            end = start.find(b"\n", first) + 1
+    end = end or len(start)
+    return names_in(start[first:end], path, separator), end
+
+
+def names_in(line: bytes, path: str, separator: str, quote: Optional[str] = '"') -> List[str]:
+    """The names of the columns in a file's first line.
+
+    Raises: Broken for what is no header; BadInput for one that is separated otherwise.
+    """
+    if len(line) > LONGEST_HEADER:
+        raise Broken(
+            f"{path}: its first line has more than {LONGEST_HEADER} bytes, which is no header"
+        )
+    try:
+        header = line.removeprefix(MARK).decode().rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise Broken(f"{path}: its header is not UTF-8 ({error.reason})") from error
+    if "\r" in header:
+        raise BadInput(f"{path}: lines that end with a carriage return alone are not supported")
+    if separator not in header:
+        _refuse_other_separator(header, path)
+    if quote is None:
+        names = header.split(separator)
+    else:
+        names = next(csv.reader([header], delimiter=separator, quotechar=quote), [])
+    return [name.strip() for name in names]
+
+
+def _refuse_other_separator(header: str, path: str) -> None:
+    if ";" in header:
+        raise BadInput(
+            f"{path} is separated by semicolons, so that its numbers may have decimal commas; "
+            "write it with commas and decimal points, such as by pandas.read_csv(FILE, sep=';', "
+            "decimal=',').to_csv(FILE, index=False)"
+        )
+    if "\t" in header:
+        raise BadInput(f"{path} is separated by tabs; name it .tsv")
+
+
+def refuse_cut(path: str, separator: str) -> None:
+    """Refuses a file that ends within a line, with a shorter number than all lines before it.
+
+    Of a packed file its packing tells.
+    """
+    if packing_of(path) is not None:
+        return
+    with opened(path) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _HEADER))
+        tail = file.read(_HEADER)
+    if tail.endswith((b"\n", b"\r")):
+        return
+    lines = tail.splitlines()[1:]  # without the header, or a line that begins before
+    fields = [line.rpartition(separator.encode())[2].strip() for line in lines]
+    if len(fields) < _TELLING or not fields[-1]:
+        return
+    if len(fields[-1]) < min(map(len, fields[:-1])) and fields[-1][:1] in b"+-.0123456789":
+        last = fields[-1].decode(errors="replace")
+        raise BadInput(
+            f"{path} ends within a line, whose last value, {last!r}, is shorter than those before "
+            "it: the file seems to be cut. Copy it anew; if it is whole, end it with a newline"
+        )
+
+
+def _split(table: pa.Table, columns: Columns) -> pa.Table:
+    for name in columns.lists:
+        if name in table.column_names:
+            values = pc.split_pattern(table[name], columns.separator)
+            table = table.set_column(table.column_names.index(name), name, values)
+    return table
