@@ -142,6 +142,13 @@ BENCHMARKS = (
     ),
     Benchmark("coverage", "parity_coverage", ("intervals", "faults"), "", "--samples 20"),
     Benchmark(
+        "verdicts",
+        "parity_coverage",
+        ("requirements", "tails"),
+        "--verdicts --samples 1000",
+        "--verdicts --samples 20",
+    ),
+    Benchmark(
         "model",
         "model",
         ("speed", "conversion"),

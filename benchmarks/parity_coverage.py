@@ -6,7 +6,10 @@
 2. Rare faults: how often a fault that moves the AUC by the margin passes, by the number of
    positives and by how far it moves a row.
 
-    python -m benchmarks.parity_coverage [--samples 4000] [--seed 0]
+3. With --verdicts, in their place: requirements beside AUC, groups with heavy tails
+   (benchmarks/parity_coverage_parts).
+
+    python -m benchmarks.parity_coverage [--samples 4000] [--seed 0] [--verdicts]
 
 Every sample goes through parity's own ranking, variance, interval and verdict. Scores are normal
 within a class, so that the true AUCs follow from the normal distribution, for rounded scores level
@@ -27,6 +30,8 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from benchmarks.parity_coverage_parts import requirements
+from benchmarks.parity_coverage_parts.shares import share
 from parity.comparison import sample_of
 from parity.inputs.rows import Rows
 from parity.stats.clusters import holding
@@ -179,18 +184,17 @@ def hash_of(value: object) -> int:
     return int.from_bytes(str(value).encode()[:8], "little")
 
 
-def share(value: float, samples: int) -> str:
-    """The share as text, with its Monte Carlo error."""
-    return f"{value:.3f} ± {math.sqrt(value * (1 - value) / samples):.3f}"
-
-
 def main(arguments: Optional[List[str]] = None) -> int:
-    """Prints both tables in Markdown."""
+    """Prints the tables in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--samples", type=int, default=4000, help="of each row (default 4000)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--verdicts", action="store_true", help="what else a verdict promises")
     args = parser.parse_args(arguments)
     print(f"Python {platform.python_version()}, numpy {np.__version__}\n")
+    if args.verdicts:
+        requirements.print_tables(args.samples, args.seed)
+        return 0
     head = list(coverage(Design(500, 0.5, "rows"), 1, 0))
     print(f"| rows | prevalence | | {' | '.join(head)} |\n|---|---|---|{'---|' * len(head)}")
     for design in designs():

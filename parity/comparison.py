@@ -224,6 +224,7 @@ class _Model:
             tied_pairs=self._ranking.tied_pairs(),
             curve=self._ranking.curve(),
             reliability=bins,
+            freedom=own.freedom,
         )
 
 

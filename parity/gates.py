@@ -3,7 +3,10 @@
 AUC sees the order of the rows alone, and all rows together: a candidate of half the probability, or
 one that fails in a single country, can have the baseline's AUC. A gate fails where the difference
 is surely beyond its margin, and is inconclusive where its interval lies across the edge. PR-AUC and
-ECE have no interval here: their point values are compared, and the gate says so.
+ECE have no interval, and a point value decides nothing: their gates stay open.
+
+One rule judges them and the AUC (parity.stats.equivalence), so a gate too asks what few rows cannot
+show; the record of a verification stands for the rows that it takes to exclude rare faults.
 
 Nor does an equal AUC say that either is any good: a gate may ask for an AUC of at least so much, of
 both models, each by its own interval.
@@ -11,13 +14,12 @@ both models, each by its own interval.
 
 import dataclasses
 import math
-from statistics import NormalDist
 from typing import Dict, Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from parity.result import Comparison, Gate, Side, joint
 from parity.stats.calibration import MeanDifference
-from parity.stats.equivalence import Interval, Verdict, judge
-from parity.stats.intervals import widened
+from parity.stats.equivalence import Interval, Verdict, decide
+from parity.stats.intervals import at_confidence, student_interval, widened
 from parity.stats.parts import Part
 from semisync.common.errors import BadInput, UsageError
 
@@ -125,8 +127,9 @@ def _checked_least(value: float) -> float:
 
 def interval_of_auc(comparison: Comparison, side: Side) -> Interval:
     """Of a model's own AUC, at the comparison's confidence; holds what histograms hide."""
-    half = NormalDist().inv_cdf((1 + comparison.confidence) / 2) * side.standard_error
-    return widened(Interval(side.auc - half, side.auc + half), comparison.bound or 0.0)
+    with at_confidence(comparison.confidence):
+        interval = student_interval(side.auc, side.standard_error, side.freedom)
+    return widened(interval, comparison.bound or 0.0)
 
 
 def _least_gate(comparison: Comparison, least: float) -> Gate:
@@ -172,11 +175,16 @@ def _metric_gate(comparison: Comparison, metric: str, margin: float) -> Gate:
             why = "It needs groups (--group), one of them with rows of both classes."
         raise BadInput(f"{METRICS[metric]} is required, but there is none. {why}")
     paired = _paired_difference(comparison, metric)
-    if paired is not None:
-        verdict = judge(paired.interval, margin)
-        return Gate(metric, margin, verdict, paired.delta, paired.interval)
-    near = abs(new - old) < margin
-    return Gate(metric, margin, Verdict.EQUIVALENT if near else Verdict.NOT_EQUIVALENT, new - old)
+    if paired is None:
+        return Gate(metric, margin, Verdict.INCONCLUSIVE, new - old)
+    evidence = paired.evidence
+    if comparison.verified is not None:
+        evidence = evidence._replace(floor=0.0)
+    with at_confidence(comparison.confidence):
+        decision = decide(evidence, margin)
+    return Gate(
+        metric, margin, decision.verdict, paired.delta, decision.interval, reason=decision.reason
+    )
 
 
 def _figure(side: Side, metric: str) -> Optional[float]:
@@ -189,11 +197,7 @@ def _paired_difference(comparison: Comparison, metric: str) -> Optional[MeanDiff
     """The difference that has an interval, where the comparison has one."""
     loss, fit = comparison.logloss_difference, comparison.baseline.calibration
     if metric == "ne" and loss is not None and fit is not None:
-        scale = fit.ne / fit.logloss  # NE is log loss over the entropy of the labels
-        low, high = loss.interval
-        return MeanDifference(
-            loss.delta * scale, loss.standard_error * scale, Interval(low * scale, high * scale)
-        )
+        return loss.times(fit.ne / fit.logloss)  # NE is log loss over the entropy of the labels
     by_metric = {
         "logloss": loss,
         "pcoc": comparison.pcoc_difference,

@@ -4,6 +4,8 @@
 suspects. This module stands below all of them and holds no more than their records.
 """
 
+import enum
+import math
 from dataclasses import dataclass, field
 from typing import Any, Callable, ClassVar, Dict, Iterable, NamedTuple, Optional, Tuple
 
@@ -41,6 +43,7 @@ class Side:
     tied_pairs: int  # positive-negative pairs of one score, each half won
     curve: Tuple[np.ndarray, np.ndarray]  # false and true positive rates along the ROC curve
     reliability: Optional[Reliability] = None  # where there is `calibration`
+    freedom: float = math.inf  # degrees of freedom of `standard_error`
 
     @property
     def logloss(self) -> Optional[float]:
@@ -86,10 +89,11 @@ class Gate(NamedTuple):
     margin: Optional[float]  # None of `least`
     verdict: Verdict
     delta: Optional[float] = None  # of a metric, candidate - baseline
-    interval: Optional[Interval] = None  # None where point values are compared
+    interval: Optional[Interval] = None  # None where there is none, and nothing is decided
     failed: Tuple[str, ...] = ()  # slices or days that are not equivalent, models below `least`
     undecided: Tuple[str, ...] = ()  # those that are inconclusive, or have too few rows
     least: Optional[float] = None  # what either model's AUC must be
+    reason: Optional[Reason] = None  # why a metric with an interval is INCONCLUSIVE
 
 
 class Suspect(NamedTuple):
@@ -144,8 +148,8 @@ class Comparison:
     verified: Optional[Verified] = None  # the record that excludes it, where one was given
     diagnosis: Tuple[Suspect, ...] = ()  # the likeliest first; none where it is EQUIVALENT
     diagnosed: bool = False  # whether suspects were looked for
-    pcoc_difference: Optional[MeanDifference] = None  # as that of log loss; None from histograms
-    gauc_difference: Optional[MeanDifference] = None  # by clusters; None from histograms
+    pcoc_difference: Optional[MeanDifference] = None  # as that of log loss
+    gauc_difference: Optional[MeanDifference] = None  # by clusters
     warnings: Tuple[str, ...] = ()  # sentences on what the figures cannot show (parity.doubts)
     unavailable: Tuple[str, ...] = ()  # which figures there are not, and why (parity.notes)
     gates: Tuple[Gate, ...] = ()  # what was required beside AUC
@@ -231,4 +235,4 @@ def _plain(value: Any) -> Any:
         return {name: _plain(item) for name, item in value._asdict().items()}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    return value.value if isinstance(value, Verdict) else value
+    return value.value if isinstance(value, enum.Enum) else value

@@ -188,10 +188,12 @@ def _least_ranked(runs: _Side, first: Side) -> Side:
     return dataclasses.replace(first, auc=nearest, tied_pairs=runs.tied_pairs)
 
 
-def _mean_of(runs: _Side, first: Side, by_seeds: float) -> Side:
+def _mean_of(runs: _Side, first: Side, by_seeds: Tuple[float, float]) -> Side:
     """The first run's figures, with the mean AUC; its error covers the seeds' variance too."""
-    error = math.hypot(first.standard_error, math.sqrt(by_seeds))
-    return dataclasses.replace(first, auc=float(runs.aucs.mean()), standard_error=error)
+    by_rows = first.standard_error**2, max(1.0, first.freedom)
+    error, freedom = satterthwaite([by_rows, by_seeds])
+    auc = float(runs.aucs.mean())
+    return dataclasses.replace(first, auc=auc, standard_error=error, freedom=freedom)
 
 
 def _variances(old: _Side, new: _Side) -> List[float]:
@@ -200,9 +202,14 @@ def _variances(old: _Side, new: _Side) -> List[float]:
     return [known[0] if side.variance is None else side.variance for side in (old, new)]
 
 
-def _shares(old: _Side, new: _Side) -> List[float]:
-    """What the seeds of either side add to the variance of the difference."""
-    return [variance / side.runs for variance, side in zip(_variances(old, new), (old, new))]
+def _shares(old: _Side, new: _Side) -> List[Tuple[float, float]]:
+    """What the seeds of either side add to the variance of the difference, with the degrees of
+    freedom of its estimate."""
+    most = max(old.runs, new.runs)
+    return [
+        (variance / side.runs, (side.runs if side.runs > 1 else most) - 1)
+        for variance, side in zip(_variances(old, new), (old, new))
+    ]
 
 
 def _by_seeds(old: _Side, new: _Side) -> List[Tuple[float, float]]:
@@ -210,8 +217,8 @@ def _by_seeds(old: _Side, new: _Side) -> List[Tuple[float, float]]:
     each side, or one for both where one variance stands for both."""
     shares = _shares(old, new)
     if min(old.runs, new.runs) == 1:
-        return [(sum(shares), max(old.runs, new.runs) - 1)]
-    return [(share, side.runs - 1) for share, side in zip(shares, (old, new))]
+        return [(shares[0][0] + shares[1][0], shares[0][1])]
+    return shares
 
 
 def _notes_on_copies(*sides: Sequence[Any]) -> Tuple[str, ...]:

@@ -17,12 +17,10 @@ from parity.result import Comparison, Side
 from parity.stats.calibration import (
     ECE_BINS,
     Calibration,
-    MeanDifference,
     Reliability,
     reliability_of_sums,
 )
 from parity.stats.equivalence import too_rough
-from parity.stats.intervals import normal_interval
 from parity.stats.rare_failures import Sample, rare_failures
 from parity.stats.score_difference import BINS as DIFFERENCE_BINS
 from parity.stats.score_difference import JointScores, ScoreDifference, joint_scores
@@ -67,7 +65,13 @@ def compare_summary(
         carriers=carriers,
         step=step,
     )
-    sides = [_side(estimate, m, models[m], own_errors[m], gaucs[m]) for m in (0, 1)]
+    freedom = min(of_classes) - 1
+    loss = pcoc = None
+    if summary.losses.probabilities:
+        loss, pcoc = summary.losses.loss_difference(), summary.losses.pcoc_difference()
+    if by_group is not None:
+        loss, pcoc = by_group.loss_difference, by_group.pcoc_difference
+    sides = [_side(estimate, m, models[m], own_errors[m], gaucs[m], freedom) for m in (0, 1)]
     return concluded(
         estimate.evidence(error, min(of_classes), step),
         rare_failures(sample, margin),
@@ -81,7 +85,9 @@ def compare_summary(
         clusters=None if by_group is None else by_group.groups,
         design_effect=None if by_group is None else (error / independent) ** 2,
         weighted=summary.weighted,
-        logloss_difference=_loss_difference(summary, by_group),
+        logloss_difference=loss,
+        pcoc_difference=pcoc,
+        gauc_difference=None if by_group is None else by_group.gauc_difference,
         score_difference=_score_difference(summary),
         notes=_notes_on_bound(estimate.bound, margin),
         unavailable=why_no_counted_losses(summary.losses.probabilities),
@@ -121,7 +127,14 @@ def _notes_on_bound(bound: float, margin: float) -> List[str]:
     return notes
 
 
-def _side(estimate: Estimate, model: int, own: Model, error: float, gauc: Optional[float]) -> Side:
+def _side(
+    estimate: Estimate,
+    model: int,
+    own: Model,
+    error: float,
+    gauc: Optional[float],
+    freedom: float,
+) -> Side:
     fit = _reliability(estimate.summary, own)
     return Side(
         auc=estimate.aucs[model],
@@ -133,6 +146,7 @@ def _side(estimate: Estimate, model: int, own: Model, error: float, gauc: Option
         tied_pairs=int((own.counts[0] * own.counts[1]).sum()),
         curve=own.ranking.curve(),
         reliability=fit,
+        freedom=freedom,
     )
 
 
@@ -155,16 +169,6 @@ def _calibration(
     entropy = -mean * math.log(mean) - (1 - mean) * math.log1p(-mean)
     loss = summary.losses.loss(model) / mass
     return Calibration(loss, loss / entropy, summary.losses.scores(model) / positives, fit.ece)
-
-
-def _loss_difference(summary: Summary, by_group: Optional[ByGroup]) -> Optional[MeanDifference]:
-    if not summary.losses.probabilities:
-        return None
-    alone = summary.losses.difference(summary.rows, float(summary.mass[0].sum()))
-    if by_group is None:
-        return alone
-    error = by_group.loss_error
-    return MeanDifference(alone.delta, error, normal_interval(alone.delta, error))
 
 
 def _score_difference(summary: Summary) -> ScoreDifference:

@@ -19,7 +19,7 @@ from parity.inputs.rows import Rows
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.files import write_bytes
 
-FORMAT = 4  # of the file
+FORMAT = 5  # of the file
 MOST_VALUES = 250  # of all dividing columns; each takes about 13 MB
 
 Value = Union[int, float, str]  # of a day or a slice

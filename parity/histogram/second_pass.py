@@ -13,12 +13,13 @@ import numpy as np
 from parity.histogram.bins import bins_of
 from parity.histogram.counts import Value
 from parity.histogram.estimate import Estimate, Pulls
+from parity.histogram.paired_sums import COUNT, MASS, SUMS, difference_of, sums_of
 from parity.histogram.stored_rows import StoredRows
 from parity.inputs.rows import Rows
-from parity.stats.calibration import losses
+from parity.stats.calibration import FARTHEST_LOSS, MeanDifference, losses
 from parity.stats.clusters import ClusterSums, carried, check_holding
 from parity.stats.equivalence import Evidence
-from parity.stats.gauc import grouped_auc
+from parity.stats.gauc import within_groups
 from parity.stats.worst_rows import WorstRow, picked
 
 _PART_BITS = 4  # bins of a day or slice are looked up by sixteens: there may be hundreds of tables
@@ -31,7 +32,8 @@ class GroupSums:
 
     def __init__(self) -> None:
         self.of: Dict[str, ClusterSums] = {}  # by amount
-        self._weights = np.zeros((2, 2))  # by label: sum of the groups' weights, of their squares
+        self._weights = np.zeros((3, 2))  # sum of the groups' weights, of their squares: of the
+        # negatives, of the positives, of all
 
     def add(self, rows: Rows, **amounts: np.ndarray) -> None:
         """Rows with their groups as clusters, and amounts of each row, float64 (n,)."""
@@ -40,16 +42,26 @@ class GroupSums:
         for name, amount in amounts.items():
             sums = ClusterSums.of(amount, rows.positive, clusters)
             self.of[name] = self.of[name].joined(sums) if name in self.of else sums
-        for label, of_class in enumerate((~rows.positive, rows.positive)):
-            weights = None if rows.weights is None else rows.weights[of_class]
-            masses = np.bincount(clusters[of_class], weights).astype(float)
-            self._weights[label] += float(masses.sum()), float((masses * masses).sum())
+        every = np.ones(len(rows.positive), bool)
+        for place, chosen in enumerate((~rows.positive, rows.positive, every)):
+            weights = None if rows.weights is None else rows.weights[chosen]
+            masses = np.bincount(clusters[chosen], weights).astype(float)
+            self._weights[place] += float(masses.sum()), float((masses * masses).sum())
 
     @property
     def observations(self) -> Tuple[float, float]:
         """Effective groups that hold negatives, and positives."""
-        negatives, positives = (float(total**2 / squares) for total, squares in self._weights)
+        negatives, positives, _ = self._effective()
         return negatives, positives
+
+    def _effective(self) -> List[float]:
+        return [float(total**2 / squares) for total, squares in self._weights]
+
+    def difference(self, name: str, delta: float, reach: float) -> MeanDifference:
+        """Of means, whose pulls the amount is."""
+        sums = self.of[name]
+        _, step = carried(sums.squares, sums.fourths)
+        return MeanDifference.of(delta, sums.error_of_total(), self._effective()[2], step, reach)
 
     def error(self) -> float:
         """Of the difference: by Minkowski's inequality that of `delta` and of its `doubt`, as the
@@ -68,8 +80,10 @@ class ByGroup(NamedTuple):
     error: float  # of the difference
     independent: float  # the same as if every row stood alone
     own_errors: List[float]  # of the two AUCs
-    loss_error: float  # of the paired difference of log loss; 0 without it
+    loss_difference: Optional[MeanDifference]
+    pcoc_difference: Optional[MeanDifference]
     gaucs: List[Optional[float]]
+    gauc_difference: Optional[MeanDifference]
     observations: Tuple[float, float]  # effective groups that hold negatives, and positives
     carried: Tuple[float, float]  # `carriers` and `step` of parity.stats.delong.Spread
 
@@ -86,32 +100,49 @@ class Groups:
         self._sums, self._of_days = GroupSums(), GroupSums()
         self._of_parts: Dict[Tuple[str, Value], GroupSums] = {}
         self._alone = np.zeros((2, 2))  # by label: squares of the rows' pulls, of their doubts
-        self._gauc = np.zeros((2, 2))  # by model: sum of weight x AUC, sum of weight
+        self._gauc = np.zeros(2)  # by model: sum of weight x AUC
+        self._gauc_sums = np.zeros(SUMS)  # of the groups' paired differences
+        self._losses = whole.summary.losses
 
     def add(self, stored: StoredRows) -> None:
         """Rows of whole groups."""
         rows = stored.rows
         assert rows.clusters is not None, "they were stored with their groups"
         pulls = self._whole.pulls(rows)
-        self._sums.add(rows, **pulls._asdict(), loss=self._losses(rows))
+        self._sums.add(rows, **pulls._asdict(), **self._beyond_auc(rows))
         for label, of_class in enumerate((~rows.positive, rows.positive)):
             self._alone[label] += [float((p[of_class] ** 2).sum()) for p in pulls[:2]]
-        for model, scores in enumerate((rows.baseline, rows.candidate)):
-            within = grouped_auc(rows.positive, scores, rows.clusters, rows.weights)
-            self._gauc[model] += (within.gauc or 0.0) * within.weight, within.weight
+        old, new = (
+            within_groups(rows.positive, scores, rows.clusters, rows.weights)
+            for scores in (rows.baseline, rows.candidate)
+        )
+        self._gauc += [float((side.areas * side.weights).sum()) for side in (old, new)]
+        self._gauc_sums += sums_of(new.areas - old.areas, old.weights)
         for name in self._within:
             self._add_parts(name, rows, stored.codes[name])
 
     def whole(self) -> ByGroup:
         """Of all rows. Raises: BadInput where a single group holds a class."""
-        sums = self._sums.of
+        sums, weight = self._sums.of, float(self._gauc_sums[MASS])
+        groups = check_holding(sums["delta"].held, "group").either
+        several = self._gauc_sums[COUNT] > 1
+        loss = pcoc = None
+        if self._losses.probabilities:
+            negatives, positives = self._whole.estimate.class_mass
+            delta = self._losses.loss_difference().delta
+            loss = self._sums.difference("loss", delta, FARTHEST_LOSS)
+            delta = self._losses.pcoc_difference().delta
+            reach = (negatives + positives) / positives
+            pcoc = self._sums.difference("pcoc", delta, reach)
         return ByGroup(
-            groups=check_holding(sums["delta"].held, "group").either,
+            groups=groups,
             error=self._sums.error(),
             independent=self._error_alone(),
             own_errors=[sums[model].standard_error() for model in ("baseline", "candidate")],
-            loss_error=sums["loss"].error_of_total(),
-            gaucs=[float(won / weight) if weight else None for won, weight in self._gauc],
+            loss_difference=loss,
+            pcoc_difference=pcoc,
+            gaucs=[float(won / weight) if weight else None for won in self._gauc],
+            gauc_difference=difference_of(self._gauc_sums, 1.0) if several else None,
             observations=self._sums.observations,
             carried=self._sums.carried(),
         )
@@ -157,16 +188,19 @@ class Groups:
             amounts = (np.concatenate(pulls) / usable for pulls in (delta, doubt))
             self._of_days.add(taken, **dict(zip(("delta", "doubt"), amounts)))
 
-    def _losses(self, rows: Rows) -> np.ndarray:
-        """Each row's pull on the paired difference of log loss; zeros without it."""
-        summary = self._whole.estimate.summary
-        if not summary.losses.probabilities:
-            return np.zeros(len(rows.positive))
+    def _beyond_auc(self, rows: Rows) -> Dict[str, np.ndarray]:
+        """Each row's pulls on the paired differences of log loss and PCOC, where they exist."""
+        if not self._losses.probabilities:
+            return {}
         old, new = (losses(rows.positive, s) for s in (rows.baseline, rows.candidate))
         assert old is not None and new is not None
-        mass = float(summary.mass[0].sum())
-        gap = new - old - summary.losses.difference(summary.rows, mass).delta
-        return (gap if rows.weights is None else gap * rows.weights) / mass
+        positives = self._whole.estimate.class_mass[1]
+        apart = new - old - self._losses.loss_difference().delta
+        moved = rows.candidate.astype(np.float64) - rows.baseline
+        moved -= self._losses.pcoc_difference().delta * rows.positive
+        weights = 1.0 if rows.weights is None else rows.weights
+        mass = sum(self._whole.estimate.class_mass)
+        return {"loss": apart * weights / mass, "pcoc": moved * weights / positives}
 
 
 class _Placed:

@@ -14,6 +14,10 @@ of them pulls the difference D:
 
     log loss   w_i (l_C - l_B - D)_i / sum w
     PCOC       w_i (p_C - p_B - D y)_i / sum w y (the delta method for a ratio of sums)
+
+A requirement on one is judged as the difference in AUC is (parity.stats.equivalence), with
+Student's t, an allowance for few rows that carry the error, and a floor for rare faults: 3.0 / n of
+the rows or clusters, moved as far as a row can be.
 """
 
 import math
@@ -22,9 +26,13 @@ from typing import Dict, List, NamedTuple, Optional
 import numpy as np
 
 from parity.inputs.rows import Rows
-from parity.stats.intervals import Interval, normal_interval
+from parity.stats.clusters import carried
+from parity.stats.delong import effective_number
+from parity.stats.equivalence import Evidence
+from parity.stats.intervals import HITS, Interval, student_interval, unseen
 
 ECE_BINS = 20
+FARTHEST_LOSS = 24 * math.log(2)  # nats: 0 where a float32 says all but 1, at 1 - 2^-24
 
 
 class Calibration(NamedTuple):
@@ -57,11 +65,51 @@ class Reliability(NamedTuple):
 
 
 class MeanDifference(NamedTuple):
-    """A paired difference of two models' mean losses, candidate minus baseline."""
+    """A paired difference of two models' means, candidate minus baseline."""
 
     delta: float
     standard_error: float  # by clusters where there are any
-    interval: Interval  # 90 %
+    interval: Interval
+    freedom: float  # degrees of freedom of the standard error
+    allowance: float  # for few rows or clusters that carry it
+    floor: float  # what faults that hit no row could move it by
+
+    @classmethod
+    def of(
+        cls, delta: float, error: float, observations: float, step: float, reach: float
+    ) -> "MeanDifference":
+        """Args:
+        observations: effective rows or clusters.
+        step: how far one of those pulls that carry the error (parity.stats.delong.Spread).
+        reach: how far a fault could move it that hits them all.
+        """
+        interval = student_interval(delta, error, observations - 1)
+        floor = unseen(observations) * reach
+        return cls(delta, error, interval, observations - 1, HITS * step, floor)
+
+    @property
+    def evidence(self) -> Evidence:
+        """For `decide`; a mean needs no number of rows to have a value at all."""
+        return Evidence(
+            delta=self.delta,
+            standard_error=self.standard_error,
+            freedom=self.freedom,
+            observations=math.inf,
+            allowance=self.allowance,
+            floor=self.floor,
+        )
+
+    def times(self, scale: float) -> "MeanDifference":
+        """In another unit, of which this one is so many."""
+        low, high = self.interval
+        return MeanDifference(
+            self.delta * scale,
+            self.standard_error * scale,
+            Interval(low * scale, high * scale),
+            self.freedom,
+            self.allowance * scale,
+            self.floor * scale,
+        )
 
 
 def losses(positive: np.ndarray, scores: np.ndarray) -> Optional[np.ndarray]:
@@ -138,7 +186,7 @@ def loss_difference(
     if weights is not None:
         pulls *= weights
     pulls /= len(pulls) if weights is None else float(weights.sum())
-    return mean_difference(delta, pulls, clusters)
+    return mean_difference(delta, pulls, FARTHEST_LOSS, weights, clusters)
 
 
 def pcoc_difference(rows: Rows) -> Optional[MeanDifference]:
@@ -152,15 +200,27 @@ def pcoc_difference(rows: Rows) -> Optional[MeanDifference]:
         pulls, labels = pulls * rows.weights, labels * rows.weights
     total = float(labels.sum())
     delta = float(pulls.sum()) / total
-    return mean_difference(delta, (pulls - delta * labels) / total, rows.clusters)
+    mass = len(pulls) if rows.weights is None else float(rows.weights.sum())
+    pulls = (pulls - delta * labels) / total
+    return mean_difference(delta, pulls, mass / total, rows.weights, rows.clusters)
 
 
 def mean_difference(
-    delta: float, pulls: np.ndarray, clusters: Optional[np.ndarray] = None
+    delta: float,
+    pulls: np.ndarray,
+    reach: float,
+    weights: Optional[np.ndarray] = None,
+    clusters: Optional[np.ndarray] = None,
 ) -> MeanDifference:
-    """From psi of every row, float64 (n,), and the rows' clusters, int (n,) codes from 0."""
+    """From psi of every row, float64 (n,), how far a fault could move delta that hits all of them,
+    and the rows' weights and clusters, as in `parity.stats.delong.spread`."""
+    observations = len(pulls) if weights is None else effective_number(weights)
     if clusters is not None:
-        pulls = np.bincount(clusters, pulls)[np.bincount(clusters) > 0]
-    units = len(pulls)
-    error = math.sqrt(float((pulls * pulls).sum()) * units / (units - 1))
-    return MeanDifference(delta, error, normal_interval(delta, error))
+        held = np.bincount(clusters) > 0
+        pulls = np.bincount(clusters, pulls)[held]
+        observations = effective_number(np.bincount(clusters, weights)[held].astype(float))
+    squares = pulls * pulls
+    units, total = len(pulls), float(squares.sum())
+    _, step = carried(total, float((squares * squares).sum()))
+    error = math.sqrt(total * units / (units - 1))
+    return MeanDifference.of(delta, error, observations, step, reach)

@@ -18,41 +18,11 @@ from parity.stats.calibration import MeanDifference, mean_difference
 from parity.stats.sorting import sortable_bits
 
 
-class GroupedAuc(NamedTuple):
-    """The figure and how much of the data it rests on."""
-
-    gauc: Optional[float]  # None where no group holds both classes
-    groups: int  # that hold both classes
-    rows: int  # in those
-    weight: float  # of those
-
-
-def grouped_auc(
-    positive: np.ndarray,
-    scores: np.ndarray,
-    groups: np.ndarray,
-    weights: Optional[np.ndarray] = None,
-) -> GroupedAuc:
-    """GAUC of checked rows.
-
-    Args:
-        positive: bool (n,).
-        scores: float32 or float64 (n,), finite.
-        groups: int (n,) codes from 0.
-        weights: float64 (n,) above 0, or None.
-    """
-    within = within_groups(positive, scores, groups, weights)
-    return GroupedAuc(
-        within.gauc, len(within.areas), int(within.rows.sum()), float(within.weights.sum())
-    )
-
-
 class WithinGroups(NamedTuple):
     """The groups that hold both classes, in the order of their codes."""
 
     areas: np.ndarray  # float64 (groups,): AUC within each
     weights: np.ndarray  # float64 (groups,): impressions
-    rows: np.ndarray  # int64 (groups,)
 
     @property
     def gauc(self) -> Optional[float]:
@@ -66,7 +36,14 @@ def within_groups(
     groups: np.ndarray,
     weights: Optional[np.ndarray] = None,
 ) -> WithinGroups:
-    """Each group's own AUC; arguments as of `grouped_auc`."""
+    """Each group's own AUC, of checked rows.
+
+    Args:
+        positive: bool (n,).
+        scores: float32 or float64 (n,), finite.
+        groups: int (n,) codes from 0.
+        weights: float64 (n,) above 0, or None.
+    """
     bits = sortable_bits(scores)
     order = np.lexsort((bits, groups))
     group, bits, label = groups[order], bits[order], positive[order]
@@ -83,9 +60,8 @@ def within_groups(
     won = np.add.reduceat(of_runs[0] * (before - earlier), first_run)
 
     both = (positives > 0) & (negatives > 0)
-    rows = np.diff(np.append(starts, len(order)))[both]
     share = (positives + negatives)[both]
-    return WithinGroups(won[both] / (positives * negatives)[both], share, rows)
+    return WithinGroups(won[both] / (positives * negatives)[both], share)
 
 
 def gauc_difference(
@@ -96,4 +72,4 @@ def gauc_difference(
         return None
     apart, share = new.areas - old.areas, old.weights / old.weights.sum()
     delta = float(apart @ share)
-    return mean_difference(delta, share * (apart - delta))
+    return mean_difference(delta, share * (apart - delta), 1.0, share)

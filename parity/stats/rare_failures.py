@@ -34,7 +34,7 @@ from parity.stats.equivalence import Evidence, Reason, rows_to_settle
 from parity.stats.intervals import HITS, Interval, unseen
 from parity.verified import Verified
 
-FEW_CARRIERS = 10  # the standard error then errs by 1 / (2 sqrt(10)), a sixth, and more
+FEW_CARRIERS = 15  # the standard error then errs by 1 / (2 sqrt(15)), an eighth, and more
 
 
 class RareFailures(NamedTuple):
@@ -102,7 +102,7 @@ def notes_on_carriers(rare: RareFailures, reason: Optional[Reason]) -> Tuple[str
     if 0 < rare.carriers < FEW_CARRIERS or reason is Reason.CARRIERS:
         sentences.append(
             f"About {max(1, round(rare.carriers))} rows, or clusters, carry the standard error, "
-            "which is the rougher the fewer they are."
+            "which is rough then: the interval may hold the truth less often than it says."
         )
     if reason is Reason.CARRIERS:
         sentences.append(

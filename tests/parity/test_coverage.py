@@ -3,6 +3,7 @@
 import pytest
 
 from benchmarks.parity_coverage import Design, coverage, rare
+from benchmarks.parity_coverage_parts import requirements
 
 SAMPLES = 400
 OFF = 4.5 * (0.9 * 0.1 / SAMPLES) ** 0.5  # Monte Carlo errors
@@ -30,3 +31,17 @@ def test_faults_worth_the_margin_rarely_pass(positives, reach):
     now, by_interval_alone = rare(positives, reach, samples, seed=1)
     assert now <= 0.06 + 2 * (0.06 * 0.94 / samples) ** 0.5
     assert by_interval_alone > 0.09
+
+
+@pytest.mark.parametrize("case", list(requirements.cases()), ids=lambda case: case.name)
+def test_differences_beside_auc_worth_the_margin_rarely_pass(case):
+    samples = 300
+    now, _ = requirements.passes(case, samples, seed=1)
+    assert now <= 0.06 + 2 * (0.06 * 0.94 / samples) ** 0.5
+
+
+def test_an_interval_that_holds_less_than_it_says_is_noted():
+    held, noted = requirements.tails("log-normal, sigma 2", 300, 300, seed=1)
+    assert held < 0.85 and noted > 0.9
+    held, noted = requirements.tails("normal", 300, 300, seed=1)
+    assert held > 0.85 and noted == 0

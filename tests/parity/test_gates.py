@@ -14,10 +14,12 @@ import parity
 from parity.comparison import compare_rows
 from parity.gates import METRICS, parse_requirements
 from parity.inputs.rows import checked_rows
+from parity.report.markdown import markdown
 from parity.report.words.details import slices_in_words
 from semisync.cli import main
 from semisync.common.errors import BadInput, UsageError
 from tests.parity.kinds import columns, comparison
+from tests.parity.records import PASSED
 from tests.support.verdicts import cases
 
 COLUMNS = ["--label", "y", "--margin", "0.1", "--baseline-score", "old", "--candidate-score"]
@@ -61,12 +63,10 @@ def test_half_the_probability_cannot_pass_where_calibration_is_required(run, mem
     first, *rest = out.splitlines()
     assert first.startswith("NOT EQUIVALENT: The candidate's AUC is the baseline's, to within")
     assert first.endswith("Required as well, and failed: PCOC.")
-    basis = "comparing point values" if memory == "0" else "with 90% confidence between"
-    assert any("Required: PCOC within +-0.01: failed" in line and basis in line for line in rest)
+    sentence = "Required: PCOC within +-0.01: failed"
+    assert any(sentence in line and "with 90% confidence between" in line for line in rest)
     assert 'classname="parity.required" name="PCOC within 0.01"' in xml
     assert 'failures="1"' in xml
-    (gate,) = record["gates"]
-    assert (gate["interval"] is None) == (memory == "0")
 
 
 def test_half_the_probability_is_seen_where_nothing_is_required(run):
@@ -103,10 +103,11 @@ def test_days_are_required_like_slices(run):
 
 
 def test_a_gate_across_its_margin_is_not_decided(run):
-    arguments = ("good", "--require", "logloss=1e-6", "pcoc=0.5", "--require", "ece=0.5")
+    arguments = ("good", "--require", "logloss=1e-6", "pcoc=0.5", "--require", "gauc=0.5")
+    arguments += ("--group", "user")
     code, out, record, xml = run(*arguments)
     assert (code, record["decision"]) == (2, "INCONCLUSIVE")
-    told = "Required as well, and not decided: log loss. Required as well, and met: PCOC, ECE."
+    told = "Required as well, and not decided: log loss. Required as well, and met: PCOC, GAUC."
     assert out.splitlines()[0].endswith(told)
     assert 'failures="1"' in xml
     code, _, record, xml = run(*arguments, "--inconclusive", "warn")
@@ -117,10 +118,54 @@ def test_a_gate_across_its_margin_is_not_decided(run):
 def test_every_metric_can_be_required(run):
     wanted = [f"{metric}={margin}" for metric, margin in METRICS_OF_ALL.items()]
     code, _, record, _ = run("good", "--group", "user", "--require", *wanted)
-    assert code == 0
+    assert code == 2
     assert {gate["name"] for gate in record["gates"]} == set(METRICS) == set(METRICS_OF_ALL)
     points = {gate["name"] for gate in record["gates"] if gate["interval"] is None}
     assert points == {"ece", "pr_auc"}
+
+
+@pytest.mark.parametrize("memory", ["4", "0"])
+def test_a_value_without_an_interval_decides_nothing(run, memory):
+    code, out, record, _ = run("good", "--require", "ece=0.5", "pr_auc=0.5", "--memory", memory)
+    assert (code, record["verdict"], record["decision"]) == (2, "EQUIVALENT", "INCONCLUSIVE")
+    assert "a value without an interval, which decides nothing." in out
+    assert "Require what has an interval: ECE has none, and no number of rows decides it." in out
+
+
+@pytest.mark.parametrize("by_group", [False, True])
+def test_paired_differences_are_the_same_beyond_memory(run, by_group):
+    more = ["--group", "user"] if by_group else []
+    exact, counted = (run("good", *more, "--memory", memory)[2] for memory in ("4", "0"))
+    for name in ("logloss_difference", "pcoc_difference", "gauc_difference"):
+        if exact[name] is None:
+            assert counted[name] is None and not by_group
+            continue
+        allowance = exact[name].pop("allowance")
+        assert counted[name].pop("allowance") == pytest.approx(allowance, rel=0.05)
+        interval = exact[name].pop("interval")
+        assert counted[name].pop("interval") == pytest.approx(interval)
+        assert counted[name] == pytest.approx(exact[name])
+
+
+def test_a_requirement_is_judged_as_the_auc_is():
+    """One positive in 20,000 rows ruined: three more would move the loss beyond the margin."""
+    labels, old, _ = columns(20_000)
+    new = old.copy()
+    sound = parity.compare(labels, old, new, 0.1, verified=PASSED)
+    new[np.flatnonzero(labels)[0]] = 1e-6
+    found = parity.compare(labels, old, new, 0.1, verified=PASSED)
+    bare = parity.compare(labels, old, old, 0.1)
+    margin = {"logloss": 0.0025}
+    (gate,) = parity.require(found, margin).gates
+    assert max(map(abs, gate.interval)) < 0.0025
+    assert (gate.verdict, gate.reason) == ("INCONCLUSIVE", "carriers")
+    (gate,) = parity.require(bare, {"logloss": 0.002}).gates
+    assert (gate.verdict, gate.reason) == ("INCONCLUSIVE", "rare_faults")
+    text = markdown(parity.require(bare, {"logloss": 0.002}), "Mine")
+    assert "but so few rows cannot exclude rare faults that matter" in text
+    assert "hand in the record" in text
+    (gate,) = parity.require(sound, {"logloss": 0.002}).gates
+    assert gate.verdict == "EQUIVALENT"
 
 
 @pytest.mark.parametrize(
@@ -157,10 +202,10 @@ def test_calibration_of_logits_cannot_be_required():
 
 def test_junit_fails_by_gate():
     found = dataclasses.replace(comparison("slices"), gates=())
-    found = parity.require(found, {"pcoc": 1e-9, "ece": 0.5}, slices=True)
+    found = parity.require(found, {"pcoc": 1e-9, "logloss": 0.5}, slices=True)
     outcomes = cases(found)
     assert outcomes[("parity.required", "PCOC within 1e-09")] == "failure"
-    assert outcomes[("parity.required", "ECE within 0.5")] is None
+    assert outcomes[("parity.required", "log loss within 0.5")] is None
     assert outcomes[("parity.required", "slices of os within 0.01")] == "failure"
 
 

@@ -8,7 +8,7 @@ from sklearn import metrics
 import parity
 from parity.stats import roc
 from parity.stats.calibration import loss_difference, losses
-from parity.stats.gauc import grouped_auc
+from parity.stats.gauc import within_groups
 from parity.stats.sorting import tie_groups
 from semisync.common.errors import BadInput
 from tests.parity import definition
@@ -75,10 +75,10 @@ def test_gauc_is_the_weighted_mean_of_the_groups_own_aucs(weighted):
             impressions = weights[rows].sum()
             total += impressions * definition.auc(labels[rows], old[rows], weights[rows])
             heavy, counted = heavy + impressions, counted + 1
-    found = grouped_auc(labels, old, users, weights if weighted else None)
+    found = within_groups(labels, old, users, weights if weighted else None)
     assert found.gauc == pytest.approx(total / heavy, abs=1e-12)
-    assert found.groups == counted < 300
-    assert grouped_auc(labels, old, labels.astype(int)).gauc is None
+    assert len(found.areas) == counted < 300
+    assert within_groups(labels, old, labels.astype(int)).gauc is None
 
 
 @pytest.mark.parametrize("share", [0.003, 0.3])

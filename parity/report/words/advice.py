@@ -1,6 +1,7 @@
 """What to do about a verdict, and what it does not cover."""
 
 from parity.formatting import rounded
+from parity.gates import METRICS
 from parity.result import Comparison
 from parity.stats.equivalence import Reason, Verdict
 
@@ -9,7 +10,7 @@ def what_to_do(comparison: Comparison) -> str:
     """One piece of advice, by the verdict and the decision."""
     if comparison.verdict is Verdict.EQUIVALENT:
         low = any(gate.least is not None and gate.failed for gate in comparison.gates)
-        return _LOOK if low else _ON_GATES[comparison.decision]
+        return _LOOK if low else _on_gates(comparison)
     if comparison.verdict is Verdict.INCONCLUSIVE:
         return _how_to_settle(comparison)
     if comparison.delta < 0:
@@ -46,6 +47,28 @@ _IN_MEMORY = (
 )
 
 
+_NO_INTERVAL = (
+    "Require what has an interval: {} has none, and no number of rows decides it. AUC is settled."
+)
+
+
+def _on_gates(comparison: Comparison) -> str:
+    """Where AUC is settled and no model is useless."""
+    if comparison.decision is Verdict.INCONCLUSIVE:
+        for gate in comparison.gates:
+            if gate.delta is not None and gate.interval is None:
+                return _NO_INTERVAL.format(METRICS[gate.name])
+        if any(gate.reason is Reason.RARE_FAULTS for gate in comparison.gates):
+            return f"{_ON_GATES[comparison.decision]} {_RECORD}"
+    return _ON_GATES[comparison.decision]
+
+
+_RECORD = (
+    "Or, where the candidate was converted, hand in the record of its complete verification: "
+    "semisync verify PREFIX OUT --json > verified.json, and --verified verified.json here."
+)
+
+
 def _how_to_settle(comparison: Comparison) -> str:
     reason = comparison.reason
     if reason in (Reason.TIES, Reason.CHANCE):
@@ -53,11 +76,7 @@ def _how_to_settle(comparison: Comparison) -> str:
     if reason is Reason.COUNTS:
         return _IN_MEMORY
     if reason is Reason.RARE_FAULTS:
-        return (
-            f"{_compare_more(comparison)} Or, where the candidate was converted, hand in the "
-            "record of its complete verification: semisync verify PREFIX OUT --json > "
-            "verified.json, and --verified verified.json here."
-        )
+        return f"{_compare_more(comparison)} {_RECORD}"
     if reason is Reason.INTERVAL:
         return _how_to_narrow(comparison)
     return _compare_more(comparison)

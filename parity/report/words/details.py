@@ -4,7 +4,7 @@ from typing import List, Sequence
 
 from parity.formatting import LONGEST_NAME, clipped, minus, percent, signed, some_of, two_digits
 from parity.gates import interval_of_auc
-from parity.report.words.verdict import gate_name
+from parity.report.words.verdict import HIDDEN, gate_name
 from parity.result import CHANCE, ROWS, SETTINGS, SYMPTOM, Comparison, Gate, Suspect
 from parity.stats.equivalence import Verdict
 from parity.stats.parts import FALSE_DISCOVERIES, Part
@@ -53,10 +53,12 @@ def _gate_in_words(gate: Gate, comparison: Comparison) -> str:
         kind = "each of the days, and their mean," if name == "days" else f"each of the {name}"
         which = f" ({'; '.join(parts)})" if parts else ""
         return f"{kind} within ±{gate.margin:g}: {result}{which}."
-    basis = "comparing point values, as it has no interval here"
+    basis = "a value without an interval, which decides nothing"
     if gate.interval is not None:
         low, high = (signed(value, gate.margin) for value in gate.interval)
         basis = f"with {sure} confidence between {low} and {high}"
+        if gate.reason in HIDDEN:
+            basis += f", but {HIDDEN[gate.reason]}"
     return (
         f"{name} within ±{gate.margin:g}: {result}. It differs by "
         f"{signed(gate.delta, gate.margin)}, {basis}."

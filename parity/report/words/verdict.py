@@ -14,7 +14,7 @@ NAME = {
     Verdict.INCONCLUSIVE: "INCONCLUSIVE",
 }
 
-_HIDDEN = {  # what can hide a difference where the interval lies inside the margin
+HIDDEN = {  # what can hide a difference where the interval lies inside the margin
     Reason.TIES: "a model gives many rows one score, and equal ties show nothing",
     Reason.CHANCE: "a model's AUC cannot be told from 0.5, and two that guess agree as well",
     Reason.OBSERVATIONS: "so few rows cannot vouch for it",
@@ -30,7 +30,7 @@ _OPEN = {
     Reason.INTERVAL: "These rows cannot tell whether the AUCs differ by more than the margin.",
     **{
         reason: f"On these rows the AUCs agree to within the margin, but {hidden}."
-        for reason, hidden in _HIDDEN.items()
+        for reason, hidden in HIDDEN.items()
     },
 }
 
@@ -97,8 +97,8 @@ def explanation(comparison: Comparison) -> str:
         "equivalent, across its edge the data cannot say, and inside they are equivalent if "
         "nothing else can hide a difference."
     )
-    if comparison.reason in _HIDDEN:
-        text += f" Here the bar lies inside, but {_HIDDEN[comparison.reason]}."
+    if comparison.reason in HIDDEN:
+        text += f" Here the bar lies inside, but {HIDDEN[comparison.reason]}."
     if comparison.reason is Reason.COUNTS:
         text += f" Here nothing follows from the bar: {_OPEN[Reason.COUNTS]}"
     return text

@@ -1,0 +1,1 @@
+"""What `benchmarks/parity_coverage.py --verdicts` simulates, a table each."""
