@@ -1,4 +1,4 @@
-"""Sparse ids as bags: what safe_embedding_lookup_sparse makes of them."""
+"""Sparse ids as bags: what safe_embedding_lookup_sparse makes of them, and sums over bags."""
 
 from __future__ import annotations
 
@@ -32,3 +32,26 @@ def filled(rows, ids, count):
             out[place[rows[i]]] = ids[i]
             place[rows[i]] += 1
     return out, bounds, empty, True
+
+
+@compiled
+def add_rows(rows, places, out):
+    """Adds each of float rows [n, dim] to the row of `out` at its place, in their order."""
+    for i in range(len(places)):
+        place = places[i]
+        for k in range(rows.shape[1]):
+            out[place, k] += rows[i, k]
+
+
+@compiled
+def spread(bags, bounds, places, weights, out):
+    """Adds each of float bags [bags, dim], times the weight of each id that it has, to the row of
+    `out` at the id's place: the gradient of a weighted sum over bags.
+
+    bounds: int64 [bags + 1], where the ids of each bag begin; places, weights: of each id
+    """
+    for bag in range(len(bags)):
+        for i in range(bounds[bag], bounds[bag + 1]):
+            place, weight = places[i], weights[i]
+            for k in range(bags.shape[1]):
+                out[place, k] += weight * bags[bag, k]

@@ -61,6 +61,42 @@ def find_integers(slots, missing, wanted):
     return out
 
 
+@compiled
+def add_integers(slots, keys, row):
+    """Gives each of int64 [n] keys the row after the last one's, from `row` on.
+
+    At least half of the slots stay free. Returns how many keys were new; they stop at one that has
+    a row.
+    """
+    for i in range(len(keys)):
+        at = _find_integer(slots, keys[i])
+        if slots[at, _ROW] >= 0:
+            return i
+        slots[at, _KEY] = keys[i]
+        slots[at, _ROW] = row + i
+    return len(keys)
+
+
+@compiled
+def unique_integers(keys):
+    """Each of int64 [n] keys once, as it first occurs; the number of each key among them [n]; how
+    often each occurs."""
+    slots = _free(len(keys), 2)
+    unique, numbers = numpy.empty(len(keys), numpy.int64), numpy.empty(len(keys), numpy.int64)
+    counts = numpy.zeros(len(keys), numpy.int64)
+    found = 0
+    for i in range(len(keys)):
+        at = _find_integer(slots, keys[i])
+        if slots[at, _ROW] < 0:
+            slots[at, _KEY] = keys[i]
+            slots[at, _ROW] = found
+            unique[found] = keys[i]
+            found += 1
+        numbers[i] = slots[at, _ROW]
+        counts[numbers[i]] += 1
+    return unique[:found].copy(), numbers, counts[:found].copy()
+
+
 @inlined
 def _find_string(slots, known, text, length, hashed):
     """The slot of the string at the address `text`, or the free one where it would stand.

@@ -61,12 +61,13 @@ class RowOptimizer(torch.optim.Optimizer):
         if rows is None:
             self.update(parameter, grad, slots, group, step)
             return
-        weight = parameter[rows]
-        part = {name: slot[rows] for name, slot in slots.items()}
+        # Half the time of parameter[rows], and of its assignment.
+        weight = parameter.index_select(0, rows)
+        part = {name: slot.index_select(0, rows) for name, slot in slots.items()}
         self.update(weight, grad, part, group, step)
-        parameter[rows] = weight
+        parameter.index_copy_(0, rows, weight)
         for name, slot in slots.items():
-            slot[rows] = part[name]
+            slot.index_copy_(0, rows, part[name])
 
 
 def single(value: float) -> float:

@@ -1,0 +1,9 @@
+# What __init__.py imports when it is first used; type checkers and the API reference read it too.
+from .embeddings import IdEmbeddings as IdEmbeddings
+from .initializers import Constant as Constant
+from .initializers import Initializer as Initializer
+from .initializers import Normal as Normal
+from .initializers import TruncatedNormal as TruncatedNormal
+from .initializers import Uniform as Uniform
+from .limits import Limit as Limit
+from .table import IdTable as IdTable

@@ -1,0 +1,77 @@
+"""What the processes send one another: arrays for each of them, all at once."""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional, Sequence
+
+import numpy
+import torch
+import torch.distributed as dist
+
+from migrate.ids.hashing import murmur
+from semisync.common.errors import UsageError
+
+Parts = List[List[torch.Tensor]]  # of each process several, one-dimensional
+
+
+class Processes:
+    """Those of `group`, or all; one without torch.distributed. Every method is called by all."""
+
+    def __init__(self, group: Any = None) -> None:
+        self._group = group
+        several = dist.is_available() and dist.is_initialized()
+        self.rank = dist.get_rank(group) if several else 0
+        self.ranks = dist.get_world_size(group) if several else 1
+
+    def owners(self, ids: numpy.ndarray) -> numpy.ndarray:
+        """The process [n] to which each of `ids` [n] int64 belongs: murmur(id) % ranks."""
+        return (murmur(ids) % numpy.uint64(self.ranks)).astype(numpy.int64)
+
+    def own(self, ids: numpy.ndarray) -> numpy.ndarray:
+        """A mask [n] of those that belong to this one."""
+        return numpy.ones(len(ids), bool) if self.ranks == 1 else self.owners(ids) == self.rank
+
+    def exchange(self, parts: Parts, sizes: Optional[Sequence[Sequence[int]]] = None) -> Parts:
+        """Sends parts[r] to process r and returns what each has sent here, all of one type.
+
+        sizes: those of what comes; without them they are exchanged first
+        """
+        if self.ranks == 1:
+            return parts
+        if sizes is None:
+            counts = torch.tensor([[len(one) for one in of] for of in parts])
+            coming = torch.empty_like(counts)
+            dist.all_to_all_single(coming, counts, group=self._group)
+            sizes = coming.tolist()
+        sent = torch.cat([one for of in parts for one in of])
+        given = [sum(len(one) for one in of) for of in parts]
+        wanted = [sum(of) for of in sizes]
+        received = sent.new_empty(sum(wanted))
+        dist.all_to_all_single(received, sent, wanted, given, group=self._group)
+        pieces = iter(received.split([size for of in sizes for size in of]))
+        return [[next(pieces) for _ in of] for of in sizes]
+
+    def total(self, numbers: Sequence[int], largest: bool = False) -> List[int]:
+        """The sums over the processes, or the largest."""
+        counts = torch.tensor(list(numbers), dtype=torch.int64)
+        if self.ranks > 1:
+            operation = dist.ReduceOp.MAX if largest else dist.ReduceOp.SUM
+            dist.all_reduce(counts, operation, group=self._group)
+        return [int(one) for one in counts]
+
+    def agree(self, what: Sequence[str]) -> None:
+        """UsageError unless all have the same."""
+        if self.ranks == 1:
+            return
+        every: List[Any] = [None] * self.ranks
+        dist.all_gather_object(every, list(what), group=self._group)
+        for number, of in enumerate(every):
+            if of != every[0]:
+                raise UsageError(
+                    f"the processes' tables differ: process 0 has {every[0]}, process {number} {of}"
+                )
+
+    def wait(self) -> None:
+        """Until all are here."""
+        if self.ranks > 1:
+            dist.barrier(group=self._group)

@@ -1,0 +1,78 @@
+"""What the vector of a new id begins with: by its table, its id and a seed alone.
+
+An id therefore begins with the same vector whenever it comes, in whatever process, however many
+there are; and again, after it was evicted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import Protocol, Union
+
+import numpy
+import torch
+
+
+class Initializer(Protocol):
+    """Anything with this method."""
+
+    def __call__(self, ids: numpy.ndarray, dim: int, seed: int) -> torch.Tensor:
+        """The vectors of int64 ids [n]: float32 [n, dim]; seed: below 2^64."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The same value everywhere."""
+
+    value: float = 0.0
+
+    def __call__(self, ids: numpy.ndarray, dim: int, seed: int) -> torch.Tensor:
+        """See Initializer."""
+        return torch.full((len(ids), dim), self.value, dtype=torch.float32)
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Uniform in [low, high)."""
+
+    low: float = -0.05
+    high: float = 0.05
+
+    def __call__(self, ids: numpy.ndarray, dim: int, seed: int) -> torch.Tensor:
+        """See Initializer."""
+        from migrate.runtime.compiled import draws
+
+        drawn = torch.from_numpy(draws.uniform(ids, numpy.uint64(seed), dim))
+        return drawn.mul_(self.high - self.low).add_(self.low)
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Normal."""
+
+    mean: float = 0.0
+    std: float = 0.05
+    _most = math.inf  # standard deviations
+
+    def __call__(self, ids: numpy.ndarray, dim: int, seed: int) -> torch.Tensor:
+        """See Initializer."""
+        from migrate.runtime.compiled import draws
+
+        drawn = torch.from_numpy(draws.normal(ids, numpy.uint64(seed), dim, self._most))
+        return drawn.mul_(self.std).add_(self.mean)
+
+
+@dataclass(frozen=True)
+class TruncatedNormal(Normal):
+    """Normal, drawn again beyond two standard deviations, as tf.truncated_normal_initializer."""
+
+    _most = 2.0
+
+
+def seed_of(seed: Union[int, torch.Generator], table: str) -> int:
+    """The seed of one table, below 2^64, lest tables begin alike. seed: the same in all processes;
+    of a generator its initial seed."""
+    number = seed.initial_seed() if isinstance(seed, torch.Generator) else int(seed)
+    return int.from_bytes(hashlib.sha256(f"{number} {table}".encode()).digest()[:8], "little")

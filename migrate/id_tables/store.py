@@ -1,0 +1,155 @@
+"""The rows of one table that this process has: vectors, the optimizer's slots, and what is counted.
+
+1. Rows have the numbers 0 to count - 1, in columns with room for more; the room doubles.
+2. A hash table of at most half its slots finds the row of an id.
+3. A row that goes leaves its number to the last one, so that there are no holes.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Optional
+
+import numpy
+import torch
+
+from migrate.id_tables.initializers import Initializer
+from migrate.runtime.compiled import table
+from migrate.torchrec.optimizers import RowOptimizer
+from semisync.common.errors import BadInput
+
+_ROOM = 1024  # rows, to begin with
+
+
+class Store:
+    """name: the table's, for messages. step: how many steps its rows have taken."""
+
+    def __init__(self, name: str, dim: int, initializer: Initializer, seed: int) -> None:
+        self.name, self.dim, self.initializer, self.seed = name, dim, initializer, seed
+        self.step = 0
+        self.optimizer: Optional[RowOptimizer] = None
+        self.weight = torch.nn.Parameter(torch.empty(0, dim))
+        self.clear()
+
+    def clear(self) -> None:
+        """No rows."""
+        self.count = 0
+        self.ids, self.freqs, self.versions = (numpy.empty(_ROOM, numpy.int64) for _ in range(3))
+        self._slots_of_ids = _free(_ROOM)
+        self.weight.data = torch.empty(_ROOM, self.dim)
+        for name in self.fills():
+            self._state()[name] = torch.empty(_ROOM, self.dim)
+
+    def fills(self) -> Dict[str, float]:
+        """What each of the optimizer's slots begins with; none without an optimizer."""
+        if self.optimizer is None:
+            return {}
+        return self.optimizer.initial_state(self.group())
+
+    def group(self) -> Dict[str, object]:
+        """The optimizer's settings for the table."""
+        assert self.optimizer is not None
+        groups = self.optimizer.param_groups
+        return next(one for one in groups if any(p is self.weight for p in one["params"]))
+
+    def columns(self) -> Dict[str, torch.Tensor]:
+        """The vectors, "value", and the slots by name, [room, dim]: the rows from `count` on have
+        no meaning."""
+        state = self._state() if self.optimizer is not None else {}
+        return {"value": self.weight.data, **{name: state[name] for name in self.fills()}}
+
+    def trained_by(self, optimizer: RowOptimizer) -> None:
+        """Rows that there are begin with the initial slots."""
+        self.optimizer = optimizer
+        for name, fill in self.fills().items():
+            self._state()[name] = torch.empty_like(self.weight.data)
+            self._state()[name][: self.count] = fill
+
+    @property
+    def updates(self) -> int:
+        """How many steps the optimizer has counted, which Adam's correction needs."""
+        return int(self._state()["step"]) if self.optimizer and "step" in self._state() else 0
+
+    @updates.setter
+    def updates(self, count: int) -> None:
+        self._state()["step"] = torch.tensor(float(count))
+
+    def find(self, ids: numpy.ndarray) -> numpy.ndarray:
+        """The row [n] int64 of each of `ids` [n] int64; -1 where there is none."""
+        found: numpy.ndarray = table.find_integers(self._slots_of_ids, -1, ids)
+        return found
+
+    def admit(self, ids: numpy.ndarray) -> numpy.ndarray:
+        """The same, where those that lack a row get one, and begin: `ids` are all different."""
+        rows = self.find(ids)
+        (new,) = numpy.nonzero(rows < 0)
+        if len(new):
+            first = self.add(ids[new])
+            rows[new] = numpy.arange(first, self.count)
+            self.weight.data[first : self.count] = self.initializer(ids[new], self.dim, self.seed)
+        return rows
+
+    def add(self, ids: numpy.ndarray) -> int:
+        """Gives new ids the rows from the returned one on, whose vectors the caller sets; slots and
+        counts begin. BadInput where an id has a row."""
+        first, last = self.count, self.count + len(ids)
+        self._make_room(last)
+        added = table.add_integers(self._slots_of_ids, ids, first)
+        if added < len(ids):
+            raise BadInput(f"table {self.name!r} is given the id {ids[added]} twice")
+        self.count = last
+        self.ids[first:last] = ids
+        self.freqs[first:last] = 0
+        self.versions[first:last] = self.step
+        columns = self.columns()
+        for name, fill in self.fills().items():
+            columns[name][first:last] = fill
+        return first
+
+    def met(self, rows: numpy.ndarray, counts: numpy.ndarray) -> None:
+        """Counts a batch of the step to come: how often it has each of `rows`, all different."""
+        self.freqs[rows] += counts
+        self.versions[rows] = self.step + 1
+
+    def evict(self, gone: numpy.ndarray) -> None:
+        """Gives up the rows of the mask [count]."""
+        count = self.count - int(gone.sum())
+        holes = numpy.flatnonzero(gone[:count])
+        moved = count + numpy.flatnonzero(~gone[count:])
+        for column in (self.ids, self.freqs, self.versions):
+            column[holes] = column[moved]
+        to, source = torch.from_numpy(holes), torch.from_numpy(moved)
+        for tensor in self.columns().values():
+            tensor.index_copy_(0, to, tensor.index_select(0, source))
+        self.count = count
+        self._index()
+
+    def _state(self) -> Dict[str, torch.Tensor]:
+        assert self.optimizer is not None
+        state: Dict[str, torch.Tensor] = self.optimizer.state[self.weight]
+        return state
+
+    def _make_room(self, count: int) -> None:
+        if count <= len(self.ids):
+            return
+        room = max(count, 2 * len(self.ids))
+        for name in ("ids", "freqs", "versions"):
+            longer = numpy.empty(room, numpy.int64)
+            longer[: self.count] = getattr(self, name)[: self.count]
+            setattr(self, name, longer)
+        for name, tensor in self.columns().items():
+            more = torch.empty(room, self.dim)
+            more[: self.count] = tensor[: self.count]
+            if name == "value":
+                self.weight.data = more
+            else:
+                self._state()[name] = more
+        self._index()
+
+    def _index(self) -> None:
+        self._slots_of_ids = _free(len(self.ids))
+        table.add_integers(self._slots_of_ids, self.ids[: self.count], 0)
+
+
+def _free(room: int) -> numpy.ndarray:
+    """Slots for `room` ids, at least half of them free."""
+    return numpy.full((2 << (room - 1).bit_length(), 2), -1, numpy.int64)

@@ -1,0 +1,55 @@
+"""What a table is to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional, Sequence, Union
+
+import torch
+
+from migrate.id_tables.initializers import Initializer, Uniform
+from migrate.id_tables.limits import Limit
+from semisync.common.errors import UsageError
+
+POOLINGS = (None, "mean", "sqrtn", "sum")
+
+
+@dataclass(frozen=True)
+class IdTable:
+    """A table by raw ids.
+
+    dim          numbers in a vector, float32
+    features     those that it embeds
+    pooling      "sum", "mean" or "sqrtn", which divide weighted ids as TensorFlow's combiners do;
+                 None: a vector per id
+    initializer  of a new id's vector; by default Keras's
+    limit        None: the table grows with its ids
+    unknown      what a frozen look-up gives for an id without a row: "zeros", "initial", the vector
+                 that it would begin with, or a vector [dim]
+    """
+
+    name: str
+    dim: int
+    features: Sequence[str]
+    pooling: Optional[str] = "sum"
+    initializer: Initializer = Uniform()
+    limit: Optional[Limit] = None
+    unknown: Union[str, Sequence[float]] = "zeros"
+
+    def __post_init__(self) -> None:
+        if self.dim < 1:
+            raise UsageError(f"table {self.name!r} has dim {self.dim}, expected at least 1")
+        if self.pooling not in POOLINGS:
+            raise UsageError(
+                f"table {self.name!r} has pooling {self.pooling!r}, expected one of "
+                f"{list(POOLINGS)}"
+            )
+        if isinstance(self.unknown, str):
+            fits = self.unknown in ("zeros", "initial")
+        else:
+            fits = torch.as_tensor(self.unknown).shape == (self.dim,)
+        if not fits:
+            raise UsageError(
+                f"table {self.name!r} has unknown {self.unknown!r}, expected 'zeros', 'initial' or "
+                f"a vector of {self.dim} numbers"
+            )

@@ -1,0 +1,176 @@
+"""One of several processes that train tables by raw ids:
+
+python -m tests.id_tables.process SCENARIO FOLDER RANK RANKS
+
+It writes what it found to FOLDER/SCENARIO.RANK-RANKS. `run` starts them all.
+"""
+
+import subprocess
+import sys
+from datetime import timedelta
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from migrate.id_tables import IdEmbeddings, IdTable, Limit
+from migrate.torchrec import optimizers
+from semisync.common.errors import UsageError
+from tests.id_tables.reference import DIM, FEATURES, OPTIMIZERS, columns_of, loss_of, tables
+from tests.support.require import ROOT, environment
+
+BAGS = 12
+IDS = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, 40)
+
+
+def batches(count=5):
+    """Global batches: {feature: bags}, targets. Later ones bring new ids; ids are repeated."""
+    draw = np.random.default_rng(0)
+    for number in range(count):
+        ids = IDS[: 10 + 6 * number]
+        bags = {
+            name: [draw.choice(ids, draw.integers(0, 5)).tolist() for _ in range(BAGS)]
+            for name in FEATURES
+        }
+        yield bags, torch.from_numpy(draw.normal(size=(len(FEATURES), BAGS, DIM))).float()
+
+
+def given(bags):
+    """As a look-up takes them."""
+    return {
+        name: (
+            torch.tensor(sum(own, []), dtype=torch.int64),
+            torch.tensor([0, *map(len, own)]).cumsum(0),
+        )
+        for name, own in bags.items()
+    }
+
+
+def share(bags, targets, places):
+    """The bags at these places."""
+    some = {name: [own[place] for place in places] for name, own in bags.items()}
+    return given(some), targets[:, list(places)].flatten(0, 1)
+
+
+def unequal(number, rank, ranks):
+    """Of batch `number`: process 0 has none of the second one, and more than others of the rest."""
+    if ranks == 1:
+        return range(BAGS)
+    firsts = 0 if number == 1 else BAGS // 2
+    return range(firsts) if rank == 0 else range(firsts + rank - 1, BAGS, ranks - 1)
+
+
+def steps(rank, ranks, folder):
+    """{optimizer: rows of this process}."""
+    found = {}
+    for kind, settings in OPTIMIZERS.items():
+        table = tables(average=False)
+        optimizer = table.optimizer(getattr(optimizers, kind), **settings)
+        for number, (bags, targets) in enumerate(batches()):
+            batch, own = share(bags, targets, unequal(number, rank, ranks))
+            loss_of(table(batch), own).backward()
+            optimizer.step()
+        found[kind] = columns_of(table)
+    return found
+
+
+def means(rank, ranks, folder):
+    """With a loss that is a mean over equal shares."""
+    table = tables()
+    optimizer = table.optimizer(optimizers.Adagrad, lr=0.1)
+    for bags, targets in batches():
+        batch, own = share(bags, targets, range(rank, BAGS, ranks))
+        (loss_of(table(batch), own) / (len(own) * DIM)).backward()
+        optimizer.step()
+    return columns_of(table)
+
+
+def without_backward(rank, ranks, folder):
+    """A process whose loss does not depend on its ids."""
+    table = tables(average=False)
+    optimizer = table.optimizer(optimizers.Adam, lr=0.1)
+    for bags, targets in batches():
+        batch, own = share(bags, targets, range(rank, BAGS, ranks))
+        found = table(batch)
+        if rank == 0:
+            loss_of(found, own).backward()
+        optimizer.step()
+    return columns_of(table)
+
+
+def frozen(rank, ranks, folder):
+    """(vectors of a frozen look-up, share of unknown ids, rows of all)."""
+    table = tables(pooling=None)
+    table.optimizer(optimizers.Adagrad, lr=0.1)
+    known = torch.from_numpy(IDS[:20])
+    table(dict.fromkeys(FEATURES, known[rank::ranks]))
+    table.forget()
+    asked = torch.from_numpy(IDS[10:30] if rank == 0 else IDS[:0])
+    table.eval()
+    return table(dict.fromkeys(FEATURES, asked))["user"], table.unknown(), table.rows()
+
+
+def evicting(rank, ranks, folder):
+    """(rows of all after each step, [ids that this process has])."""
+    limit = Limit(rows=12, policy="least frequent")
+    table = IdEmbeddings([IdTable("t", 2, ["f"], pooling=None, limit=limit)])
+    optimizer = table.optimizer(optimizers.Adagrad, lr=0.1)
+    counts = []
+    for number in range(8):
+        often = np.repeat(IDS[:6], 5)
+        ids = torch.from_numpy(np.append(often, IDS[6 + 4 * number :][:4])[rank::ranks])
+        table({"f": ids})["f"].sum().backward()
+        optimizer.step()
+        counts.append(table.rows()["t"])
+    return counts, table.stores["t"].ids[: table.stores["t"].count].tolist()
+
+
+def differing(rank, ranks, folder):
+    """What a look-up says where the processes' tables differ."""
+    table = IdEmbeddings([IdTable("t", 2 + rank, ["f"], pooling=None)]).eval()
+    try:
+        table({"f": torch.tensor([1])})
+    except UsageError as error:
+        return str(error)
+    return None
+
+
+def main():
+    scenario, folder, rank, ranks = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+    torch.set_num_threads(1)
+    if ranks > 1:
+        dist.init_process_group(
+            "gloo",
+            init_method=f"file://{folder}/{scenario}.store.{ranks}",
+            rank=rank,
+            world_size=ranks,
+            timeout=timedelta(seconds=60),
+        )
+    found = globals()[scenario](rank, ranks, folder)
+    torch.save(found, f"{folder}/{scenario}.{rank}-{ranks}")
+    if ranks > 1:
+        dist.barrier()
+        dist.destroy_process_group()
+
+
+def run(python, scenario, folder, ranks):
+    """What each of `ranks` processes found."""
+    command = [str(python), "-m", "tests.id_tables.process", scenario, str(folder)]
+    processes = [
+        subprocess.Popen(
+            [*command, str(rank), str(ranks)],
+            cwd=ROOT,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        for rank in range(ranks)
+    ]
+    outputs = [process.communicate(timeout=120)[0].decode() for process in processes]
+    assert [process.returncode for process in processes] == [0] * ranks, "\n".join(outputs)
+    paths = [f"{folder}/{scenario}.{rank}-{ranks}" for rank in range(ranks)]
+    return [torch.load(path, weights_only=False) for path in paths]
+
+
+if __name__ == "__main__":
+    main()
