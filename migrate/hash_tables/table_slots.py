@@ -61,8 +61,8 @@ class TableSlots(NamedTuple):
     fill: Dict[str, float]
 
 
-def table_slots(table: HashTable) -> TableSlots:
-    """What the slots of `table` are in torch."""
+def table_slots(table: HashTable, fused: bool = True) -> TableSlots:
+    """What the slots of `table` are in torch; fused: by FBGEMM's names, else torch.optim's."""
     known = _known(table)
     if known is None:
         names = {name.replace("/", "_"): name for name in table.slots}
@@ -70,7 +70,7 @@ def table_slots(table: HashTable) -> TableSlots:
     optimizer, places = known
     names, fill = {}, {}
     for source, slot in places:
-        name = source if slot is None else torch_name(slot, fused=True)
+        name = source if slot is None else torch_name(slot, fused)
         names[name] = source
         fill[name] = 0.0 if slot is None else slot.initial
     return TableSlots(optimizer.name, names, fill)

@@ -23,6 +23,9 @@ Step:
    shares of a batch, that is the step of one process with the whole batch, up to rounding.
 6. A table beyond its `Limit` evicts rows. An evicted id that returns begins anew.
 
+`fill` takes rows and slots of TensorFlow's hash tables; `save` and `load` are for any number of
+processes.
+
 A frozen look-up (`eval`, or no gradients) gives no rows and counts only how many ids are unknown.
 
 Memory of a process: its rows, each 32 bytes for the index, 24 for id, count and last step, and

@@ -99,8 +99,13 @@ class IdEmbeddings(torch.nn.Module):
             raise UsageError(f"{kind!r} is no optimizer of migrate.torchrec.optimizers")
         names = list(self.tables) if tables is None else list(tables)
         for name in names:
-            if self._store(name).optimizer is not None:
+            if self.store(name).optimizer is not None:
                 raise UsageError(f"table {name!r} has an optimizer already")
+            if self.stores[name].left_out:
+                raise UsageError(
+                    f"table {name!r} was filled without its slots {self.stores[name].left_out}; "
+                    "make the optimizer first"
+                )
         stores = [self.stores[name] for name in names]
         optimizer = kind([store.weight for store in stores], rows="touched", **settings)
         for store in stores:
@@ -154,7 +159,8 @@ class IdEmbeddings(torch.nn.Module):
             self.processes.agree([f"{t!r} seed {s}" for t, s in zip(self.tables.values(), seeds)])
             self._agreed = True
 
-    def _store(self, name: str) -> Store:
+    def store(self, name: str) -> Store:
+        """This process's rows of a table; UsageError where there is none of the name."""
         if name not in self.stores:
             raise UsageError(f"there is no table {name!r}, expected one of {sorted(self.stores)}")
         return self.stores[name]

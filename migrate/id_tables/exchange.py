@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional, Sequence
+from contextlib import contextmanager
+from typing import Any, Iterator, List, Optional, Sequence
 
 import numpy
 import torch
 import torch.distributed as dist
 
 from migrate.ids.hashing import murmur
-from semisync.common.errors import UsageError
+from semisync.common.errors import SemisyncError, UsageError
 
 Parts = List[List[torch.Tensor]]  # of each process several, one-dimensional
 
@@ -71,7 +72,16 @@ class Processes:
                     f"the processes' tables differ: process 0 has {every[0]}, process {number} {of}"
                 )
 
-    def wait(self) -> None:
-        """Until all are here."""
-        if self.ranks > 1:
-            dist.barrier(group=self._group)
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What fails within in one process fails in all, once they are there."""
+        try:
+            yield
+        except SemisyncError:
+            self.total([1])
+            raise
+        failed = self.total([0])[0]
+        if failed:
+            raise SemisyncError(
+                f"{failed} of {self.ranks} processes failed; their messages say why"
+            )

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Optional
+from typing import Dict, List, Optional
 
 import numpy
 import torch
@@ -26,13 +26,14 @@ class Store:
     def __init__(self, name: str, dim: int, initializer: Initializer, seed: int) -> None:
         self.name, self.dim, self.initializer, self.seed = name, dim, initializer, seed
         self.step = 0
+        self.left_out: List[str]  # slots that its rows have where they come from
         self.optimizer: Optional[RowOptimizer] = None
         self.weight = torch.nn.Parameter(torch.empty(0, dim))
         self.clear()
 
     def clear(self) -> None:
         """No rows."""
-        self.count = 0
+        self.count, self.left_out = 0, []
         self.ids, self.freqs, self.versions = (numpy.empty(_ROOM, numpy.int64) for _ in range(3))
         self._slots_of_ids = _free(_ROOM)
         self.weight.data = torch.empty(_ROOM, self.dim)

@@ -13,9 +13,10 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from migrate.id_tables import IdEmbeddings, IdTable, Limit
+import migrate
+from migrate.id_tables import IdEmbeddings, IdTable, Limit, fill, load, save
 from migrate.torchrec import optimizers
-from semisync.common.errors import UsageError
+from semisync.common.errors import SemisyncError, UsageError
 from tests.id_tables.reference import DIM, FEATURES, OPTIMIZERS, columns_of, loss_of, tables
 from tests.support.require import ROOT, environment
 
@@ -133,6 +134,76 @@ def differing(rank, ranks, folder):
     except UsageError as error:
         return str(error)
     return None
+
+
+def _trained(rank, ranks, average=False):
+    table = tables(average=average, pooling=None)
+    return table, table.optimizer(optimizers.Adam, lr=0.01)
+
+
+def _train(table, optimizer, rank, ranks, numbers):
+    """Some of eight batches; each process has a part."""
+    for number in numbers:
+        ids = torch.from_numpy(np.random.default_rng(number).choice(IDS[: 5 * number + 5], 40))
+        found = table(dict.fromkeys(FEATURES, ids[rank::ranks]))
+        sum(vectors.square().sum() for vectors in found.values()).backward()
+        optimizer.step()
+
+
+def all_of(table):
+    """This process's rows with what is counted of them, and the counts of steps."""
+    (store,) = table.stores.values()
+    counted = zip(
+        *(one[: store.count].tolist() for one in (store.ids, store.freqs, store.versions))
+    )
+    return (
+        columns_of(table, store.name),
+        {one: more for one, *more in counted},
+        store.step,
+        store.updates,
+    )
+
+
+def saving(rank, ranks, folder):
+    """What it has when it saves, and after further steps."""
+    table, optimizer = _trained(rank, ranks)
+    _train(table, optimizer, rank, ranks, range(5))
+    save(table, f"{folder}/saved-{ranks}")
+    before = all_of(table)
+    _train(table, optimizer, rank, ranks, range(5, 8))
+    return before, all_of(table)
+
+
+def loading(rank, ranks, folder):
+    """The same of each checkpoint by which another number of processes began."""
+    found = {}
+    for saved in (1, 2, 3):
+        table, optimizer = _trained(rank, ranks)
+        _train(table, optimizer, rank, ranks, range(1))  # which is lost
+        load(table, f"{folder}/saved-{saved}")
+        before = all_of(table)
+        _train(table, optimizer, rank, ranks, range(5, 8))
+        found[saved] = before, all_of(table)
+    return found
+
+
+def failing(rank, ranks, folder):
+    """What each process says where one cannot read its part."""
+    table, _ = _trained(rank, ranks)
+    try:
+        load(table, f"{folder}/broken")
+    except SemisyncError as error:
+        return type(error).__name__, str(error)
+    return None
+
+
+def filling(rank, ranks, folder):
+    """The rows of a hash table, and what `fill` says."""
+    table = IdEmbeddings([IdTable("t", 4, ["f"], pooling=None)])
+    table.optimizer(optimizers.Adagrad, lr=0.1)
+    with migrate.open_checkpoint(f"{folder}/source") as checkpoint:
+        said = fill(table, "t", migrate.open_hash_tables(checkpoint)["user"], step=9)
+    return all_of(table), said._asdict()
 
 
 def main():

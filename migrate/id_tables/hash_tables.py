@@ -1,0 +1,145 @@
+"""Tables by raw ids from the hash tables that TensorFlow's servers kept.
+
+    with migrate.open_checkpoint("model.ckpt-40000") as checkpoint:
+        source = migrate.open_hash_tables(checkpoint)["user"]
+        fill(tables, "user", source, step=40_000)
+
+1. Every process reads the source, a chunk at a time, and keeps the ids that are its own.
+2. Slots have an order of their own, and are joined by the ids. An id that a slot lacks begins with
+   the optimizer's initial value; a slot's id without a vector is left out. Both are counted.
+3. An id that the source has twice is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional
+
+import numpy
+import torch
+
+from migrate.hash_tables.hash_table import HashTable, Rows
+from migrate.hash_tables.table_slots import table_slots
+from migrate.id_tables.embeddings import IdEmbeddings
+from migrate.id_tables.exchange import Processes
+from migrate.id_tables.store import Store
+from semisync.common.errors import BadInput, UsageError
+
+CHUNK = 1 << 16  # rows
+_STEPS = ("DeepRec",)  # whose versions are global steps; Monolith's are times
+
+
+class Filled(NamedTuple):
+    """What a table got, in all processes together. begun: slots that the source lacks, which begin
+    with the optimizer's values. without: ids that lack a slot's row, by slot. ownerless: rows of a
+    slot whose id has no vector, by slot."""
+
+    rows: int
+    begun: List[str]
+    without: Dict[str, int]
+    ownerless: Dict[str, int]
+
+
+def fill(tables: IdEmbeddings, name: str, source: HashTable, step: Optional[int] = None) -> Filled:
+    """Gives table `name`, which has no rows yet, those of `source`, with slots, counts and last
+    steps; every process calls it.
+
+    The optimizer is made before; without one the table takes vectors alone. step: how many steps
+    the source was trained for, from which ages count, and which Adam needs; by default the newest
+    version. Raises UsageError where rows or slots do not fit, BadInput for a damaged source.
+    """
+    processes = tables.processes
+    store = tables.store(name)
+    with processes.together():
+        slots = _slots(store, source, step)
+        steps = source.kind in _STEPS
+        for rows in source.chunks(CHUNK):
+            _vectors(store, _own(rows, source, processes), steps, step or 0)
+    if step is None:
+        newest = int(store.versions[: store.count].max()) if store.count else 0
+        step = processes.total([newest], largest=True)[0]
+    store.step = step
+    without, ownerless = {}, {}
+    with processes.together():
+        for slot, its in slots.items():
+            missed, strange = _slot(store, slot, source.slots[its], processes)
+            without[slot], ownerless[slot] = missed, strange
+    if store.optimizer is None:
+        store.left_out = sorted(source.slots)
+    elif slots:
+        store.updates = step
+    counts = processes.total([store.count, *without.values(), *ownerless.values()])
+    begun = sorted(set(store.fills()) - set(slots))
+    return Filled(
+        counts[0],
+        begun,
+        dict(zip(without, counts[1:])),
+        dict(zip(ownerless, counts[1 + len(without) :])),
+    )
+
+
+def _slots(store: Store, source: HashTable, step: Optional[int]) -> Dict[str, str]:
+    """Torch's name of each slot that is to be read -> the source's; UsageError for what does not
+    fit."""
+    where = f"table {store.name!r}"
+    if store.count:
+        raise UsageError(f"{where} has {store.count} rows already")
+    shape = source.value_shape or (1,)
+    if shape != (store.dim,):
+        raise UsageError(f"{where} has dim {store.dim}, and {source.name!r} rows of {list(shape)}")
+    if source.key_dtype not in ("int64", "int32") or source.dtype not in ("float32", "float16"):
+        raise UsageError(
+            f"{source.name!r} has {source.key_dtype} ids and {source.dtype} rows; {where} takes "
+            "integers and float32 or float16"
+        )
+    if store.optimizer is None:
+        return {}
+    names = table_slots(source, fused=False).slots
+    if not names:
+        return {}
+    kind, wanted = type(store.optimizer).__name__, sorted(store.fills())
+    if sorted(names) != wanted:
+        raise UsageError(
+            f"{source.name!r} has the slots {sorted(names)}, and {kind} of {where} has {wanted}"
+        )
+    if step is None and store.optimizer.record.steps is not None:
+        raise UsageError(f"{kind} of {where} needs the number of steps that were taken; give step")
+    return names
+
+
+def _own(rows: Rows, source: HashTable, processes: Processes) -> Rows:
+    """Those of this process, with int64 ids."""
+    rows = rows._replace(keys=numpy.ascontiguousarray(rows.keys, numpy.int64))
+    if rows.values is None or len(rows.values) != len(rows.keys):
+        raise BadInput(f"{source.name!r} has ids without rows")
+    return rows.only(processes.own(rows.keys))
+
+
+def _vectors(store: Store, rows: Rows, steps: bool, step: int) -> None:
+    first = store.add(numpy.ascontiguousarray(rows.keys))
+    added = slice(first, store.count)
+    store.weight.data[added] = _float32(store, rows)
+    if rows.freqs is not None:
+        store.freqs[added] = rows.freqs
+    store.versions[added] = rows.versions if steps and rows.versions is not None else step
+
+
+def _slot(store: Store, slot: str, source: HashTable, processes: Processes) -> List[int]:
+    """Fills one slot; returns how many ids lack a row of it, and how many rows an id."""
+    column, filled, strange = store.columns()[slot], numpy.zeros(store.count, bool), 0
+    for chunk in source.chunks(CHUNK):
+        rows = _own(chunk, source, processes)
+        at = store.find(numpy.ascontiguousarray(rows.keys))
+        known = at >= 0
+        strange += int((~known).sum())
+        at = at[known]
+        again = filled[at].any() or len(numpy.unique(at)) < len(at)
+        if again:
+            raise BadInput(f"slot {source.name!r} of table {store.name!r} has an id twice")
+        filled[at] = True
+        column.index_copy_(0, torch.from_numpy(at), _float32(store, rows.only(known)))
+    return [int((~filled).sum()), strange]
+
+
+def _float32(store: Store, rows: Rows) -> torch.Tensor:
+    values = numpy.asarray(rows.values, numpy.float32).reshape(-1, store.dim)
+    return torch.from_numpy(numpy.ascontiguousarray(values))
