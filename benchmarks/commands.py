@@ -170,6 +170,7 @@ BENCHMARKS = (
     ),
     Benchmark("examples", "examples", ("parsing", "reading"), "", "--rows 2000 --repeats 1"),
     Benchmark("training", "training", ("costs",), "", "--rows 40000 --repeats 1"),
+    Benchmark("id_tables", "id_tables", ("speed",), "", "--ids 20000 --batch 128 --steps 2"),
     Benchmark(
         "hstu", "hstu_assist", ("models",), "{data} --epochs 2", "{data} --epochs 1 --users 60"
     ),
