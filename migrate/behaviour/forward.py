@@ -32,6 +32,7 @@ from migrate.behaviour.rows import Rows, read_rows
 from migrate.behaviour.serving import serving_form
 from migrate.behaviour.setting import DEFAULT, Setting
 from migrate.behaviour.subject import Subject, open_subject
+from migrate.behaviour.tables_by_id import begin_with_zeros, zeros_fed
 from migrate.graph.metagraph import Edge
 from migrate.model.outputs import Outputs, find_outputs
 from migrate.open import open_model
@@ -89,6 +90,7 @@ class _Both:
         self._serving = serving_form(subject, self._written, every.values())
         constants = subjects.told_feeds(setting, model.inputs)
         self.given = ModuleInputs(model.path, model.inputs, setting.named, constants)
+        begin_with_zeros(subject, model.module)
         self._tensorflow = self._open(setting, constants)
 
     def _open(self, setting: Setting, constants: Dict[str, Any]) -> TensorFlowGraph:
@@ -103,6 +105,7 @@ class _Both:
             **subjects.no_dropout(self._subject, emitter),
             **told,
             **self._serving.feeds,
+            **zeros_fed(self._subject),
         }
         fed = [*feeds, *(tensor for _, tensors in inputs for tensor in tensors)]
         self._fed = [in_session(name) for name in fed]

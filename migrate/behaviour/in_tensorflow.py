@@ -117,11 +117,13 @@ class TensorFlowGraph(TensorFlowModel):
         _, arrays = self._ask({"step": "rounding"})
         return float(arrays["loss"]), _under("gradient/", arrays)
 
-    def finish(self) -> Tuple[Dict[str, np.ndarray], Dict[str, Gradient]]:
+    def finish(
+        self,
+    ) -> Tuple[Dict[str, np.ndarray], Dict[str, np.ndarray], Dict[str, Gradient]]:
         """Takes the step that was begun: every variable after it, by its name in the checkpoint,
-        and the gradients that it applied."""
+        the ids of tables by raw id, ascending, and the gradients that it applied."""
         _, arrays = self._ask({"step": "finish"})
-        return _under("after/", arrays), _gradients(arrays)
+        return _under("after/", arrays), _under("ids/", arrays), _gradients(arrays)
 
 
 def tensor_name(edge: Edge) -> str:

@@ -18,9 +18,8 @@ from migrate.behaviour.in_tensorflow import tensor_name
 from migrate.behaviour.setting import Setting
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.attributes import dtypes
-from migrate.graph.find import MetaGraph, find_meta_graph, frozen_file, still_there
-from migrate.graph.lowering import lower
-from migrate.graph.metagraph import Edge, Graph
+from migrate.graph.find import MetaGraph, find_meta_graph, frozen_file, lowered, still_there
+from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.manifest.manifest import read_manifest
 from migrate.model.emitter import Emitter
 from migrate.model.load import Written, write_source
@@ -67,8 +66,9 @@ def open_subject(
     if found is None:
         raise BadInput(f"there is no graph beside {checkpoint.prefix}; name one with --meta")
     taken = {name: one.tensors for name, one in inputs.items()}
-    whole = as_converted(lower(found.graph), taken)
-    return Subject(checkpoint, found.graph, found._replace(graph=whole))
+    whole = lowered(found)
+    graph = as_converted(whole.graph, taken)
+    return Subject(checkpoint, found.graph, whole._replace(graph=graph))
 
 
 def training_feeds(emitter: Emitter, setting: Setting, training: bool) -> Dict[str, Any]:
@@ -106,9 +106,18 @@ def refuse_unfed(subject: Subject, outputs: Iterable[Edge], fed: Iterable[str]) 
 def drawing(subject: Subject, outputs: Iterable[Edge], fed: Iterable[str]) -> str:
     """A listing of the nodes that draw at random on the way to the outputs."""
     nodes = [subject.found.graph.nodes[n] for n in upstream(subject.found.graph, outputs, fed)]
-    names = sorted(node.name for node in nodes if _DRAWS.fullmatch(node.op))
+    names = _drawing(nodes)
     more = [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
     return ", ".join([*map(repr, names[:_LISTED]), *more]) or "an op that is not known"
+
+
+def draws(subject: Subject, outputs: Iterable[Edge]) -> bool:
+    """Whether tensors of TensorFlow's graph are drawn at random."""
+    return bool(_drawing(subject.raw.nodes[name] for name in upstream(subject.raw, outputs)))
+
+
+def _drawing(nodes: Iterable[Node]) -> List[str]:
+    return sorted(node.name for node in nodes if _DRAWS.fullmatch(node.op))
 
 
 def upstream(

@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from migrate.behaviour import subject as subjects
 from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
@@ -26,14 +26,17 @@ from migrate.behaviour.report import StepDifference, TrainingReport
 from migrate.behaviour.rows import read_full
 from migrate.behaviour.setting import DEFAULT, Setting
 from migrate.behaviour.subject import Subject, open_subject
+from migrate.behaviour.tables_by_id import TablesById, begin_with_zeros, zeros_fed
+from migrate.graph.lowering.by_id import rows_written
 from migrate.graph.metagraph import Edge
 from migrate.graph.writes import initializer
+from migrate.manifest.naming import ids_of
 from migrate.model.emitter import Emitter
 from migrate.model.folding import RANDOM
 from migrate.model.training.build import Training, build_training
 from migrate.model.training.cutting import Given, cut
 from migrate.model.training.recipe import Recipe, read_recipe
-from migrate.model.training.steps import TOLERANCE, BegunStep, compare_steps
+from migrate.model.training.steps import TOLERANCE, BegunStep, GivenGradients, Values, compare_steps
 from migrate.open import open_model
 from migrate.scoring.module_inputs import ModuleInputs
 from migrate.verification.carried import Carried, Lost
@@ -109,6 +112,8 @@ class _Both:
         self._constants = subjects.told_feeds(setting, own)
         self._given = ModuleInputs(graph.path, own, setting.named, self._constants)
         off = subjects.no_dropout(subject, emitter)
+        self._by_id = TablesById(subject, self.training)
+        begin_with_zeros(subject, self.training.module)
         self.notes = ["dropout was off on both sides"] if off else []
         self._tensorflow = self._open(recipe, own, off)
 
@@ -140,6 +145,7 @@ class _Both:
             **subjects.session_feeds(self._setting, wanted, self._constants),
             **off,
             **self._training_told,
+            **zeros_fed(subject),
         }
         fed = [*feeds, *self._drawn, *(tensor for _, tensors in inputs for tensor in tensors)]
         self._fed = [in_session(name) for name in fed]
@@ -149,16 +155,14 @@ class _Both:
         told = {
             "loss": tensor_name(self._loss),
             "ops": sorted(
-                {
-                    node.name
-                    for writers in recipe.changes.written.values()
-                    for node in writers
-                    if node.name in subject.raw.nodes
-                }
+                {node.name for writers in recipe.changes.written.values() for node in writers}
+                & set(subject.raw.nodes)
+                | rows_written(subject.raw, recipe.changes.nodes)
             ),
             "drawn": list(self._drawn),
             "gradients": gradients,
-            "variables": _variables(subject, self.training),
+            "variables": _variables(subject, self.training, self._by_id.tensors),
+            "tables": self._by_id.tensors,
             "moved": _moved(subject, recipe, self._loss, gradients, self._fed),
             "begun": _initializers(subject, self.training, recipe),
         }
@@ -182,9 +186,19 @@ class _Both:
             self._check(begun.loss, begun.again)
             given = self._given.of(features)
             drawn = {name: _tensor(value) for name, value in begun.drawn.items()}
-            ask = self._tensorflow
-            rounding = functools.lru_cache(maxsize=None)(ask.rounding)
-            yield BegunStep({**given, **drawn}, begun.loss, begun.gradients, rounding, ask.finish)
+            rounding = functools.lru_cache(maxsize=None)(
+                functools.partial(self._rounding, begun.gradients)
+            )
+            gradients = self._by_id.gradients(begun.gradients)
+            yield BegunStep({**given, **drawn}, begun.loss, gradients, rounding, self._finish)
+
+    def _rounding(self, gradients: GivenGradients) -> Tuple[float, Values]:
+        loss, found = self._tensorflow.rounding()
+        return loss, self._by_id.rounding(found, gradients)
+
+    def _finish(self) -> Tuple[Values, GivenGradients]:
+        values, ids, gradients = self._tensorflow.finish()
+        return self._by_id.after(values, ids), self._by_id.gradients(gradients)
 
     def _check(self, loss: float, again: Optional[float]) -> None:
         if again is None or abs(again - loss) <= _SAME * abs(loss) or loss != loss:
@@ -231,13 +245,16 @@ def _random(subject: Subject, emitter: Emitter) -> Dict[str, str]:
     }
 
 
-def _variables(subject: Subject, training: Training) -> Dict[str, List[str]]:
-    """The nodes of all that is compared, by the name in the checkpoint."""
+def _variables(
+    subject: Subject, training: Training, tables: Collection[str]
+) -> Dict[str, List[str]]:
+    """The nodes of all that is compared, by the name in the checkpoint; but for tables by id."""
     optimizer = training.optimizer
     names = {one.variable for one in training.module.tensorflow_nodes.values()}
     names |= {target.name for target in optimizer.targets}
     names |= {name for slots in optimizer.slots.values() for name in slots.values()}
     names |= set(optimizer.names.values())
+    names -= {*tables, *map(ids_of, tables)}
     nodes: Dict[str, List[str]] = {name: [] for name in names}
     for node, saved in sorted(subject.found.saved.items(), key=lambda item: item[1].row):
         if saved.name in nodes and node in subject.raw.nodes:

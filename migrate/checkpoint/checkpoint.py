@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy
 
@@ -45,9 +45,11 @@ class Checkpoint(Mapping[str, TensorInfo]):
     parts          name under which a part of a tensor is stored -> the tensor's, see
                    migrate.checkpoint.scattered
     newer          the increment that is laid over it, see migrate.checkpoint.overlay
+    made           tensors that stand for hash tables, see migrate.hash_tables.whole_tables
     """
 
     newer: Optional[Checkpoint] = None
+    made: Mapping[str, Any] = {}
 
     def __init__(self, prefix: str, stored: Gathered, store: Store) -> None:
         self.prefix = prefix

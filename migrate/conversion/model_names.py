@@ -5,8 +5,9 @@
 1. A table takes the name that it has in the module for its own, and its slots follow it.
 2. A dense variable has its name in the module beside TensorFlow's, and each slot of either is
    `optim.state.NAME.SLOT` too, in torch.optim's words. Where the module keeps a tensor as it was
-   written, the name leads to the same bytes. What it keeps otherwise, such as a kernel that is
-   turned for nn.Linear or the rows of one part, is written once more, in a file of its own.
+   written, or its first rows, the name leads to the same bytes. What it keeps otherwise, such as a
+   kernel that is turned for nn.Linear or the rows of a later part, is written once more, in a file
+   of its own.
 3. The manifest has the names; `verify` compares what they lead to.
 """
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from typing import Dict, Iterator, List, Sequence, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 from torch.distributed.checkpoint import FileSystemReader
@@ -28,6 +29,7 @@ from torch.distributed.checkpoint.metadata import (
 )
 
 from migrate.manifest.manifest import FILE, Manifest, Renamed, Written, read_manifest
+from migrate.manifest.naming import ids_of
 from migrate.manifest.state_names import STEP, owner, table_state
 from migrate.manifest.transforms import CAST, COPY
 from migrate.model.parameters import Parameter
@@ -53,7 +55,7 @@ def add_model_names(directory: str, parameters: Sequence[Parameter]) -> None:
     with open(os.path.join(directory, _FILE), "wb") as file:
         for one in manifest.renamed:
             if one.as_written:
-                _point(metadata, one.name, one.fqn)
+                _point(metadata, one.name, one.fqn, None if one.rows is None else one.rows[1])
                 continue
             rows = reader.tensors[one.fqn].shape[0]
             value = one.of(reader.rows(one.fqn, 0, rows)).contiguous()
@@ -99,11 +101,18 @@ def _renamed(manifest: Manifest, parameters: Sequence[Parameter]) -> Iterator[Re
         weight, _, state = owner(manifest, written)
         states.setdefault(weight, []).append((state, written.fqn))
     of_source = {one.source: one for one in manifest.variables() if _fits(one)}
+    counts: Dict[str, List[int]] = {}
+    for table, of, written, count in manifest.rows_by_id():
+        if of in ("ids", "values"):
+            of_source[ids_of(table) if of == "ids" else table] = written
+            counts[written.fqn] = [count]
     for parameter in parameters:
         one = of_source.get(parameter.variable)
         if one is None or (parameter.rows is not None and one.partition_strategy == "mod"):
             continue
         rows = None if parameter.rows is None else list(parameter.rows)
+        if counts.get(one.fqn, one.shape[:1]) < one.shape[:1]:
+            rows = [0, *counts[one.fqn]]  # the last is that of other ids
         axes = None if parameter.axes is None else list(parameter.axes)
         if parameter.attribute != one.fqn:
             yield Renamed(parameter.attribute, one.fqn, rows, axes)
@@ -121,10 +130,23 @@ def _fits(written: Written) -> bool:
     )
 
 
-def _point(metadata: Metadata, name: str, fqn: str) -> None:
-    """Lets `name` lead to the chunks of `fqn`."""
+def _point(metadata: Metadata, name: str, fqn: str, rows: Optional[int] = None) -> None:
+    """Lets `name` lead to the chunks of `fqn`; rows: to the first ones alone."""
     tensor = metadata.state_dict_metadata[fqn]
     assert isinstance(tensor, TensorStorageMetadata)  # as all that a conversion writes
+    if rows is not None:
+        tensor = TensorStorageMetadata(
+            tensor.properties,
+            torch.Size([rows, *tensor.size[1:]]),
+            [
+                ChunkStorageMetadata(
+                    chunk.offsets,
+                    torch.Size([min(chunk.sizes[0], rows - chunk.offsets[0]), *chunk.sizes[1:]]),
+                )
+                for chunk in tensor.chunks
+                if chunk.offsets[0] < rows
+            ],
+        )
     metadata.state_dict_metadata[name] = tensor
     metadata.planner_data[name] = (name,)
     for chunk in tensor.chunks:

@@ -19,7 +19,9 @@ from migrate.checkpoint.paths import checkpoint_prefix, join, saved_model_file
 from migrate.graph.belongs import refuse_foreign
 from migrate.graph.lookups import VARIABLES, Saved, saved_variables
 from migrate.graph.lowering import lower
+from migrate.graph.lowering.by_id import tables_by_id
 from migrate.graph.metagraph import Graph, read_graph
+from migrate.manifest.naming import ids_of
 from migrate.storage.files import size_of
 from migrate.storage.remote import is_remote
 from semisync.common.errors import BadInput
@@ -83,6 +85,14 @@ def find_meta_graph(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[Met
     refuse_foreign(graph, saved, checkpoint)
     held = {node: where for node, where in saved.items() if where.name in checkpoint}
     return MetaGraph(graph, held)
+
+
+def lowered(found: MetaGraph) -> MetaGraph:
+    """What a model is written from: the graph without calls, its tables by id as variables."""
+    saved = dict(found.saved)
+    for table in tables_by_id(found.graph):
+        saved.update((name, Saved(name, 0)) for name in (table, ids_of(table)))
+    return MetaGraph(lower(found.graph), saved)
 
 
 def _beside(prefix: str) -> Optional[str]:

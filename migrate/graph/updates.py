@@ -1,7 +1,8 @@
 """The updates of a graph: which variable each changes, with which slots and hyperparameters.
 
     one op        (Resource)(Sparse)Apply<Optimizer>; its inputs are the variable, the slots, the
-                  hyperparameters and the gradient
+                  hyperparameters and the gradient. Of a table by raw id ById<Apply...>, whose last
+                  input is the ids (migrate.graph.lowering.by_id); its Adam moves these rows alone
     several ops   the step is subtracted from the variable and follows the formula in the
                   optimizer's record. AssignSub(w, step): every row moves, and Assign(slot, slot *
                   decay) was before. ScatterSub(w, ids, step): these rows alone move, and
@@ -16,13 +17,15 @@ Which ops and formulas there are, the records of `migrate.optimizers` say.
 from __future__ import annotations
 
 import re
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from migrate.graph.attributes import flag
 from migrate.graph.constants import constant
 from migrate.graph.formulas import matches
 from migrate.graph.lookups import GATHERS, PASS, Consumers, consumers_of, origin, reached
+from migrate.graph.lowering.by_id import BY_ID
 from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.optimizers.adam import ADAM, LAZY_ADAM
 from migrate.optimizers.gradient_descent import GRADIENT_DESCENT
 from migrate.optimizers.record import Composed, Optimizer
 from migrate.optimizers.registry import OPTIMIZERS, SLOTLESS_OPS, TRAINING_OPS, TrainingOp
@@ -48,7 +51,8 @@ class VariableUpdate(NamedTuple):
     inputs           hyperparameters, and what else the formula reads: by their names in the record,
                      of an input of the op that is no hyperparameter by the op's, "beta1_power"
     gradient         what the formula calls g; None where it was not found
-    indices          the rows that it is of; None: of all
+    indices          the rows that it is of, or their ids; None: of all
+    by_id            whether they are ids
     """
 
     optimizer: Optimizer
@@ -59,6 +63,7 @@ class VariableUpdate(NamedTuple):
     inputs: Dict[str, Edge]
     gradient: Optional[Edge]
     indices: Optional[Edge]
+    by_id: bool = False
 
 
 class _Step(NamedTuple):
@@ -92,11 +97,19 @@ def unknown_updates(graph: Graph) -> Iterator[Tuple[str, str, str]]:
 
 
 def _slotted(node: Node) -> Optional[TrainingOp]:
-    return TRAINING_OPS.get(node.op.replace("Resource", "", 1))
+    return _op(TRAINING_OPS, node)
 
 
 def _slotless(node: Node) -> Optional[TrainingOp]:
-    return SLOTLESS_OPS.get(node.op.replace("Resource", "", 1))
+    return _op(SLOTLESS_OPS, node)
+
+
+def _op(ops: Mapping[str, TrainingOp], node: Node) -> Optional[TrainingOp]:
+    found = ops.get(node.op.replace("Resource", "", 1).replace(BY_ID, "", 1))
+    if found is None or not node.op.startswith(BY_ID):
+        return found
+    record = LAZY_ADAM if found.optimizer is ADAM else found.optimizer
+    return found._replace(optimizer=record, inputs=(*found.inputs, "indices"))
 
 
 def _by_one_op(
@@ -127,6 +140,7 @@ def _by_one_op(
                 edges,
                 edges["grad"],
                 edges.get("indices"),
+                node.op.startswith(BY_ID),
             )
 
 

@@ -12,7 +12,7 @@ SETS = {"Assign": "set", "AssignVariableOp": "set"}
 ADDS = {"AssignAdd": "add", "AssignAddVariableOp": "add"}
 SUBTRACTS = {"AssignSub": "subtract", "AssignSubVariableOp": "subtract"}
 WHOLE = {**SETS, **ADDS, **SUBTRACTS}
-APPLIES = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]\w*")
+APPLIES = re.compile(r"(ById|Resource)?(Sparse)?Apply[A-Z]\w*")
 
 _HOW = ("Add", "Div", "Max", "Min", "Mul", "Sub", "Update")
 _SCATTERS = {f"Scatter{nd}{how}" for nd in ("", "Nd") for how in _HOW}

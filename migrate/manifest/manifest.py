@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, Iterator, List, Optional, Set
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set
 
 from migrate.manifest.transforms import Loss, named
 from migrate.manifest.typed import build
@@ -81,8 +81,8 @@ class Renamed:
 
     @property
     def as_written(self) -> bool:
-        """Whether the module keeps the tensor as it stands there."""
-        return self.rows is None and self.axes is None
+        """Whether the module keeps the tensor, or its first rows, as it stands there."""
+        return self.axes is None and (self.rows is None or self.rows[0] == 0)
 
     def of(self, value: Any) -> Any:
         """The tensor as the module keeps it. value: all of it, as it stands in the target."""
@@ -119,6 +119,16 @@ class Ids:
     without: Dict[str, int] = field(default_factory=dict)
     columns: Dict[str, List[str]] = field(default_factory=dict)
     tensors: List[str] = field(default_factory=list)
+
+
+class RowsById(NamedTuple):
+    """Of a hash table `table`. of: "ids", "values", or the slot's name in the source. ids: how many
+    there are; `written` may have a row after theirs, for those that the table lacks."""
+
+    table: str
+    of: str
+    written: Written
+    ids: int
 
 
 @dataclass
@@ -186,6 +196,16 @@ class Manifest:
         for written in self.tensors:
             if written.role in _VARIABLES and written.value is None:
                 yield written
+
+    def rows_by_id(self) -> Iterator[RowsById]:
+        """What has a row for each id of a hash table, by ascending id, and the ids."""
+        by_fqn = {one.fqn: one for one in self.tensors}
+        for table in self.tables:
+            if table.ids is None or table.ids.mode != "rows":
+                continue
+            for fqn, (column, *_) in table.ids.columns.items():
+                of = table.ids.slots.get(column[len("slot ") :], column)
+                yield RowsById(table.ids.table, of, by_fqn[fqn], table.ids.count)
 
     def to_json(self) -> str:
         """The manifest as the text of `manifest.json`."""

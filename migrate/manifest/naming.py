@@ -1,4 +1,5 @@
-"""What a table may be called in TorchRec, which keeps its tables in a torch.nn.ModuleDict."""
+"""What a table may be called in TorchRec, which keeps its tables in a torch.nn.ModuleDict, and what
+the ids of a table by raw id are called."""
 
 # The names that a ModuleDict has for itself; a test compares them with torch's, which planning does
 # not import.
@@ -24,6 +25,12 @@ _TAKEN = frozenset(
     zero_grad
     """.split()  # noqa: SIM905 (a list literal would be a page long)
 )
+
+
+def ids_of(table: str) -> str:
+    """What the ids of a hash table are called beside it, as a variable of a model; no variable of
+    TensorFlow's has such a name."""
+    return f"{table} ids"
 
 
 def table_name(name: str) -> str:

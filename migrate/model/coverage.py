@@ -13,6 +13,7 @@ from typing import Collection, Dict, Iterator, List, Optional, Sequence
 
 from migrate.graph.interface.inputs import is_input
 from migrate.graph.lookups import VARIABLES
+from migrate.graph.lowering.by_id import FIND
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.writes import SETS, changed_variable
 from migrate.model.control.guards import ENTERS, EXITS, MERGES, NEXTS, SWITCHES
@@ -25,6 +26,7 @@ from semisync.common.errors import BadInput
 
 _HANDLED = {
     "Const",
+    FIND,
     "PlaceholderWithDefault",
     *ENTERS,
     *EXITS,

@@ -7,11 +7,11 @@ import os
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Union
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.graph.find import MetaGraph, find_meta_graph
+from migrate.graph.find import MetaGraph, find_meta_graph, lowered
 from migrate.graph.interface.inputs import Input
 from migrate.graph.interface.signatures import input_keys
 from migrate.graph.lookups import VARIABLES
-from migrate.graph.lowering import lower
+from migrate.hash_tables.whole_tables import with_tables
 from migrate.model.constants import Constants
 from migrate.model.coverage import refuse_unknown
 from migrate.model.emitter import Emitter
@@ -76,7 +76,8 @@ def read_meta_graph(checkpoint: Checkpoint, meta: Optional[str], inputs: Named =
     found = find_meta_graph(checkpoint, meta)
     if found is None:
         raise BadInput(f"there is no graph beside {checkpoint.prefix}; name one with --meta")
-    return found._replace(graph=begin_at(lower(found.graph), inputs))
+    found = lowered(found)
+    return found._replace(graph=begin_at(found.graph, inputs))
 
 
 class Written(NamedTuple):
@@ -114,6 +115,7 @@ class Written(NamedTuple):
 
 def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> Written:
     """The source of the model; BadInput as `load_model`."""
+    checkpoint = with_tables(checkpoint)
     graph = cut_at(found.graph, input_keys(found.graph))
     names = Names(_own_names() | _taken_in_files(checkpoint))
     refuse_unknown(graph, list(outputs.values()), found.saved)
@@ -177,6 +179,7 @@ def fill(module: Any, written: Written, checkpoint: Checkpoint) -> None:
     """Gives every parameter and every buffer of a variable its value."""
     import torch
 
+    checkpoint = with_tables(checkpoint)
     state: Dict[str, Any] = {
         parameter.attribute: torch.from_numpy(parameter.read(checkpoint).copy())
         for parameter in written.parameters

@@ -16,6 +16,7 @@ from migrate.checkpoint.partitions import by_id
 from migrate.graph import attributes
 from migrate.graph.lookups import VARIABLES, Saved
 from migrate.graph.metagraph import Graph, Node
+from migrate.manifest.naming import ids_of
 from migrate.model.source.names import Names, scope_name
 from semisync.common.errors import BadInput
 
@@ -33,6 +34,7 @@ class Parameter(NamedTuple):
     trainable  whether it is a parameter rather than a buffer
     dealt      the number of partitions whose rows ids take in turn, id % dealt; 1 where the rows
                stand in the order of the ids
+    grows      whether it is of a table by raw id, which takes new ids in while it trains
     """
 
     attribute: str
@@ -43,6 +45,7 @@ class Parameter(NamedTuple):
     trainable: bool
     axes: Optional[Tuple[int, ...]] = None
     dealt: int = 1
+    grows: bool = False
 
     @property
     def size(self) -> Tuple[int, ...]:
@@ -103,6 +106,23 @@ class Parameters:
             attribute = self._names.fresh(scope_name(node.name))
         found = Parameter(attribute, saved.name, rows, shape, info.dtype, trainable, axes)
         self.by_node[node.name] = found
+        return found
+
+    def by_id(self, node: Node, attribute: str) -> Parameter:
+        """The weights of a table by raw id; its ids become a parameter too, which no step trains.
+
+        attribute: of the runtime.TableById.
+        """
+        found = self.add(node, f"{attribute}.weight")._replace(grows=True)
+        ids = self._saved[ids_of(node.name)].name
+        self.by_node[node.name] = found
+        self.by_node[ids] = found._replace(
+            attribute=f"{attribute}.ids",
+            variable=ids,
+            shape=found.shape[:1],
+            dtype="int64",
+            trainable=False,
+        )
         return found
 
     def table(self, nodes: Sequence[Node], attribute: str, dealt: int) -> Parameter:

@@ -7,6 +7,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 import torch
 
 from migrate.manifest.manifest import Written, read_manifest
+from migrate.manifest.naming import ids_of
 from migrate.manifest.transforms import INT8
 from migrate.runtime.serving.linear import score_by_onednn
 from migrate.torchrec.loading import read
@@ -31,7 +32,13 @@ def load(module: torch.nn.Module, directory: str, variables: Mapping[str, Variab
     score_by_onednn(module)
     if not variables:  # of a frozen graph, which has no manifest
         return module.eval()
-    written = {entry.source: entry for entry in read_manifest(directory).tensors if _whole(entry)}
+    manifest = read_manifest(directory)
+    written = {entry.source: entry for entry in manifest.tensors if _whole(entry)}
+    counts: Dict[str, int] = {}
+    for one in manifest.rows_by_id():
+        if one.of in ("ids", "values"):
+            name = ids_of(one.table) if one.of == "ids" else one.table
+            written[name], counts[name] = one.written, one.ids
     state = module.state_dict()
     wanted: Dict[str, torch.Tensor] = {}
     for variable in variables.values():
@@ -48,6 +55,8 @@ def load(module: torch.nn.Module, directory: str, variables: Mapping[str, Variab
         read(directory, wanted)
     for name, variable in variables.items():
         value = wanted[written[variable.name].fqn]
+        if variable.name in counts:
+            value = value[: counts[variable.name]]
         if variable.rows is not None:
             value = value[slice(*variable.rows)]
         if variable.axes is not None:

@@ -34,6 +34,12 @@ def run(args: argparse.Namespace) -> int:
         scored = score(model, args.data, args.out, reading, writing, _show)
     if scored.instability is not None:
         print(f"semisync score: warning: {scored.instability.in_words()}", file=sys.stderr)
+    for table, share in getattr(model, "unknown_ids", dict)().items():
+        print(
+            f"semisync score: note: {table} lacks {share:.2%} of the ids that were looked up; they "
+            "got what the graph gives new ids",
+            file=sys.stderr,
+        )
     positives = f", {scored.positives:,} of them positive" if args.label else ""
     print(f"{scored.rows:,} rows{positives}: {args.out}")
     return 0

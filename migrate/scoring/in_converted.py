@@ -27,6 +27,7 @@ class ConvertedModel:
         output: one of those that model.py lists; None for the only one.
         origin: what `model.Model.origin` returns, but for the versions.
 
+    module: of model.py.
     Raises: UsageError where a name is not the model's or a value is missing, BadInput for a
     directory that is no whole conversion with its model.
     """
@@ -46,7 +47,7 @@ class ConvertedModel:
 
             keep_freed_memory()
             source = read_source(directory)
-            self._model = source.load()
+            self.module = source.load()
         self.output, self._place = output, _place(source.OUTPUTS, output, self._path)
         self._several = len(source.OUTPUTS) > 1
         self._given = ModuleInputs(self._path, source.INPUTS, named, feeds)
@@ -55,13 +56,20 @@ class ConvertedModel:
     def score(self, rows: int, features: List[Feature]) -> np.ndarray:
         """The output for a batch, of the model's own shape; half precision is widened."""
         with torch_code.explained(self._path):
-            found = torch_code.run(self._model, self._given.of(features))
+            found = torch_code.run(self.module, self._given.of(features))
             found = found[self._place] if self._several else found
         return torch_code.scores(found, self._path)
 
     def origin(self) -> Dict[str, Any]:
-        """As `model.Model.origin`."""
-        return {**self._origin, "versions": torch_code.versions()}
+        """As `model.Model.origin`, with the share of the look-ups so far that found no row, by
+        table by raw id."""
+        more = {"unknown_ids": self.unknown_ids()} if self.unknown_ids() else {}
+        return {**self._origin, **more, "versions": torch_code.versions()}
+
+    def unknown_ids(self) -> Dict[str, float]:
+        """That share, of the tables that lacked any."""
+        tables = self.module.named_modules()
+        return {n: m.unknown / m.looked_up for n, m in tables if getattr(m, "unknown", 0)}
 
     def close(self) -> None:
         """Nothing to end."""

@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Mapping, Tuple
 import torch
 
 from migrate.model.training.graph_optimizer import GraphOptimizer
+from migrate.runtime.tables.by_id import TableById
 from migrate.training.checkpoints import Checkpoints
 from migrate.training.metrics import Metrics
 from migrate.training.processes import rank
@@ -86,8 +87,13 @@ def _of_task(task: Task) -> Dict[str, Any]:
 
 
 def _prepare(task: Task, sizes: Mapping[str, torch.Size]) -> None:
-    """Makes the slots that an optimizer of torch.optim makes in its first step."""
+    """Makes the slots that an optimizer of torch.optim makes in its first step, and the rows that
+    tables by raw id took in."""
     if isinstance(task.optimizer, GraphOptimizer):
+        for name, module in task.module.named_modules():
+            if isinstance(module, TableById) and f"model.{name}.ids" in sizes:
+                module.make_room(sizes[f"model.{name}.ids"][0])
+        task.optimizer.give_new_rows_slots()
         return
     for name, parameter in task.module.named_parameters():
         start = f"optim.{name}."

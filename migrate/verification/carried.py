@@ -15,6 +15,7 @@ import torch
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import by_partition, row_blocks
 from migrate.encoding.dtypes import BY_NAME
+from migrate.hash_tables.whole_tables import with_tables
 from migrate.manifest.manifest import read_manifest
 from migrate.manifest.transforms import CAST, COPY
 from migrate.targets.reading import open_target
@@ -34,11 +35,17 @@ class Carried(Checkpoint):
 
     def __init__(self, checkpoint: Checkpoint, directory: str) -> None:
         super().__init__(checkpoint.prefix, checkpoint.stored, checkpoint.store)
-        self.newer = checkpoint.newer
+        checkpoint = with_tables(checkpoint)
+        self.newer, self.made = checkpoint.newer, checkpoint.made
+        self._infos = dict(checkpoint)
         self._source, self._directory = checkpoint, directory
         self._manifest = read_manifest(directory)
         self._reader = open_target(directory, self._manifest.target)
         self._written = {one.source: one for one in self._manifest.variables()}
+        by_id = {(one.table, one.of): one.written for one in self._manifest.rows_by_id()}
+        for name, made in self.made.items():
+            if (made.table.name, made.of) in by_id:
+                self._written[name] = by_id[made.table.name, made.of]
 
     def read(self, name: str, rows: Optional[slice] = None) -> numpy.ndarray:
         """As Checkpoint.read. Raises Lost for what was not written, or only its means or in eight
@@ -57,7 +64,10 @@ class Carried(Checkpoint):
                 "training does not go on as in TensorFlow"
             )
         stored = self._reader.tensors.get(written.fqn)
-        if stored is None or stored.shape != info.shape:
+        shape = info.shape
+        if name in self.made and self.made[name].of != "ids":
+            shape = (shape[0] + 1, *shape[1:])  # the last row is that of other ids
+        if stored is None or stored.shape != shape:
             found = "no tensor" if stored is None else f"{list(stored.shape)}"
             raise Lost(
                 f"{self._directory} has {found} as {written.fqn!r}, which is {name!r} of "

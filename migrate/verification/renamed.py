@@ -29,6 +29,8 @@ def check_renamed(manifest: Manifest, reader: Reader, result: Verification) -> N
 
 def _pairs(one: Renamed, reader: Reader) -> Iterator[Tuple[torch.Tensor, torch.Tensor]]:
     own, other = reader.tensors[one.name].shape, reader.tensors[one.fqn].shape
+    if one.as_written and one.rows is not None:
+        other = (one.rows[1], *other[1:])
     count = other[0] if other else 1
     if one.axes is not None and sorted(one.axes) != list(range(len(other))):
         raise BadInput(f"that is {list(other)}, which has not the axes {one.axes}")

@@ -64,7 +64,6 @@ def compare_summary(
         reaches=estimate.reaches(),
         carriers=carriers,
         step=step,
-        alike=not summary.weighted and by_group is None,
     )
     freedom = min(of_classes) - 1
     loss = pcoc = None

@@ -98,7 +98,9 @@ def compare(settings: Settings, sigmoid: bool, verified: Any) -> Tuple[Any, Dict
 
 def _torch(settings: Settings) -> Any:
     """model.py, ready to score."""
-    from migrate.behaviour.subject import told_feeds
+    from migrate.behaviour.subject import open_subject, told_feeds
+    from migrate.behaviour.tables_by_id import begin_with_zeros
+    from migrate.open import open_model
     from migrate.runtime.source import read_source
     from migrate.scoring import model_files
     from migrate.scoring.in_converted import ConvertedModel
@@ -106,7 +108,11 @@ def _torch(settings: Settings) -> Any:
     wanted = read_source(settings.converted).INPUTS
     constants, named = told_feeds(setting(settings), wanted), for_module(settings, wanted)
     origin = model_files.of_conversion(settings.converted)
-    return ConvertedModel(settings.converted, named, constants, settings.output, origin)
+    model = ConvertedModel(settings.converted, named, constants, settings.output, origin)
+    with open_model(settings.checkpoint) as checkpoint:
+        subject = open_subject(checkpoint, settings.converted, setting(settings), wanted)
+        begin_with_zeros(subject, model.module)
+    return model
 
 
 def _tensorflow(settings: Settings) -> Any:
@@ -114,6 +120,7 @@ def _tensorflow(settings: Settings) -> Any:
     from migrate.behaviour import subject as subjects
     from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
     from migrate.behaviour.serving import serving_form
+    from migrate.behaviour.tables_by_id import zeros_fed
     from migrate.model.outputs import find_outputs
     from migrate.open import open_model
     from migrate.runtime.source import read_source
@@ -131,6 +138,7 @@ def _tensorflow(settings: Settings) -> Any:
             **subjects.no_dropout(subject, written.emitter),
             **subjects.training_feeds(written.emitter, how, training=False),
             **serving.feeds,
+            **zeros_fed(subject),
         }
         inputs = [(one, wanted[one.name].tensors) for one in given.inputs]
         (tensor,) = map(tensor_name, outputs.values())

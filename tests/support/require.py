@@ -13,6 +13,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"  # third-party data and checkpoints, beside the checkout
 TF1_PYTHON = ROOT / ".venv-tf1" / "bin" / "python"
+TFRA_PYTHON = ROOT / ".venv-tfra" / "bin" / "python"
 
 
 def skip_without(part, reason):
@@ -27,6 +28,13 @@ def tf1_python():
     if not TF1_PYTHON.exists():
         skip_without("tf1", "there is no {}".format(TF1_PYTHON.relative_to(ROOT)))
     return str(TF1_PYTHON)
+
+
+def tfra_python():
+    """Path of the interpreter with TFRA that `make test` sets up, as a string."""
+    if not TFRA_PYTHON.exists():
+        skip_without("tfra", "there is no {}".format(TFRA_PYTHON.relative_to(ROOT)))
+    return str(TFRA_PYTHON)
 
 
 def fastest_tensorflow():

@@ -17,11 +17,12 @@ import re
 from typing import Dict, Iterator, List, Optional, Set
 
 from migrate.graph.lookups import PASS, consumers_of
+from migrate.graph.lowering.by_id import FIND
 from migrate.graph.metagraph import Edge, Graph, Node
 from semisync.common.errors import BadInput
 
 # Ops that may hand the gradient of their output on to an input as it is, without a node of theirs.
-_SAME_GRADIENT = PASS | {"Add", "AddN", "AddV2", "Cast", "Sub"}
+_SAME_GRADIENT = PASS | {"Add", "AddN", "AddV2", "Cast", FIND, "Sub"}
 _START = re.compile(r"((?:.*/)?)grad_ys_\d+")
 
 

@@ -6,6 +6,7 @@ from typing import Callable, Dict, List, Optional
 
 from migrate.graph.metagraph import Node
 from migrate.model.layers.batch_norm import find_batch_norm
+from migrate.model.layers.by_id import find_by_id
 from migrate.model.layers.dropout import find_dropout
 from migrate.model.layers.layer import Layer, Subject
 from migrate.model.layers.linear import find_linear
@@ -16,6 +17,7 @@ FINDERS: List[Callable[[Subject, Node], Optional[Layer]]] = [
     find_linear,
     find_dropout,
     find_present,
+    find_by_id,
 ]
 
 

@@ -49,7 +49,7 @@ def begin_anew(
     saved = dict(found.saved)
     values: Dict[str, numpy.ndarray] = {}
     for node in _lacking(found, updates, changes):
-        value, place = _first_value(found.graph, node), places.get(node, Saved(node, 0))
+        value, place = first_constant(found.graph, node), places.get(node, Saved(node, 0))
         if value is not None and place.name not in checkpoint:
             saved[node], values[node] = place, value
     nodes: Dict[str, List[str]] = {}
@@ -128,10 +128,12 @@ def _places(found: MetaGraph, updates: Sequence[VariableUpdate]) -> Dict[str, Sa
     return places
 
 
-def _first_value(graph: Graph, node: str) -> Optional[numpy.ndarray]:
-    """What its initializer gives a variable, where that is a constant."""
-    edge = first_value(graph, node)
-    value = None if edge is None else Known(graph, sys.maxsize).value(edge)
+def first_constant(graph: Graph, node: str) -> Optional[numpy.ndarray]:
+    """What its initializer gives a variable, where that is a constant, or one number for all."""
+    edge, known = first_value(graph, node), Known(graph, sys.maxsize)
+    value = None if edge is None else known.value(edge)
+    if value is None and edge is not None and graph.nodes[edge[0]].op == "Fill":
+        return known.value(graph.nodes[edge[0]].inputs[1])
     return None if value is None else _joined([value])
 
 

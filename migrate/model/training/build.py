@@ -11,6 +11,7 @@ from migrate.graph.changes import described
 from migrate.graph.find import MetaGraph
 from migrate.graph.metagraph import Edge
 from migrate.graph.writes import is_written
+from migrate.hash_tables.whole_tables import with_tables
 from migrate.model.load import build_module, opened, read_meta_graph, write_source
 from migrate.model.outputs import find_outputs, tensor_edge
 from migrate.model.training.begun import begin_anew
@@ -108,7 +109,7 @@ def _optimizer(
     from migrate.model.training.graph_optimizer import GraphOptimizer
     from migrate.model.training.transformation import Transformation
 
-    feeds = dict(feeds or {})
+    feeds, checkpoint = dict(feeds or {}), with_tables(checkpoint)
     moving = {node: described(recipe.changes.written[node]) for node in sorted(recipe.others())}
     left_out = _left_out(module, found, moving)
     targets = find_targets(module, found, recipe)

@@ -38,6 +38,7 @@ class GivenStep:
         self, optimizer: GraphOptimizer, targets: Sequence[Target], given: Mapping[str, Slice]
     ) -> None:
         self._optimizer, self._targets, self._given = optimizer, targets, given
+        optimizer.give_new_rows_slots()
         self._state = copy.deepcopy(optimizer.state_dict())
         self._parameters = [target.tensor.detach().clone() for target in optimizer.targets]
         before = [_array(target, value) for _, _, target, value in self._values()]

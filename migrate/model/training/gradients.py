@@ -29,6 +29,7 @@ _REDUCTIONS = {
     "Rank", "Shape", "ShapeN", "Size", "Sum", "Unique", "UniqueV2", "UniqueWithCounts",
 }  # fmt: skip
 _FIRST_ALONE = {"Reshape", "UnsortedSegmentSum"}  # whose other inputs say only where values go
+_VIEWS = {"Identity", "Reshape"}
 _LISTED = 4
 
 
@@ -82,6 +83,8 @@ class Gradients:
             )
         if update.indices is None:
             return Slices(values, None)
+        if update.by_id:
+            return Slices(values, self._ids(update, update.indices))
         descends = update.optimizer is GRADIENT_DESCENT
         if not descends and before_summing(self._graph, update) is None:
             raise BadInput(
@@ -90,6 +93,21 @@ class Gradients:
                 "optimizers sum those first, and so do those here: it cannot be carried over"
             )
         return Slices(values, self._source(update, update.indices, indices=True))
+
+    def _ids(self, update: VariableUpdate, ids: Edge) -> Edge:
+        """Those of a look-up by raw id; BadInput where an id may repeat."""
+        node = self._graph.nodes[ids[0]]
+        while node.op in _VIEWS:
+            ids = node.inputs[0]
+            node = self._graph.nodes[ids[0]]
+        if node.op not in ("Unique", "UniqueV2") or ids[1] != 0:
+            raise BadInput(
+                f"{self._graph.path}: the look-up whose rows {update.node!r} applies to "
+                f"{update.variable!r} may have an id several times, and TFRA keeps the gradient of "
+                "the last one alone; have the job look up unique ids (embedding_lookup_unique), or "
+                "wrap its optimizer, which sums them: it cannot be carried over"
+            )
+        return ids
 
     def _source(
         self, update: VariableUpdate, edge: Edge, indices: bool = False, dense: bool = False

@@ -127,6 +127,7 @@ class GraphOptimizer(torch.optim.Optimizer):
         """One step, with these gradients in the place of the module's own: as tf.gradients gives
         them, by variable node, `given` whole for a parameter or not at all."""
         gradients = self._gradients()
+        self.give_new_rows_slots()
         now = self._computed()
         for rule, group in zip(self._rules, self.param_groups):
             group.update((name, number(now[edge])) for name, edge in rule.edges)
@@ -136,6 +137,16 @@ class GraphOptimizer(torch.optim.Optimizer):
             part.step_parameter(target.tensor, applied[target.attribute], part.param_groups[0])
         self._advance(now)
         self._transformation.clear()
+
+    def give_new_rows_slots(self) -> None:
+        """Of the ids that tables by raw id have taken in since the last step."""
+        for target in self.targets:
+            for name, value in target.begins.items():
+                slot = self.state[target.tensor][name]
+                more = len(target.tensor) - len(slot)
+                if more:
+                    begin = torch.as_tensor(value).to(slot).expand(more, *slot.shape[1:])
+                    self.state[target.tensor][name] = torch.cat([slot, begin])
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """As torch's."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 
 from migrate.graph.find import MetaGraph
 from migrate.graph.updates import VariableUpdate
 from migrate.model.parameters import Parameter
+from migrate.model.training.begun import first_constant
 from migrate.model.training.gradients import Slices
 from migrate.model.training.recipe import Recipe
 from semisync.common.errors import BadInput
@@ -21,6 +22,8 @@ class Target(NamedTuple):
     updates    of its partitions, by variable node, in the order of their rows
     gradients  of the same, as tf.gradients gives them
     starts     the first row of each partition
+    begins     of a table by raw id what the slots of a new row begin with, by torch's names: float
+               [] or [dim]
     """
 
     attribute: str
@@ -29,6 +32,12 @@ class Target(NamedTuple):
     updates: Dict[str, VariableUpdate]
     gradients: Dict[str, Slices]
     starts: Tuple[int, ...]
+    begins: Mapping[str, Any] = {}
+
+    @property
+    def by_id(self) -> bool:
+        """Whether the rows of the batch are told by their ids."""
+        return any(update.by_id for update in self.updates.values())
 
     @property
     def sparse(self) -> bool:
@@ -64,9 +73,25 @@ def find_targets(module: Any, found: MetaGraph, recipe: Recipe) -> List[Target]:
             )
         gradients = {node: recipe.gradients[node] for node in trained}
         starts = tuple(found.saved[node].row for node in own)
-        tensor = tensors[attribute]
-        targets.append(Target(attribute, tensor, parameter, updates, gradients, starts))
+        tensor, begins = tensors[attribute], _begins(found, updates[trained[0]])
+        targets.append(Target(attribute, tensor, parameter, updates, gradients, starts, begins))
     return targets
+
+
+def _begins(found: MetaGraph, update: VariableUpdate) -> Dict[str, Any]:
+    """What the slots of a new row begin with; BadInput where that is no constant."""
+    if not update.by_id:
+        return {}
+    begins = {}
+    slots = update.optimizer.slots_for(range(len(update.slots)))
+    for slot, node in zip(slots, update.slots):
+        begins[slot.torch] = first_constant(found.graph, node)
+        if begins[slot.torch] is None:
+            raise BadInput(
+                f"{found.graph.path}: what the slot {node!r} of a new id begins with is no "
+                "constant, which cannot be carried over"
+            )
+    return begins
 
 
 def mark_sparse(module: Any, targets: List[Target]) -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from migrate.runtime.numeric.axes import beside
-from migrate.runtime.table_rows import rows
+from migrate.runtime.tables.rows import rows
 
 
 def segment_sum(x: Tensor, segments: Tensor, count: Optional[int] = None) -> Tensor:

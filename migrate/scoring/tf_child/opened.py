@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import os
 import platform
 import sys
 
@@ -39,6 +40,7 @@ class Opened:
         self._tf = tf = _tensorflow()
         for module in spec["modules"]:
             importlib.import_module(module)
+        _register_tfra(spec)
         self._session, signature = open_model(tf, spec)
         self._graph = self._session.graph
         self._outputs = None if signature is None else signature.outputs
@@ -137,6 +139,26 @@ def _shaped(tensor, value):
     if tensor.shape.is_fully_defined() and tensor.shape.num_elements() == value.size:
         return value.reshape(tensor.shape.as_list())
     return value
+
+
+def _register_tfra(spec):
+    """Imports TFRA where the graph has ops of its hash tables.
+
+    Raises: Refused where this interpreter lacks it.
+    """
+    meta = spec["meta"] if spec["kind"] == "checkpoint" else spec["path"]
+    if spec["kind"] == "saved_model":
+        meta = os.path.join(meta, "saved_model.pb")
+    with open(meta, "rb") as file:
+        if b"TFRA>" not in file.read():
+            return
+    try:
+        importlib.import_module("tensorflow_recommenders_addons")
+    except ImportError as error:
+        raise Refused(
+            "the graph has hash tables of TFRA, and {} lacks tensorflow_recommenders_addons ({}); "
+            "--tf-python names an interpreter that has it".format(sys.executable, error)
+        ) from error
 
 
 def _tensorflow():

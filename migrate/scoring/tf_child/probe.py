@@ -23,6 +23,8 @@ class Probe(Opened):
       gradients   {node of a variable: [values, indices]}, tensors of its gradient; indices: None
                   of a dense one
       variables   {name: nodes}: those to tell of, each with the nodes of its parts, in order
+      tables      {name: shards}: the same of tables by raw id, each with the names of the tensors
+                  of each shard's ids and rows
       moved       nodes of the variables that computing the loss changes
       begun       nodes that initialise what the checkpoint lacks
 
@@ -90,6 +92,10 @@ class Steps:
                 name: [_read(tf, graph.get_operation_by_name(node)) for node in nodes]
                 for name, nodes in sorted(told["variables"].items())
             }
+            self._tables = {
+                name: [[opened._tensor(one) for one in shard] for shard in shards]
+                for name, shards in sorted(told["tables"].items())
+            }
             moved = [graph.get_operation_by_name(name) for name in told["moved"]]
             self._moved = [_read(tf, op) for op in moved]
             self._given = [tf.placeholder(tensor.dtype.base_dtype) for tensor in self._moved]
@@ -131,11 +137,15 @@ class Steps:
         return list(zip(names, found))
 
     def finish(self):
-        """Takes the step: every variable after it, after/NAME, and the gradients as in `begin`, to
-        the bit those that were applied."""
+        """Takes the step: every variable after it, after/NAME, of a table its rows by ascending id
+        and ids/NAME, and the gradients as in `begin`, to the bit those that were applied."""
         _, gradients = self._session.run([self._ops, self._gradients], self._begun[-1])
         after = self._session.run(self._values)
         found = [("after/" + name, _joined(parts)) for name, parts in after.items()]
+        for name, shards in self._session.run(self._tables).items():
+            ids, rows = (np.concatenate(parts) for parts in zip(*shards))
+            order = np.argsort(ids)
+            found += [("after/" + name, rows[order]), ("ids/" + name, ids[order])]
         return found + _told(gradients)
 
     def _compute(self, feed):

@@ -28,7 +28,7 @@ _WHILES = {"StatelessWhile", "While"}
 _MAX_NODES = 1_000_000  # of the whole: functions may call each other without end
 
 
-def lower(graph: Graph) -> Graph:
+def without_calls(graph: Graph) -> Graph:
     """The graph without calls of functions; itself if it has none.
 
     Raises BadInput for a function that is not there.

@@ -1,0 +1,14 @@
+"""The graph that a model is written from: control flow and tables by raw id in one form each."""
+
+from migrate.graph.lowering.by_id import with_tables_by_id
+from migrate.graph.lowering.calls import without_calls
+from migrate.graph.metagraph import Graph
+
+
+def lower(graph: Graph) -> Graph:
+    """The graph without calls of functions, and with its tables by id as variables; itself if it
+    has neither.
+
+    Raises BadInput for a function that is not there.
+    """
+    return with_tables_by_id(without_calls(graph))

@@ -1,0 +1,234 @@
+"""Tables by raw id: TFRA's hash tables, as variables whose rows ids find, and their training.
+
+TFRA deals ids to shards, finds the rows of each, stitches them together and keeps them in a local
+variable, the look-up's wrapper, which the model reads. A training op changes the wrapper and those
+of the slots, whose rows are then put back. Here that becomes
+
+    TABLE                      VarHandleOp, a variable of the model with a row per id
+    FindRows(TABLE, ids, default)
+                               the rows of ids; for those that TABLE does not have the default, one
+                               for all, [dim] or [1, dim], or one for each, [n, dim]
+    ById<Apply...>(TABLE, SLOTS..., ids)
+                               the training op of the wrappers, with the ids whose rows it changes
+    SLOT/Assign                what a slot of a new id begins with
+
+under the names of the nodes that they stand for, and of the tables as the Saver stores them.
+Whatever does not look like this stays as it is, and its ops are not known to the emitter.
+
+Source: dynamic_embedding_variable.py, dynamic_embedding_ops.py, dynamic_embedding_optimizer.py of
+TFRA 0.6.0
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import AbstractSet, Dict, List, NamedTuple, Optional, Set, Tuple
+
+from migrate.graph.attributes import shapes
+from migrate.graph.lookups import SAVES, saved_tensors
+from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.graph.writes import SETS
+from migrate.hash_tables import tfra
+from migrate.hash_tables.tensors import Stem
+
+FIND = "FindRows"
+BY_ID = "ById"
+
+_TABLE = re.compile(r"TFRA>\w+TableOfTensors")
+_FIND = re.compile(r"TFRA>\w+TableFind")
+_EXPORT = re.compile(r"TFRA>\w+TableExport")
+_WRITES = re.compile(r"TFRA>\w+Table(Accum|Insert|Remove)")
+_APPLY = re.compile(r"ResourceApply[A-Z]\w*")
+_READ = "ReadVariableOp"
+
+
+class Shards(NamedTuple):
+    """The nodes of a table by id.
+
+    nodes    of its parts, in their order
+    exports  of each part a node that gives its keys and values, if there is one for all
+    """
+
+    nodes: Tuple[str, ...]
+    exports: Tuple[str, ...]
+
+
+def tables_by_id(graph: Graph) -> Dict[str, Shards]:
+    """The tables by id of a graph, by their names in the checkpoint."""
+    stems: Dict[str, List[Tuple[Stem, str]]] = {}
+    names = _saved_names(graph)
+    for node in graph.nodes.values():
+        stem = tfra.stem_of(names.get(node.name, node.name)) if _TABLE.fullmatch(node.op) else None
+        if stem is not None:
+            stems.setdefault(stem.table, []).append((stem, node.name))
+    exports = {
+        node.inputs[0][0]: node.name for node in graph.nodes.values() if _EXPORT.fullmatch(node.op)
+    }
+    found = {}
+    for table, parts in stems.items():
+        nodes = tuple(node for _, node in sorted(parts))
+        if [stem.number for stem, _ in sorted(parts)] == list(range(parts[0][0].parts or 1)):
+            all_export = all(node in exports for node in nodes)
+            found[table] = Shards(nodes, tuple(exports[n] for n in nodes) if all_export else ())
+    return found
+
+
+def with_tables_by_id(graph: Graph) -> Graph:
+    """The graph with its tables by id as variables; itself if it has none."""
+    tables = tables_by_id(graph)
+    return _Rewriting(graph, tables).done() if tables else graph
+
+
+def rows_written(graph: Graph, nodes: AbstractSet[str]) -> Set[str]:
+    """Of the nodes of a step, in TensorFlow's graph, those that write rows of tables."""
+    return {name for name in nodes & graph.nodes.keys() if _WRITES.fullmatch(graph.nodes[name].op)}
+
+
+def defaults(graph: Graph) -> Dict[Edge, int]:
+    """What the look-ups of a graph, as TensorFlow has it, give for ids that a table lacks, with the
+    numbers that a row has."""
+    found = {}
+    for node in graph.nodes.values():
+        if _FIND.fullmatch(node.op) and node.inputs[0][0] in graph.nodes:
+            table = graph.nodes[node.inputs[0][0]]
+            sizes = [size for shape in shapes(graph, table, "value_shape") for size in shape or ()]
+            found[node.inputs[2]] = math.prod(size or 1 for size in sizes)
+    return found
+
+
+def _saved_names(graph: Graph) -> Dict[str, str]:
+    """By the nodes of tables, the names under which a Saver stores them, before `-keys`."""
+    names = {}
+    for save in graph.nodes.values():
+        for edge, name, _ in saved_tensors(graph, save) if save.op in SAVES else ():
+            export = graph.nodes.get(edge[0])
+            if name.endswith("-keys") and export is not None and _EXPORT.fullmatch(export.op):
+                names[export.inputs[0][0]] = name[: -len("-keys")]
+    return names
+
+
+class _Found(NamedTuple):
+    """A look-up. node: whose output it is. defaults: of each shard."""
+
+    node: str
+    table: str
+    ids: Edge
+    defaults: Tuple[Edge, ...]
+
+
+class _Rewriting:
+    def __init__(self, graph: Graph, tables: Dict[str, Shards]) -> None:
+        self._graph, self._nodes = graph, dict(graph.nodes)
+        self._shards = {
+            node: (table, number, len(shards.nodes))
+            for table, shards in tables.items()
+            for number, node in enumerate(shards.nodes)
+        }
+        self._wrappers: Dict[str, _Found] = {}
+
+    def done(self) -> Graph:
+        """The graph, rewritten."""
+        found = [one for one in map(self._look_up, self._graph.nodes.values()) if one is not None]
+        by_node = {one.node: one for one in found}
+        self._wrappers = self._wrapped(by_node)
+        instead: Dict[Edge, Edge] = {}
+        for one in found:
+            self._nodes[one.table] = Node(one.table, "VarHandleOp", (), self._attributes(one))
+            inputs = ((one.table, 0), one.ids, one.defaults[0])
+            self._nodes[one.node] = Node(one.node, FIND, inputs, {})
+            if len(one.defaults) > 1:  # the first shard's default has a row for each of its ids
+                instead[self._graph.nodes[self._first(one)].inputs[1]] = one.ids
+        for wrapper, one in self._wrappers.items():
+            for node in self._graph.nodes.values():
+                if node.op == _READ and node.inputs[0][0] == wrapper:
+                    self._nodes[node.name] = Node(node.name, "Identity", ((one.node, 0),), {})
+        for node in self._graph.nodes.values():
+            if _APPLY.fullmatch(node.op) and node.inputs[0][0] in self._wrappers:
+                self._update(node)
+        trained = self._graph.trainable
+        if trained is not None:
+            tables = {self._wrappers[name].table for name in trained & set(self._wrappers)}
+            trained = frozenset(trained - set(self._wrappers) | tables)
+        nodes = {name: _reading(node, instead) for name, node in self._nodes.items()}
+        return self._graph._replace(nodes=nodes, trainable=trained)
+
+    def _attributes(self, one: _Found) -> Dict[str, bytes]:
+        """The type of a table's values."""
+        (shard,) = (node for node, told in self._shards.items() if told[:2] == (one.table, 0))
+        attributes = self._graph.nodes[shard].attrs
+        return {"dtype": attributes["value_dtype"]} if "value_dtype" in attributes else {}
+
+    def _first(self, one: _Found) -> str:
+        """The node that finds rows in the first shard."""
+        stitch = self._graph.nodes[one.node]
+        return stitch.inputs[len(stitch.inputs) // 2][0]
+
+    def _look_up(self, node: Node) -> Optional[_Found]:
+        """The look-up that ends at `node`."""
+        if _FIND.fullmatch(node.op):
+            place = self._shards.get(node.inputs[0][0])
+            if place is None or place[2] != 1:
+                return None
+            return _Found(node.name, place[0], node.inputs[1], (node.inputs[2],))
+        if node.op not in ("DynamicStitch", "ParallelDynamicStitch"):
+            return None
+        count = len(node.inputs) // 2
+        finds = [self._graph.nodes[edge[0]] for edge in node.inputs[count:]]
+        if not all(_FIND.fullmatch(find.op) for find in finds):
+            return None
+        places = [self._shards.get(find.inputs[0][0]) for find in finds]
+        dealt = [find.inputs[1] for find in finds]
+        where = [self._graph.nodes[name] for name, _ in node.inputs[:count]]
+        deal = self._graph.nodes[dealt[0][0]]
+        whole = (
+            places[0] is not None
+            and places == [(places[0][0], number, count) for number in range(count)]
+            and deal.op == "DynamicPartition"
+            and dealt == [(deal.name, number) for number in range(count)]
+            and all(one.op == "DynamicPartition" for one in where)
+            and {_uncast(self._graph, one.inputs[1]) for one in where}
+            == {_uncast(self._graph, deal.inputs[1])}
+        )
+        if not whole or places[0] is None:
+            return None
+        defaults = tuple(find.inputs[2] for find in finds)
+        return _Found(node.name, places[0][0], deal.inputs[0], defaults)
+
+    def _wrapped(self, found: Dict[str, _Found]) -> Dict[str, _Found]:
+        """The variables that look-ups are copied into, and nothing else is."""
+        given: Dict[str, List[Edge]] = {}
+        for node in self._graph.nodes.values():
+            if node.op in SETS and node.name != f"{node.inputs[0][0]}/Assign":
+                given.setdefault(node.inputs[0][0], []).append(node.inputs[1])
+        return {
+            name: found[edges[0][0]]
+            for name, edges in given.items()
+            if len(set(edges)) == 1 and edges[0][0] in found
+        }
+
+    def _update(self, node: Node) -> None:
+        """A training op of wrappers, as one of rows."""
+        one = self._wrappers[node.inputs[0][0]]
+        inputs = []
+        for edge in node.inputs:
+            slot = self._wrappers.get(edge[0])
+            if slot is not None and slot is not one:
+                first = f"{slot.table}/Assign"
+                given = ((slot.table, 0), slot.defaults[0])
+                self._nodes[first] = Node(first, "AssignVariableOp", given, {})
+            inputs.append(edge if slot is None else (slot.table, 0))
+        op = BY_ID + node.op[len("Resource") :]
+        self._nodes[node.name] = node._replace(op=op, inputs=(*inputs, one.ids))
+
+
+def _uncast(graph: Graph, edge: Edge) -> Edge:
+    while graph.nodes[edge[0]].op in ("Cast", "Identity"):
+        edge = graph.nodes[edge[0]].inputs[0]
+    return edge
+
+
+def _reading(node: Node, instead: Dict[Edge, Edge]) -> Node:
+    if not any(edge in instead for edge in node.inputs):
+        return node
+    return node._replace(inputs=tuple(instead.get(edge, edge) for edge in node.inputs))

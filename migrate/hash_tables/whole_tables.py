@@ -1,0 +1,113 @@
+"""A checkpoint with its tables by raw id as whole tensors, for a model that holds them in memory.
+
+    TABLE        [n, dim], the rows of all parts by ascending id
+    TABLE ids    [n] int64, the ids
+    SLOT         [n, dim], the slot's rows of the same ids; where it lacks one, its first value
+
+TABLE and SLOT are the names of the hash tables. Memory: a table, as it is read.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, NamedTuple, Optional, Tuple
+
+import numpy
+
+from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.checkpoint.tensor_info import TensorInfo
+from migrate.hash_tables.hash_table import HashTable
+from migrate.hash_tables.readers import tables_in_checkpoint
+from migrate.hash_tables.table_slots import table_slots
+from migrate.manifest.naming import ids_of
+from semisync.common.errors import BadInput
+
+KINDS = ("TFRA",)  # of hash tables that a graph's look-ups are known of
+
+
+class Made(NamedTuple):
+    """What a name stands for. of: "values", "ids" or the name of a slot of the table; fill: what
+    the slot begins with."""
+
+    table: HashTable
+    of: str = "values"
+    fill: float = 0.0
+
+
+class WithTables(Checkpoint):
+    """`checkpoint` with these tensors, where it has such tables."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        super().__init__(checkpoint.prefix, checkpoint.stored, checkpoint.store)
+        self.newer = checkpoint.newer
+        self._source = checkpoint
+        self.made: Dict[str, Made] = {}
+        self._infos = dict(checkpoint)
+        for name, table in tables_in_checkpoint(checkpoint, {}, checkpoint.newer).items():
+            if table.kind in KINDS:
+                self._add(name, table)
+
+    def read(self, name: str, rows: Optional[slice] = None) -> numpy.ndarray:
+        """As Checkpoint.read. Raises BadInput where an id stands twice in a table."""
+        made = self.made.get(name)
+        if made is None:
+            return self._source.read(name, rows)
+        ids, values = self._table(made)
+        whole = ids if made.of == "ids" else values
+        return whole if rows is None else whole[rows]
+
+    def _add(self, name: str, table: HashTable) -> None:
+        self._make(name, Made(table), table.value_shape, table.dtype)
+        self._make(ids_of(name), Made(table, "ids"), (), "int64")
+        known = table_slots(table)
+        for torch_name, slot in known.slots.items():
+            fill = known.fill[torch_name]
+            of = table.slots[slot]
+            self._make(of.name, Made(table, slot, fill), of.value_shape, of.dtype)
+
+    def _make(self, name: str, of: Made, shape: Tuple[int, ...], dtype: str) -> None:
+        size = (of.table.stored, *shape)
+        self._infos[name] = TensorInfo(
+            size, dtype, (), "slot" if of.of in of.table.slots else "variable", 0
+        )
+        self.made[name] = of
+
+    def _table(self, of: Made) -> Tuple[numpy.ndarray, numpy.ndarray]:
+        """Ids, ascending, and the rows of the table or the slot."""
+        ids, values = self._sorted(of.table)
+        if of.of not in of.table.slots:
+            return ids, values
+        own, rows = self._sorted(of.table.slots[of.of])
+        whole = numpy.full((len(ids), *rows.shape[1:]), of.fill, rows.dtype)
+        places = numpy.searchsorted(own, ids)
+        there = places < len(own)
+        there[there] = own[places[there]] == ids[there]
+        whole[there] = rows[places[there]]
+        return ids, whole
+
+    def _sorted(self, table: HashTable) -> Tuple[numpy.ndarray, numpy.ndarray]:
+        where = f"{self.prefix}: hash table {table.name!r}"
+        if table.key_dtype not in ("int64", "int32") or table.dtype != "float32":
+            raise BadInput(
+                f"{where} has {table.key_dtype} keys and {table.dtype} values; a model takes "
+                "tables of integer keys and float32 values"
+            )
+        keys, values, _, _ = table.read()
+        if values is None:
+            values = numpy.empty((0, *table.value_shape), numpy.float32)
+        order = numpy.argsort(keys, kind="stable")
+        keys = keys[order].astype(numpy.int64)
+        twice = keys[1:][keys[1:] == keys[:-1]]
+        if len(twice):
+            raise BadInput(
+                f"{where} has the id {twice[0]} twice; convert takes such a table with "
+                "--duplicates newest, where its rows have versions"
+            )
+        return keys, values[order]
+
+
+def with_tables(checkpoint: Checkpoint) -> Checkpoint:
+    """`checkpoint` with its tables by raw id; itself if it has none, or has them already."""
+    if checkpoint.made:
+        return checkpoint
+    found = WithTables(checkpoint)
+    return found if found.made else checkpoint

@@ -1,0 +1,1 @@
+"""Tables of a model: vocabularies, rows that no TorchRec collection holds, rows by raw id."""

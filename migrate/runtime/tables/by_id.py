@@ -1,0 +1,88 @@
+"""A table whose rows are found by raw id, as in a hash table: any int64 ids, as many as there are.
+
+    table = TableById(rows=8, dim=4)           # ids and weights come with load_state_dict
+    vectors = table(ids, default)              # [*ids.shape, 4]
+
+1. Row i of `weight` belongs to id i of `ids`.
+2. An id that the table does not have gets `default`: one row for all, or one for each id. While the
+   model trains such an id is new: the table takes it in, at the end, with that row.
+3. `default`, where it is set, stands for what the graph gives such ids: float [dim]. Where that is
+   drawn at random, scores of unknown ids differ from run to run; `table.default = zeros` ends that.
+4. `unknown` counts the look-ups that found no row, of the `looked_up` since the model was made.
+5. The optimizers of `migrate.build_training` give new rows new slots.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Tuple
+
+import numpy
+import torch
+from torch import Tensor, nn
+
+from migrate.runtime.compiled.table import build_integers, find_integers, unique_integers
+from migrate.runtime.tables.rows import rows as rows_of
+
+
+class TableById(nn.Module):
+    """rows, dim: of the weights."""
+
+    ids: Tensor
+    default: Optional[Tensor]
+    unknown: int
+    looked_up: int
+
+    def __init__(self, rows: int, dim: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(rows, dim))
+        self.register_buffer("ids", torch.empty(rows, dtype=torch.int64))
+        self.default, self.unknown, self.looked_up = None, 0, 0
+        self._slots: Any = None  # of the ids, see `migrate.runtime.compiled.table`
+
+    def forward(self, ids: Tensor, default: Tensor) -> Tensor:
+        """The rows of `ids`, int64 of any shape. default: float [dim], [1, dim] or [n, dim]."""
+        flat = ids.reshape(-1)
+        rows, known = self.find(flat)
+        default = (default if self.default is None else self.default).to(self.weight)
+        self.looked_up += len(flat)
+        if not known.all():
+            if self.training and torch.is_grad_enabled():
+                self._take_in(flat, known, default)
+                rows, known = self.find(flat)
+            else:
+                self.unknown += int((~known).sum())
+        if known.all():
+            return rows_of(self.weight, rows.reshape(ids.shape))
+        found = default.expand(len(flat), -1).clone()
+        found[known] = self.weight[rows[known]]
+        return found.reshape(*ids.shape, -1)
+
+    def find(self, ids: Tensor) -> Tuple[Tensor, Tensor]:
+        """The row of each of `ids`, [n] int64, and whether there is one: bool [n]."""
+        if self._slots is None:
+            self._slots, _ = build_integers(self.ids.cpu().numpy())
+        wanted = ids.to("cpu", torch.int64).contiguous().numpy()
+        rows = torch.from_numpy(find_integers(self._slots, -1, wanted)).to(self.weight.device)
+        return rows, rows >= 0
+
+    def make_room(self, rows: int) -> None:
+        """As many rows as are about to be read into `ids` and `weight`."""
+        self._set(self.ids.new_empty(rows), self.weight.new_empty(rows, self.weight.shape[1]))
+
+    def _take_in(self, ids: Tensor, known: Tensor, default: Tensor) -> None:
+        """Adds a row for each id that has none, with the first default that it is given."""
+        new, numbers, _ = unique_integers(ids[~known].to("cpu", torch.int64).numpy())
+        begin = default.detach().expand(len(ids), -1)[~known]
+        _, first = numpy.unique(numbers, return_index=True)
+        weight = torch.cat([self.weight.detach(), begin[torch.from_numpy(first).to(begin.device)]])
+        self._set(torch.cat([self.ids, torch.from_numpy(new).to(self.ids)]), weight)
+
+    def _set(self, ids: Tensor, weight: Tensor) -> None:
+        self.ids, self.weight.data, self._slots = ids, weight, None
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *more: Any) -> None:
+        """As torch's, with as many rows as are given."""
+        ids, weight = (state_dict.get(prefix + name) for name in ("ids", "weight"))
+        if ids is not None and weight is not None and len(ids) == len(weight):
+            self.make_room(len(ids))
+        super()._load_from_state_dict(state_dict, prefix, *more)

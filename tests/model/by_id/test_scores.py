@@ -1,0 +1,58 @@
+"""Models over hash tables by raw id: torch's scores are TFRA's."""
+
+import numpy as np
+import pytest
+import torch
+
+import migrate
+from migrate.runtime.tables.by_id import TableById
+from semisync.common.errors import BadInput
+
+FORMS = ["adagrad", "one_shard", "three_shards", "sparse", "safe", "plain", "drawn"]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_scores_are_tensorflows(by_id, name):
+    job = by_id(name)
+    model = migrate.load_model(job.prefix, output="logits")
+    given = {name: torch.tensor(values) for name, values in job.rows("before").items()}
+    torch.testing.assert_close(
+        model(given).detach().numpy(), job.recorded["logits"], rtol=1e-5, atol=2e-6
+    )
+
+
+def test_a_table_is_one_line_of_the_source(by_id):
+    source = migrate.load_model(by_id("three_shards").prefix).source
+    assert "self.deep_users = runtime.TableById(rows=7, dim=4)\n" in source
+    assert "DynamicPartition" not in source and source.count("TableById") == 2
+
+
+def test_unknown_ids_get_what_the_graph_says_and_are_counted(by_id):
+    folder = by_id()
+    model = migrate.load_model(str(folder / "served"))
+    served = np.load(str(folder / "served.npz"))
+    table = next(one for one in model.modules() if isinstance(one, TableById))
+    np.testing.assert_allclose(
+        model({"user": torch.tensor(served["user"])}).detach(), served["sums"], rtol=1e-6
+    )
+    assert table.unknown == 1
+
+
+def test_what_is_drawn_for_unknown_ids_can_be_set(by_id):
+    job = by_id("one_shard")
+    model = migrate.load_model(job.prefix, output="logits")
+    given = {"user": torch.tensor([-99]), "items": torch.tensor([[5, 5, 5]])}
+    assert model(given) != model(given)
+    for table in model.modules():
+        if isinstance(table, TableById):
+            table.default = torch.zeros(table.weight.shape[1])
+    assert model(given) == model(given)
+
+
+def test_an_id_that_stands_twice_is_refused(by_id, tmp_path, monkeypatch):
+    from migrate.hash_tables.hash_table import HashTable, Rows
+
+    keys = np.array([4, 4])
+    monkeypatch.setattr(HashTable, "read", lambda self: Rows(keys, np.zeros((2, 4), np.float32)))
+    with pytest.raises(BadInput, match="has the id 4 twice"):
+        migrate.load_model(by_id("adagrad").prefix)

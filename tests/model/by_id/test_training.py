@@ -1,0 +1,71 @@
+"""Training on by raw id: torch's steps are TFRA's, for ids that are new as well."""
+
+import numpy as np
+import pytest
+import torch
+
+import migrate
+from semisync.common.errors import BadInput
+from tests.model.by_id.jobs import STEPS
+
+SLOTS = {
+    "sgd": {},
+    "momentum": {"momentum_buffer": "deep_users_Momentum_momentum"},
+    "adagrad": {"sum": "deep_users_Adagrad_accumulator"},
+    "adam": {"exp_avg": "deep_users_Adam_m", "exp_avg_sq": "deep_users_Adam_v"},
+    "rmsprop": {
+        "square_avg": "deep_users_RMSProp_rms",
+        "momentum_buffer": "deep_users_RMSProp_momentum",
+    },
+    "ftrl": {"accum": "deep_users_Ftrl_accum", "linear": "deep_users_Ftrl_linear"},
+}
+
+
+def train(job):
+    """(the training after the recorded steps, its losses)"""
+    training, losses = migrate.build_training(job.prefix), []
+    for number in range(STEPS):
+        training.optimizer.zero_grad()
+        loss = training.module(job.batch(number))
+        loss.backward()
+        training.optimizer.step()
+        losses.append(loss.item())
+    return training, losses
+
+
+def assert_rows(ids, rows, expected):
+    assert sorted(ids.tolist()) == sorted(expected)
+    for id, row in zip(ids.tolist(), rows.detach().numpy()):
+        np.testing.assert_allclose(row, expected[id], rtol=2e-5, atol=2e-6, err_msg=str(id))
+
+
+@pytest.mark.parametrize("name", [*SLOTS, "three_shards", "sparse", "safe"])
+def test_steps_are_tfras(by_id, name):
+    job = by_id(name)
+    training, losses = train(job)
+    np.testing.assert_allclose(losses, job.recorded["losses"], rtol=1e-5)
+    users = training.module.deep_users
+    assert len(users.ids) == 10  # three of them new
+    assert_rows(users.ids, users.weight, job.table("deep_users"))
+    kernel = job.recorded["dense/out/kernel"].T
+    np.testing.assert_allclose(training.module.out.weight.detach(), kernel, rtol=2e-5, atol=2e-6)
+    slots = training.optimizer.state[users.weight]
+    for slot, table in SLOTS.get(name, {}).items():
+        assert_rows(users.ids, slots[slot], job.table(table))
+
+
+def test_the_state_dict_takes_new_ids_along(by_id):
+    training, _ = train(by_id("adagrad"))
+    state = training.module.state_dict()
+    other = migrate.load_model(by_id("adagrad").prefix)
+    other.load_state_dict(state)
+    batch = by_id("adagrad").batch(0)
+    again = migrate.build_training(by_id("adagrad").prefix)
+    again.module.load_state_dict(state)
+    torch.testing.assert_close(again.module(batch), training.module(batch))
+
+
+def test_a_look_up_whose_ids_repeat_is_refused(by_id):
+    """TFRA keeps the last gradient of an id alone."""
+    with pytest.raises(BadInput, match="may have an id several times"):
+        migrate.build_training(by_id("plain").prefix)
