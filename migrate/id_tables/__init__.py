@@ -19,8 +19,9 @@ Look-up, while the module trains:
 Step:
 4. The gradients of the rows go to the owners, which sum what the processes send, in their order,
    and divide by their number unless told otherwise.
-5. The optimizer steps the rows that any process looked up. With a loss that is a mean over equal
-   shares of a batch, that is the step of one process with the whole batch, up to rounding.
+5. The optimizer steps the rows of every look-up of which any process has a gradient. With a loss
+   that is a mean over equal shares of a batch, that is the step of one process with the whole
+   batch, up to rounding.
 6. A table beyond its `Limit` evicts rows. An evicted id that returns begins anew.
 
 `fill` takes rows and slots of TensorFlow's hash tables; `save` and `load` are for any number of

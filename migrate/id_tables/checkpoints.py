@@ -44,6 +44,7 @@ def save(tables: IdEmbeddings, folder: str) -> None:
     Raises UsageError where `folder` has a checkpoint, SemisyncError where it cannot be written.
     """
     processes = tables.processes
+    tables.agree()
     path = os.path.join(folder, WHOLE)
     with processes.together():
         if os.path.exists(path):
@@ -75,6 +76,7 @@ def load(tables: IdEmbeddings, folder: str) -> None:
     tables or slots differ from those of the checkpoint, BadInput where it is missing or damaged.
     """
     processes = tables.processes
+    tables.agree()
     tables.forget()
     described: Dict[str, Any] = {}
     with processes.together():

@@ -81,6 +81,7 @@ class IdEmbeddings(torch.nn.Module):
             table.name: Store(table.name, table.dim, table.initializer, seed_of(seed, table.name))
             for table in tables
         }
+        self.optimizers: List[RowOptimizer] = []  # that `optimizer` made
         self._average = average
         self._pending: Dict[str, List[_Pending]] = {name: [] for name in self.tables}
         self._met = dict.fromkeys(self.tables, 0)  # ids of frozen look-ups, by table
@@ -112,6 +113,15 @@ class IdEmbeddings(torch.nn.Module):
             store.trained_by(optimizer)
         optimizer.register_step_pre_hook(lambda *_: self._collect(names))
         optimizer.register_step_post_hook(lambda *_: self._end(names))
+        zero_grad = optimizer.zero_grad
+
+        def zero_all(set_to_none: bool = True) -> None:
+            zero_grad(set_to_none)
+            for one in (one for name in names for one in self._pending[name]):
+                one.leaf.grad = None
+
+        optimizer.zero_grad = zero_all  # type: ignore[method-assign]
+        self.optimizers.append(optimizer)
         return optimizer
 
     def forward(self, features: Any) -> Dict[str, Tensor]:
@@ -120,7 +130,7 @@ class IdEmbeddings(torch.nn.Module):
         features: a KeyedJaggedTensor; or by name (ids, offsets), or (ids, offsets, weights), with
         offsets [bags + 1]; or the ids alone where the table does not pool. All processes call it.
         """
-        self._agree()
+        self.agree()
         tables = list(self.tables.values())
         given = inputs.given(features, tables)
         training = self.training and torch.is_grad_enabled()
@@ -153,7 +163,8 @@ class IdEmbeddings(torch.nn.Module):
                 one.done[0] = True
             pending.clear()
 
-    def _agree(self) -> None:
+    def agree(self) -> None:
+        """UsageError where the processes' tables differ; they are compared once."""
         if not self._agreed:
             seeds = [store.seed for store in self.stores.values()]
             self.processes.agree([f"{t!r} seed {s}" for t, s in zip(self.tables.values(), seeds)])
@@ -263,8 +274,12 @@ class IdEmbeddings(torch.nn.Module):
 
     def _collect(self, names: Sequence[str]) -> None:
         """Before the optimizer's step: gives each table the gradient of the rows that this process
-        has, of all look-ups of all processes."""
-        pending = [(name, one) for name in names for one in self._pending[name]]
+        has, of all look-ups of all processes. One that has a gradient nowhere changes nothing."""
+        every = [(name, one) for name in names for one in self._pending[name]]
+        with_grad = self.processes.total([int(one.leaf.grad is not None) for _, one in every])
+        for _, one in every:
+            one.done[0] = True
+        pending = [both for both, count in zip(every, with_grad) if count]
         sent, wanted = [], [[] for _ in range(self.processes.ranks)]  # type: ignore[var-annotated]
         for name, one in pending:
             dim = self.tables[name].dim
@@ -274,16 +289,16 @@ class IdEmbeddings(torch.nn.Module):
             sent.append((grad.reshape(-1), [size * dim for size in one.asked.sizes]))
             for rank, size in enumerate(one.given):
                 wanted[rank].append(size * dim)
-            one.done[0] = True
         received = self.processes.exchange(_by_rank(sent), wanted) if pending else []
         grads: Dict[str, List[Tensor]] = {name: [] for name in names}
         for number, (name, _) in enumerate(pending):
             grads[name] += [of[number] for of in received]
         for name in names:
-            if self._pending[name]:
-                rows = numpy.concatenate([one.rows for one in self._pending[name]])
+            self._pending[name].clear()
+            rows = [one.rows for of, one in pending if of == name]
+            if rows:
                 grad = torch.cat(grads[name]).reshape(-1, self.tables[name].dim)
-                self._set_grad(self.stores[name], rows, grad, len(self._pending[name]))
+                self._set_grad(self.stores[name], numpy.concatenate(rows), grad, len(rows))
 
     def _set_grad(self, store: Store, rows: numpy.ndarray, grad: Tensor, look_ups: int) -> None:
         if self.processes.ranks > 1 or look_ups > 1:
@@ -302,10 +317,9 @@ class IdEmbeddings(torch.nn.Module):
     def _end(self, names: Sequence[str]) -> None:
         """After the step: counts it, and evicts."""
         for name in names:
-            if not self._pending[name]:
-                continue
-            self._pending[name].clear()
             store, limit = self.stores[name], self.tables[name].limit
+            if store.weight.grad is None:
+                continue
             store.weight.grad = None
             store.step += 1
             if limit is not None:
@@ -319,6 +333,13 @@ class IdEmbeddings(torch.nn.Module):
                 )
                 if gone is not None:
                     store.evict(gone)
+
+
+def tables_of(module: torch.nn.Module) -> Dict[str, IdEmbeddings]:
+    """Those of a module by their paths in it."""
+    return {
+        path: inner for path, inner in module.named_modules() if isinstance(inner, IdEmbeddings)
+    }
 
 
 def _by_rank(columns: Any) -> Parts:

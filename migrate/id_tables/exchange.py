@@ -54,10 +54,11 @@ class Processes:
 
     def total(self, numbers: Sequence[int], largest: bool = False) -> List[int]:
         """The sums over the processes, or the largest."""
+        if self.ranks == 1:
+            return list(numbers)
         counts = torch.tensor(list(numbers), dtype=torch.int64)
-        if self.ranks > 1:
-            operation = dist.ReduceOp.MAX if largest else dist.ReduceOp.SUM
-            dist.all_reduce(counts, operation, group=self._group)
+        operation = dist.ReduceOp.MAX if largest else dist.ReduceOp.SUM
+        dist.all_reduce(counts, operation, group=self._group)
         return [int(one) for one in counts]
 
     def agree(self, what: Sequence[str]) -> None:

@@ -15,16 +15,17 @@ from semisync.common.errors import UsageError
 
 class Feature(NamedTuple):
     """ids: int64 [ids]. bounds: int64 [bags + 1], where each bag's begin; None: there are no bags.
-    weights: float32 [ids], or None. shape: of the ids as they were given."""
+    weights: float32 [ids], or None. shape, device: of the ids as they were given."""
 
     ids: Tensor
     bounds: Optional[Tensor]
     weights: Optional[Tensor]
     shape: torch.Size
+    device: torch.device
 
 
 def given(features: Any, tables: Sequence[IdTable]) -> Dict[str, Feature]:
-    """The features of `tables`, by name, on the CPU; UsageError for what is missing or no ids.
+    """The features of `tables`, by name; UsageError for what is missing or no ids.
 
     features: a KeyedJaggedTensor, or by name (ids, offsets), (ids, offsets, weights) with offsets
     [bags + 1], or ids alone where the table does not pool
@@ -68,7 +69,7 @@ def _feature(name: str, value: Any, table: IdTable) -> Feature:
             f"the feature {name!r} has {len(flat)} ids and weights of shape {list(weights.shape)}"
         )
     weights = None if weights is None or table.pooling is None else weights.float().cpu()
-    return Feature(flat, bounds, weights, ids.shape)
+    return Feature(flat, bounds, weights, ids.shape, ids.device)
 
 
 def _bound(bounds: Tensor, count: int) -> bool:
@@ -81,7 +82,7 @@ def vectors(
     table: IdTable, features: Mapping[str, Feature], rows: Tensor, places: Tensor
 ) -> Dict[str, Tensor]:
     """What the look-up gives for each feature of a table: pooled [bags, dim], else
-    [*shape of the ids, dim].
+    [*shape of the ids, dim]; on the device of its ids.
 
     rows: float32 [n, dim]; places: in `rows`, of all ids of its features one after the other
     """
@@ -90,7 +91,7 @@ def vectors(
     if table.pooling is None:
         parts = pooling.taken(rows, places).split(sizes)
         shaped = [part.reshape(*one.shape, table.dim) for part, one in zip(parts, own)]
-        return dict(zip(table.features, shaped))
+        return {name: part.to(features[name].device) for name, part in zip(table.features, shaped)}
     lengths = torch.cat([one.bounds.diff() for one in own if one.bounds is not None])
     bounds = torch.nn.functional.pad(lengths.cumsum(0), (1, 0))
     weights = _weights(table, own, lengths)
@@ -99,7 +100,8 @@ def vectors(
         counts = lengths.clamp(min=1).unsqueeze(1).float()
         sums = sums / (counts if table.pooling == "mean" else counts.sqrt())
     bags = [len(one.bounds) - 1 for one in own if one.bounds is not None]
-    return dict(zip(table.features, sums.split(bags)))
+    parts = sums.split(bags)
+    return {name: part.to(features[name].device) for name, part in zip(table.features, parts)}
 
 
 def _weights(table: IdTable, own: List[Feature], lengths: Tensor) -> Optional[Tensor]:

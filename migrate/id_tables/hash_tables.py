@@ -7,7 +7,8 @@
 1. Every process reads the source, a chunk at a time, and keeps the ids that are its own.
 2. Slots have an order of their own, and are joined by the ids. An id that a slot lacks begins with
    the optimizer's initial value; a slot's id without a vector is left out. Both are counted.
-3. An id that the source has twice is refused.
+3. An id that the source has twice is refused. Ids that DeepRec counts but has not admitted are left
+   out: they begin anew.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ def fill(tables: IdEmbeddings, name: str, source: HashTable, step: Optional[int]
     """
     processes = tables.processes
     store = tables.store(name)
+    tables.agree()
     with processes.together():
         slots = _slots(store, source, step)
         steps = source.kind in _STEPS

@@ -3,10 +3,12 @@
     FOLDER/step-00001200/
         state.json          what is no tensor, such as the position in the data
         __0_0.distcp ...    tensors, as torch.distributed.checkpoint writes them, a file per process
+        PATH.tables/        the tables by raw ids at PATH in the module (migrate.id_tables)
         .metadata           written last, by renaming: a folder that has it is whole
 
-1. `save` copies the tensors, which is all that the training waits for; a thread writes the copy.
-   One checkpoint is written at a time: the next `save` first waits for it.
+1. `save` copies the tensors, and writes the tables by raw ids, which is all that the training waits
+   for; a thread writes the copy. One checkpoint is written at a time: the next `save` first waits
+   for it.
 2. Once one is whole, rank 0 removes all but the newest `keep`.
 3. A process that dies while it writes leaves a folder without .metadata, which nobody reads and the
    next `save` of that step writes anew.
@@ -28,6 +30,8 @@ import torch
 import torch.distributed as dist
 from torch.distributed import checkpoint as dcp
 
+from migrate import id_tables
+from migrate.id_tables.embeddings import IdEmbeddings
 from migrate.torchrec.loading import read
 from migrate.training.staging import Copies
 from semisync.common.errors import BadInput, SemisyncError, UsageError
@@ -56,9 +60,15 @@ class Checkpoints:
         """Where the one of a step stands."""
         return os.path.join(self._folder, f"step-{step:08d}")
 
-    def save(self, step: int, tensors: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    def save(
+        self,
+        step: int,
+        tensors: Mapping[str, Any],
+        state: Mapping[str, Any],
+        tables: Optional[Mapping[str, IdEmbeddings]] = None,
+    ) -> None:
         """Begins to write one. tensors: by name, plain or sharded. state: of JSON's types, the same
-        on all processes.
+        on all processes. tables: by raw ids, by path.
 
         Raises SemisyncError where the one before it could not be written.
         """
@@ -70,6 +80,8 @@ class Checkpoints:
             write_text(os.path.join(path, _STATE), json.dumps(state))
         if self._group is not None:
             dist.barrier()
+        for name, one in (tables or {}).items():
+            id_tables.save(one, self._tables(step, name))
         writing = dcp.async_save(
             dict(tensors),
             storage_writer=dcp.FileSystemWriter(path),
@@ -118,9 +130,20 @@ class Checkpoints:
                 f"{self.path(step)} cannot be read ({error}); without it the one before is taken"
             ) from error
 
-    def load(self, step: int, tensors: Dict[str, Any]) -> None:
-        """Fills `tensors` in place; BadInput where one is missing, of another size, or damaged."""
+    def load(
+        self,
+        step: int,
+        tensors: Dict[str, Any],
+        tables: Optional[Mapping[str, IdEmbeddings]] = None,
+    ) -> None:
+        """Fills `tensors` and `tables` in place; BadInput where one is missing, of another size, or
+        damaged."""
         read(self.path(step), tensors)
+        for name, one in (tables or {}).items():
+            id_tables.load(one, self._tables(step, name))
+
+    def _tables(self, step: int, name: str) -> str:
+        return os.path.join(self.path(step), f"{name}.tables")
 
 
 def whole_steps(folder: str) -> List[int]:

@@ -6,6 +6,8 @@ processes there are, and what is no tensor.
     counter.NODE            the graph's counters, the global step among them
     random.RANK             the state of torch's generator of each process
     metrics.DAY.PART        the counts of all processes (migrate.training.metrics)
+
+Tables by raw ids (migrate.id_tables) have folders of their own.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Tuple
 
 import torch
+from torch.nn.parallel import DistributedDataParallel
 
+from migrate.id_tables.embeddings import tables_of
 from migrate.model.training.graph_optimizer import GraphOptimizer
 from migrate.runtime.tables.by_id import TableById
 from migrate.training.checkpoints import Checkpoints
@@ -34,7 +38,9 @@ def save(
     for day, counts in metrics.gathered().state().items():
         for part in _PARTS:
             tensors[f"metrics.{day}.{part}"] = torch.tensor(counts[part], dtype=torch.int64)
-    checkpoints.save(step, tensors, {**state, "groups": _groups(task.optimizer)})
+    groups = [_groups(one) for one in optimizers_of(task)]
+    settings = {"groups": groups[0], "groups of tables": groups[1:]}
+    checkpoints.save(step, tensors, {**state, **settings}, tables_of(_module(task)))
 
 
 def load(checkpoints: Checkpoints, step: int, task: Task) -> Tuple[Metrics, Dict[str, Any]]:
@@ -55,12 +61,26 @@ def load(checkpoints: Checkpoints, step: int, task: Task) -> Tuple[Metrics, Dict
         for name, size in sizes.items()
         if name.startswith("metrics.")
     }
-    checkpoints.load(step, {**tensors, **counted})
+    checkpoints.load(step, {**tensors, **counted}, tables_of(_module(task)))
     if own in tensors:
         torch.set_rng_state(tensors[own])
     state = checkpoints.state(step)
-    _set_groups(task.optimizer, state.pop("groups"))
+    every = [state.pop("groups"), *state.pop("groups of tables", [])]
+    for optimizer, groups in zip(optimizers_of(task), every):
+        _set_groups(optimizer, groups)
     return _metrics(counted), state
+
+
+def _module(task: Task) -> torch.nn.Module:
+    """The task's, of a name that does not depend on how many processes there are."""
+    module = task.module
+    return module.module if isinstance(module, DistributedDataParallel) else module
+
+
+def optimizers_of(task: Task) -> List[Any]:
+    """What a step is taken by: the task's optimizer, and those of its tables by raw ids."""
+    of_tables = [one for tables in tables_of(task.module).values() for one in tables.optimizers]
+    return [task.optimizer, *(one for one in of_tables if one is not task.optimizer)]
 
 
 def _metrics(counted: Mapping[str, torch.Tensor]) -> Metrics:
@@ -74,13 +94,13 @@ def _metrics(counted: Mapping[str, torch.Tensor]) -> Metrics:
 def _of_task(task: Task) -> Dict[str, Any]:
     """The tensors themselves, whole or sharded."""
     optimizer = task.optimizer
-    tensors = {f"model.{key}": value for key, value in task.module.state_dict().items()}
+    tensors = {f"model.{key}": value for key, value in _module(task).state_dict().items()}
     if isinstance(optimizer, GraphOptimizer):
         for (attribute, slot), value in optimizer.named_slots().items():
             tensors[f"optim.{attribute}.{slot}"] = value
         tensors.update((f"counter.{node}", value) for node, value in optimizer.counters.items())
         return tensors
-    for name, parameter in task.module.named_parameters():
+    for name, parameter in _module(task).named_parameters():
         for slot, value in optimizer.state.get(parameter, {}).items():
             tensors[f"optim.{name}.{slot}"] = value
     return tensors
@@ -95,7 +115,7 @@ def _prepare(task: Task, sizes: Mapping[str, torch.Size]) -> None:
                 module.make_room(sizes[f"model.{name}.ids"][0])
         task.optimizer.give_new_rows_slots()
         return
-    for name, parameter in task.module.named_parameters():
+    for name, parameter in _module(task).named_parameters():
         start = f"optim.{name}."
         for key in sizes:
             if key.startswith(start) and "." not in key[len(start) :]:

@@ -45,7 +45,8 @@ class Data(Protocol):
 
 class Task(NamedTuple):
     """module: from a batch's inputs to (loss, scores), or to the loss alone; scores are logits
-    [rows] or [rows, 1]. optimizer: of torch.optim, a `GraphOptimizer` or a `ShardedOptimizer`."""
+    [rows] or [rows, 1]. optimizer: of torch.optim, a `GraphOptimizer` or a `ShardedOptimizer`;
+    those of its tables by raw ids (migrate.id_tables) step beside it."""
 
     module: torch.nn.Module
     optimizer: Any

@@ -149,8 +149,9 @@ class _Run:
         return metrics.gathered().whole()
 
     def _take(self, batch: Batch) -> None:
-        optimizer = self._task.optimizer
-        optimizer.zero_grad()
+        optimizers = state.optimizers_of(self._task)
+        for optimizer in optimizers:
+            optimizer.zero_grad()
         loss, scores = loss_and_scores(self._task.module, batch)
         value = float(loss.detach())
         if not math.isfinite(value):
@@ -163,7 +164,8 @@ class _Run:
             if self._scores is not None:
                 self._scores.add(batch, scores)
         loss.backward()
-        optimizer.step()
+        for optimizer in optimizers:
+            optimizer.step()
         self.step += 1
         self._loss, self._losses = self._loss + value, self._losses + 1
 

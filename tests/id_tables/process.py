@@ -16,12 +16,13 @@ import torch.distributed as dist
 import migrate
 from migrate.id_tables import IdEmbeddings, IdTable, Limit, fill, load, save
 from migrate.torchrec import optimizers
+from migrate.training import Batch, Settings, Task, train
 from semisync.common.errors import SemisyncError, UsageError
 from tests.id_tables.reference import DIM, FEATURES, OPTIMIZERS, columns_of, loss_of, tables
 from tests.support.require import ROOT, environment
 
 BAGS = 12
-IDS = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, 40)
+IDS = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, 90)
 
 
 def batches(count=5):
@@ -204,6 +205,56 @@ def filling(rank, ranks, folder):
     with migrate.open_checkpoint(f"{folder}/source") as checkpoint:
         said = fill(table, "t", migrate.open_hash_tables(checkpoint)["user"], step=9)
     return all_of(table), said._asdict()
+
+
+def looping(rank, ranks, folder):
+    """(loss that is reported last, rows, dense weights) of `train`, stopped and gone on with."""
+    for steps in (6, 12):
+        module = Clicks()
+        optimizer = torch.optim.Adagrad(module.dense.parameters(), lr=0.1)
+        wrapped = torch.nn.parallel.DistributedDataParallel(module) if ranks > 1 else module
+        settings = Settings(steps=steps, checkpoint_every=4)
+        out = f"{folder}/looping-{ranks}"
+        result = train(Task(wrapped, optimizer), Days(rank, ranks), out, settings, steps == 12)
+    return result.step, all_of(module.tables), module.dense.weight.detach()
+
+
+class Clicks(torch.nn.Module):
+    """A dense layer upon a table."""
+
+    def __init__(self):
+        super().__init__()
+        self.tables = tables(pooling="mean")
+        self.tables.optimizer(optimizers.Adam, lr=0.01)
+        torch.manual_seed(0)
+        self.dense = torch.nn.Linear(len(FEATURES) * DIM, 1)
+
+    def forward(self, inputs):
+        found, label = self.tables(inputs[0]), inputs[1]
+        logits = self.dense(torch.cat([found[name] for name in FEATURES], 1))[:, 0]
+        return torch.nn.functional.binary_cross_entropy_with_logits(logits, label), logits
+
+
+class Days:
+    """Twelve batches of which each process has an equal part."""
+
+    def __init__(self, rank, ranks):
+        self.places, self.given = range(rank, BAGS, ranks), 0
+
+    def __iter__(self):
+        for number, (bags, targets) in enumerate(batches(12)):
+            if number < self.given:
+                continue
+            self.given += 1
+            batch, _ = share(bags, targets, self.places)
+            label = (targets[0, list(self.places), 0] > 0).float()
+            yield Batch((batch, label), label)
+
+    def state_dict(self):
+        return {"given": self.given}
+
+    def load_state_dict(self, state):
+        self.given = state["given"]
 
 
 def main():

@@ -128,6 +128,29 @@ def test_two_look_ups_before_a_step_are_one_batch():
     assert_same(columns_of(table), declared.columns())
 
 
+def test_a_gradient_that_is_set_to_zero_changes_nothing():
+    table, other = tables(), tables()
+    steps = [one.optimizer(optimizers.Adam, lr=0.1) for one in (table, other)]
+    for one, optimizer in zip((table, other), steps):
+        loss_of(one(of([[5], [1], [], []])), TARGETS).backward()
+        optimizer.step()
+    loss_of(table(of([[5], [77], [], []])), TARGETS).backward()
+    steps[0].zero_grad()
+    steps[0].step()  # as without a gradient
+    table(of([[1], [5], [], []]))
+    steps[0].step()
+    later = loss_of(table(of([[0], [], [], [5]])), TARGETS)
+    steps[0].zero_grad()  # between look-up and backward
+    later.backward()
+    steps[0].step()
+    loss_of(other(of([[0], [], [], [5]])), TARGETS).backward()
+    steps[1].step()
+    found = columns_of(table)
+    found.pop(77)
+    assert_same(found, columns_of(other))
+    assert table.stores["people"].step == other.stores["people"].step == 2
+
+
 def test_room_grows_with_the_ids():
     table = tables()
     optimizer = table.optimizer(optimizers.Ftrl, lr=0.1)
