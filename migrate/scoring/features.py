@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from migrate.scoring.model import TYPES, Feature, Input
 from parity.inputs.checks import Column
-from semisync.common.errors import BadInput, UsageError
+from parity.io.columns import filled
+from semisync.common.errors import BadInput
 from semisync.common.shapes import fitted
 
 _ARROW = {
@@ -115,10 +116,7 @@ def _filled(array: Any, fill: str, wanted: Input, kind: Optional[str], at: Colum
         known = {"bytes": pa.large_string()}.get(wanted.dtype or "")
         target = _ARROW[kind] if kind else known or pa.type_for_alias(wanted.dtype or "float32")
         array = array.cast(target)
-    try:
-        return array.fill_null(pa.scalar(fill).cast(target))
-    except pa.ArrowException as error:
-        raise UsageError(f"{at} holds {target}; {fill!r} cannot fill what is missing") from error
+    return filled(array, fill, at)
 
 
 def _cast(array: Any, target: pa.DataType, at: Column, rows: np.ndarray) -> Any:

@@ -92,6 +92,14 @@ def _declare_columns(add: Callable[..., Any]) -> None:
         default=[],
         help="compare within each value as well",
     )
+    add(
+        "--fill",
+        metavar="COL=VALUE",
+        action="append",
+        default=[],
+        help="stands for a missing value of the group, the day or a slice; without it one ends the "
+        "run",
+    )
 
 
 def _declare_diagnosis(add: Callable[..., Any]) -> None:

@@ -1,6 +1,7 @@
 """Which arguments of `semisync parity` go together, and what they say about columns and files."""
 
 import argparse
+import fnmatch
 import os
 from typing import Any, Dict, Optional, Tuple
 
@@ -50,6 +51,7 @@ def _check_parts(args: argparse.Namespace) -> None:
         ("--weight", args.weight),
         ("--day", args.day),
         ("--slice", args.slice),
+        ("--fill", args.fill),
     ):
         if value:
             raise UsageError(f"{option} is for --partial; the parts know what they hold")
@@ -118,7 +120,24 @@ def column_names(args: argparse.Namespace) -> Dict[str, Any]:
         "ids": tuple(dict.fromkeys(column_and_table(item)[0] for item in args.ids)),
         "parts": tuple(dict.fromkeys([*args.slice, *([args.day] if args.day else [])])),
         "logits": _logits(args),
+        "fills": _fills(args),
     }
+
+
+def _fills(args: argparse.Namespace) -> Tuple[Tuple[str, str], ...]:
+    """(column, what stands for a missing value) of each --fill, whose COL may be a pattern."""
+    columns = list(dict.fromkeys(filter(None, [args.group, args.day, *args.slice])))
+    fills: Dict[str, str] = {}
+    for item in args.fill:
+        pattern, equals, value = item.partition("=")
+        meant = [name for name in columns if fnmatch.fnmatchcase(name, pattern)]
+        if not equals or not meant:
+            raise UsageError(
+                f"--fill {item} names no column of --group, --day or --slice; COL=VALUE is "
+                "expected, as labels, scores and weights cannot be made up"
+            )
+        fills = {**dict.fromkeys(meant, value), **fills}  # the first that fits
+    return tuple(fills.items())
 
 
 def _logits(args: argparse.Namespace) -> Tuple[str, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from parity.inputs.checks import Column
-from parity.io.columns import to_names, to_numbers
+from parity.io.columns import FILL, to_names, to_numbers, with_fills
 from parity.io.damage import explained
 from parity.io.data_files import files_of, sizes_of
 from parity.io.formats import Columns, chosen, open_file
@@ -25,6 +25,7 @@ from semisync.common.errors import BadInput
 
 BATCH = 1 << 16  # rows; a column of them fits the processor's cache
 _PARTS = b"files"
+_NONE: Mapping[str, str] = {}
 
 
 class Batch(NamedTuple):
@@ -44,8 +45,8 @@ class Batch(NamedTuple):
         return to_numbers(self.table[name], self.column(name))
 
     def names(self, name: str) -> pa.ChunkedArray:
-        """As `parity.io.columns.to_names`."""
-        return to_names(self.table[name], self.column(name))
+        """Of a column that can be filled, as `parity.io.columns.to_names`."""
+        return to_names(self.table[name], self.column(name), FILL)
 
 
 def batches(
@@ -55,6 +56,7 @@ def batches(
     size: int = BATCH,
     optional: Sequence[str] = (),
     alike: bool = True,
+    fills: Mapping[str, str] = _NONE,
 ) -> Iterator[Batch]:
     """The data set's rows in batches, in order; of Parquet of `size` rows.
 
@@ -65,12 +67,15 @@ def batches(
         names: columns that identify: keys and groups; strings from a text file.
         optional: those of `numbers` that may be absent.
         alike: whether `names` must have one type in all files, and values in their first rows.
+        fills: what stands for a missing value, by column.
 
     Raises: BadInput for a file or a column that is not there, and for a file that is empty, cut
         short, corrupt or of another format.
     """
     first: Optional[Batch] = None
     for batch in batches_of(path, _columns(numbers, names, optional), size):
+        if fills:
+            batch = batch._replace(table=with_fills(batch.table, fills, batch.column))
         if alike and not batch.skipped:
             first = first or batch._replace(table=batch.table.slice(0, 1))
             _check_types(batch, first, names)
@@ -93,7 +98,11 @@ def batches_of(path: str, columns: Columns, size: int) -> Iterator[Batch]:
 
 
 def read_columns(
-    path: str, numbers: Sequence[str], names: Sequence[str], optional: Sequence[str] = ()
+    path: str,
+    numbers: Sequence[str],
+    names: Sequence[str],
+    optional: Sequence[str] = (),
+    fills: Mapping[str, str] = _NONE,
 ) -> pa.Table:
     """All rows at once; arguments and errors as of `batches`, and BadInput without a row."""
     files, columns = files_of(path), _columns(numbers, names, optional)
@@ -113,6 +122,7 @@ def read_columns(
     if not whole.num_rows:
         raise BadInput(f"{path} has no rows; at least one of each class is needed")
     parts = [(file, table.num_rows) for file, table in zip(files, tables)]
+    whole = with_fills(whole, fills, lambda name: Column(name, path, tuple(parts)))
     return whole.replace_schema_metadata({_PARTS: json.dumps(parts)})
 
 
@@ -179,7 +189,9 @@ def _check_types(batch: Batch, first: Batch, names: Sequence[str]) -> None:
     """Refuses names of another type than the first file's: 1 is not "1"."""
     start = batch._replace(table=batch.table.slice(0, 1))
     for name in names:
-        kind, expected = (of_file.names(name).type for of_file in (start, first))
+        kind, expected = (
+            to_names(of_file.table[name], of_file.column(name)).type for of_file in (start, first)
+        )
         if kind != expected:
             raise BadInput(
                 f"{batch.column(name)} holds {kind}, but that of {first.file} {expected}; the "

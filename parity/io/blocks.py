@@ -69,7 +69,8 @@ def _blocks(
     numbers += [names.weight] if names.weight else []
     texts = list(dict.fromkeys(filter(None, [names.key, *names.parts, names.group])))
     seen, copies = 0, Copies()
-    for batch in batches(path, numbers, texts, LARGE_BATCH if texts else BATCH):
+    size, fills = LARGE_BATCH if texts else BATCH, dict(names.fills)
+    for batch in batches(path, numbers, texts, size, fills=fills):
         rows = Rows(
             labels_of(batch, names.label),
             scores_of(batch, names, "baseline_score"),

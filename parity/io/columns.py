@@ -1,12 +1,14 @@
 """From one Arrow column to checked numpy, naming the file, the column and the row at fault."""
 
+from typing import Any, Callable, Mapping
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from parity.inputs.checks import Column
 from parity.inputs.ids import Ids
-from semisync.common.errors import BadInput
+from semisync.common.errors import BadInput, UsageError
 
 
 def to_numbers(values: pa.ChunkedArray, column: Column) -> np.ndarray:
@@ -27,14 +29,45 @@ def to_numbers(values: pa.ChunkedArray, column: Column) -> np.ndarray:
     raise BadInput(f"{column} holds {kind}, not numbers")
 
 
-def to_names(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
-    """What names a row or a part of the rows, none missing.
+FILL = ", unless --fill COL=VALUE gives one"
+
+
+def filled(values: Any, fill: str, column: Column) -> Any:
+    """The array, or chunked array, with `fill` for missing values, of the type that it has.
+
+    Raises: UsageError for a `fill` of another type.
+    """
+    kind = values.type
+    try:
+        return values.fill_null(pa.scalar(fill).cast(kind))
+    except pa.ArrowException as error:
+        raise UsageError(f"{column} holds {kind}; {fill!r} cannot fill what is missing") from error
+
+
+def with_fills(
+    table: pa.Table, fills: Mapping[str, str], column: Callable[[str], Column]
+) -> pa.Table:
+    """The table with what stands for missing values and nan in some of its columns, by name;
+    `column` names one in messages."""
+    for name, fill in fills.items():
+        values = _plainly(table[name])
+        if pa.types.is_null(values.type):
+            values = values.cast(pa.string())
+        if pa.types.is_floating(values.type):
+            values = pc.if_else(pc.is_nan(values), None, values)
+        place = table.column_names.index(name)
+        table = table.set_column(place, name, filled(values, fill, column(name)))
+    return table
+
+
+def to_names(values: pa.ChunkedArray, column: Column, instead: str = "") -> pa.ChunkedArray:
+    """What names a row or a part of the rows, none missing; `instead` says what could be done.
 
     Whole numbers are int64 (uint64 stays uint64), text is large strings, and so are dates and
     times: in UTC where they have a time zone, without trailing zeros of a second, so that one
     moment has one name in every unit. Other plain types stay as they are.
     """
-    _refuse_missing(values, column)
+    _refuse_missing(values, column, instead)
     values = _plainly(values)
     kind = values.type
     if pa.types.is_nested(kind):
@@ -47,7 +80,7 @@ def to_names(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
         numbers = values.to_numpy()
         if np.isnan(numbers).any():
             place = column.at(int(np.isnan(numbers).argmax()))
-            raise BadInput(f"{place} is nan; every row needs a value")
+            raise BadInput(f"{place} is nan; every row needs a value{instead}")
     text = pa.types.is_string(kind) or pa.types.is_date(kind)
     return values.cast(pa.large_string()) if text else values
 
@@ -111,10 +144,10 @@ def _plain(names: pa.ChunkedArray, column: Column) -> np.ndarray:
     return np.asarray(names.to_pylist(), dtype=str)
 
 
-def _refuse_missing(values: pa.ChunkedArray, column: Column) -> None:
+def _refuse_missing(values: pa.ChunkedArray, column: Column, instead: str = "") -> None:
     if values.null_count:
         index = pc.index(pc.is_null(values), True).as_py()
-        raise BadInput(f"{column.at(index)} is empty; every row needs a value")
+        raise BadInput(f"{column.at(index)} is empty; every row needs a value{instead}")
 
 
 def _parsed(values: pa.ChunkedArray, column: Column) -> np.ndarray:

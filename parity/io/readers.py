@@ -15,7 +15,7 @@ import pyarrow as pa
 from parity.inputs.checks import Column, check_labels, check_scores, check_weights
 from parity.inputs.ids import Ids
 from parity.io.batches import parts_of, read_columns
-from parity.io.columns import to_codes, to_ids, to_names, to_numbers
+from parity.io.columns import FILL, to_codes, to_ids, to_names, to_numbers
 from parity.io.copies import Copies
 from parity.io.identity import FileIdentity, identify_all
 from parity.io.join import (
@@ -42,6 +42,7 @@ class ColumnNames(NamedTuple):
     parts: Tuple[str, ...] = ()  # days and slices
     ids: Tuple[str, ...] = ()  # what embedding tables are looked up with
     logits: Tuple[str, ...] = ()  # which of parity.io.logits.ROLES are logits, not scores
+    fills: Tuple[Tuple[str, str], ...] = ()  # group, day or slice, what stands for a missing value
 
 
 class Sample(NamedTuple):
@@ -170,7 +171,7 @@ def _read(path: str, names: ColumnNames, numbers: List[str]) -> pa.Table:
     if names.weight is not None:
         numbers = [*numbers, names.weight]
     texts = [name for name in (names.key, names.group, *names.parts, *names.ids) if name]
-    return read_columns(path, numbers, texts)
+    return read_columns(path, numbers, texts, fills=dict(names.fills))
 
 
 def _column(path: str, table: pa.Table, name: str) -> Column:
@@ -193,7 +194,7 @@ def _refuse_copies(table: pa.Table, *columns: np.ndarray) -> None:
 
 def _parts(path: str, table: pa.Table, names: ColumnNames) -> Dict[str, np.ndarray]:
     return {
-        name: np.asarray(to_names(table[name], _column(path, table, name)).to_pylist())
+        name: np.asarray(to_names(table[name], _column(path, table, name), FILL).to_pylist())
         for name in names.parts
     }
 
@@ -210,7 +211,7 @@ def _common(
     labels = check_labels(to_numbers(table[names.label], column), column)
     clusters = weights = None
     if names.group is not None:
-        clusters = to_codes(to_names(table[names.group], _column(path, table, names.group)))
+        clusters = to_codes(to_names(table[names.group], _column(path, table, names.group), FILL))
     if names.weight is not None:
         column = _column(path, table, names.weight)
         weights = check_weights(to_numbers(table[names.weight], column), labels, column)

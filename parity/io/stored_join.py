@@ -73,7 +73,8 @@ class StoredJoin:
             )
         numbers = [names.label, names.baseline_score, *([names.weight] if names.weight else [])]
         texts = dict.fromkeys([self._key, *names.parts, *([names.group] if names.group else [])])
-        return batches(self._paths[0], numbers, list(texts), LARGE_BATCH)
+        fills = dict(names.fills)
+        return batches(self._paths[0], numbers, list(texts), LARGE_BATCH, fills=fills)
 
     def _first_key(self, side: int) -> Batch:
         for batch in self._batches(side):

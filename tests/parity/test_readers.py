@@ -1,6 +1,7 @@
 """Reading scores: every format gives the same rows, and every flaw is named with its place."""
 
 import gzip
+import json
 import random
 
 import fsspec
@@ -348,3 +349,45 @@ def test_a_feature_that_is_missing_is_named_with_its_record(tmp_path):
     path = write(tmp_path / "a.tfrecord", table())
     with pytest.raises(BadInput, match=r"record 1 has no feature 'none'; it has: id, new, old"):
         read_one(path, ONE._replace(baseline_score="none"))
+
+
+@pytest.mark.parametrize("memory", ["4", "0"])
+@pytest.mark.parametrize("files", [1, 2])
+def test_rows_without_a_slice_a_day_or_a_group_are_a_part_of_their_own(
+    tmp_path, capsys, memory, files
+):
+    place, rng = np.arange(4000), np.random.default_rng(0)
+    old = place % 2 / 4 + rng.random(4000)
+    country = pa.array(["de", "fr"] * 2000, mask=place % 5 == 0)
+    day, user = pa.array(place % 3, mask=place % 7 == 0), pa.array(place // 2 * 1.0)
+    user = pa.array(np.where(place % 11 == 0, np.nan, user))
+    path, other = tmp_path / "old.parquet", tmp_path / "new.parquet"
+    columns = {"id": place, "y": place % 2, "p": old, "country": country, "day": day}
+    write(path, pa.table({**columns, "user": user, "q": old + 1e-9}))
+    write(other, pa.table({"id": place, "q": old + 1e-9}))
+    scores = ["--label", "y", "--baseline-score", "p", "--candidate-score", "q"]
+    command = [
+        "parity",
+        *map(str, [path, other][:files]),
+        "--key",
+        "id",
+        *scores,
+        "--memory",
+        memory,
+    ]
+    command += ["--slice", "country", "--day", "day", "--group", "user"]
+    command += ["--out", str(tmp_path / "out")]
+    assert main(command) == 3
+    assert "every row needs a value" in capsys.readouterr().err
+    fills = ["--fill", "c*=none", "--fill", "day=-1", "--fill", "user=-1"]
+    assert main([*command, *fills]) in (0, 2)
+    record = json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))
+    rows = {part["name"]: part["rows"] for part in record["slices"]["country"]}
+    assert rows == {"de": 1600, "fr": 1600, "none": 800}
+    days = {day["name"]: day["rows"] for day in record["days"]["days"]}
+    assert days["-1"] == np.count_nonzero(place % 7 == 0)
+    assert record["clusters"] == 2001
+    assert main([*command, *fills[:2], "--fill", "day=none"]) == 3
+    assert "holds int64; 'none' cannot fill what is missing" in capsys.readouterr().err
+    assert main([*command, "--fill", "y=0"]) == 3
+    assert "--fill y=0 names no column of --group, --day or --slice" in capsys.readouterr().err
