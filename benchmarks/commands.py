@@ -144,7 +144,7 @@ BENCHMARKS = (
     Benchmark(
         "verdicts",
         "parity_coverage",
-        ("requirements", "tails"),
+        ("requirements", "tails", "advice"),
         "--verdicts --samples 1000",
         "--verdicts --samples 20",
     ),

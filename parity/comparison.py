@@ -37,9 +37,9 @@ from parity.stats.rare_failures import (
     notes_on_carriers,
     rare_failures,
     reaches,
-    rows_needed,
 )
 from parity.stats.roc import rank
+from parity.stats.rows_needed import Basis, rows_to_settle
 from parity.stats.score_difference import score_difference
 from parity.stats.tf1_auc import thresholded_auc
 from parity.verified import Record, Verified, read_record
@@ -136,9 +136,10 @@ def concluded(
     pairs = positives * (rows - positives)
     flaw, doubted = doubts.of_ranking({"baseline": baseline, "candidate": candidate}, pairs)
     decision = decision_fields(evidence._replace(flaw=flaw), rare, margin, verified)
+    alike = not (figures["weighted"] or figures["clusters"])
     needed = None
     if decision["reason"] not in (None, Reason.COUNTS, flaw):
-        needed = rows_needed(rows, evidence, decision["interval"], margin, rare, verified)
+        needed = rows_needed(rows, evidence, decision, margin, alike)
     return Comparison(
         **decision,
         margin=float(margin),
@@ -174,6 +175,23 @@ def decision_fields(
     }
 
 
+def rows_needed(
+    rows: int, evidence: Evidence, decision: Dict[str, Any], margin: float, alike: bool
+) -> Optional[int]:
+    """Rows that settle an INCONCLUSIVE comparison, if a number can be named.
+
+    Args:
+        decision: from `decision_fields`.
+        alike: parity.stats.rows_needed.Basis.
+    """
+    rare, verified = decision["rare_failures"], decision["verified"]
+    basis = Basis(rows, rare.carriers, rare.reach if verified is None else 0.0, alike)
+    needed = rows_to_settle(basis, evidence, decision["reason"], margin)
+    if needed is None or decision["reason"] is not Reason.RARE_FAULTS:
+        return needed
+    return None if rare.rows_to_exclude is None else max(needed, rare.rows_to_exclude)
+
+
 def sample_of(rows: Rows, placements: np.ndarray, moves: Spread) -> Sample:
     """What rare failures are judged by.
 
@@ -187,6 +205,7 @@ def sample_of(rows: Rows, placements: np.ndarray, moves: Spread) -> Sample:
         reaches=reaches(rows.positive, placements),
         carriers=moves.carriers,
         step=moves.step,
+        alike=rows.weights is None and rows.clusters is None,
     )
 
 

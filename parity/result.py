@@ -135,7 +135,7 @@ class Comparison:
     clusters: Optional[int]
     design_effect: Optional[float]  # clustered variance / that of independent rows
     weighted: bool
-    rows_to_settle: Optional[int]  # for 80 % power if the models are equal; None once settled
+    rows_to_settle: Optional[int]  # with 80 % power; None once settled, or if none can be named
     logloss_difference: Optional[MeanDifference]  # None unless both models give probabilities
     score_difference: ScoreDifference
     notes: Tuple[str, ...]  # sentences on what limits the verdict

@@ -18,19 +18,19 @@ more than the margin, a single pair of models proves nothing about the pipelines
 import dataclasses
 import itertools
 import math
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from parity.comparison import compare_rows, decision_fields, sample_of
+from parity.comparison import compare_rows, decision_fields, rows_needed, sample_of
 from parity.doubts import of_ranking, of_rows, of_runs
 from parity.inputs.checks import Column, check_margin, check_not_label, check_scores
 from parity.inputs.rows import Rows, checked_rows
 from parity.result import Comparison, Side, TrainingNoise
-from parity.stats.delong import spread
+from parity.stats.delong import Spread, spread
 from parity.stats.equivalence import Evidence, Reason, Verdict, judge
-from parity.stats.intervals import HITS, resolution
-from parity.stats.rare_failures import RareFailures, notes_on_carriers, rare_failures
+from parity.stats.intervals import HITS, resolution, student_interval
+from parity.stats.rare_failures import notes_on_carriers, rare_failures
 from parity.stats.roc import rank
 from parity.stats.seeds import control_of, power, runs_to_settle, satterthwaite
 from parity.verified import Record, read_record
@@ -121,7 +121,7 @@ def compare_runs(
         candidate=_mean_of(new, single.candidate, shares[1]),
         standard_error_independent=by_rows.independent,
         design_effect=by_rows.design_effect,
-        rows_to_settle=_rows_to_settle(rare, decision["reason"]),
+        rows_to_settle=_rows_to_settle(evidence, by_rows, decision, rows, margin),
         training=noise,
         warnings=(*of_runs(baselines, candidates), *of_rows(rows), *doubted),
         notes=(
@@ -133,10 +133,20 @@ def compare_runs(
     )
 
 
-def _rows_to_settle(rare: RareFailures, reason: Optional[Reason]) -> Optional[int]:
-    """Rows where only they are missing, for rare faults; None where runs may be."""
-    only_rows = reason in (Reason.OBSERVATIONS, Reason.CARRIERS, Reason.RARE_FAULTS)
-    return rare.rows_to_exclude if only_rows else None
+def _rows_to_settle(
+    evidence: Evidence, by_rows: Spread, decision: Dict[str, Any], rows: Rows, margin: float
+) -> Optional[int]:
+    """Rows where only they are missing; None where runs may be. What the interval owes to the
+    seeds does not fall with the rows."""
+    if decision["reason"] not in (Reason.OBSERVATIONS, Reason.CARRIERS, Reason.RARE_FAULTS):
+        return None
+    by_rows_alone = student_interval(evidence.delta, by_rows.standard_error, by_rows.freedom)
+    seeds = decision["interval"].high - by_rows_alone.high
+    evidence = evidence._replace(
+        standard_error=by_rows.standard_error, freedom=by_rows.freedom, bound=max(0.0, seeds)
+    )
+    alike = rows.weights is None and rows.clusters is None
+    return rows_needed(len(rows.positive), evidence, decision, margin, alike)
 
 
 def _noise(

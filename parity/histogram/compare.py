@@ -64,6 +64,7 @@ def compare_summary(
         reaches=estimate.reaches(),
         carriers=carriers,
         step=step,
+        alike=not summary.weighted and by_group is None,
     )
     freedom = min(of_classes) - 1
     loss = pcoc = None

@@ -32,10 +32,7 @@ from typing import NamedTuple, Optional
 
 from parity.stats.intervals import (
     Interval,
-    alpha,
     at_least,
-    half_in_errors,
-    observations_to_resolve,
     resolution,
     student_interval,
     student_p,
@@ -44,7 +41,7 @@ from parity.stats.intervals import (
     widened,
 )
 
-POWER = 0.8  # with which `rows_to_settle` finds equal models equivalent
+POWER = 0.8  # with which advice on rows or runs is to settle a comparison
 _ROUGH = 20  # a certified bound is to be below so small a part of the margin
 
 
@@ -141,29 +138,6 @@ def judge(interval: Interval, margin: float) -> Verdict:
 def too_rough(bound: float, margin: float) -> bool:
     """Whether a certified bound leaves the difference uncertain by a twentieth of the margin."""
     return bound >= margin / _ROUGH
-
-
-def rows_to_settle(rows: int, evidence: Evidence, interval: Interval, margin: float) -> int:
-    """Rows of the same kind with which two equal models pass four times out of five.
-
-    Equal models pass with probability 2 Phi(margin/SE - 1.645) - 1, and SE falls with the root of
-    the rows, so SE must fall to margin / (1.645 + 1.282). A true difference near the margin needs
-    more, one far outside it fewer. `resolution` must fall below the margin as well. The allowance
-    falls with the rows: equal models pass where margin - allowance rows / N is
-    2.93 SE sqrt(rows / N), N the rows that it takes.
-
-    Args:
-        rows: in the sample that gave the evidence.
-        interval: what `decide` made of it, whose half-width is 1.645 SE.
-    """
-    normal = NormalDist()
-    error = half_in_errors(interval)
-    reach = error * (normal.inv_cdf(1 - alpha()) + normal.inv_cdf((1 + POWER) / 2))
-    shown = (interval.high - interval.low) / 2 > 1.01 * resolution(evidence.observations)
-    root = (reach + math.sqrt(reach**2 + 4 * evidence.allowance * margin)) / (2 * margin)
-    by_error = rows * root**2 if shown else 0
-    by_resolution = rows * observations_to_resolve(margin) / evidence.observations
-    return math.ceil(max(by_error, by_resolution))
 
 
 def p_of_equivalence(delta: float, interval: Interval, margin: float, confidence: float) -> float:

@@ -30,11 +30,9 @@ from typing import NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from parity.stats.equivalence import Evidence, Reason, rows_to_settle
-from parity.stats.intervals import HITS, Interval, unseen
-from parity.verified import Verified
-
-FEW_CARRIERS = 15  # the standard error then errs by 1 / (2 sqrt(15)), an eighth, and more
+from parity.stats.equivalence import Reason
+from parity.stats.intervals import HITS, unseen
+from parity.stats.rows_needed import FEW_CARRIERS, rows_to_count
 
 
 class RareFailures(NamedTuple):
@@ -44,7 +42,7 @@ class RareFailures(NamedTuple):
     share: float  # of the class: a fault that hits fewer may hit none of them
     reach: float  # of the AUC, if it hit all
     floor: float  # share x reach
-    rows_to_exclude: int  # rows of this kind that bring the floor below the margin
+    rows_to_exclude: Optional[int]  # that bring the floor below the margin, if one can be named
     carriers: float  # rows or clusters that carry the standard error
     allowance: float  # for those, beyond the interval, in units of AUC
 
@@ -57,6 +55,7 @@ class Sample(NamedTuple):
     reaches: Tuple[float, float]
     carriers: float
     step: float
+    alike: bool = True  # parity.stats.rows_needed.Basis
 
 
 def rare_failures(sample: Sample, margin: float) -> RareFailures:
@@ -70,7 +69,7 @@ def rare_failures(sample: Sample, margin: float) -> RareFailures:
         share=unseen(observations),
         reach=reach,
         floor=floors[worst],
-        rows_to_exclude=math.ceil(sample.rows * needed / observations),
+        rows_to_exclude=rows_to_count(sample.rows, observations, needed, sample.alike),
         carriers=sample.carriers,
         allowance=HITS * sample.step,
     )
@@ -81,19 +80,6 @@ def reaches(positive: np.ndarray, placements: np.ndarray) -> Tuple[float, float]
     of_classes = (placements[~positive], placements[positive])
     negatives, positives = (max(float(v.max()), 1 - float(v.min())) for v in of_classes)
     return negatives, positives
-
-
-def rows_needed(
-    rows: int,
-    evidence: Evidence,
-    interval: Interval,
-    margin: float,
-    rare: RareFailures,
-    verified: Optional[Verified],
-) -> int:
-    """Rows that an INCONCLUSIVE comparison takes to be settled (parity.stats.equivalence)."""
-    needed = rows_to_settle(rows, evidence, interval, margin)
-    return needed if verified is not None else max(needed, rare.rows_to_exclude)
 
 
 def notes_on_carriers(rare: RareFailures, reason: Optional[Reason]) -> Tuple[str, ...]:

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.parity_coverage import Design, coverage, rare
-from benchmarks.parity_coverage_parts import requirements
+from benchmarks.parity_coverage_parts import advice, requirements
 
 SAMPLES = 400
 OFF = 4.5 * (0.9 * 0.1 / SAMPLES) ** 0.5  # Monte Carlo errors
@@ -45,3 +45,10 @@ def test_an_interval_that_holds_less_than_it_says_is_noted():
     assert held < 0.85 and noted > 0.9
     held, noted = requirements.tails("normal", 300, 300, seed=1)
     assert held > 0.85 and noted == 0
+
+
+@pytest.mark.parametrize("case", list(advice.cases())[:6], ids=lambda case: case.name)
+def test_as_many_rows_as_are_advised_decide_it_four_times_out_of_five(case):
+    found = advice.kept(case, 60, seed=1)
+    assert found.named == found.undecided > 15
+    assert found.decided / found.redrawn > 0.8 - 2 * (0.8 * 0.2 / found.redrawn) ** 0.5

@@ -66,7 +66,8 @@ def test_the_floor_is_three_over_n_times_the_reach():
     assert rare.share == pytest.approx(3.0 / 1000, rel=0.002)
     assert rare.reach == 1
     assert rare.floor == rare.share
-    assert rare.rows_to_exclude == pytest.approx(4 * 3.0 / MARGIN, rel=0.002)
+    least = 4 * 3.0 / MARGIN
+    assert 1.02 * least < rare.rows_to_exclude < 1.1 * least, "as many positives nearly always"
 
 
 def test_enough_rows_exclude_it_without_a_record():
@@ -75,7 +76,7 @@ def test_enough_rows_exclude_it_without_a_record():
     assert enough.rare_failures.floor < MARGIN
     short = parity.compare(*faulty(np.random.default_rng(4), 5900, 0))
     assert short.verdict == "INCONCLUSIVE"
-    assert short.rows_to_settle == short.rare_failures.rows_to_exclude == 4 * 5992
+    assert short.rows_to_settle == short.rare_failures.rows_to_exclude > 4 * 5992
     assert short.reason == "rare_faults"
 
 

@@ -52,8 +52,8 @@ SAYS = {  # what the headline says, and the advice
     Reason.INTERVAL: ("These rows cannot tell", "equal models would be found equivalent"),
     Reason.TIES: ("many rows one score", "Look at the labels"),
     Reason.CHANCE: ("cannot be told from 0.5", "Look at the labels"),
-    Reason.OBSERVATIONS: ("cannot vouch for it", "Compare about"),
-    Reason.CARRIERS: ("carry the standard error", "Compare"),
+    Reason.OBSERVATIONS: ("cannot vouch for it", "settle it four times out of five"),
+    Reason.CARRIERS: ("carry the standard error", "settle it four times out of five"),
     Reason.RARE_FAULTS: ("cannot exclude rare faults", "hand in the record"),
 }
 
@@ -102,3 +102,15 @@ def test_the_table_of_verdicts_has_every_reason():
     table = page.partition("## The verdict\n")[2].partition("\n### ")[0]
     named = re.findall(r"^\|.*`INCONCLUSIVE`, `(\w+)`", table, re.MULTILINE)
     assert named == [reason.value for reason in Reason]
+
+
+def test_no_number_is_named_where_none_is_honest():
+    """Of groups the next may be larger than all before; a few of them tell of no number."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(40), 100)
+    labels = rng.random(4000) < 0.3
+    baseline = rng.normal(size=4000) + labels
+    candidate = baseline + 0.1 * rng.normal(size=40)[group] * (group < 12)
+    found = parity.compare(labels, baseline, candidate, clusters=group)
+    assert (found.reason, found.rows_to_settle) == ("interval", None)
+    assert "no number can be named that would settle it" in what_to_do(found)

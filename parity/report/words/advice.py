@@ -4,6 +4,7 @@ from parity.formatting import rounded
 from parity.gates import METRICS
 from parity.result import Comparison
 from parity.stats.equivalence import Reason, Verdict
+from parity.stats.rows_needed import taken_to_be_equal
 
 
 def what_to_do(comparison: Comparison) -> str:
@@ -83,23 +84,30 @@ def _how_to_settle(comparison: Comparison) -> str:
 
 
 def _compare_more(comparison: Comparison) -> str:
-    """Where the interval lies inside the margin already."""
-    needed = comparison.rows_to_settle
-    return (
-        "Compare more rows."
-        if needed is None or needed <= comparison.rows
-        else f"Compare about {rounded(needed)} rows like these."
-    )
+    """So many rows that four comparisons in five are decided, if a number can be named."""
+    needed, rare = comparison.rows_to_settle, comparison.rare_failures
+    if needed is None:
+        return (
+            "Compare many times as many rows: so few rows, or groups, decide here that no number "
+            "can be named that would settle it."
+        )
+    text = f"Compare about {rounded(needed)} rows like these"
+    if comparison.reason is Reason.RARE_FAULTS and rare is not None and not rare.carriers:
+        return f"{text}, which settle it unless a few of them show a fault."
+    return f"{text}; as many settle it four times out of five."
 
 
 def _how_to_narrow(comparison: Comparison) -> str:
     """The interval, which lies across an edge of the margin."""
-    rows, needed = comparison.rows, comparison.rows_to_settle
-    if comparison.training is not None and comparison.training.runs_to_settle is not None:
+    rows, needed, rare = comparison.rows, comparison.rows_to_settle, comparison.rare_failures
+    if comparison.training is not None:
         runs = comparison.training.runs_to_settle
+        if runs is None:
+            return "Compare more rows."
         return f"Train about {runs} runs of each model and compare again."
-    if needed is None:
-        return "Compare more rows."
+    equal = rare is None or taken_to_be_equal(rare.carriers, comparison.reason)
+    if needed is None or not equal:
+        return _compare_more(comparison)
     if needed <= rows:
         return (
             "Compare several times as many rows: equal models would have shown it on these four "

@@ -135,8 +135,10 @@ def rare_failures_in_words(comparison: Comparison) -> List[str]:
         observed = "clusters that hold the rarer class"
     room = "inside the margin."
     if rare.floor >= comparison.margin:
-        rows = rounded(rare.rows_to_exclude)
-        room = f"which is not inside the margin; about {rows} rows like these would exclude it."
+        room = "which is not inside the margin."
+        if rare.rows_to_exclude is not None:
+            rows = rounded(rare.rows_to_exclude)
+            room = f"which is not inside the margin; about {rows} rows like these would exclude it."
     sentences = [
         f"Rare faults: one that hits fewer than {rare.share:.2g} of the {observed} may have hit "
         f"none of {rare.observations:,.0f}, and could move the AUC by up to {rare.floor:.2g}, "
