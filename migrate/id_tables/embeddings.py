@@ -5,44 +5,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Type, Union
+from typing import Any, Dict, List, Optional, Sequence, Type, Union
 
 import numpy
 import torch
 from torch import Tensor
 
 from migrate.id_tables import features as inputs
-from migrate.id_tables.exchange import Parts, Processes
+from migrate.id_tables import look_up
+from migrate.id_tables.exchange import Processes
 from migrate.id_tables.initializers import seed_of
-from migrate.id_tables.pooling import summed
+from migrate.id_tables.look_up import Pending, Question
 from migrate.id_tables.store import Store
 from migrate.id_tables.table import IdTable
-from migrate.runtime.compiled.table import unique_integers
 from migrate.torchrec.optimizers import RowOptimizer
 from semisync.common.errors import UsageError
-
-
-class _Asked(NamedTuple):
-    """A look-up of one table, by this process. unique: its ids, each once. places: of every id in
-    them. counts: how often each occurs. order: `unique` by owner; sizes: how many each owner has.
-    """
-
-    unique: numpy.ndarray
-    places: Tensor
-    counts: numpy.ndarray
-    order: numpy.ndarray
-    sizes: List[int]
-
-
-class _Pending(NamedTuple):
-    """A look-up whose gradient the next step needs. leaf: what this process got, [ids, dim]. rows:
-    of this process, that it gave to all; given: how many to each. done: [True] after the step."""
-
-    asked: _Asked
-    leaf: Tensor
-    rows: numpy.ndarray
-    given: List[int]
-    done: List[bool]
 
 
 class IdEmbeddings(torch.nn.Module):
@@ -74,7 +51,7 @@ class IdEmbeddings(torch.nn.Module):
         ):
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
-                raise UsageError(f"there are two {what} {twice[0]!r}")
+                raise UsageError(f"there are two {what} {twice[0]!r}; make an IdEmbeddings of each")
         self.tables = {table.name: table for table in tables}
         self.processes = Processes(group)
         self.stores = {
@@ -83,7 +60,7 @@ class IdEmbeddings(torch.nn.Module):
         }
         self.optimizers: List[RowOptimizer] = []  # that `optimizer` made
         self._average = average
-        self._pending: Dict[str, List[_Pending]] = {name: [] for name in self.tables}
+        self._pending: Dict[str, List[Pending]] = {name: [] for name in self.tables}
         self._met = dict.fromkeys(self.tables, 0)  # ids of frozen look-ups, by table
         self._unknown = dict.fromkeys(self.tables, 0)
         self._agreed = False
@@ -111,7 +88,9 @@ class IdEmbeddings(torch.nn.Module):
         optimizer = kind([store.weight for store in stores], rows="touched", **settings)
         for store in stores:
             store.trained_by(optimizer)
-        optimizer.register_step_pre_hook(lambda *_: self._collect(names))
+        optimizer.register_step_pre_hook(
+            lambda _, given, named: self._collect(names, [*given[1:], *named.values()])
+        )
         optimizer.register_step_post_hook(lambda *_: self._end(names))
         zero_grad = optimizer.zero_grad
 
@@ -134,13 +113,34 @@ class IdEmbeddings(torch.nn.Module):
         tables = list(self.tables.values())
         given = inputs.given(features, tables)
         training = self.training and torch.is_grad_enabled()
+        for table in tables if training else ():
+            if self.stores[table.name].optimizer is None:
+                raise UsageError(
+                    f"table {table.name!r} has no optimizer; make it by `optimizer`, or call "
+                    "`eval` for look-ups alone"
+                )
         asked = [
-            self._asked(torch.cat([given[name].ids for name in table.features])) for table in tables
+            look_up.ask(
+                torch.cat([given[name].ids for name in table.features]), table.dim, self.processes
+            )
+            for table in tables
         ]
-        found = self._look_up(tables, asked, training)
+        questions = look_up.questions(asked, self.processes)
+        rows, values = [], []
+        for table, question in zip(tables, questions):
+            store = self.stores[table.name]
+            if training:
+                rows.append(self._admitted(store, question))
+                values.append(store.values(rows[-1]))
+            else:
+                values.append(self._frozen(table, question))
+        given_rows = [question.given for question in questions]
+        found = look_up.answers(values, asked, given_rows, self.processes)
+        for table, one, leaf, own, sizes in zip(tables, asked, found, rows, given_rows):
+            self._await(table.name, Pending(one, leaf.requires_grad_(), own, sizes, [False]))
         result: Dict[str, Tensor] = {}
-        for table, one, rows in zip(tables, asked, found):
-            result.update(inputs.vectors(table, given, rows, one.places))
+        for table, one, leaf in zip(tables, asked, found):
+            result.update(inputs.vectors(table, given, leaf, one.places))
         return result
 
     def rows(self) -> Dict[str, int]:
@@ -176,52 +176,7 @@ class IdEmbeddings(torch.nn.Module):
             raise UsageError(f"there is no table {name!r}, expected one of {sorted(self.stores)}")
         return self.stores[name]
 
-    def _asked(self, ids: Tensor) -> _Asked:
-        unique, places, counts = unique_integers(ids.numpy())
-        if self.processes.ranks == 1:
-            order, sizes = numpy.arange(len(unique)), [len(unique)]
-        else:
-            owners = self.processes.owners(unique)
-            order = numpy.argsort(owners, kind="stable")
-            sizes = numpy.bincount(owners, minlength=self.processes.ranks).tolist()
-        return _Asked(unique, torch.from_numpy(places), counts, order, sizes)
-
-    def _look_up(self, tables: List[IdTable], asked: List[_Asked], training: bool) -> List[Tensor]:
-        """The vectors of `unique` of each table."""
-        columns = [(one.unique[one.order], one) for one in asked]
-        columns += [(one.counts[one.order], one) for one in asked]
-        questions = self.processes.exchange(
-            _by_rank([(torch.from_numpy(of), one.sizes) for of, one in columns])
-        )
-        replies, owned = [], []
-        for number, table in enumerate(tables):
-            ids = torch.cat([of[number] for of in questions]).numpy()
-            counts = torch.cat([of[number + len(tables)] for of in questions]).numpy()
-            given = [len(of[number]) for of in questions]
-            rows = self._admitted(table, ids, counts) if training else None
-            values = self._frozen(table, ids, counts) if rows is None else self._values(table, rows)
-            owned.append((rows, given))
-            replies.append((values.reshape(-1), [size * table.dim for size in given]))
-        wanted = [
-            [one.sizes[rank] * table.dim for table, one in zip(tables, asked)]
-            for rank in range(self.processes.ranks)
-        ]
-        answers = self.processes.exchange(_by_rank(replies), wanted)
-        found = []
-        for number, (table, one, (rows, given)) in enumerate(zip(tables, asked, owned)):
-            values = torch.cat([of[number] for of in answers]).reshape(-1, table.dim)
-            if self.processes.ranks > 1:
-                values = torch.empty_like(values).index_copy_(
-                    0, torch.from_numpy(one.order), values
-                )
-            if rows is not None:
-                self._await(
-                    table.name, _Pending(one, values.requires_grad_(), rows, given, [False])
-                )
-            found.append(values)
-        return found
-
-    def _await(self, name: str, pending: _Pending) -> None:
+    def _await(self, name: str, pending: Pending) -> None:
         def late(_: Tensor) -> None:
             if pending.done[0]:
                 raise UsageError(
@@ -232,87 +187,55 @@ class IdEmbeddings(torch.nn.Module):
         pending.leaf.register_hook(late)
         self._pending[name].append(pending)
 
-    def _admitted(self, table: IdTable, ids: numpy.ndarray, counts: numpy.ndarray) -> numpy.ndarray:
-        """The row of each of `ids`, which several processes may have, after new ones got theirs."""
-        store = self.stores[table.name]
-        if store.optimizer is None:
-            raise UsageError(
-                f"table {table.name!r} has no optimizer; make it by `optimizer`, or call `eval` "
-                "for look-ups alone"
-            )
-        unique, numbers = ids, None
-        if self.processes.ranks > 1:
-            unique, numbers, _ = unique_integers(ids)
-            sums = numpy.zeros(len(unique), numpy.int64)
-            numpy.add.at(sums, numbers, counts)
-            counts = sums
+    def _admitted(self, store: Store, question: Question) -> numpy.ndarray:
+        """The row of each id that is asked for, after new ones got theirs; it is counted."""
+        if self.processes.ranks == 1:
+            rows = store.admit(question.ids)
+            store.met(rows, question.counts)
+            return rows
+        unique, counts, numbers = question.once()
         rows = store.admit(unique)
         store.met(rows, counts)
-        return rows if numbers is None else rows[numbers]
+        return rows[numbers]
 
-    def _values(self, table: IdTable, rows: numpy.ndarray) -> Tensor:
-        weight = self.stores[table.name].weight.detach()
-        return weight.index_select(0, torch.from_numpy(rows))
-
-    def _frozen(self, table: IdTable, ids: numpy.ndarray, counts: numpy.ndarray) -> Tensor:
+    def _frozen(self, table: IdTable, question: Question) -> Tensor:
+        """The vector of each id that is asked for."""
         store = self.stores[table.name]
-        rows = store.find(ids)
+        rows = store.find(question.ids)
         (missing,) = numpy.nonzero(rows < 0)
-        values = self._values(table, rows.clip(min=0))
+        values = store.values(rows.clip(min=0))
         if len(missing):
-            if table.unknown == "initial":
-                instead = store.initializer(ids[missing], table.dim, store.seed)
-            else:
-                zeros = isinstance(table.unknown, str)
-                instead = torch.as_tensor(
-                    [0.0] * table.dim if zeros else table.unknown, dtype=torch.float32
-                ).expand(len(missing), -1)
-            values[torch.from_numpy(missing)] = instead
-        self._unknown[table.name] += int(counts[missing].sum())
-        self._met[table.name] += int(counts.sum())
+            values[torch.from_numpy(missing)] = table.instead(question.ids[missing], store.seed)
+        self._unknown[table.name] += int(question.counts[missing].sum())
+        self._met[table.name] += int(question.counts.sum())
         return values
 
-    def _collect(self, names: Sequence[str]) -> None:
+    def _collect(self, names: Sequence[str], arguments: Sequence[Any]) -> None:
         """Before the optimizer's step: gives each table the gradient of the rows that this process
-        has, of all look-ups of all processes. One that has a gradient nowhere changes nothing."""
+        has, of all look-ups of all processes. One that has a gradient nowhere changes nothing.
+
+        arguments: of the step
+        """
+        if any(one is not None for one in arguments):
+            raise UsageError(
+                "a step of tables by raw ids takes no closure; call backward before it"
+            )
         every = [(name, one) for name in names for one in self._pending[name]]
         with_grad = self.processes.total([int(one.leaf.grad is not None) for _, one in every])
-        for _, one in every:
+        for name, one in every:
             one.done[0] = True
-        pending = [both for both, count in zip(every, with_grad) if count]
-        sent, wanted = [], [[] for _ in range(self.processes.ranks)]  # type: ignore[var-annotated]
-        for name, one in pending:
-            dim = self.tables[name].dim
-            grad = torch.zeros_like(one.leaf) if one.leaf.grad is None else one.leaf.grad
-            if self.processes.ranks > 1:
-                grad = grad.index_select(0, torch.from_numpy(one.asked.order))
-            sent.append((grad.reshape(-1), [size * dim for size in one.asked.sizes]))
-            for rank, size in enumerate(one.given):
-                wanted[rank].append(size * dim)
-        received = self.processes.exchange(_by_rank(sent), wanted) if pending else []
-        grads: Dict[str, List[Tensor]] = {name: [] for name in names}
-        for number, (name, _) in enumerate(pending):
-            grads[name] += [of[number] for of in received]
-        for name in names:
             self._pending[name].clear()
-            rows = [one.rows for of, one in pending if of == name]
-            if rows:
-                grad = torch.cat(grads[name]).reshape(-1, self.tables[name].dim)
-                self._set_grad(self.stores[name], numpy.concatenate(rows), grad, len(rows))
-
-    def _set_grad(self, store: Store, rows: numpy.ndarray, grad: Tensor, look_ups: int) -> None:
-        if self.processes.ranks > 1 or look_ups > 1:
-            rows, numbers, _ = unique_integers(rows)
-            grad = summed(grad, torch.from_numpy(numbers), len(rows))
-            if self._average:
-                grad /= self.processes.ranks
-        store.weight.grad = torch.sparse_coo_tensor(
-            torch.from_numpy(rows).unsqueeze(0),
-            grad,
-            store.weight.shape,
-            is_coalesced=True,
-            check_invariants=False,
-        )
+        pending = [both for both, count in zip(every, with_grad) if count]
+        if not pending:
+            return
+        grads = look_up.gradients([one for _, one in pending], self.processes)
+        share = 1 / self.processes.ranks if self._average else 1.0
+        for name in dict.fromkeys(name for name, _ in pending):
+            own = [number for number, (of, _) in enumerate(pending) if of == name]
+            rows, grad = look_up.whole(
+                [pending[number][1] for number in own], [grads[number] for number in own], share
+            )
+            self.stores[name].set_grad(rows, grad)
 
     def _end(self, names: Sequence[str]) -> None:
         """After the step: counts it, and evicts."""
@@ -323,14 +246,9 @@ class IdEmbeddings(torch.nn.Module):
             store.weight.grad = None
             store.step += 1
             if limit is not None:
-                count = store.count
-                gone = limit.evicted(
-                    store.ids[:count],
-                    store.freqs[:count],
-                    store.versions[:count],
-                    store.step,
-                    self.processes.ranks,
-                )
+                columns = (store.ids, store.freqs, store.versions)
+                ids, freqs, versions = (one[: store.count] for one in columns)
+                gone = limit.evicted(ids, freqs, versions, store.step, self.processes.ranks)
                 if gone is not None:
                     store.evict(gone)
 
@@ -340,9 +258,3 @@ def tables_of(module: torch.nn.Module) -> Dict[str, IdEmbeddings]:
     return {
         path: inner for path, inner in module.named_modules() if isinstance(inner, IdEmbeddings)
     }
-
-
-def _by_rank(columns: Any) -> Parts:
-    """Of pairs (one-dimensional tensor, how much of it each process gets): what each gets."""
-    split = [tensor.split(sizes) for tensor, sizes in columns]
-    return [list(of) for of in zip(*split)]

@@ -111,6 +111,20 @@ class Store:
         self.freqs[rows] += counts
         self.versions[rows] = self.step + 1
 
+    def values(self, rows: numpy.ndarray) -> torch.Tensor:
+        """The vectors [n, dim] of `rows` [n]."""
+        return self.weight.detach().index_select(0, torch.from_numpy(rows))
+
+    def set_grad(self, rows: numpy.ndarray, grad: torch.Tensor) -> None:
+        """The gradient that the optimizer steps by; rows: [n], all different; grad: [n, dim]."""
+        self.weight.grad = torch.sparse_coo_tensor(
+            torch.from_numpy(rows).unsqueeze(0),
+            grad,
+            self.weight.shape,
+            is_coalesced=True,
+            check_invariants=False,
+        )
+
     def evict(self, gone: numpy.ndarray) -> None:
         """Gives up the rows of the mask [count]."""
         count = self.count - int(gone.sum())

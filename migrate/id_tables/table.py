@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Optional, Sequence, Union
 
+import numpy
 import torch
 
 from migrate.id_tables.initializers import Initializer, Uniform
@@ -53,3 +54,11 @@ class IdTable:
                 f"table {self.name!r} has unknown {self.unknown!r}, expected 'zeros', 'initial' or "
                 f"a vector of {self.dim} numbers"
             )
+
+    def instead(self, ids: numpy.ndarray, seed: int) -> torch.Tensor:
+        """What frozen look-ups give for ids [n] without rows: [n, dim], or [dim] for each."""
+        if isinstance(self.unknown, str):
+            if self.unknown == "initial":
+                return self.initializer(ids, self.dim, seed)
+            return torch.zeros(self.dim)
+        return torch.as_tensor(self.unknown, dtype=torch.float32)

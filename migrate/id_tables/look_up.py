@@ -1,0 +1,130 @@
+"""What passes between the processes in a look-up, and what comes back to the owners in a step."""
+
+from __future__ import annotations
+
+from typing import Any, List, NamedTuple, Sequence, Tuple
+
+import numpy
+import torch
+from torch import Tensor
+
+from migrate.id_tables.exchange import Parts, Processes
+from migrate.id_tables.pooling import summed
+from migrate.runtime.compiled.table import unique_integers
+
+
+class Asked(NamedTuple):
+    """What this process asks of one table. unique: its ids, each once. places: of every id in them.
+    counts: how often each occurs. order: `unique` by owner; sizes: how many each owner has. dim: of
+    the table.
+    """
+
+    unique: numpy.ndarray
+    places: Tensor
+    counts: numpy.ndarray
+    order: numpy.ndarray
+    sizes: List[int]
+    dim: int
+
+
+class Question(NamedTuple):
+    """What all processes ask this one of a table, one after the other. ids, counts: [n] int64, an
+    id once a process; given: how many each has."""
+
+    ids: numpy.ndarray
+    counts: numpy.ndarray
+    given: List[int]
+
+    def once(self) -> Tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
+        """Each id once, how often all have it, and the number of each of `ids` among them."""
+        unique, numbers, _ = unique_integers(self.ids)
+        counts = numpy.zeros(len(unique), numpy.int64)
+        numpy.add.at(counts, numbers, self.counts)
+        return unique, counts, numbers
+
+
+class Pending(NamedTuple):
+    """A look-up whose gradient the next step needs. leaf: what this process got, [ids, dim]. rows:
+    of this process, that it gave to all; given: how many to each. done: [True] after the step."""
+
+    asked: Asked
+    leaf: Tensor
+    rows: numpy.ndarray
+    given: List[int]
+    done: List[bool]
+
+
+def ask(ids: Tensor, dim: int, processes: Processes) -> Asked:
+    """ids: int64 [n] of one table."""
+    unique, places, counts = unique_integers(ids.numpy())
+    if processes.ranks == 1:
+        order, sizes = numpy.arange(len(unique)), [len(unique)]
+    else:
+        owners = processes.owners(unique)
+        order = numpy.argsort(owners, kind="stable")
+        sizes = numpy.bincount(owners, minlength=processes.ranks).tolist()
+    return Asked(unique, torch.from_numpy(places), counts, order, sizes, dim)
+
+
+def questions(asked: Sequence[Asked], processes: Processes) -> List[Question]:
+    """Sends what is asked of each table to the owners."""
+    columns = [(one.unique[one.order], one.sizes) for one in asked]
+    columns += [(one.counts[one.order], one.sizes) for one in asked]
+    came = processes.exchange(_by_rank([(torch.from_numpy(of), sizes) for of, sizes in columns]))
+    joined = [torch.cat(parts).numpy() for parts in zip(*came)]
+    given = [[len(part) for part in parts] for parts in zip(*came)]
+    return list(map(Question, joined, joined[len(asked) :], given))
+
+
+def answers(
+    values: Sequence[Tensor],
+    asked: Sequence[Asked],
+    given: Sequence[List[int]],
+    processes: Processes,
+) -> List[Tensor]:
+    """Sends the vectors [n, dim] of the ids of each question; returns those of the `unique` of what
+    this process asked."""
+    sent = [
+        (of.reshape(-1), [size * one.dim for size in sizes])
+        for of, one, sizes in zip(values, asked, given)
+    ]
+    wanted = [[one.sizes[rank] * one.dim for one in asked] for rank in range(processes.ranks)]
+    came = processes.exchange(_by_rank(sent), wanted)
+    found = []
+    for one, parts in zip(asked, zip(*came)):
+        rows = torch.cat(parts).reshape(-1, one.dim)
+        if processes.ranks > 1:
+            rows = torch.empty_like(rows).index_copy_(0, torch.from_numpy(one.order), rows)
+        found.append(rows)
+    return found
+
+
+def gradients(pending: Sequence[Pending], processes: Processes) -> List[Tensor]:
+    """Sends the gradient of each look-up to the owners; returns that of its `rows`."""
+    sent, wanted = [], [[0] * len(pending) for _ in range(processes.ranks)]
+    for number, one in enumerate(pending):
+        dim = one.asked.dim
+        grad = torch.zeros_like(one.leaf) if one.leaf.grad is None else one.leaf.grad
+        if processes.ranks > 1:
+            grad = grad.index_select(0, torch.from_numpy(one.asked.order))
+        sent.append((grad.reshape(-1), [size * dim for size in one.asked.sizes]))
+        for rank, size in enumerate(one.given):
+            wanted[rank][number] = size * dim
+    came = processes.exchange(_by_rank(sent), wanted)
+    pairs = zip(pending, zip(*came))
+    return [torch.cat(parts).reshape(-1, one.asked.dim) for one, parts in pairs]
+
+
+def whole(pending: Sequence[Pending], grads: Sequence[Tensor], share: float) -> Tuple[Any, Tensor]:
+    """(rows, each once, and their gradient) of all look-ups of one table, times `share`."""
+    (rows, grad), given = (pending[0].rows, grads[0]), pending[0].given
+    if len(pending) == len(given) == 1:  # in which each row is once
+        return rows, grad
+    rows, numbers, _ = unique_integers(numpy.concatenate([one.rows for one in pending]))
+    return rows, summed(torch.cat(list(grads)), torch.from_numpy(numbers), len(rows)).mul_(share)
+
+
+def _by_rank(columns: Any) -> Parts:
+    """Of pairs (one-dimensional tensor, how much of it each process gets): what each gets."""
+    split = [tensor.split(sizes) for tensor, sizes in columns]
+    return [list(of) for of in zip(*split)]
