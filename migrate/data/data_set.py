@@ -95,6 +95,7 @@ def open_data(
     ):
         if value not in known:
             raise UsageError(f"{name} is {value!r}; it must be {known[0]!r} or {known[1]!r}")
+    convert = convert or _batches_of(columns)
     own, count, together = share_of(rank, ranks)
     skip = on_broken == "skip"
     written = None if text is None else text.checked()
@@ -114,7 +115,7 @@ def open_data(
         shuffle=None if shuffle is None else shuffle.checked(),
         pad=last == "pad",
         loader=Loader(listing, columns, written, skip),
-        convert=convert or _batches_of(columns),
+        convert=convert,
         readers=readers or default_count(listing.files[0].path),
         prefetch=prefetch,
     )
@@ -282,4 +283,10 @@ class DataSet(Generic[B]):
 def _batches_of(schema: Sequence[Column]) -> Callable[[Rows], Any]:
     from migrate.data.batch import to_batch
 
+    for column in schema:
+        if column.kind == "dense" and column.dtype not in (None, "float32"):
+            raise UsageError(
+                f"the dense column {column.name!r} is of {column.dtype}, but a Batch has float32; "
+                "leave the dtype out, or take the rows by convert="
+            )
     return functools.partial(to_batch, schema=schema)

@@ -23,9 +23,10 @@ from migrate.data.formats import json_lines, tfrecord
 from migrate.data.formats.text import Lines
 from migrate.data.listing import COLUMNAR, File, file_of, lines_of
 from migrate.data.paths import Paths, files_of
-from migrate.data.place import Place
 from migrate.data.schema import Column, TextFormat, checked
-from migrate.data.values import is_list, is_text
+from migrate.data.values import checked_values
+from parity.inputs.checks import Column as Place
+from parity.io.columns import is_list, is_text
 from parity.io.damage import explained
 from parity.io.formats import FORMATS
 from semisync.common.errors import BadInput
@@ -115,7 +116,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _of_text(file: File, names: Sequence[str], text: Optional[TextFormat]) -> List[Column]:
-    lines = lines_of(file, 0, text, Place(file.path))
+    lines = lines_of(file, 0, text, 0)
     return [_of_fields(lines, name, file.path) for name in names]
 
 
@@ -127,7 +128,7 @@ def _of_fields(lines: Lines, name: str, path: str) -> Column:
     for kind in _CANDIDATES:
         column = Column(name, kind)
         try:
-            lines.column(column)
+            checked_values(lines.column(column), column, Place(name, path))
         except BadInput:
             continue
         return column

@@ -5,22 +5,21 @@
     for batch in data:
         logits = module(batch.inputs)
 
-A column of kind ids goes to a sparse input as it is, and to a dense one where every row has as many
-ids as the input takes; strings likewise. Dense columns go to inputs of numbers, `numbers` to sparse
-ones. Columns without an input are left in `columns`.
+An input takes a column as `migrate.scoring.features` says: ids, numbers and strings go to a sparse
+one as they are, and to a dense one where every row has as many as it takes. Columns without an
+input are left in `columns`.
 """
 
 from __future__ import annotations
 
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional
 
-import numpy
-import pyarrow as pa
-
 from migrate.data.order.position import Position
-from migrate.data.rows import Rows, lists_of
-from migrate.runtime import columns as of_columns
+from migrate.data.rows import Rows
 from migrate.runtime.columns import Input
+from migrate.scoring.features import feature
+from migrate.scoring.module_inputs import taking, tensor
+from parity.inputs.checks import Column
 from semisync.common.errors import BadInput, UsageError
 
 
@@ -60,7 +59,7 @@ def inputs_of(
         for name, wanted in inputs.items():
             column = renamed.get(name, name)
             if column in present:
-                found[name] = input_of(name, wanted, rows.columns[column])
+                found[name] = input_of(name, wanted, column, rows)
             elif not wanted.optional or name in renamed:
                 raise BadInput(
                     f"the input {name!r} has no column {column!r}; the schema has: "
@@ -71,40 +70,7 @@ def inputs_of(
     return convert
 
 
-def input_of(name: str, wanted: Input, array: Any) -> Any:
-    """One input of a module, of a column as `Rows` has it; BadInput where it does not fit."""
-    if not pa.types.is_list(array.type):
-        if wanted.sparse:
-            values = array if _is_text(array.type) else array.to_numpy()
-            return of_columns.sparse(name, wanted, values, numpy.ones(len(array), numpy.int64))
-        return of_columns.dense(name, wanted, _dense(array))
-    offsets, values = lists_of(array)
-    if pa.types.is_struct(values.type):
-        raise BadInput(
-            f"the input {name!r} has a column of weighted ids; a model takes ids and weights as "
-            "two inputs: give them as two columns, of the kinds ids and numbers"
-        )
-    lengths = numpy.diff(offsets).astype(numpy.int64)
-    flat = values if _is_text(values.type) else values.to_numpy()
-    if wanted.sparse:
-        return of_columns.sparse(name, wanted, flat, lengths)
-    width = int(lengths[0]) if len(lengths) else 1
-    if not width or (lengths != width).any():
-        raise BadInput(
-            f"the input {name!r} takes as many values in every row, but its column has "
-            f"{lengths.min()} to {lengths.max()}"
-        )
-    if isinstance(flat, numpy.ndarray):
-        one = wanted.shape is not None and len(wanted.shape) == 1 and width == 1
-        return of_columns.dense(name, wanted, flat if one else flat.reshape(-1, width))
-    return of_columns.dense(name, wanted, pa.FixedSizeListArray.from_arrays(flat, width))
-
-
-def _dense(array: Any) -> Any:
-    if pa.types.is_fixed_size_list(array.type):
-        return array.flatten().to_numpy().reshape(-1, array.type.list_size)
-    return array if _is_text(array.type) else array.to_numpy()
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_large_binary(kind) or pa.types.is_large_string(kind)
+def input_of(name: str, wanted: Input, column: str, rows: Rows) -> Any:
+    """One input of a module, of a column; BadInput where it does not fit."""
+    taken = taking(column, name, wanted)
+    return tensor(name, wanted, feature(rows.columns[column], Column(column, "a batch"), taken))

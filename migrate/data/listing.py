@@ -14,7 +14,6 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from migrate.data.formats import json_lines, text, tfrecord
 from migrate.data.paths import Paths, files_of
-from migrate.data.place import Place
 from migrate.data.schema import Column, TextFormat
 from migrate.storage.threads import default_count, in_threads
 from parity.io.damage import Broken, explained
@@ -61,9 +60,9 @@ class Listing(NamedTuple):
         lines = [[file.path.split("/")[shared:], file.size, file.rows] for file in self.files]
         return hashlib.sha256(json.dumps(lines).encode()).hexdigest()[:16]
 
-    def place(self, file: int, block: int) -> Place:
-        """Where a block stands."""
-        return Place(self.files[file].path, sum(self.files[file].rows[:block]))
+    def first_row(self, file: int, block: int) -> int:
+        """The number of a block's first row in its file, from 0."""
+        return sum(self.files[file].rows[:block])
 
 
 def survey(
@@ -123,35 +122,36 @@ def read_block(
     block: int,
     schema: Sequence[Column],
     written: Optional[TextFormat],
-) -> Tuple[Dict[str, Any], Place]:
-    """The schema's columns of a block as Arrow arrays, and where it stands.
+) -> Dict[str, Any]:
+    """The schema's columns of a block as Arrow arrays.
 
     Raises: Broken for damage; BadInput for text that is not of its column's kind.
     """
-    at, place = listing.files[file], listing.place(file, block)
+    at, first = listing.files[file], listing.first_row(file, block)
     columns = [column for column in schema if column.name in at.names]
     with explained(at.path):
         if at.format in COLUMNAR:
             table = FORMATS[at.format](at.path).block(block, [column.name for column in columns])
-            return {column.name: table[column.name] for column in columns}, place
+            return {column.name: table[column.name] for column in columns}
         if at.format == "tfrecord":
-            return tfrecord.read(at.path, at.bounds, block, place, columns), place
+            return tfrecord.read(at.path, at.bounds, block, first, columns)
         if at.format == "json":
-            return json_lines.read(at.path, at.size, block, at.rows[block], columns), place
-        lines = lines_of(at, block, written, place, columns)
-        return {column.name: lines.column(column) for column in columns}, place
+            return json_lines.read(at.path, at.size, block, at.rows[block], columns)
+        lines = lines_of(at, block, written, first, columns)
+        return {column.name: lines.column(column) for column in columns}
 
 
 def lines_of(
     file: File,
     block: int,
     written: Optional[TextFormat],
-    place: Place,
+    first: int,
     wanted: Sequence[Column] = (),
 ) -> text.Lines:
-    """A block of a text file; wanted: the columns to read, where only these are."""
+    """A block of a text file, which begins with row `first`; wanted: the columns to read, where
+    only these are."""
     how, rows = text.format_of(file.format, written), file.rows[block]
-    return text.Lines(file.path, file.size, block, rows, file.names, how, place, wanted)
+    return text.Lines(file.path, file.size, block, rows, file.names, how, first, wanted)
 
 
 def _check_names(file: File, schema: Sequence[Column], written: Optional[TextFormat]) -> None:

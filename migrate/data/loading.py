@@ -7,9 +7,9 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 import pyarrow as pa
 
 from migrate.data.listing import Listing, read_block
-from migrate.data.place import Place
 from migrate.data.schema import Column, TextFormat
 from migrate.data.values import checked_values
+from parity.inputs.checks import Column as Place
 from parity.io.damage import Broken
 from parity.io.partitions import partitions_of, refuse_contradiction
 from semisync.common.errors import BadInput
@@ -49,31 +49,27 @@ class Loader:
         file, block = self._blocks[number]
         at = self._listing.files[file]
         try:
-            found, place = read_block(self._listing, file, block, self._schema, self._text)
+            found = read_block(self._listing, file, block, self._schema, self._text)
         except Broken as error:
             if not self._skip_broken:
                 raise
             return Lost(at.path, at.rows[block], str(error))
-        return self._checked(found, place, at.rows[block])
+        return self._checked(found, at.path, self._listing.first_row(file, block), at.rows[block])
 
-    def _checked(self, found: Dict[str, Any], place: Place, rows: int) -> Any:
+    def _checked(self, found: Dict[str, Any], path: str, first: int, rows: int) -> Any:
         arrays = []
         for column in self._schema:
-            array = found.get(column.name)
+            array, place = found.get(column.name), Place(column.name, path, skipped=first)
             if array is None:
-                array = _constant(column, place, self._placed[place.file][column.name], rows)
+                array = _constant(column, self._placed[path][column.name], rows)
             elif len(array) != rows:
-                raise BadInput(
-                    f"{place.file} has {len(array)} rows where {rows} were listed; it changed"
-                )
+                raise BadInput(f"{path} has {len(array)} rows where {rows} were listed; it changed")
             else:
-                refuse_contradiction(place.file, column.name, array)
+                refuse_contradiction(path, column.name, array)
             values = checked_values(array, column, place)
-            kind, file = self._first.setdefault(column.name, (values.type, place.file))
+            kind, file = self._first.setdefault(column.name, (values.type, path))
             if values.type != kind:
-                raise BadInput(
-                    f"{place.column(column.name)} holds {values.type}, but {kind} in {file}"
-                )
+                raise BadInput(f"{place} holds {values.type}, but {kind} in {file}")
             arrays.append(values)
         return pa.RecordBatch.from_arrays(arrays, [column.name for column in self._schema])
 
@@ -96,23 +92,12 @@ def empty_table(schema: Sequence[Column]) -> Any:
         if column.width > 1:
             kind = pa.list_(kind)
         untyped = column._replace(dtype=None) if column.kind == "key" else column
-        arrays.append(checked_values(pa.array([], kind), untyped, Place("")))
+        arrays.append(checked_values(pa.array([], kind), untyped, Place(column.name)))
     return pa.RecordBatch.from_arrays(arrays, [column.name for column in schema])
 
 
-def _constant(column: Column, place: Place, value: Any, rows: int) -> Any:
+def _constant(column: Column, value: Any, rows: int) -> Any:
     """The value, a pyarrow.Scalar, that a folder such as day=2024-01-31 gives all rows of its
     files; a key of no dtype has the type that it has in all of them."""
-    kind = value.type
-    if column.kind in ("ids", "weighted") or column.dtype == "int64":
-        kind = pa.int64()
-    elif column.kind in ("dense", "label"):
-        kind = pa.float64()
-    elif column.kind != "key" or column.dtype == "string":
-        kind = pa.large_string()
-    try:
-        return pa.repeat(value.cast(kind), rows)
-    except pa.ArrowInvalid as error:
-        raise BadInput(
-            f"{place.column(column.name)} is {value.as_py()!r} by its folder; {kind} is expected"
-        ) from error
+    of_text = column.kind in ("string", "strings")
+    return pa.repeat(value.cast(pa.large_string()) if of_text else value, rows)

@@ -4,15 +4,17 @@
     ids         integers, or lists of them                7|12|3                a KeyedJaggedTensor
     weighted    list<struct<id, weight>>, map<id, weight> 7:0.5|12:1            a weighted one
     dense       numbers; lists of `width` of them         0.25, 1|0|3           columns of a matrix
-    numbers     lists of numbers, of any length           0.5|0.25              jagged float32
+    numbers     numbers, or lists of them                 0.5|0.25              jagged float32
     label       numbers, booleans                         1                     float32 [rows]
     key         integers, text                            row-17                passed through
     string      text                                      red                   passed through
-    strings     lists of text                             red|blue              passed through
+    strings     text, or lists of it                      red|blue              passed through
+
+Text that is a number is one, and so is a float without a fraction where integers are due.
 
 A missing value (null, an empty field, for numbers NaN too) is the column's default. Without one,
-a row of ids, weighted, numbers or strings has no values there, a string is empty, and a dense,
-label or key column refuses it. A missing value inside a list is refused.
+a row of ids, weighted, numbers or strings has no values there, and any other column refuses it. A
+missing value inside a list is refused.
 """
 
 from __future__ import annotations
@@ -26,15 +28,16 @@ _DTYPES: Dict[str, Tuple[Optional[str], ...]] = {
     "ids": ("int64", "int32"),
     "weighted": ("int64", "int32"),
     "key": ("int64", "string"),
+    "dense": ("float32", "float64", "int64", "int32", "bool"),
 }
 
 
 class Column(NamedTuple):
     """One column of the files.
 
-    kind: one of KINDS. dtype: of ids int64 (the default) or int32; of a key in a text file string
-    (the default) or int64. default: stands for a missing value. width: values per row of a dense
-    column.
+    kind: one of KINDS. dtype: of ids int64 (the default) or int32; of a dense column float32 (the
+    default), or another of numbers where a `convert` takes it; of a key in a text file string (the
+    default) or int64. default: stands for a missing value. width: values per row of a dense column.
     """
 
     name: str
@@ -42,6 +45,11 @@ class Column(NamedTuple):
     dtype: Optional[str] = None
     default: Union[int, float, str, None] = None
     width: int = 1
+
+    @property
+    def of_integers(self) -> bool:
+        """Whether it holds integers, one per row or several."""
+        return self.kind == "ids" or (self.kind == "dense" and self.dtype in ("int64", "int32"))
 
     def to_json(self) -> Dict[str, Any]:
         """The fields that are not their defaults; `Column(**fields)` makes the column again."""

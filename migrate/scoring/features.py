@@ -1,15 +1,18 @@
-"""One Arrow column of a batch as a model takes it, or a sentence that names the row at fault.
+"""One Arrow column as a model takes it, or a sentence that names the row at fault.
 
 1. A missing value is refused for a dense input, unless `fill` is given; for a sparse one it is a
    row without values. A missing value within a list is always refused.
-2. Text becomes numbers where the type or the model asks for numbers; numbers become text only
+2. NaN is missing where there is a `fill`, unless that is nan itself, and where `nan_is_missing`: a
+   graph may know what to do with it, but it spoils a training.
+3. Text becomes numbers where the type or the model asks for numbers; numbers become text only
    where the type says so. Floats become integers only where nothing is lost.
-3. Without a dtype integers are int64, floats float32 (as models compute), text bytes.
-4. Lists may hold lists, all of one size. A flat list fills an input of several dimensions in its
+4. Without a dtype integers are int64, floats float32 (as models compute), text bytes.
+5. Lists may hold lists, all of one size. A flat list fills an input of several dimensions in its
    order, row-major.
 """
 
-from typing import Any, Optional, Tuple, Union
+import math
+from typing import Any, List, Optional, Tuple, Union
 
 import numpy as np
 import pyarrow as pa
@@ -17,150 +20,159 @@ import pyarrow.compute as pc
 
 from migrate.scoring.model import TYPES, Feature, Input
 from parity.inputs.checks import Column
-from parity.io.columns import filled
-from semisync.common.errors import BadInput
+from parity.io.columns import At, cast, first_null, in_dtype, is_list, is_text, opened, plain
+from semisync.common.errors import BadInput, UsageError
 from semisync.common.shapes import fitted
 
 _ARROW = {
     name: pa.large_string() if name == "string" else pa.type_for_alias(name) for name in TYPES
 }
 _Values = Union[np.ndarray, pa.Array]
-_TEXT = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
 
 def feature(
-    values: pa.ChunkedArray,
-    at: Column,
+    values: Any,
+    column: Column,
     wanted: Input,
     kind: Optional[str] = None,
     fill: Optional[str] = None,
+    nan_is_missing: bool = False,
 ) -> Feature:
     """The column's values in the dtype and shape that `wanted` asks for.
 
     Args:
-        values: of the batch; lists, numbers or text.
-        at: where they came from, for the messages.
+        values: Arrow's, of a batch; lists, numbers or text.
+        column: where they came from, for the messages.
         kind: one of TYPES that the values are first turned into.
         fill: stands for a missing value, as text.
+        nan_is_missing: also without a fill.
 
     Raises: BadInput, naming the row; UsageError for a `fill` of another type.
     """
-    array = _plain(values)
-    lengths = None
-    _check_type(array.type, at, wanted)
-    if pa.types.is_nested(array.type):
-        if array.null_count and not wanted.sparse:
-            raise _missing(at, array)
-        lengths, array = _opened(array)
-    elif array.null_count:
-        if fill is not None:
-            array = _filled(array, fill, wanted, kind, at)
-        elif wanted.sparse:
-            lengths = pc.is_valid(array).to_numpy(zero_copy_only=False).astype(np.int64)
-            array = array.drop_null()
-        else:
-            raise _missing(at, array)
-    rows, inner = np.arange(len(array)), []
-    if lengths is not None:
-        rows = np.repeat(np.arange(len(lengths)), lengths)
-    _refuse_empty(array, at, rows)
-    while pa.types.is_nested(array.type):
-        many, array = _opened(array)
-        inner.append(_one_length(many, at, rows))
-        rows = np.repeat(rows, many)
-        _refuse_empty(array, at, rows)
-    if kind is not None:
-        array = _cast(array, _ARROW[kind], at, rows)
-    flat = _typed(array, wanted.dtype, at, rows, as_is=kind is not None)
+    array, at, rows = plain(values), At(column), len(values)
+    _check_type(array.type, column, wanted)
+    lengths, inner, in_lists = None, [], is_list(array.type)
+    present = None  # which rows have a value, where not all have
+    if array.null_count and (in_lists or (wanted.sparse and fill is None)):
+        present = pc.is_valid(array).to_numpy(zero_copy_only=False)
+        if not wanted.sparse and fill is None:
+            raise _missing(at, array, first_null(array))
+    if in_lists:
+        lengths, array = opened(array)
+        at = at.inside(lengths)
+        at.refuse_null(array)
+    elif present is not None:
+        lengths, array = present.astype(np.int64), array.drop_null()
+        at = at.inside(lengths)
+    while is_list(array.type):
+        many, array = opened(array)
+        inner.append(_one_length(many, at, None))
+        at = at.inside(many)
+        at.refuse_null(array)
+    flat = _typed(array, wanted, kind, fill, at)
+    if nan_is_missing or fill is not None:
+        flat = _without_nan(flat, fill, at, in_lists)
+    width = 1 if wanted.sparse else _width(wanted, inner)
+    if lengths is None:
+        if width not in (None, 1):
+            raise BadInput(f"{column} has one value in each row; {width} are expected")
+        if wanted.sparse:
+            return Feature(flat, np.ones(rows, np.int64))
+        return Feature(_shaped(flat, wanted, (rows,)), None)
+    if fill is not None and present is not None:
+        some = lengths[present][:1].tolist() or [1]
+        each = some[0] if width is None else width
+        flat = _with_fills(flat, lengths, ~present, each * math.prod(inner), fill)
+        lengths = np.where(present, lengths, each)
     if wanted.sparse:
-        return Feature(flat, np.ones(len(values), np.int64) if lengths is None else lengths)
-    size: Tuple[int, ...] = (len(values),)
-    if lengths is not None:
-        size = (*size, _one_length(lengths, at, np.arange(len(lengths))), *inner)
-    # a batch may have fewer rows than the model takes, and is padded then
-    shape = None if wanted.shape is None else (None, *wanted.shape[1:])
-    return Feature(_shaped(flat, fitted(shape, size) or size), None)
+        return Feature(flat, lengths)
+    size = (rows, _one_length(lengths, At(column), width), *inner)
+    return Feature(_shaped(flat, wanted, size), None)
 
 
-def _check_type(kind: pa.DataType, at: Column, wanted: Input) -> None:
+def _check_type(kind: pa.DataType, column: Column, wanted: Input) -> None:
     """Refuses what is no number, text or list; for a sparse input lists of lists as well."""
     inside, depth = kind, 0
-    while _is_list(inside):
+    while is_list(inside):
         inside, depth = inside.value_type, depth + 1
     if pa.types.is_nested(inside) or (wanted.sparse and depth > 1):
-        raise BadInput(f"{at} holds {kind}; numbers, text or lists of them are expected")
+        raise BadInput(f"{column} holds {kind}; numbers, text or lists of them are expected")
 
 
-def _opened(array: Any) -> Tuple[np.ndarray, Any]:
-    """How many values each list has, and all of them."""
-    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy().astype(np.int64)
-    return lengths, _plain(array.flatten())
+def _width(wanted: Input, inner: List[int]) -> Optional[int]:
+    """How many values, or lists, a row of a dense input has, where it says so."""
+    sizes = (None,) if wanted.shape is None else wanted.shape[1:]
+    if inner or None in sizes:
+        return None
+    return math.prod(size for size in sizes if size is not None)
 
 
-def _refuse_empty(array: Any, at: Column, rows: np.ndarray) -> None:
-    if array.null_count:
-        raise BadInput(f"{at.at(rows[_first_null(array)])} has an empty value in its list")
-
-
-def _plain(values: Any) -> Any:
-    """One array that is no dictionary."""
-    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks)
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-
-
-def _filled(array: Any, fill: str, wanted: Input, kind: Optional[str], at: Column) -> Any:
-    target = array.type
-    if pa.types.is_null(target):  # no value in the whole batch
-        known = {"bytes": pa.large_string()}.get(wanted.dtype or "")
-        target = _ARROW[kind] if kind else known or pa.type_for_alias(wanted.dtype or "float32")
-        array = array.cast(target)
-    return filled(array, fill, at)
-
-
-def _cast(array: Any, target: pa.DataType, at: Column, rows: np.ndarray) -> Any:
-    """`array` as `target`; BadInput names the first value that cannot be one."""
-    if array.type.equals(target):
-        return array
-    try:
-        if _is_text(array.type) and not _is_text(target):
-            array = pc.utf8_trim_whitespace(array.cast(pa.large_string()))
-        return array.cast(target)
-    except pa.ArrowNotImplementedError as error:
-        raise BadInput(f"{at} holds {array.type}, not {target}") from error
-    except pa.ArrowInvalid as error:
-        for row, value in zip(rows, array):
-            try:
-                value.cast(target)
-            except pa.ArrowInvalid:
-                raise BadInput(
-                    f"{at.at(int(row))} is {value.as_py()!r}; {target} is expected"
-                ) from error
-        raise BadInput(f"{at} is not {target}: {error}") from error
-
-
-def _typed(array: Any, dtype: Optional[str], at: Column, rows: np.ndarray, as_is: bool) -> _Values:
-    """The values in `dtype`; without one `as_is` leaves floats as wide as they are."""
-    kind = array.type
-    if dtype is None:
-        dtype = _natural(kind, as_is)
+def _typed(
+    array: pa.Array, wanted: Input, kind: Optional[str], fill: Optional[str], at: At
+) -> _Values:
+    """The values in the input's dtype, none missing; without one, `kind` leaves floats as wide as
+    they are."""
+    if kind is not None:
+        array = cast(array, _ARROW[kind], at)
+    dtype = wanted.dtype or _natural(array.type, kind is not None)
     if dtype == "bytes":
-        if not _is_text(kind):
-            raise BadInput(f"{at} holds {kind}, but the model takes text; --type makes text of it")
-        return array.cast(pa.large_binary())
-    target = np.dtype(dtype)
-    if target.kind != "f":
-        array = _cast(array, pa.from_numpy_dtype(target), at, rows)
-    elif not pa.types.is_floating(kind) and not pa.types.is_integer(kind):
-        array = _cast(array, pa.float64(), at, rows)
-    with np.errstate(over="ignore"):  # beyond float32 is infinite, as in the model
-        return array.to_numpy(zero_copy_only=False).astype(target, copy=False)
+        if not is_text(array.type) and not pa.types.is_null(array.type):
+            raise BadInput(
+                f"{at.column} holds {array.type}, but the model takes text; --type makes text of it"
+            )
+        if array.null_count and fill is None:
+            raise _missing(at, array, first_null(array))
+        array = array.cast(pa.large_binary())
+        return array.fill_null((fill or "").encode()) if array.null_count else array
+    if not array.null_count:
+        return in_dtype(array, dtype, at)
+    if fill is None:
+        raise _missing(at, array, first_null(array))
+    valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
+    flat = np.full(len(array), _number(fill, dtype, at.column))
+    flat[valid] = in_dtype(array.drop_null(), dtype, at.inside(valid.astype(np.int64)))
+    return flat
+
+
+def _without_nan(flat: _Values, fill: Optional[str], at: At, in_lists: bool) -> _Values:
+    """The values with the fill for nan, which without one, or in lists, is refused."""
+    if isinstance(flat, pa.Array) or flat.dtype.kind != "f":
+        return flat
+    missing = np.isnan(flat)
+    number = None if fill is None else _number(fill, str(flat.dtype), at.column)
+    if not missing.any() or (number is not None and np.isnan(number)):
+        return flat
+    if number is None or in_lists:
+        raise _missing(at, flat, int(missing.argmax()), in_lists)
+    return np.where(missing, number, flat)
+
+
+def _number(fill: str, dtype: str, column: Column) -> Any:
+    """`fill` in the dtype."""
+    try:
+        return in_dtype(pa.array([fill]), dtype, At(column))[0]
+    except BadInput as error:
+        raise UsageError(
+            f"{column} is read as {dtype}; {fill!r} cannot fill what is missing"
+        ) from error
+
+
+def _with_fills(
+    flat: _Values, lengths: np.ndarray, gaps: np.ndarray, each: int, fill: str
+) -> _Values:
+    """The values of lists, and in those rows that are `gaps`, `each` times the fill."""
+    filled = np.repeat(gaps, np.where(gaps, each, lengths))
+    places = np.where(filled, len(flat), np.cumsum(~filled) - 1)
+    if isinstance(flat, np.ndarray):
+        number = _number(fill, str(flat.dtype), Column("the fill"))
+        return np.append(flat, number)[places]
+    text = pa.array([fill.encode()], pa.large_binary())
+    return pa.concat_arrays([flat, text]).take(pa.array(places))
 
 
 def _natural(kind: pa.DataType, as_is: bool) -> str:
     """The dtype in which a model that does not ask for one gets an Arrow type."""
-    if _is_text(kind):
+    if is_text(kind):
         return "bytes"
     if pa.types.is_boolean(kind):
         return "bool"
@@ -169,31 +181,30 @@ def _natural(kind: pa.DataType, as_is: bool) -> str:
     return "float64" if as_is and pa.types.is_float64(kind) else "float32"
 
 
-def _is_list(kind: pa.DataType) -> bool:
-    return any(
-        check(kind)
-        for check in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    )
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return kind in _TEXT
-
-
-def _one_length(lengths: np.ndarray, at: Column, rows: np.ndarray) -> int:
-    """That of lists which are all as long as the first; rows: those that they are in."""
-    differs = lengths != lengths[:1]
+def _one_length(lengths: np.ndarray, at: At, due: Optional[int]) -> int:
+    """That of lists which are all of a length: `due`, or that of the first."""
+    first = int(lengths[0]) if len(lengths) else 0
+    differs = lengths != (first if due is None else due)
     if differs.any():
         place = int(differs.argmax())
-        raise BadInput(
-            f"{at.at(int(rows[place]))} has {lengths[place]} values, the first of its batch "
-            f"{lengths[0]}; a dense input takes as many in each row, --sparse any number"
+        what = (
+            f"the first of its batch {first}; a dense input takes as many in each row, --sparse "
+            "any number"
+            if due is None
+            else f"expected {due}"
         )
-    return int(lengths[0]) if len(lengths) else 0
+        raise BadInput(f"{at.value(place)} has {lengths[place]} values, {what}")
+    return first if due is None else due
 
 
-def _shaped(values: _Values, size: Tuple[int, ...]) -> _Values:
-    """(rows, k, ...), text as fixed-size lists."""
+def _shaped(values: _Values, wanted: Input, size: Tuple[int, ...]) -> _Values:
+    """(rows, k, ...) as the input has it, text as fixed-size lists; `size` where it fits none."""
+    if wanted.shape is not None:
+        known = [one for one in wanted.shape[1:] if one is not None]
+        if len(known) == len(wanted.shape[1:]) and math.prod(size[1:]) == math.prod(known):
+            size = (size[0], *known)
+        else:  # a batch may have fewer rows than the model takes, and is padded then
+            size = fitted((None, *wanted.shape[1:]), size) or size
     if isinstance(values, np.ndarray):
         return values.reshape(size)
     if 0 in size[1:]:  # from_arrays could not tell how many there are
@@ -206,12 +217,11 @@ def _shaped(values: _Values, size: Tuple[int, ...]) -> _Values:
     return values
 
 
-def _first_null(array: Any) -> int:
-    return pc.index(pc.is_null(array), True).as_py()
-
-
-def _missing(at: Column, array: Any) -> BadInput:
+def _missing(at: At, values: _Values, index: int, in_list: bool = False) -> BadInput:
+    if in_list:
+        return BadInput(f"{at.value(index)} has an empty value in its list")
+    what = "nan" if isinstance(values, np.ndarray) else "empty"
     return BadInput(
-        f"{at.at(_first_null(array))} is empty, and a dense input needs a value in every row; "
-        "--fill gives one"
+        f"{at.value(index)} is {what}; every row needs a value: --fill, or a Column's default, "
+        "gives one"
     )

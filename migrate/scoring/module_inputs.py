@@ -41,7 +41,7 @@ class ModuleInputs:
     ) -> None:
         from migrate.runtime import columns
 
-        self._path, self._wanted, self._columns = path, wanted, columns
+        self._path, self._wanted = path, wanted
         self.constants = {
             name: columns.constant(name, wanted[name], value)
             for name, value in self._by_name(feeds, "--feed").items()
@@ -57,14 +57,8 @@ class ModuleInputs:
         """
         given = dict(self.constants)
         for taken, feature in zip(self.inputs, features):
-            given[taken.name] = self._tensor(taken.name, feature)
+            given[taken.name] = tensor(taken.name, self._wanted[taken.name], feature)
         return given
-
-    def _tensor(self, name: str, feature: Feature) -> Any:
-        wanted = self._wanted[name]
-        if feature.lengths is None:
-            return self._columns.dense(name, wanted, feature.values)
-        return self._columns.sparse(name, wanted, feature.values, feature.lengths)
 
     def _inputs(self, named: Named) -> List[Input]:
         column_of = self._by_name({name: column for column, name, _ in named}, "--input")
@@ -85,9 +79,7 @@ class ModuleInputs:
                     f"{self._path}: the input {name!r} is one value for all rows; give it with "
                     f"--feed {name}=VALUE"
                 )
-            dtype = _SENT_AS.get(wanted.dtype, wanted.dtype)
-            shape = None if wanted.sparse else wanted.shape
-            found.append(Input(column_of.get(name, name), name, dtype, wanted.sparse, shape))
+            found.append(taking(column_of.get(name, name), name, wanted))
         return found
 
     def _by_name(self, given: Mapping[str, Any], option: str) -> Dict[str, Any]:
@@ -104,6 +96,21 @@ class ModuleInputs:
                 raise UsageError(f"{option} names the input {plain!r} twice")
             found[plain] = value
         return found
+
+
+def taking(column: str, name: str, wanted: Any) -> Input:
+    """An input of a module, an entry of INPUTS in its model.py, that takes a column."""
+    dtype = _SENT_AS.get(wanted.dtype, wanted.dtype)
+    return Input(column, name, dtype, wanted.sparse, None if wanted.sparse else wanted.shape)
+
+
+def tensor(name: str, wanted: Any, feature: Feature) -> Any:
+    """What a module takes under one of its names. Raises BadInput where a shape is another."""
+    from migrate.runtime import columns
+
+    if feature.lengths is None:
+        return columns.dense(name, wanted, feature.values)
+    return columns.sparse(name, wanted, feature.values, feature.lengths)
 
 
 def input_called(name: str, wanted: Mapping[str, Any]) -> Optional[str]:

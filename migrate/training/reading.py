@@ -2,8 +2,7 @@
 
 an input                               its column
 of text                                text; of several values per row lists of text
-of integers                            integers; lists of as many as each row has
-of other numbers                       numbers; lists of them; float32 in between
+of numbers                             numbers; lists of them, in the dtype of the input
 of a label                             0 and 1
 """
 
@@ -69,7 +68,7 @@ class Reading(NamedTuple):
         table = rows.columns
         inputs = dict(self.constants)
         for name, column in self.column.items():
-            inputs[name] = input_of(name, self.inputs[name], table[column])
+            inputs[name] = input_of(name, self.inputs[name], column, rows)
         labels = None if self.label is None else torch.tensor(table[self.label].to_numpy())
         days = None if self.day is None else table[self.day].to_numpy(zero_copy_only=False)
         keys = None if self.key is None else table[self.key]
@@ -156,7 +155,9 @@ def _column(name: str, column: str, wanted: Input, label: bool) -> Column:
         several = wanted.sparse or (width or 0) > 1
         return Column(column, "strings" if several else "string")
     if dtype.startswith(("int", "uint")):
-        return Column(column, "ids")
+        dtype = dtype if dtype == "int32" else "int64"
+        if wanted.sparse or width is None:
+            return Column(column, "ids", dtype)
     if wanted.sparse:
         return Column(column, "numbers")
     if width is None:
@@ -164,4 +165,5 @@ def _column(name: str, column: str, wanted: Input, label: bool) -> Column:
             f"the input {name!r} has the shape {list(wanted.shape or ())}; the values of a row "
             "must be of a known number"
         )
-    return Column(column, "dense", width=width)
+    own = ("int64", "int32", "float64", "bool")
+    return Column(column, "dense", dtype if dtype in own else None, width=width)

@@ -1,6 +1,6 @@
 """From one Arrow column to checked numpy, naming the file, the column and the row at fault."""
 
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, NamedTuple, Tuple
 
 import numpy as np
 import pyarrow as pa
@@ -10,33 +10,169 @@ from parity.inputs.checks import Column
 from parity.inputs.ids import Ids
 from semisync.common.errors import BadInput, UsageError
 
+_LISTS = {pa.lib.Type_LIST, pa.lib.Type_LARGE_LIST, pa.lib.Type_FIXED_SIZE_LIST}
+_TEXTS = {
+    pa.lib.Type_STRING,
+    pa.lib.Type_LARGE_STRING,
+    pa.lib.Type_BINARY,
+    pa.lib.Type_LARGE_BINARY,
+}
+
+
+class At(NamedTuple):
+    """Where flat values came from: of a column, and of lists in it.
+
+    lengths: int64, how many values each list has, of the outermost first.
+    """
+
+    column: Column
+    lengths: Tuple[np.ndarray, ...] = ()
+
+    def value(self, index: int) -> str:
+        """Names the row of a value."""
+        for lengths in reversed(self.lengths):
+            index = int(np.searchsorted(np.cumsum(lengths), index, "right"))
+        return self.column.at(index)
+
+    def inside(self, lengths: np.ndarray) -> "At":
+        """Of the values in lists of these lengths, which the values are."""
+        return self._replace(lengths=(*self.lengths, lengths))
+
+    def refuse_null(self, array: pa.Array) -> None:
+        """Raises: BadInput for a missing value in a list."""
+        if array.null_count:
+            raise BadInput(f"{self.value(first_null(array))} has an empty value in its list")
+
+
+def plain(values: Any) -> pa.Array:
+    """One array, chunks put together, of values rather than a dictionary's codes or views."""
+    if isinstance(values, pa.ChunkedArray):
+        chunks = values.chunks or [pa.array([], values.type)]
+        if len(chunks) > 1 and values.type == pa.string():  # which together may pass its 2 GB
+            chunks = values.cast(pa.large_string()).chunks
+        values = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if values.type == pa.string_view():
+        return values.cast(pa.large_string())
+    return values.cast(pa.large_binary()) if values.type == pa.binary_view() else values
+
+
+def _plain_chunks(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """As `plain`, chunk by chunk."""
+    kind = plain(pa.array([], values.type)).type
+    return pa.chunked_array([plain(chunk) for chunk in values.chunks], kind)
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether an Arrow type is a list; a map is none, though Arrow has it as a list of pairs."""
+    return kind.id in _LISTS
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether an Arrow type is text or bytes."""
+    return kind.id in _TEXTS
+
+
+def opened(array: pa.Array) -> Tuple[np.ndarray, pa.Array]:
+    """How many values each list has, int64, a missing one none; and all of them."""
+    if pa.types.is_list(array.type) and not array.null_count:  # as below, but faster
+        offsets = array.offsets.to_numpy()
+        values = array.values.slice(offsets[0], offsets[-1] - offsets[0])
+        return np.diff(offsets).astype(np.int64), plain(values)
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    return lengths.astype(np.int64), plain(array.flatten())
+
+
+def first_null(array: pa.Array) -> int:
+    """The place of the first missing value, of which there is one."""
+    return int(pc.index(pc.is_null(array), True).as_py())
+
+
+def in_dtype(array: pa.Array, dtype: Any, at: At) -> np.ndarray:
+    """Plain values as numbers of a numpy dtype; for floats a missing one is nan.
+
+    A number beyond a narrower float is infinite. Raises: BadInput as `cast`.
+    """
+    target, kind = np.dtype(dtype), array.type
+    if kind == pa.from_numpy_dtype(target):
+        return array.to_numpy(zero_copy_only=False)
+    if target.kind != "f" or is_text(kind):
+        array = cast(array, pa.from_numpy_dtype(target), at)
+    elif not pa.types.is_integer(kind) and not pa.types.is_floating(kind):
+        array = cast(array, pa.float64(), at)
+    with np.errstate(over="ignore"):
+        return array.to_numpy(zero_copy_only=False).astype(target, copy=False)
+
+
+def cast(array: pa.Array, target: pa.DataType, at: At) -> pa.Array:
+    """Plain values in another type, numbers or text, where nothing is lost.
+
+    Text is parsed: with blanks around it, and to floats true and false, in any case, as 1 and 0.
+
+    Raises: BadInput for another type, and naming the row for a value that does not fit.
+    """
+    if array.type == target:
+        return array
+    try:
+        if pa.types.is_temporal(array.type) and not is_text(target):
+            raise pa.ArrowNotImplementedError("a time is no number")
+        return _cast(array, target)
+    except pa.ArrowNotImplementedError as error:
+        due = "text" if is_text(target) else "numbers"
+        raise BadInput(f"{at.column} holds {array.type}, not {due}") from error
+    except pa.ArrowInvalid as error:
+        low, high = 0, len(array)
+        while high - low > 1:  # the first half that cannot be cast holds the first such value
+            middle = (low + high) // 2
+            try:
+                _cast(array[low:middle], target)
+                low = middle
+            except pa.ArrowInvalid:
+                high = middle
+        value, due = array[low].as_py(), "a number" if pa.types.is_floating(target) else target
+        value = value.decode(errors="replace") if isinstance(value, bytes) else value
+        raise BadInput(f"{at.value(low)} is {value!r}; {due} is expected") from error
+
+
+def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if not is_text(array.type) or is_text(target):
+        return array.cast(target)
+    words = pc.utf8_trim_whitespace(array.cast(pa.large_string()))
+    try:
+        return words.cast(target)
+    except pa.ArrowInvalid:
+        if not pa.types.is_floating(target):
+            raise
+        for word, number in (("true", "1"), ("false", "0")):
+            words = pc.if_else(pc.equal(pc.utf8_lower(words), word), number, words)
+        return words.cast(target)
+
 
 def to_numbers(values: pa.ChunkedArray, column: Column) -> np.ndarray:
-    """bool, integer or floating (n,) in the column's own width; text is parsed as float64.
+    """bool, integer or floating (n,) in the column's own width; anything else as float64.
 
-    The words true and false, in any case, are read as 1 and 0, and a list of one value as that
-    value. Raises BadInput for a missing value and for anything that is not a number.
+    A list of one value is read as that value, others as `in_dtype` does. Raises BadInput for a
+    missing value and for anything that is not a number.
     """
     _refuse_missing(values, column)
-    values = _of_one(_plainly(values), column)
-    kind = values.type
-    if pa.types.is_decimal(kind):
-        return values.cast(pa.float64()).to_numpy()
+    array = _of_one(plain(values), column)
+    kind = array.type
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return values.to_numpy()
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _parsed(values, column)
-    raise BadInput(f"{column} holds {kind}, not numbers")
+        return array.to_numpy(zero_copy_only=False)
+    return in_dtype(array, np.float64, At(column))
 
 
 FILL = ", unless --fill COL=VALUE gives one"
 
 
-def filled(values: Any, fill: str, column: Column) -> Any:
+def filled(values: Any, fill: Any, column: Column) -> Any:
     """The array, or chunked array, with `fill` for missing values, of the type that it has.
 
     Raises: UsageError for a `fill` of another type.
     """
+    if pa.types.is_null(values.type):
+        values = values.cast(pa.scalar(fill).type)
     kind = values.type
     try:
         return values.fill_null(pa.scalar(fill).cast(kind))
@@ -50,9 +186,7 @@ def with_fills(
     """The table with what stands for missing values and nan in some of its columns, by name;
     `column` names one in messages."""
     for name, fill in fills.items():
-        values = _plainly(table[name])
-        if pa.types.is_null(values.type):
-            values = values.cast(pa.string())
+        values = _plain_chunks(table[name])
         if pa.types.is_floating(values.type):
             values = pc.if_else(pc.is_nan(values), None, values)
         place = table.column_names.index(name)
@@ -68,7 +202,7 @@ def to_names(values: pa.ChunkedArray, column: Column, instead: str = "") -> pa.C
     moment has one name in every unit. Other plain types stay as they are.
     """
     _refuse_missing(values, column, instead)
-    values = _plainly(values)
+    values = _plain_chunks(values)
     kind = values.type
     if pa.types.is_nested(kind):
         raise BadInput(f"{column} holds {kind}; a number or a string per row is expected")
@@ -85,25 +219,16 @@ def to_names(values: pa.ChunkedArray, column: Column, instead: str = "") -> pa.C
     return values.cast(pa.large_string()) if text else values
 
 
-def _plainly(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Values of a dictionary or a view as such."""
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
-    return values.cast(pa.large_string()) if pa.types.is_string_view(values.type) else values
-
-
-def _of_one(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+def _of_one(array: pa.Array, column: Column) -> pa.Array:
     """The values of lists of one each; other values as they are."""
-    kind = values.type
-    fixed = pa.types.is_fixed_size_list(kind)
-    if not (fixed or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        return values
-    several = np.flatnonzero(pc.list_value_length(values).to_numpy() != 1)
+    if not is_list(array.type):
+        return array
+    lengths, flat = opened(array)
+    several = np.flatnonzero(lengths != 1)
     if several.size:
         raise BadInput(f"{column.at(int(several[0]))} is a list of other than one value")
-    values = pc.list_flatten(values)
-    _refuse_missing(values, column)
-    return values
+    _refuse_missing(flat, column)
+    return flat
 
 
 def _moments(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
@@ -125,17 +250,14 @@ def to_codes(names: pa.ChunkedArray) -> np.ndarray:
 
 def to_ids(values: pa.ChunkedArray, column: Column) -> Ids:
     """What an embedding table is looked up with: one id per row, or a list of them."""
-    kind = values.type
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        return Ids(_plain(to_names(values, column), column))
+    if not is_list(values.type):
+        return Ids(_ids(to_names(values, column), column))
     _refuse_missing(values, column)
-    bags = values.combine_chunks()
-    flat = pa.chunked_array([bags.flatten()])
-    lengths = pc.list_value_length(bags).to_numpy().astype(np.int64)
-    return Ids(_plain(to_names(flat, column), column), lengths)
+    lengths, flat = opened(plain(values))
+    return Ids(_ids(to_names(pa.chunked_array([flat]), column), column), lengths)
 
 
-def _plain(names: pa.ChunkedArray, column: Column) -> np.ndarray:
+def _ids(names: pa.ChunkedArray, column: Column) -> np.ndarray:
     """int64 or str (n,)."""
     if pa.types.is_integer(names.type):
         return names.to_numpy()
@@ -144,24 +266,8 @@ def _plain(names: pa.ChunkedArray, column: Column) -> np.ndarray:
     return np.asarray(names.to_pylist(), dtype=str)
 
 
-def _refuse_missing(values: pa.ChunkedArray, column: Column, instead: str = "") -> None:
+def _refuse_missing(values: Any, column: Column, instead: str = "") -> None:
     if values.null_count:
-        index = pc.index(pc.is_null(values), True).as_py()
-        raise BadInput(f"{column.at(index)} is empty; every row needs a value{instead}")
-
-
-def _parsed(values: pa.ChunkedArray, column: Column) -> np.ndarray:
-    given = pc.utf8_trim_whitespace(values)
-    words = pc.utf8_lower(given)
-    truths = pc.index_in(words, value_set=pa.array(["false", "true"], words.type))
-    if not truths.null_count:
-        return truths.to_numpy()
-    try:
-        return words.cast(pa.float64()).to_numpy()
-    except pa.ArrowInvalid as error:
-        for index, word in enumerate(given.to_pylist()):
-            try:
-                float(word)
-            except ValueError:
-                raise BadInput(f"{column.at(index)} is {word!r}, not a number") from error
-        raise BadInput(f"{column} holds text that is not a number: {error}") from error
+        raise BadInput(
+            f"{column.at(first_null(values))} is empty; every row needs a value{instead}"
+        )

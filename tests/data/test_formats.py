@@ -199,7 +199,7 @@ def test_hives_own_text_is_read_with_its_marks(tmp_path):
     assert batch.strings["words"].to_pylist() == [[b"a", b"b"], [], []]
     assert batch.dense.tolist() == [[0.5], [7], [7]]
     (tmp_path / "000000_0").write_bytes(rows.replace(b"\x02b", b"\x02\\N"))
-    with pytest.raises(BadInput, match="'words' in row 1 has a missing value in its list"):
+    with pytest.raises(BadInput, match="'words' in row 1 has an empty value in its list"):
         list(open_data(tmp_path, schema, 3, last="drop", text=hive))
 
 

@@ -1,14 +1,20 @@
 """Every command takes the same files, and refuses the others with the same sentence."""
 
 import gzip
+import re
+from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 
 from migrate.data import Column, open_data
+from migrate.runtime.columns import Input as ModuleInput
 from migrate.scoring.model import Input
 from migrate.scoring.run import batches as scored
 from migrate.storage import sources
+from migrate.training.reading import reading_of
 from parity.io.batches import batches
 from semisync.common.errors import BadInput
 from tests.support.score_files import write
@@ -82,6 +88,99 @@ def test_a_file_is_refused_alike_by_every_command(tmp_path, read, name, content,
     (tmp_path / name).write_bytes(content)
     with pytest.raises(BadInput, match=f"{tmp_path / name}.* {sentence}"):
         read(str(tmp_path / name))
+
+
+@READERS
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["0.5", "0.25"],
+        [" 0.5", "0.25 "],
+        [0.5, 0.25],
+        [[0.5], [0.25]],
+        [Decimal("0.50"), Decimal("0.25")],
+        pa.array(["0.5", "0.25"]).dictionary_encode(),
+        pa.array([b"0.5", b"0.25"]),
+        pa.array(["0.5", "0.25"], pa.string_view()),
+        pa.array(np.array([0.5, 0.25], np.float16)),
+        pa.array([[0.5], [0.25]], pa.list_(pa.float32(), 1)),
+    ],
+)
+def test_a_number_is_one_however_it_is_written(tmp_path, read, suffix, values):
+    kept = pa.array(values)
+    if suffix != ".parquet":
+        kept = kept if not isinstance(kept[0].as_py(), (bytes, Decimal)) else kept.cast(pa.string())
+        kept = pa.array(
+            [str(one).strip("[]") if suffix == ".csv" else one for one in kept.to_pylist()]
+        )
+    assert read(write(tmp_path / f"a{suffix}", pa.table({"x": kept}))) == [0.5, 0.25]
+
+
+@READERS
+@pytest.mark.parametrize(
+    "value, sentence",
+    [
+        ("NA", "in row 2 is 'NA'; a number is expected"),
+        ("1_000", "in row 2 is '1_000'; a number is expected"),
+        ("0,5", "in row 2 is '0,5'; a number is expected"),
+        (" ", "in row 2 is ' '; a number is expected"),
+        (None, "in row 2 is empty; every row needs a value"),
+    ],
+)
+def test_what_is_no_number_is_refused_alike(tmp_path, read, value, sentence):
+    table = pa.table({"x": ["1", value], "y": [1, 2]})
+    for name in ("a.parquet", "a.jsonl"):
+        with pytest.raises(BadInput, match=f"{name}: column 'x' {sentence}"):
+            read(write(tmp_path / name, table))
+    (tmp_path / "a.tsv").write_text(f"x\ty\n1\t1\n{value or ''}\t2\n")
+    with pytest.raises(BadInput, match=f"a.tsv: column 'x' {sentence}"):
+        read(str(tmp_path / "a.tsv"))
+
+
+@READERS
+def test_true_and_false_are_1_and_0(tmp_path, read):
+    for name, values in (("a.parquet", [True, False]), ("a.jsonl", ["true", "False"])):
+        assert read(write(tmp_path / name, pa.table({"x": values}))) == [1, 0]
+    (tmp_path / "a.csv").write_text("x\nTRUE\nfalse\n")
+    assert read(str(tmp_path / "a.csv")) == [1, 0]
+
+
+def trained(path, dtype, sparse=False):
+    """What `semisync train` gives an input of this dtype."""
+    tensors = ["x/indices:0", "x/values:0", "x/shape:0"] if sparse else ["x:0"]
+    wanted = {"x": ModuleInput(dtype, (None, None) if sparse else (None,), tensors)}
+    reading = reading_of(wanted, {}, {}, None, None)
+    (batch,) = open_data(path, reading.schema(), 2, last="drop", convert=reading.batch)
+    return batch.inputs["x"][1] if sparse else batch.inputs["x"]
+
+
+def fed(path, dtype, sparse=False):
+    """What `semisync score` gives it."""
+    ((_, (found,)),) = scored(path, [Input("x", "x", dtype, sparse, None if sparse else (None,))])
+    return torch.tensor(found.values)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "float32", "float64"])
+@pytest.mark.parametrize(
+    "values",
+    [[1, 2], [1.0, 2.0], [0.5, 2], [True, False], ["1", " 2"], ["1", "x"], [1, 2**40], [[1], [2]]],
+)
+def test_an_input_is_given_the_same_when_it_trains_and_when_it_scores(
+    tmp_path, values, dtype, sparse
+):
+    path = write(tmp_path / "a.parquet", pa.table({"x": values}))
+    answers = []
+    for given in (trained, fed):
+        try:
+            found = given(path, dtype, sparse)
+            answers.append((found.dtype, found.tolist()))
+        except BadInput as error:
+            answers.append(re.sub(".*: column", "", str(error)))
+    assert answers[0] == answers[1]
+    if values == [1, 2**40]:
+        assert isinstance(answers[0], str) == (dtype == "int32")
 
 
 @pytest.mark.parametrize("suffix", [".tfrecord", ".jsonl", ".tsv"])

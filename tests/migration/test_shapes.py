@@ -98,7 +98,7 @@ def test_training_goes_on_from_flat_lists(converted, tmp_path, capsys):
     [
         (
             lambda rows: [row[:-1] for row in flat(rows)],
-            "takes the shape [16, 4, 3], but column 'image' gives [16, 11]",
+            "column 'image' in row 1 has 11 values, expected 12",
         ),
         (lambda rows: [[*row[:3], row[3][:2]] for row in rows.tolist()], "has 2 values, the first"),
     ],

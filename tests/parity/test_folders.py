@@ -342,7 +342,7 @@ def test_standard_input_is_a_file_like_any_other(tmp_path, monkeypatch, capsys, 
     [
         (b"", ["-"], "standard input is empty (0 bytes)"),
         (b"y,p\n1,0.5\n", ["-"], "standard input has no column 'q'; it has: y, p"),
-        (b"y,p,q\n0,0,0\n1,1,x\n", ["-"], "standard input: column 'q' in row 2 is 'x', not a"),
+        (b"y,p,q\n0,0,0\n1,1,x\n", ["-"], "standard input: column 'q' in row 2 is 'x'; a number"),
         (b'{"y": 1, "p": 0}\n', ["-"], "standard input has no column 'q'; it has: y, p"),
         (b"\x1f\x8b\x08", ["-"], "standard input is compressed; pipe it through gzip -dc"),
         (b"", ["-", "-", "--key", "id"], "standard input (-) is named twice"),

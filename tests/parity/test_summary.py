@@ -222,7 +222,7 @@ def test_a_bad_value_is_named_by_its_row_in_its_file(
     ("field", "sentence"),
     [
         ("p,nan,1", "column 'b' in row 2 is nan; a score must be finite"),
-        ("p,NA,1", "column 'b' in row 2 is 'NA', not a number"),
+        ("p,NA,1", "column 'b' in row 2 is 'NA'; a number is"),
         (",0.1,1", "column 'site' in row 2 is empty"),
     ],
 )

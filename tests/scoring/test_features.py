@@ -59,7 +59,6 @@ def test_values_become_what_the_model_takes(values, dtype, kind, expected):
         ([[1, 2, 3, 4], [5, 6, 7, 8]], [None, 2, 2], (2, 2, 2)),
         ([[1, 2, 3, 4], [5, 6, 7, 8]], [None, None, 2, 1], (2, 2, 2, 1)),
         ([[1, 2, 3, 4], [5, 6, 7, 8]], [None, None, None], (2, 4, 1)),
-        ([[1, 2, 3, 4], [5, 6, 7, 8]], [None, 3, 2], (2, 4)),  # for the model to refuse
         ([1, 2], [None, 1, 1], (2, 1, 1)),
         ([[[], []], [[], []]], None, (2, 2, 0)),
     ],
@@ -98,9 +97,10 @@ def test_a_missing_value_is_filled_where_that_is_asked_for():
 @pytest.mark.parametrize(
     ("values", "more", "sentence"),
     [
-        ([1, None], {}, r"'c' in row 12 is empty, and a dense input needs a value"),
+        ([1, None], {}, r"'c' in row 12 is empty; every row needs a value: --fill"),
         ([[1], None], {}, r"'c' in row 12 is empty"),
         ([[1], [2, None]], {"sparse": True}, r"'c' in row 12 has an empty value in its list"),
+        ([[1, 2, 3, 4]], {"shape": [None, 3, 2]}, r"'c' in row 11 has 4 values, expected 6"),
         ([[1], [2, 3]], {}, r"'c' in row 12 has 2 values, the first of its batch 1; .*--sparse"),
         ([[[1], [2]], [[3], [4, 5]]], {}, r"'c' in row 12 has 2 values, the first of its batch 1"),
         ([[[1], [2]], [[3], None]], {}, r"'c' in row 12 has an empty value in its list"),
@@ -109,7 +109,7 @@ def test_a_missing_value_is_filled_where_that_is_asked_for():
         ([1, 2**40], {"dtype": "int32"}, r"'c' in row 12 is 1099511627776; int32 is expected"),
         ([[1], [2, 2**40]], {"dtype": "int32", "sparse": True}, r"'c' in row 12 is 1099"),
         (pa.array([1, 2**63], pa.uint64()), {}, r"'c' in row 12 is 9223372036854775808; int64 is"),
-        (["1", "x"], {"dtype": "float32"}, r"'c' in row 12 is 'x'; double is expected"),
+        (["1", "x"], {"dtype": "float32"}, r"'c' in row 12 is 'x'; a number is expected"),
         ([1, 2], {"dtype": "bytes"}, r"'c' holds int64, but the model takes text; --type"),
         ([{"a": 1}], {}, r"'c' holds struct<.*; numbers, text or lists of them"),
         ([[[1]]], {"sparse": True}, r"'c' holds list<.*numbers, text"),

@@ -8,9 +8,9 @@ import numpy
 import pyarrow as pa
 
 from migrate.data.compiled import tokens
-from migrate.data.place import Place
 from migrate.data.schema import Column, TextFormat
-from migrate.data.values import At, lists_of_pairs
+from migrate.data.values import lists_of_pairs
+from parity.io.columns import At, in_dtype
 from semisync.common.errors import BadInput
 
 
@@ -27,10 +27,10 @@ class Fields:
         ends: numpy.ndarray,
         quote: int,
         column: Column,
-        place: Place,
+        at: At,
         written: TextFormat,
     ) -> None:
-        self._at, self._kind, self._written = At(column, place), column.kind, written
+        self._column, self._at, self._written = column, at, written
         null = self._null(data, starts, ends)
         ends = ends if null is None else numpy.where(null, starts, ends)
         self._data, self._starts, self._ends = data, starts, ends
@@ -42,36 +42,27 @@ class Fields:
 
     def arrow(self) -> Any:
         """The array, of a type that `checked_values` takes for the kind."""
+        column = self._column
+        if column.of_integers:
+            return self._id_lists()
+        if column.dtype is not None and column.kind == "dense":  # which `checked_values` parses
+            return self._text() if column.width == 1 else self._text_lists()
         make = {
-            "dense": self._numbers if self._at.column.width == 1 else self._number_lists,
-            "ids": self._id_lists,
-            "key": self._integers if self._at.column.dtype == "int64" else self._text,
+            "dense": self._numbers if column.width == 1 else self._number_lists,
+            "key": self._text,
             "label": self._numbers,
             "numbers": self._number_lists,
             "string": self._text,
             "strings": self._text_lists,
             "weighted": self._pairs,
         }
-        return make[self._kind]()
+        return make[column.kind]()
 
     def _id_lists(self) -> Any:
         offsets, values, wrong = tokens.integers(
             self._data, self._starts, self._ends, ord(self._written.values)
         )
-        if wrong >= 0:
-            raise self._wrong(wrong, "integers of 64 bits")
-        return id_lists(offsets, values, self._at.column)
-
-    def _integers(self) -> Any:
-        _, values, wrong = tokens.integers(self._data, self._starts, self._ends, -1)
-        if wrong >= 0:
-            raise self._wrong(wrong, "an integer of 64 bits")
-        missing = self._missing()
-        if not missing.any():
-            return pa.array(values)
-        spread = numpy.zeros(len(missing), numpy.int64)
-        spread[~missing] = values
-        return pa.array(spread, mask=missing)
+        return self._text_lists() if wrong >= 0 else id_lists(offsets, values, self._column)
 
     def _pairs(self) -> Any:
         offsets, values, starts, ends, wrong = tokens.pairs(
@@ -87,7 +78,7 @@ class Fields:
             )
         weights = self._parsed(starts, ends, offsets)
         weights = weights.fill_null(1.0) if weights.null_count else weights
-        return lists_of_pairs(offsets, values, weights.to_numpy())
+        return lists_of_pairs(numpy.diff(offsets), values, weights.to_numpy())
 
     def _numbers(self) -> Any:
         return self._parsed(self._starts, self._ends, None)
@@ -114,9 +105,10 @@ class Fields:
         null = self._null(self._data, starts, ends)
         if null is not None and null.any():
             wrong = int(null.argmax())
-            raise self._at.wrong_value(wrong, offsets, "has a missing value in its list")
+            where = self._at.inside(numpy.diff(offsets)).value(wrong)
+            raise BadInput(f"{where} has an empty value in its list")
         values = self._copied(starts, ends, pa.large_binary(), empty_is_null=False)
-        return pa.LargeListArray.from_arrays(offsets, values)
+        return pa.LargeListArray.from_arrays(offsets, values, mask=self._mask())
 
     def _parts(self) -> Any:
         return tokens.parts(self._data, self._starts, self._ends, ord(self._written.values))
@@ -132,10 +124,10 @@ class Fields:
             texts = self._copied(starts[others], ends[others], pa.large_string())
             try:
                 numbers[others] = texts.cast(pa.float32()).to_numpy()
-            except pa.ArrowInvalid as error:
-                wrong = _first_wrong(texts)
-                what = f"holds {texts[wrong].as_py()!r}; a number is expected"
-                raise self._at.wrong_value(int(others[wrong]), offsets, what) from error
+            except pa.ArrowInvalid:
+                every = numpy.arange(len(self._starts) + 1) if offsets is None else offsets
+                at = self._at.inside(numpy.diff(numpy.searchsorted(others, every)))
+                numbers[others] = in_dtype(texts, numpy.float32, at)
         return pa.array(numbers, mask=missing if missing.any() else None)
 
     def _copied(
@@ -181,25 +173,12 @@ class Fields:
     def _wrong(self, row: int, wanted: str) -> BadInput:
         field = bytes(self._data[self._starts[row] : self._ends[row]])[:60]
         what = f"is {field.decode(errors='replace')!r}; {wanted} expected"
-        return self._at.wrong_value(row, None, what)
+        return BadInput(f"{self._at.value(row)} {what}")
 
 
 def id_lists(offsets: numpy.ndarray, values: numpy.ndarray, column: Column) -> Any:
     """A column of ids; offsets: int32 [rows + 1]."""
     empty = None
-    if column.default is not None:  # without a default a missing list is an empty one
+    if column.default is not None or column.kind == "dense":  # else a missing list is an empty one
         empty = pa.array(offsets[1:] == offsets[:-1])
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values), mask=empty)
-
-
-def _first_wrong(texts: Any) -> int:
-    """The first text that is no number, of which one is not."""
-    low, high = 0, len(texts)
-    while high - low > 1:  # the first half that cannot be cast holds it
-        middle = (low + high) // 2
-        try:
-            texts[low:middle].cast(pa.float32())
-            low = middle
-        except pa.ArrowInvalid:
-            high = middle
-    return low

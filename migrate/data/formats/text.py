@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from migrate.data.compiled import lines, records
 from migrate.data.formats.fields import Fields, id_lists
-from migrate.data.place import Place
 from migrate.data.schema import Column, TextFormat
 from migrate.storage.sources import opened, packing_of, unpacked
+from parity.inputs.checks import Column as Place
+from parity.io.columns import At
 from parity.io.formats.text import MARK, SEPARATORS, names_in, wrong_number
 from semisync.common.errors import BadInput
 
@@ -82,14 +83,14 @@ class Lines:
         rows: int,
         names: Sequence[str],
         written: TextFormat,
-        place: Place,
+        first: int,
         wanted: Sequence[Column] = (),
     ) -> None:
         data = block_bytes(path, size, block)
         if not block:
             data = data[_start(data, path, written) :]
         self._data, self._rows, self._names = data, rows, names
-        self._written, self._place = written, place
+        self._written, self._path, self._first = written, path, first
         self._ids: Dict[str, Tuple[numpy.ndarray, numpy.ndarray]] = {}  # offsets and values
         self._spans: Dict[str, Tuple[numpy.ndarray, numpy.ndarray]] = {}  # starts and ends
         self._quote = -1 if written.quote is None else ord(written.quote)
@@ -106,13 +107,13 @@ class Lines:
         if column.name in self._ids:
             return id_lists(*self._ids[column.name], column)
         starts, ends = self._spans[column.name]
-        quote, place, written = self._quote, self._place, self._written
-        return Fields(self._data, starts, ends, quote, column, place, written).arrow()
+        at = At(Place(column.name, self._path, skipped=self._first))
+        return Fields(self._data, starts, ends, self._quote, column, at, self._written).arrow()
 
     def _read_at_once(self, wanted: Sequence[Column]) -> bool:
         """Splits lines and reads ids in one pass, which is faster; False where it cannot."""
         separator, between = self._written.separator, self._written.values
-        ids = [column.name for column in wanted if column.kind == "ids"]
+        ids = [column.name for column in wanted if column.of_integers]
         if not ids or {separator, between} & set("-0123456789"):
             return False
         others = [column.name for column in wanted if column.name not in ids]
@@ -139,7 +140,7 @@ class Lines:
         return bool(plain)
 
     def _split(self) -> None:
-        data, path = self._data, self._place.file
+        data, path = self._data, self._path
         starts = _empty((len(self._names) + 1, self._rows), numpy.int64)
         separator = ord(self._written.separator)
         found, wrong, count = (
@@ -149,7 +150,7 @@ class Lines:
         )
         if wrong >= 0:
             line = bytes(data[wrong : wrong + 60]).split(_LF)[0].decode(errors="replace")
-            row = self._place.first + found + 1
+            row = self._first + found + 1
             if count >= 0:
                 raise wrong_number(
                     path, row, count, len(self._names), self._written.separator, line

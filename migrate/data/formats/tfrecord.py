@@ -13,7 +13,6 @@ import numpy
 import pyarrow as pa
 
 from migrate.data.formats import json_lines, text
-from migrate.data.place import Place
 from migrate.data.schema import Column
 from migrate.encoding.tfrecord import starts_of
 from migrate.storage.sources import opened, packing_of, unpacked
@@ -46,22 +45,22 @@ def survey(path: str, size: int) -> Tuple[List[str], List[int], List[int]]:
 
 
 def read(
-    path: str, bounds: Sequence[int], block: int, place: Place, wanted: Sequence[Column]
+    path: str, bounds: Sequence[int], block: int, first: int, wanted: Sequence[Column]
 ) -> Dict[str, Any]:
     """The columns of a block as Arrow arrays, null where a record has no value.
 
-    bounds: as `survey` found them; place: of the block. Raises: Broken for damage; BadInput for a
-    feature whose values are of several types, or are no text where this is due.
+    bounds: as `survey` found them; first: the block's first row. Raises: Broken for damage;
+    BadInput for a feature whose values are of several types, or are no text where this is due.
     """
-    records = _records(path, bounds, block, place)
+    records = _records(path, bounds, block, first)
     features = records.features([column.name for column in wanted])
-    return {column.name: _column(features[column.name], column, place) for column in wanted}
+    return {column.name: _column(features[column.name], column, path) for column in wanted}
 
 
 def schema(path: str, bounds: Sequence[int]) -> Any:
     """The Arrow schema that the first block suggests: lists where a record has several values, of a
     fixed size where all have as many."""
-    records = _records(path, bounds, 0, Place(path))
+    records = _records(path, bounds, 0, 0)
     found = records.features(records.names())
     return pa.schema([(name, _type(feature)) for name, feature in found.items()])
 
@@ -74,7 +73,7 @@ def _type(feature: Feature) -> Any:
     return array.type
 
 
-def _column(feature: Feature, column: Column, place: Place) -> Any:
+def _column(feature: Feature, column: Column, path: str) -> Any:
     if not feature.kind:
         return json_lines.absent(column, len(feature.counts))
     if column.kind in json_lines.LISTS or column.width > 1:
@@ -85,17 +84,17 @@ def _column(feature: Feature, column: Column, place: Place) -> Any:
     try:
         return array.cast(pa.large_string())
     except pa.ArrowInvalid as error:
-        raise BadInput(f"{place.column(column.name)} is not text in every record") from error
+        raise BadInput(f"{path}: column {column.name!r} is not text in every record") from error
 
 
-def _records(path: str, bounds: Sequence[int], block: int, place: Place) -> Records:
+def _records(path: str, bounds: Sequence[int], block: int, first: int) -> Records:
     start, stop = bounds[block : block + 2]
     if packing_of(path):
         data = unpacked(path)[start:stop]
     else:
         with opened(path) as source:
             data = _read(source, start, stop - start)
-    return _records_in(data, path, place.first + 1)
+    return _records_in(data, path, first + 1)
 
 
 def _records_in(data: bytes, path: str, first: int) -> Records:
