@@ -76,23 +76,10 @@ class Loader:
 
 def empty_table(schema: Sequence[Column]) -> Any:
     """No rows, with a column for each of the schema; keys are of type null."""
-    kinds = {
-        "dense": pa.float32(),
-        "ids": pa.list_(pa.int64()),
-        "key": pa.null(),
-        "label": pa.float32(),
-        "numbers": pa.list_(pa.float32()),
-        "string": pa.binary(),
-        "strings": pa.list_(pa.binary()),
-        "weighted": pa.list_(pa.struct([("id", pa.int64()), ("weight", pa.float32())])),
-    }
     arrays = []
     for column in schema:
-        kind = kinds[column.kind]
-        if column.width > 1:
-            kind = pa.list_(kind)
         untyped = column._replace(dtype=None) if column.kind == "key" else column
-        arrays.append(checked_values(pa.array([], kind), untyped, Place(column.name)))
+        arrays.append(checked_values(pa.nulls(0), untyped, Place(column.name)))
     return pa.RecordBatch.from_arrays(arrays, [column.name for column in schema])
 
 

@@ -70,6 +70,8 @@ def _lists(lengths: numpy.ndarray, values: Any) -> Any:
 
 def _weighted(array: Any, column: Column, place: Place) -> Any:
     kind, names = array.type, ("id", "weight")
+    if kind in (pa.null(), pa.list_(pa.null())):  # no value tells the type
+        array = array.cast(pa.list_(pa.struct([("id", pa.int64()), ("weight", pa.float32())])))
     if pa.types.is_map(kind):
         names = ("key", "value")
         pair = pa.struct(list(zip(names, (kind.key_type, kind.item_type))))

@@ -51,6 +51,8 @@ def feature(
     """
     array, at, rows = plain(values), At(column), len(values)
     _check_type(array.type, column, wanted)
+    if pa.types.is_null(array.type) and (wanted.sparse or _width(wanted, []) not in (None, 1)):
+        array = array.cast(pa.list_(array.type))  # no value tells that it is a column of lists
     lengths, inner, in_lists = None, [], is_list(array.type)
     present = None  # which rows have a value, where not all have
     if array.null_count and (in_lists or (wanted.sparse and fill is None)):

@@ -1,13 +1,13 @@
 """JSON lines, an object per line: a block is the lines that begin within 8 MB, as of other text.
 
-The names are those in the first block. Arrow takes text such as 2020-01-31 for a time, and a list
-that is always empty for one of nothing; both are read as what their columns hold.
+The names are those in the first block. Text such as 2020-01-31 is text, though Arrow takes it for a
+time.
 """
 
 from __future__ import annotations
 
 import io
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import pyarrow as pa
 import pyarrow.json
@@ -18,21 +18,12 @@ from migrate.storage.sources import packing_of
 from parity.io.damage import Broken
 from parity.io.formats.text import MARK
 
-LISTS = ("ids", "numbers", "strings", "weighted")
-_VALUES = {  # of a column in which a block has none, so that Arrow knows no type; else float32
-    "ids": pa.int64(),
-    "key": pa.string(),
-    "string": pa.string(),
-    "strings": pa.string(),
-    "weighted": pa.struct([("id", pa.int64()), ("weight", pa.float32())]),
-}
-
 
 def survey(path: str, size: int) -> Tuple[Any, List[int]]:
     """The Arrow schema of the first block, and the rows of each block."""
     start, rows = text.surveyed(path, size)
     data = start if packing_of(path) else text.block_bytes(path, size, 0)
-    return _table(data.tobytes().removeprefix(MARK), []).schema, rows
+    return _table(data.tobytes().removeprefix(MARK)).schema, rows
 
 
 def read(path: str, size: int, block: int, rows: int, wanted: Sequence[Column]) -> Dict[str, Any]:
@@ -41,28 +32,21 @@ def read(path: str, size: int, block: int, rows: int, wanted: Sequence[Column]) 
     Raises: Broken where a line is not one object.
     """
     data = text.block_bytes(path, size, block).tobytes()
-    table = _table(data if block else data.removeprefix(MARK), wanted)
+    table = _table(data if block else data.removeprefix(MARK))
     if len(table) != rows:
         raise Broken(f"{path}: {rows} lines hold {len(table)} objects; each line is one object")
+    absent = pa.nulls(rows)
     return {
-        column.name: table[column.name]
-        if column.name in table.column_names
-        else absent(column, rows)
+        column.name: table[column.name] if column.name in table.column_names else absent
         for column in wanted
     }
 
 
-def absent(column: Column, rows: int) -> Any:
-    """The column where no row has it."""
-    return pa.nulls(rows, _settled(pa.null(), column))
-
-
-def _table(data: bytes, wanted: Sequence[Column]) -> Any:
+def _table(data: bytes) -> Any:
     if not data.strip():
         return pa.table({})
-    columns = {column.name: column for column in wanted}
     table = _parsed(data, None)
-    due = pa.schema([(one.name, _settled(one.type, columns.get(one.name))) for one in table.schema])
+    due = pa.schema([(one.name, _settled(one.type)) for one in table.schema])
     return table if due.equals(table.schema) else _parsed(data, due)
 
 
@@ -74,18 +58,8 @@ def _parsed(data: bytes, due: Any) -> Any:
     )
 
 
-def _settled(found: Any, column: Optional[Column]) -> Any:
+def _settled(found: Any) -> Any:
     """The type to read a column as, of which Arrow guessed `found`."""
-    if pa.types.is_null(found) and column and (column.kind in LISTS or column.width > 1):
-        return pa.list_(_settled_value(found, column))
-    return _settled_value(found, column)
-
-
-def _settled_value(found: Any, column: Optional[Column]) -> Any:
     if pa.types.is_list(found):
-        return pa.list_(_settled_value(found.value_type, column))
-    if pa.types.is_timestamp(found):
-        return pa.string()
-    if pa.types.is_null(found) and column:
-        return _VALUES.get(column.kind, pa.float32())
-    return found
+        return pa.list_(_settled(found.value_type))
+    return pa.string() if pa.types.is_timestamp(found) else found

@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple
 import numpy
 import pyarrow as pa
 
-from migrate.data.formats import json_lines, text
+from migrate.data.formats import text
 from migrate.data.schema import Column
 from migrate.encoding.tfrecord import starts_of
 from migrate.storage.sources import opened, packing_of, unpacked
@@ -74,10 +74,6 @@ def _type(feature: Feature) -> Any:
 
 
 def _column(feature: Feature, column: Column, path: str) -> Any:
-    if not feature.kind:
-        return json_lines.absent(column, len(feature.counts))
-    if column.kind in json_lines.LISTS or column.width > 1:
-        return feature.lists(missing=column.default is not None)
     array = feature.plain_where_possible()
     if column.kind != "key" or not pa.types.is_binary(array.type):
         return array

@@ -113,12 +113,12 @@ class Feature:
                 raise BadInput(f"{where}: feature {name!r} {what}")
         self.counts = np.maximum(counts, 0)
 
-    def lists(self, missing: bool = True) -> Any:
-        """A list per record; null for one without values, or an empty one."""
+    def lists(self) -> Any:
+        """A list per record; null for one without values."""
         if not self.kind:
             return pa.nulls(len(self.counts))
         offsets = np.concatenate([[0], np.cumsum(self.counts)])
-        null = pa.array(self.counts == 0) if missing and not self.counts.all() else None
+        null = None if self.counts.all() else pa.array(self.counts == 0)
         return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), self._flat(), mask=null)
 
     def values(self) -> Any:
