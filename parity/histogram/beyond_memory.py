@@ -154,8 +154,7 @@ def _parts(
         part = Part(str(value), summary.rows, summary.positives)
         if estimate is not None:
             if groups is None:
-                error, observations = estimate.errors()[0], min(estimate.observations)
-                evidence = estimate.evidence(error, observations, estimate.carried()[1])
+                evidence = estimate.evidence(estimate.spread())
             else:
                 evidence = groups.part(name, value, estimate)
             part = part.compared(estimate.aucs, evidence, margin)

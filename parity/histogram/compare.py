@@ -50,20 +50,19 @@ def compare_summary(
     check_margin(margin)
     models = models_of(checked(summary))
     estimate = estimate or Estimate(summary, models)
-    independent, own_errors = estimate.errors()
-    error, of_classes, carried = independent, estimate.observations, estimate.carried()
+    counted, of_classes = estimate.spread(), estimate.observations
+    own_errors = estimate.own_errors()
     gaucs: List[Optional[float]] = [None, None]
     if by_group is not None:
-        error, independent = by_group.error, by_group.independent
+        counted, of_classes = by_group.spread, by_group.observations
         own_errors, gaucs = by_group.own_errors, by_group.gaucs
-        of_classes, carried = by_group.observations, by_group.carried
-    carriers, step = carried
+    moves = counted.moves
     sample = Sample(
         rows=summary.rows,
         observations=of_classes,
         reaches=estimate.reaches(),
-        carriers=carriers,
-        step=step,
+        carriers=moves.carriers,
+        step=moves.step,
         alike=not summary.weighted and by_group is None,
     )
     freedom = min(of_classes) - 1
@@ -74,7 +73,7 @@ def compare_summary(
         loss, pcoc = by_group.loss_difference, by_group.pcoc_difference
     sides = [_side(estimate, m, models[m], own_errors[m], gaucs[m], freedom) for m in (0, 1)]
     return concluded(
-        estimate.evidence(error, min(of_classes), step),
+        estimate.evidence(counted),
         rare_failures(sample, margin),
         margin,
         verified,
@@ -82,9 +81,9 @@ def compare_summary(
         candidate=sides[1],
         rows=summary.rows,
         positives=summary.positives,
-        standard_error_independent=independent,
+        standard_error_independent=moves.independent,
         clusters=None if by_group is None else by_group.groups,
-        design_effect=None if by_group is None else (error / independent) ** 2,
+        design_effect=moves.design_effect,
         weighted=summary.weighted,
         logloss_difference=loss,
         pcoc_difference=pcoc,

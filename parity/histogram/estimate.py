@@ -15,9 +15,8 @@ import numpy as np
 from parity.histogram.bins import COARSE_BITS
 from parity.histogram.summary import Summary
 from parity.stats.clusters import carried
-from parity.stats.delong import ROUNDING
+from parity.stats.delong import ROUNDING, Spread, evidence_from, welch
 from parity.stats.equivalence import Evidence
-from parity.stats.intervals import HITS, resolution
 from parity.stats.roc import Ranking
 
 
@@ -48,6 +47,13 @@ class Pulls(NamedTuple):
     candidate: np.ndarray
 
 
+class Counted(NamedTuple):
+    """The spread of a difference that was counted."""
+
+    moves: Spread  # whose errors are upper values
+    alike: bool  # whether all rows see the same difference, as far as the counts tell
+
+
 class Estimate:
     """Of a summary with at least two rows of each class."""
 
@@ -62,42 +68,39 @@ class Estimate:
         self.class_mass = negatives, positives
         self.observations = self._effective_rows()
 
-    def errors(self) -> Tuple[float, List[float]]:
-        """For rows that stand alone: what the standard error of the difference is at most, and
-        those of the two AUCs, which are no upper values: they tell an AUC from 0.5 alone."""
+    def own_errors(self) -> List[float]:
+        """Of the two AUCs, for rows that stand alone; no upper values, as they tell an AUC from 0.5
+        alone."""
         pulls = self._of_cells()
-        own = [self._root(pull, np.zeros(len(pull))) for pull in (pulls.baseline, pulls.candidate)]
-        return self._root(pulls.delta, pulls.doubt), own
+        return [math.sqrt(sum(self._parts(pull))) for pull in (pulls.baseline, pulls.candidate)]
 
-    def evidence(self, error: float, observations: float, step: float) -> Evidence:
-        """What the counts show of the difference.
-
-        Args:
-            error, observations, step: of it, for rows that stand alone or by groups
-                (parity.stats.delong.Spread).
-        """
-        # All rows see the same difference, and not none.
-        unmoved = error <= ROUNDING < abs(self.delta)
-        return Evidence(
-            delta=self.delta,
-            standard_error=error,
-            freedom=observations - 1,
-            observations=observations,
-            reach=1.0 if unmoved else None,
-            narrowest=resolution(observations),
-            bound=self.bound,
-            allowance=HITS * step,
-        )
-
-    def carried(self) -> Tuple[float, float]:
-        """`carriers` and `step` of a Spread, of rows that stand alone.
+    def spread(self) -> Counted:
+        """For rows that stand alone.
 
         Of weighted rows the cells hold no sum of w^4; rows of one cell are taken to weigh alike.
         """
-        cells = self.summary.joint.cells()
-        squares = self._of_cells().delta ** 2
-        fourths = cells.squares.astype(float) ** 2 / cells.rows
-        return carried(float(cells.squares @ squares), float(fourths @ squares**2))
+        pulls, cells = self._of_cells(), self.summary.joint.cells()
+        parts = [self._parts(pull) for pull in (pulls.delta, pulls.doubt)]
+        upper = upper_parts(*parts)
+        squares, fourths = pulls.delta**2, cells.squares.astype(float) ** 2 / cells.rows
+        carriers, step = carried(float(cells.squares @ squares), float(fourths @ squares**2))
+        moves = Spread(
+            independent=math.sqrt(sum(upper)),
+            clustered=None,
+            observations=min(self.observations),
+            freedom=welch(upper, self.observations),
+            carriers=carriers,
+            step=step,
+        )
+        return Counted(moves, math.sqrt(sum(parts[0])) <= ROUNDING)
+
+    def evidence(self, counted: Counted) -> Evidence:
+        """What the counts show of the difference, for rows that stand alone or by groups."""
+        moves, alike = counted
+        # All rows see the same difference, and not none.
+        unmoved = moves.standard_error <= ROUNDING < abs(self.delta)
+        reach = 1.0 if unmoved else None
+        return evidence_from(self.delta, moves, reach, alike, self.bound)
 
     def reaches(self) -> Tuple[float, float]:
         """How far a placement of the baseline can move at most, of negatives and of positives."""
@@ -148,15 +151,21 @@ class Estimate:
         bins = [cells.bins(model) for model in (0, 1)]
         return self.pulls(cells.keys & 1, bins, self.placements(COARSE_BITS))
 
-    def _root(self, pulls: np.ndarray, doubts: np.ndarray) -> float:
-        """The standard error from the cells' pulls, and how far off these may be."""
+    def _parts(self, pulls: np.ndarray) -> List[float]:
+        """The negatives' and the positives' parts of the variance of the cells' pulls."""
         cells = self.summary.joint.cells()
-        variance = 0.0
-        for of_class in (cells.positive, ~cells.positive):
-            rows, squares = float(cells.rows[of_class].sum()), cells.squares[of_class]
-            roots = [math.sqrt(float((squares * p[of_class] ** 2).sum())) for p in (pulls, doubts)]
-            variance += sum(roots) ** 2 * rows / (rows - 1)
-        return math.sqrt(variance)
+        parts = []
+        for of_class in (~cells.positive, cells.positive):
+            rows = float(cells.rows[of_class].sum())
+            squares = float((cells.squares[of_class] * pulls[of_class] ** 2).sum())
+            parts.append(squares * rows / (rows - 1))
+        return parts
+
+
+def upper_parts(parts: Sequence[float], doubts: Sequence[float]) -> List[float]:
+    """By class what a variance is at most, by Minkowski's inequality, from that of the pulls and
+    that of how far off these may be."""
+    return [(math.sqrt(part) + math.sqrt(doubt)) ** 2 for part, doubt in zip(parts, doubts)]
 
 
 def models_of(summary: Summary) -> List[Model]:

@@ -12,12 +12,13 @@ import numpy as np
 
 from parity.histogram.bins import bins_of
 from parity.histogram.counts import Value
-from parity.histogram.estimate import Estimate, Pulls
+from parity.histogram.estimate import Counted, Estimate, Pulls, upper_parts
 from parity.histogram.paired_sums import COUNT, MASS, SUMS, difference_of, sums_of
 from parity.histogram.stored_rows import StoredRows
 from parity.inputs.rows import Rows
 from parity.stats.calibration import FARTHEST_LOSS, MeanDifference, losses
 from parity.stats.clusters import ClusterSums, carried, check_holding
+from parity.stats.delong import ROUNDING, Spread, welch
 from parity.stats.equivalence import Evidence
 from parity.stats.gauc import within_groups
 from parity.stats.worst_rows import WorstRow, picked
@@ -68,24 +69,33 @@ class GroupSums:
         variance is a sum of squares."""
         return self.of["delta"].standard_error() + self.of["doubt"].standard_error()
 
-    def carried(self) -> Tuple[float, float]:
-        """`carriers` and `step` of a Spread."""
-        return carried(self.of["delta"].squares, self.of["delta"].fourths)
+    def spread(self, independent: float) -> Counted:
+        """Of the difference, whose error is `independent` if every row stands alone."""
+        sums = self.of["delta"]
+        upper = upper_parts(sums.parts(), self.of["doubt"].parts())
+        carriers, step = carried(sums.squares, sums.fourths)
+        moves = Spread(
+            independent=independent,
+            clustered=self.error(),
+            observations=min(self.observations),
+            freedom=min(welch(upper, self.observations), sums.held.either - 1),
+            carriers=carriers,
+            step=step,
+        )
+        return Counted(moves, sums.standard_error() <= ROUNDING)
 
 
 class ByGroup(NamedTuple):
     """Standard errors that take rows of a group to vary together; upper values as the others."""
 
     groups: int
-    error: float  # of the difference
-    independent: float  # the same as if every row stood alone
+    spread: Counted  # of the difference
     own_errors: List[float]  # of the two AUCs
     loss_difference: Optional[MeanDifference]
     pcoc_difference: Optional[MeanDifference]
     gaucs: List[Optional[float]]
     gauc_difference: Optional[MeanDifference]
     observations: Tuple[float, float]  # effective groups that hold negatives, and positives
-    carried: Tuple[float, float]  # `carriers` and `step` of parity.stats.delong.Spread
 
 
 class Groups:
@@ -136,29 +146,28 @@ class Groups:
             pcoc = self._sums.difference("pcoc", delta, reach)
         return ByGroup(
             groups=groups,
-            error=self._sums.error(),
-            independent=self._error_alone(),
+            spread=self._sums.spread(self._error_alone()),
             own_errors=[sums[model].standard_error() for model in ("baseline", "candidate")],
             loss_difference=loss,
             pcoc_difference=pcoc,
             gaucs=[float(won / weight) if weight else None for won in self._gauc],
             gauc_difference=difference_of(self._gauc_sums, 1.0) if several else None,
             observations=self._sums.observations,
-            carried=self._sums.carried(),
         )
 
     def _error_alone(self) -> float:
         summary = self._whole.estimate.summary
         rows = np.array([summary.rows - summary.positives, summary.positives])
-        variance = np.sqrt(self._alone).sum(axis=1) ** 2 * rows / (rows - 1)
-        return math.sqrt(float(variance.sum()))
+        return math.sqrt(sum(upper_parts(*(self._alone.T * rows / (rows - 1)))))
 
     def part(self, name: str, value: Value, estimate: Estimate) -> Evidence:
         """Within a day or slice, whose estimate it is."""
         sums = self._of_parts[name, value]
         if sums.of["delta"].held.fewer < 2:
-            return estimate.evidence(estimate.errors()[0], 1.0, 0.0)
-        return estimate.evidence(sums.error(), min(sums.observations), sums.carried()[1])
+            alone = estimate.spread()
+            lone = alone.moves._replace(observations=1.0, freedom=0.0)
+            return estimate.evidence(alone._replace(moves=lone))
+        return estimate.evidence(sums.spread(0.0))
 
     def mean_day(self) -> Tuple[float, float]:
         """Of the mean of the days' differences the standard error and its observations; a group

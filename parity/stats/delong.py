@@ -121,14 +121,30 @@ def evidence_of(rows: Rows, moved: np.ndarray, delta: float, moves: Spread) -> E
         moves: its spread.
     """
     reach = _reach(rows, moved, moves)
-    vouched = reach is not None or not moves.freedom
+    if reach is not None:
+        moves = moves._replace(independent=0.0, clustered=None)
+    return evidence_from(delta, moves, reach, alike=reach is not None)
+
+
+def evidence_from(
+    delta: float, moves: Spread, reach: Optional[float], alike: bool, bound: float = 0.0
+) -> Evidence:
+    """Of a difference with its spread, whether of rows or of counts.
+
+    Args:
+        reach: how far a placement may move, where all rows see one difference.
+        alike: whether they do, so that the interval is no narrower than their number vouches for.
+        bound: certified, of delta.
+    """
+    vouched = alike or not moves.freedom
     return Evidence(
         delta=delta,
-        standard_error=moves.standard_error if reach is None else 0.0,
+        standard_error=moves.standard_error,
         freedom=moves.freedom,
         observations=moves.observations,
         reach=reach,
         narrowest=resolution(moves.observations) if vouched else 0.0,
+        bound=bound,
         allowance=HITS * moves.step,
     )
 

@@ -101,6 +101,27 @@ def test_groups(sample, weighted):
     assert loss.standard_error == pytest.approx(exact.logloss_difference.standard_error, rel=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["six", "heavy tails", "one is half of the rows"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_few_or_unequal_groups_have_the_interval_of_rows_in_memory(kind, weighted):
+    sample, rng = Sample(), np.random.default_rng(1)
+    rows = len(sample.labels)
+    if kind == "six":
+        sample.user = np.arange(rows) % 6
+    else:
+        largest = rng.random(rows) < 0.5
+        tails = np.minimum(rng.pareto(0.8, rows).astype(int), 40)
+        sample.user = tails if kind == "heavy tails" else np.where(largest, 0, sample.user)
+        sample.new = 1 / (1 + (1 / sample.old - 1) * np.exp(1e-2 * rng.normal(size=rows)))
+    weights = sample.weights if weighted else None
+    exact = parity.compare(*sample.columns(), clusters=sample.user, weights=weights)
+    blocks = sample.blocks(weighted=weighted, grouped=True)
+    found = compare_blocks(blocks, Kind(weighted), 5e-4, grouped=True)
+    assert (found.verdict, found.reason) == (exact.verdict, exact.reason)
+    width = exact.interval.high - exact.interval.low
+    assert width < found.interval.high - found.interval.low < 1.5 * width + 2 * found.bound
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_days_and_slices(sample, weighted, grouped):
