@@ -172,6 +172,13 @@ BENCHMARKS = (
     Benchmark("training", "training", ("costs",), "", "--rows 40000 --repeats 1"),
     Benchmark("id_tables", "id_tables", ("speed",), "", "--ids 20000 --batch 128 --steps 2"),
     Benchmark(
+        "id_tables_processes",
+        "id_tables",
+        ("speed",),
+        "--processes 2",
+        "--processes 2 --ids 20000 --batch 128 --steps 2",
+    ),
+    Benchmark(
         "hstu", "hstu_assist", ("models",), "{data} --epochs 2", "{data} --epochs 1 --users 60"
     ),
     Benchmark(

@@ -14,14 +14,19 @@ Ids are drawn by Zipf's law, of which few make up most of a batch, or uniformly,
 of a batch differ; the tables have met them all before. In a third case one id in 50 is new to the
 table that grows, and the others get a known one. The three take turns on the same batches; ratios
 are within a turn.
+
+With --processes 2 each has half of the batch and a part of the rows, by gloo, and TorchRec's are
+shared out row-wise; there is no EmbeddingBag.
 """
 
 import argparse
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
+from datetime import timedelta
 
 import numpy as np
 import torch
@@ -31,6 +36,9 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from torchrec import EmbeddingBagCollection, EmbeddingBagConfig, KeyedJaggedTensor
 from torchrec.distributed import DistributedModelParallel
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.sharding_plan import construct_module_sharding_plan, row_wise
+from torchrec.distributed.types import ShardingEnv, ShardingPlan
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
 from migrate.id_tables import IdEmbeddings, IdTable
@@ -82,7 +90,19 @@ def torchrec(args):
     collection = EmbeddingBagCollection(tables=[config])
     settings = {"lr": RATE, "eps": 1e-8}
     apply_optimizer_in_backward(torch.optim.Adagrad, collection.parameters(), settings)
-    model = DistributedModelParallel(collection, device=torch.device("cpu"))
+    sharder, plan, ranks = EmbeddingBagCollectionSharder(), None, dist.get_world_size()
+    if ranks > 1:
+        shares = construct_module_sharding_plan(
+            collection, {"t": row_wise()}, sharder, ranks, ranks, "cpu"
+        )
+        plan = ShardingPlan(plan={"": shares})
+    model = DistributedModelParallel(
+        collection,
+        env=ShardingEnv.from_process_group(dist.group.WORLD),
+        device=torch.device("cpu"),
+        plan=plan,
+        sharders=[sharder],
+    )
 
     def step(ids, lengths):
         model(features(ids, lengths)).values().square().sum().backward()
@@ -104,6 +124,7 @@ def embedding_bag(args):
 
 
 def seconds(step, lots, lengths):
+    dist.barrier()
     begun = time.perf_counter()
     for ids in lots:
         step(ids, lengths)
@@ -123,34 +144,59 @@ def main():
     parser.add_argument("--ids", type=int, default=1_000_000)
     parser.add_argument("--batch", type=int, default=4096)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--store", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    names = ("id tables", "TorchRec", "EmbeddingBag")
-    print(
-        "| ids | id tables, ids/s | TorchRec, ids/s | EmbeddingBag, ids/s | "
-        "id tables / TorchRec | id tables / EmbeddingBag |\n|---|---|---|---|---|---|"
-    )
-    lengths = torch.full((len(FEATURES) * args.batch,), PER_BAG)
     with tempfile.TemporaryDirectory() as folder:
-        dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=0, world_size=1)
-        for case in CASES:
-            steps = [make(args) for make in (id_tables, torchrec, embedding_bag)]
-            draw = np.random.default_rng(0)
-            speeds = {name: [] for name in names}
-            for turn in range(1 + args.repeats):
-                raw, known = zip(*batches(case, args, draw))
-                for name, step, lots in zip(names, steps, (raw, known, known)):
-                    taken = seconds(step, lots, lengths)
-                    if turn:
-                        speeds[name].append(len(FEATURES) * args.batch * PER_BAG / taken)
-            ratios = [
-                [one / other for one, other in zip(speeds["id tables"], speeds[name])]
-                for name in names[1:]
-            ]
-            columns = [shown(speeds[name], 0) for name in names]
-            columns += [shown(of, 2) for of in ratios]
-            print("| " + " | ".join([case, *columns]) + " |", flush=True)
-        dist.destroy_process_group()
+        if args.processes == 1:
+            args.rank, args.store = 0, f"{folder}/store"
+        if args.rank is not None:
+            measure(args)
+            return
+        own = ["--store", f"{folder}/store", "--rank"]
+        command = [sys.executable, *sys.argv, *own]
+        every = [subprocess.Popen([*command, str(rank)]) for rank in range(args.processes)]
+        sys.exit(max(process.wait() for process in every))
+
+
+def measure(args):
+    torch.set_num_threads(args.threads)
+    dist.init_process_group(
+        "gloo",
+        init_method=f"file://{args.store}",
+        rank=args.rank,
+        world_size=args.processes,
+        timeout=timedelta(minutes=5),
+    )
+    makers = {"id tables": id_tables, "TorchRec": torchrec, "EmbeddingBag": embedding_bag}
+    if args.processes > 1:
+        makers.pop("EmbeddingBag")
+        args.batch //= args.processes
+    others = list(makers)[1:]
+    columns = ["ids", *(f"{name}, ids/s" for name in makers)]
+    columns += [f"id tables / {name}" for name in others]
+    said = [columns, ["---"] * len(columns)]
+    lengths = torch.full((len(FEATURES) * args.batch,), PER_BAG)
+    for case in CASES:
+        steps = {name: make(args) for name, make in makers.items()}
+        draw = np.random.default_rng(args.rank)
+        speeds = {name: [] for name in makers}
+        for turn in range(1 + args.repeats):
+            raw, known = zip(*batches(case, args, draw))
+            for name, step in steps.items():
+                taken = seconds(step, raw if name == "id tables" else known, lengths)
+                if turn:
+                    speeds[name].append(len(lengths) * PER_BAG * args.processes / taken)
+        ratios = [
+            [one / other for one, other in zip(speeds["id tables"], speeds[name])]
+            for name in others
+        ]
+        row = [shown(of, 0) for of in speeds.values()] + [shown(of, 2) for of in ratios]
+        said.append([case, *row])
+    if args.rank == 0:
+        print("\n".join("| " + " | ".join(row) + " |" for row in said), flush=True)
+    dist.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,9 @@ from semisync.common.errors import BadInput, UsageError
 from tests.id_tables.process import run
 from tests.id_tables.reference import assert_same, columns_of
 from tests.migrate.raw_tables import write_monolith, write_tfra
+from tests.support.require import ROOT
 
+TFRA = ROOT / "tests" / "migrate" / "data" / "tfra" / "TFRADynamicEmbedding"
 IDS = np.append(np.arange(-200, 200) * 10**15, 7)
 ROWS = np.random.default_rng(0).normal(size=(len(IDS), 4)).astype(np.float32)
 
@@ -78,6 +80,19 @@ def test_times_are_no_steps(tmp_path):
     said = fill(filled, "t", table)
     assert said.begun == ["sum"] and filled.stores["t"].step == 0
     assert filled.stores["t"].versions[:2].tolist() == [0, 0]
+
+
+def test_what_tfra_wrote_comes_with_adams_moments():
+    user = migrate.open_hash_tables(TFRA)["deep_user"]
+    table = IdEmbeddings([IdTable("t", user.value_shape[0], ["f"], pooling=None)])
+    table.optimizer(optimizers.Adam, lr=0.1)
+    said = fill(table, "t", user, step=3)
+    wanted = {"value": user, "exp_avg": user.slots["Adam_m"], "exp_avg_sq": user.slots["Adam_v"]}
+    rows = {name: dict(zip(*source.read()[:2])) for name, source in wanted.items()}
+    assert said.rows == len(rows["value"]) == 7 and table.stores["t"].updates == 3
+    for one, columns in columns_of(table, "t").items():
+        for name, values in columns.items():
+            assert np.array_equal(values, rows[name].get(one, np.zeros(len(values))))
 
 
 class Kept:
