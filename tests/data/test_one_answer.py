@@ -80,6 +80,8 @@ def test_a_file_is_read_alike_by_every_command(tmp_path, read, name, content):
         ),
         ("a.csv", b"x,y\n1,2\n7\n", "row 2 has 1 fields, expected 2 separated by ',': '7'"),
         ("a.csv", b"x\n" + 4 * b"0.125\n" + b"0.1", "the file seems to be cut"),
+        ("a.csv", b'x,y\n\n1,a\n2,"b\n3,c\n4,"\n5,d\n', "row 2 has a quote that is not closed in"),
+        ("a.csv", b'"x","y"\r\n1,"a""b"\r\n2,"c\r\n"\r\n', "row 2 has a quote that is not closed"),
         ("a.jsonl", b'{"x": 1}\n{"x": "a"}\n', "changed from number to string"),
         ("a.jsonl", b'{"x": 1, "x": 2}\n', "was specified twice"),
     ],

@@ -18,7 +18,7 @@ from migrate.data.schema import Column, TextFormat
 from migrate.storage.sources import opened, packing_of, unpacked
 from parity.inputs.checks import Column as Place
 from parity.io.columns import At
-from parity.io.formats.text import MARK, SEPARATORS, names_in, wrong_number
+from parity.io.formats.text import MARK, SEPARATORS, names_in, open_quote, wrong_number
 from semisync.common.errors import BadInput
 
 BLOCK = 1 << 23  # bytes
@@ -155,11 +155,7 @@ class Lines:
                 raise wrong_number(
                     path, row, count, len(self._names), self._written.separator, line
                 )
-            raise BadInput(
-                f"{path}: row {row} has a quote that is not closed in its line: a field cannot "
-                "hold line breaks, and quotes are plain characters with quote=None: "
-                f"{line!r}"
-            )
+            raise open_quote(path, row, line)
         if found != self._rows:
             raise BadInput(f"{path} has {found} rows where {self._rows} were listed; it changed")
         self._spans = {name: (starts[k], starts[k + 1] - 1) for k, name in enumerate(self._names)}

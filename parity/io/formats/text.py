@@ -8,8 +8,9 @@ whoever checks them can name the row.
 import csv
 import os
 import re
-from typing import Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -24,6 +25,7 @@ MARK = b"\xef\xbb\xbf"  # the byte order mark that some programs put before UTF-
 LONGEST_HEADER = 1 << 23  # bytes
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 
+_PART = 1 << 20  # bytes
 _HEADER = 1 << 16  # bytes that hold a header, or many lines
 _OTHER_NUMBER = re.compile(r"Row #(\d+): Expected \d+ columns, got (\d+): (.*)", re.DOTALL)
 _TELLING = 4  # lines, so that one is shorter than all others
@@ -73,8 +75,9 @@ class Text:
     def _parsed(
         self, names: Sequence[str], types: Mapping[str, pa.DataType], threads: bool
     ) -> Iterator[pa.Table]:
-        source = streamed(self._path)
+        source, rows = _Watched(streamed(self._path)), 0
         source.read(self._start)
+        source.quoted = False
         places = [str(place) for place in range(len(self.columns))]
         place_of = dict(zip(self.columns, places))
         try:
@@ -91,6 +94,7 @@ class Text:
             ) as reader:
                 for part in reader:
                     yield pa.Table.from_batches([part]).rename_columns(list(names))
+                    rows += part.num_rows
         except pa.ArrowInvalid as error:
             found = _OTHER_NUMBER.search(str(error))
             if not found:
@@ -99,6 +103,62 @@ class Text:
             raise wrong_number(
                 self._path, int(row), int(count), len(places), self._separator, line
             ) from error
+        if source.quoted and rows < _lines_of(self._path, self._start):
+            raise self._open_quote()
+
+    def _open_quote(self) -> BadInput:
+        """Of the first line in which one is open: the parser takes what follows for its field."""
+        row, rest = 0, b""
+        with streamed(self._path) as file:
+            file.read(self._start)
+            for part in iter(lambda: file.read(_PART), b""):
+                *lines, rest = (rest + part).split(b"\n")
+                for line in filter(None, (line.strip(b"\r") for line in lines)):
+                    row += 1
+                    if line.count(b'"') % 2:
+                        return open_quote(self._path, row, line.decode(errors="replace"))
+        return open_quote(self._path, row + 1, rest.decode(errors="replace"))
+
+
+class _Watched:
+    """A stream for pyarrow that knows whether a quote came by."""
+
+    closed = False
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self.quoted = stream, False
+
+    def read(self, size: int) -> bytes:
+        """The next bytes."""
+        data: bytes = self._stream.read(size)
+        self.quoted = self.quoted or b'"' in data
+        return data
+
+    def close(self) -> None:
+        """Closes the stream."""
+        self._stream.close()
+
+
+def _lines_of(path: str, start: int) -> int:
+    """How many lines that are not empty begin after so many bytes."""
+    count, inside = 0, False
+    with streamed(path) as file:
+        file.read(start)
+        for part in iter(lambda: file.read(_PART), b""):
+            data = np.frombuffer(part, np.uint8)
+            text = (data != 10) & (data != 13)
+            count += int(text[0] and not inside) + int(np.count_nonzero(text[1:] > text[:-1]))
+            inside = bool(text[-1])
+    return count
+
+
+def open_quote(path: str, row: int, line: str) -> BadInput:
+    """A row, from 1, has a quote that its line does not close."""
+    return BadInput(
+        f"{path}: row {row} has a quote that is not closed in its line: a field cannot hold line "
+        "breaks; to `semisync train` --text (text=) says where quotes are characters like others: "
+        f"{line[:60]!r}"
+    )
 
 
 def wrong_number(
