@@ -92,6 +92,7 @@ class IdEmbeddings(torch.nn.Module):
             lambda _, given, named: self._collect(names, [*given[1:], *named.values()])
         )
         optimizer.register_step_post_hook(lambda *_: self._end(names))
+        optimizer.register_load_state_dict_pre_hook(_refuse_state)
         zero_grad = optimizer.zero_grad
 
         def zero_all(set_to_none: bool = True) -> None:
@@ -251,6 +252,13 @@ class IdEmbeddings(torch.nn.Module):
                 gone = limit.evicted(ids, freqs, versions, store.step, self.processes.ranks)
                 if gone is not None:
                     store.evict(gone)
+
+
+def _refuse_state(*_: Any) -> None:
+    raise UsageError(
+        "the state of an optimizer of tables by raw ids belongs to their rows; save and load both "
+        "by migrate.id_tables"
+    )
 
 
 def tables_of(module: torch.nn.Module) -> Dict[str, IdEmbeddings]:

@@ -92,6 +92,7 @@ class _Run:
     ) -> None:
         self._task, self._data, self._out, self._settings = task, data, out, settings
         self._scores = scores
+        self._optimizers = state.optimizers_of(task)
         group = dist.new_group(backend="gloo") if ranks() > 1 else None
         folder = os.path.join(out, CHECKPOINTS)
         self._checkpoints = Checkpoints(folder, settings.keep, group)
@@ -149,8 +150,7 @@ class _Run:
         return metrics.gathered().whole()
 
     def _take(self, batch: Batch) -> None:
-        optimizers = state.optimizers_of(self._task)
-        for optimizer in optimizers:
+        for optimizer in self._optimizers:
             optimizer.zero_grad()
         loss, scores = loss_and_scores(self._task.module, batch)
         value = float(loss.detach())
@@ -164,7 +164,7 @@ class _Run:
             if self._scores is not None:
                 self._scores.add(batch, scores)
         loss.backward()
-        for optimizer in optimizers:
+        for optimizer in self._optimizers:
             optimizer.step()
         self.step += 1
         self._loss, self._losses = self._loss + value, self._losses + 1
