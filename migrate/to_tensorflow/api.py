@@ -12,8 +12,9 @@ from migrate.model.training.build import Training
 from migrate.open import open_checkpoint
 from migrate.to_tensorflow.held import Side
 from migrate.to_tensorflow.placing import refuse_taken
+from migrate.to_tensorflow.shards import with_shards
 from migrate.to_tensorflow.state_file import write_state
-from migrate.to_tensorflow.template import Template, of_checkpoint, of_manifest
+from migrate.to_tensorflow.template import of_checkpoint, of_manifest
 from migrate.to_tensorflow.write import Progress, Returned, write
 from semisync.common.errors import UsageError
 
@@ -65,7 +66,7 @@ def write_checkpoint(
             raise UsageError(f"{prefix} is the original itself; give another prefix")
         side, manifest = _side(source, checkpoint, converted, optimizer, names, meta)
         if checkpoint is not None:
-            template: Template = of_checkpoint(checkpoint)
+            side, template = with_shards(side, checkpoint, meta), of_checkpoint(checkpoint)
         elif manifest is not None:
             template = of_manifest(manifest, side.place)
         else:

@@ -11,6 +11,7 @@ from typing import Dict, List, Optional
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import MetaGraph
+from migrate.hash_tables.whole_tables import with_tables
 from migrate.model.load import read_meta_graph, write_source
 from migrate.model.parameters import Parameter
 from migrate.model.training.begun import begin_anew
@@ -28,7 +29,7 @@ def side_of_training(directory: str, original: Checkpoint, meta: Optional[str] =
     Raises BadInput where it is none, or does not have what the graph trains.
     """
     saved = read_dcp(directory)
-    found = read_meta_graph(original, meta)
+    found, original = read_meta_graph(original, meta), with_tables(original)
     recipe = read_recipe(found.graph)
     loss = recipe.loss(found.graph)
     written = write_source(found, original, {"{}:{}".format(*loss): loss})

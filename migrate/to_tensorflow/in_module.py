@@ -81,7 +81,7 @@ def _held(name: str, parts: List[Part]) -> Held:
     if ends and [first for first, *_ in parts] != [0, *ends[:-1]]:
         raise UsageError(f"{_PLACE} has some rows of {name!r} alone, from {parts[0][0]} on")
     dtype = dtype_name(parts[0][1].dtype)
-    shape = parts[0][2].shape if whole else (ends[-1], *parts[0][2].shape[1:])
+    shape = arrays[0].shape if whole else (ends[-1], *parts[0][2].shape[1:])
     return Held(dtype, tuple(shape), False, lambda: _rows(arrays))
 
 

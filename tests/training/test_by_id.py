@@ -1,14 +1,22 @@
 """`semisync train` goes on with a job over TFRA's hash tables, and with its new ids."""
 
+import json
+import subprocess
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 import torch
 from torch.distributed.checkpoint import FileSystemReader
 
+import migrate
+from migrate.to_tensorflow import shards
 from migrate.torchrec.loading import read
 from semisync.cli import main
+from semisync.common.errors import BadInput
 from tests.model.by_id.jobs import by_id  # noqa: F401 (a fixture)
+from tests.support.require import environment, tfra_python
 
 
 @pytest.fixture
@@ -41,3 +49,72 @@ def test_a_training_goes_on_with_new_ids(train, tmp_path):
 def test_several_processes_are_refused(train, capfd):
     assert train("several", "--nproc", "2") == 3
     assert "cannot be shared out; train in one process" in capfd.readouterr().err
+
+
+def test_a_training_leads_back_to_a_checkpoint_that_tfra_restores(by_id, train, tmp_path):  # noqa: F811
+    job, back = by_id("adam"), str(tmp_path / "back.ckpt")
+    assert train("one") == 0
+    saved = tmp_path / "one" / "checkpoints" / "step-00000008"
+    arguments = [str(saved), back, "--original", job.prefix]
+    assert main(["convert", "--to-tensorflow", *arguments]) == 0
+    kept = tensors(saved)
+    for name in ("weight", "exp_avg"):
+        slot = {"weight": "", "exp_avg": "_Adam_m"}[name]
+        key = f"model.deep_users.{name}" if not slot else f"optim.deep_users.weight.{name}"
+        rows = dict(zip(kept["model.deep_users.ids"].tolist(), kept[key]))
+        found = restored(back, f"deep_users{slot}")
+        assert sorted(found) == sorted(rows)
+        assert all(np.array_equal(found[id], rows[id]) for id in rows)
+
+
+def restored(prefix, table):
+    """{id: row} of what TFRA's own Saver restores."""
+    code = """
+import json, sys
+import tensorflow.compat.v1 as tf
+import tensorflow_recommenders_addons
+tf.disable_v2_behavior()
+with tf.Session() as session:
+    saver = tf.train.import_meta_graph(sys.argv[1] + ".meta")
+    saver.restore(session, sys.argv[1])
+    found = {}
+    for op in tf.get_default_graph().get_operations():
+        of_table = op.type.endswith("TableExport") and op.inputs[0].op.name
+        if of_table and "/" + sys.argv[2] + "_mht_" in of_table:
+            ids, rows = session.run(op.outputs)
+            found.update(zip(ids.tolist(), rows.tolist()))
+print(json.dumps(sorted(found.items())))
+"""
+    done = subprocess.run(
+        [tfra_python(), "-W", "ignore", "-c", code, prefix, table],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(TF_CPP_MIN_LOG_LEVEL="2"),
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    return {id: np.array(row, np.float32) for id, row in found}
+
+
+def test_write_checkpoint_of_a_training_in_memory(by_id, tmp_path):  # noqa: F811
+    job = by_id("three_shards")
+    training = migrate.build_training(job.prefix)
+    training.module(job.batch(0)).backward()
+    training.optimizer.step()
+    back = str(tmp_path / "back.ckpt")
+    migrate.write_checkpoint(training, back, original=job.prefix)
+    again = migrate.build_training(back)
+    ids, other = (one.module.deep_users.ids for one in (training, again))
+    assert len(ids) > 7 and sorted(ids.tolist()) == other.tolist()
+    order = ids.argsort()
+    assert torch.equal(training.module.deep_users.weight[order], again.module.deep_users.weight)
+
+
+def test_ids_that_a_partitioner_of_its_own_dealt_are_refused(by_id, tmp_path, monkeypatch):  # noqa: F811
+    job = by_id("three_shards")
+    monkeypatch.setattr(shards, "_RULES", dict.fromkeys([False, True], lambda ids, count: ids * 0))
+    with pytest.raises(BadInput, match="a partitioner of the job's own"):
+        migrate.write_checkpoint(
+            migrate.build_training(job.prefix), str(tmp_path / "b"), original=job.prefix
+        )

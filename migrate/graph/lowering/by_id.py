@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import AbstractSet, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import AbstractSet, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 from migrate.graph.attributes import shapes
 from migrate.graph.lookups import SAVES, saved_tensors
@@ -78,6 +78,23 @@ def with_tables_by_id(graph: Graph) -> Graph:
     """The graph with its tables by id as variables; itself if it has none."""
     tables = tables_by_id(graph)
     return _Rewriting(graph, tables).done() if tables else graph
+
+
+def dealing(graph: Graph) -> Dict[str, FrozenSet[str]]:
+    """By table in several shards, the ops that make the number of the shard of an id."""
+    shards = {node: name for name, of in tables_by_id(graph).items() for node in of.nodes}
+    found: Dict[str, FrozenSet[str]] = {}
+    for node in graph.nodes.values():
+        deal = graph.nodes[node.inputs[1][0]] if _FIND.fullmatch(node.op) else node
+        if deal.op != "DynamicPartition" or node.inputs[0][0] not in shards:
+            continue
+        ops, pending = set(), [deal.inputs[1]]
+        while pending and pending[-1] != deal.inputs[0]:
+            source = graph.nodes[pending.pop()[0]]
+            ops.add(source.op)
+            pending += source.inputs[:1]
+        found[shards[node.inputs[0][0]]] = frozenset(ops)
+    return found
 
 
 def rows_written(graph: Graph, nodes: AbstractSet[str]) -> Set[str]:
