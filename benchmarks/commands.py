@@ -144,7 +144,7 @@ BENCHMARKS = (
     Benchmark(
         "verdicts",
         "parity_coverage",
-        ("requirements", "tails", "advice"),
+        ("requirements", "tails", "advice", "useless", "copies", "runs"),
         "--verdicts --samples 1000",
         "--verdicts --samples 20",
     ),

@@ -6,8 +6,8 @@
 2. Rare faults: how often a fault that moves the AUC by the margin passes, by the number of
    positives and by how far it moves a row.
 
-3. With --verdicts, in their place: requirements beside AUC, groups with heavy tails, and the rows
-   that are advised (benchmarks/parity_coverage_parts).
+3. With --verdicts, in their place: requirements beside AUC, groups with heavy tails, the rows that
+   are advised, useless models, copies of rows, several runs (benchmarks/parity_coverage_parts).
 
     python -m benchmarks.parity_coverage [--samples 4000] [--seed 0] [--verdicts]
 
@@ -30,7 +30,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from benchmarks.parity_coverage_parts import advice, requirements
+from benchmarks.parity_coverage_parts import advice, mistakes, requirements, runs
 from benchmarks.parity_coverage_parts.shares import share
 from parity.comparison import sample_of
 from parity.inputs.rows import Rows
@@ -194,7 +194,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
     print(f"Python {platform.python_version()}, numpy {np.__version__}\n")
     if args.verdicts:
         requirements.print_tables(args.samples, args.seed)
-        advice.print_tables(min(args.samples, 400), args.seed)
+        for part in (advice, mistakes, runs):
+            part.print_tables(min(args.samples, 400), args.seed)
         return 0
     head = list(coverage(Design(500, 0.5, "rows"), 1, 0))
     print(f"| rows | prevalence | | {' | '.join(head)} |\n|---|---|---|{'---|' * len(head)}")

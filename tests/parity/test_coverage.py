@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.parity_coverage import Design, coverage, rare
-from benchmarks.parity_coverage_parts import advice, requirements
+from benchmarks.parity_coverage_parts import advice, mistakes, requirements, runs
 
 SAMPLES = 400
 OFF = 4.5 * (0.9 * 0.1 / SAMPLES) ** 0.5  # Monte Carlo errors
@@ -52,3 +52,25 @@ def test_as_many_rows_as_are_advised_decide_it_four_times_out_of_five(case):
     found = advice.kept(case, 60, seed=1)
     assert found.named == found.undecided > 15
     assert found.decided / found.redrawn > 0.8 - 2 * (0.8 * 0.2 / found.redrawn) ** 0.5
+
+
+@pytest.mark.parametrize("kind", mistakes.USELESS)
+def test_useless_models_are_not_found_equivalent(kind):
+    now, by_interval_alone = mistakes.useless(kind, 40, seed=1)
+    assert by_interval_alone > 0.95
+    assert (now > 0.95) if kind == "sound" else (now == 0)
+
+
+@pytest.mark.parametrize("times", mistakes.COPIES)
+def test_copies_are_warned_of_where_there_are_any(times):
+    _, _, warned = mistakes.copied(times, 25, seed=1)
+    assert warned == (times != "once")
+
+
+@pytest.mark.parametrize("design", [(2, 1), (3, 1)])
+def test_a_lone_run_leaves_the_interval_wide_enough(design):
+    samples = 60
+    equal, apart, passed = runs.kept(design, samples, seed=1)
+    off = 3 * (0.9 * 0.1 / samples) ** 0.5
+    assert min(equal, apart) > 0.9 - off
+    assert passed <= 0.06 + 2 * (0.06 * 0.94 / samples) ** 0.5
