@@ -82,6 +82,9 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
       in_flight: how many tickets may be out at once, that is batches between reading their
         parameters and being staged on the PS; further workers wait. None: one per worker.
         `MeanStaleness(s)`: as many as make the mean staleness s at most; "auto" is s = 1.
+      repeated_ids: of tables in hash tables (TFRA): "sum" adds up the gradients of an id that a
+        look-up has several times, as those of a variable; "last" keeps the last one alone, as TFRA
+        by itself does, for a job that was tuned to that.
       name: of the ops, and of the queues on the PS; the same in every process.
 
     Attributes:
@@ -107,6 +110,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         shared_updates=None,
         paced=False,
         in_flight=None,
+        repeated_ids="sum",
         name="GlobalBatch",
     ):
         aggregating = (tf.train.SyncReplicasOptimizer, GlobalBatchOptimizer)
@@ -121,6 +125,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             shared_updates=shared_updates,
             paced=paced,
             in_flight=in_flight,
+            repeated_ids=repeated_ids,
             name=name,
         )
         super().__init__(use_locking=False, name=name)
@@ -180,7 +185,8 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             a train op in.
         """
         arguments.graph_mode()
-        pairs = arguments.gradients(hash_tables.by_shard(grads_and_vars))
+        pairs = hash_tables.by_shard(grads_and_vars, self.options.repeated_ids)
+        pairs = arguments.gradients(pairs)
         hash_tables.prepare(self, self._wrapped.optimizer, pairs)
         here = self._in_graph.of()
         if here.built is not None:

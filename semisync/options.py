@@ -23,6 +23,7 @@ class Options(NamedTuple):
     shared_updates: List[Any]
     paced: Any
     in_flight: Optional[int]
+    repeated_ids: str
     name: str
 
 
@@ -36,6 +37,7 @@ def checked(
     shared_updates=None,
     paced=False,
     in_flight=None,
+    repeated_ids="sum",
     name="GlobalBatch",
 ):
     """Returns the `Options`.
@@ -58,5 +60,6 @@ def checked(
         shared_updates=arguments.rules("shared_updates", shared_updates or [], shared.HOW),
         paced=paced,
         in_flight=in_flight,
+        repeated_ids=arguments.choice("repeated_ids", repeated_ids, ("sum", "last")),
         name=name,
     )

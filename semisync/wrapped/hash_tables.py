@@ -58,8 +58,11 @@ class Shard:
         self.shape = tf.TensorShape([table.key_dtype.max, table.dim])
 
 
-def by_shard(pairs):
+def by_shard(pairs, repeated_ids="sum"):
     """(gradient, variable), with the look-ups' wrappers of each table replaced by its `Shard`s.
+
+    Args:
+      repeated_ids: see `GlobalBatchOptimizer`.
 
     Raises:
       UsageError: a table has keys or values of a type, or look-ups, that cannot be trained so.
@@ -70,7 +73,8 @@ def by_shard(pairs):
         if gradient is not None and _is_wrapper(variable):
             tables.setdefault(variable.params, []).append((gradient, variable))
     others = [pair for pair in pairs if not _is_wrapper(pair[1])]
-    return others + [pair for table, group in tables.items() for pair in _dealt(table, group)]
+    dealt = [_dealt(table, group, repeated_ids) for table, group in tables.items()]
+    return others + [pair for of_table in dealt for pair in of_table]
 
 
 def prepare(outer, optimizer, pairs):
@@ -161,7 +165,7 @@ def _is_wrapper(variable):
     return True
 
 
-def _dealt(table, group):
+def _dealt(table, group, repeated_ids):
     """The (gradient, `Shard`) of a table, given the (gradient, wrapper) of its look-ups."""
     _check(table)
     if any(wrapper.max_norm is not None for _, wrapper in group):
@@ -169,7 +173,8 @@ def _dealt(table, group):
             "the table {} is looked up with max_norm, by which TFRA changes rows that it reads: "
             "clip the vectors in the model instead".format(table.name)
         )
-    ids, rows = (tf.concat(parts, 0) for parts in zip(*(_rows(*pair) for pair in group)))
+    rows_of = {"sum": _rows, "last": _last_rows}[repeated_ids]
+    ids, rows = (tf.concat(parts, 0) for parts in zip(*(rows_of(*pair) for pair in group)))
     number = len(table.tables)
     if number == 1:
         dealt = [(ids, rows)]
@@ -203,6 +208,17 @@ def _rows(gradient, wrapper):
     if isinstance(gradient, tf.IndexedSlices):
         return tf.gather(ids, gradient.indices), gradient.values
     return ids, tf.reshape(gradient, [-1, wrapper.params.dim])
+
+
+def _last_rows(gradient, wrapper):
+    """The same, of each id the row at its last place in the look-up alone."""
+    ids = tf.reshape(wrapper.ids, [-1])
+    if isinstance(gradient, tf.IndexedSlices):
+        gradient = tf.unsorted_segment_sum(gradient.values, gradient.indices, tf.size(ids))
+    rows = tf.reshape(gradient, [-1, wrapper.params.dim])
+    unique, places = tf.unique(ids)
+    last = tf.unsorted_segment_max(tf.range(tf.size(ids)), places, tf.size(unique))
+    return unique, tf.gather(rows, last)
 
 
 def _wrapped(gradient, shard):

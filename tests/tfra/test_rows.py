@@ -21,12 +21,14 @@ class Job:
       more: arguments of `de.get_variable`.
     """
 
-    def __init__(self, optimizer=None, staleness=None, restricted=None, **more):
+    def __init__(self, optimizer=None, staleness=None, restricted=None, options=None, **more):
         self.ids = tf.placeholder(tf.int64, [None])
         self.table = de.get_variable("table", dim=2, **more)
         loss = -tf.reduce_sum(de.embedding_lookup(self.table, self.ids))
         tfras = de.DynamicEmbeddingOptimizer(optimizer or tf.train.GradientDescentOptimizer(RATE))
-        self.optimizer = semisync.GlobalBatchOptimizer(tfras, M, staleness, paced=staleness is None)
+        self.optimizer = semisync.GlobalBatchOptimizer(
+            tfras, M, staleness, paced=staleness is None, **(options or {})
+        )
         self.train = self.optimizer.minimize(loss, tf.train.get_or_create_global_step())
         self.rows = {name: table.export() for name, table in tables().items()}
         self._restrict = tf.no_op() if restricted is None else self.table.restrict(restricted)
@@ -74,6 +76,48 @@ def test_every_occurrence_counts_and_no_update_is_lost():
     job = Job(initializer=tf.constant_initializer(0.0))
     rows = job.run([[1, 1, 2]] * 100)["table"]
     np.testing.assert_allclose([rows[1], rows[2]], [[200 * RATE / M] * 2, [100 * RATE / M] * 2])
+
+
+def test_of_an_id_that_a_look_up_repeats_the_last_counts_where_the_job_says_so():
+    job = Job(options={"repeated_ids": "last"}, initializer=tf.constant_initializer(0.0))
+    rows = job.run([[1, 1, 2]] * 100)["table"]
+    np.testing.assert_allclose([rows[1], rows[2]], [[100 * RATE / M] * 2] * 2)
+
+
+@pytest.mark.parametrize("gathered", [False, True])
+def test_the_last_of_repeated_ids_is_the_one_that_tfra_keeps(gathered):
+    """Against TFRA alone, with a gradient of its own at each place."""
+
+    def job(wrap):
+        ids, weights = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.float32, [None, 1])
+        zero = tf.constant_initializer(0.0)
+        table = de.get_variable("table", dim=2, initializer=zero, devices=["/CPU:0"] * 2)
+        vectors = de.embedding_lookup(table, ids)
+        vectors = tf.gather(vectors, [3, 1, 2, 0, 2]) if gathered else vectors
+        loss = tf.reduce_sum(vectors * weights)
+        tfras = de.DynamicEmbeddingOptimizer(tf.train.AdagradOptimizer(1.0))
+        optimizer = wrap(tfras)
+        train = optimizer.minimize(loss, tf.train.get_or_create_global_step())
+        hooks = [optimizer.make_session_run_hook(True)] if optimizer is not tfras else []
+        rows, found = table.export(), {}
+
+        class AtTheEnd(tf.train.SessionRunHook):
+            def end(_, session):
+                keys, values = session.run(rows)
+                found.update(zip(keys.tolist(), values.tolist()))
+
+        with tf.train.MonitoredTrainingSession(hooks=[*hooks, AtTheEnd()]) as session:
+            of_each = [[1.0], [2.0], [3.0], [4.0], [5.0]][: 5 if gathered else 4]
+            session.run(train, {ids: [1, 2, 1, -3], weights: of_each})
+        return found
+
+    alone = job(lambda tfras: tfras)
+    with tf.Graph().as_default():
+        ours = job(
+            lambda tfras: semisync.GlobalBatchOptimizer(tfras, 1, paced=True, repeated_ids="last")
+        )
+    assert sorted(ours) == sorted(alone)
+    np.testing.assert_allclose([ours[id] for id in alone], list(alone.values()), rtol=1e-5)
 
 
 def test_tfra_alone_counts_an_id_of_one_look_up_once():
