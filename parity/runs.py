@@ -242,10 +242,13 @@ def _notes_on_copies(*sides: Sequence[Any]) -> Tuple[str, ...]:
 
 
 def _notes_on_lone(old: _Side, new: _Side) -> Tuple[str, ...]:
-    """Of a side that has one run."""
+    """Of a side that has one run; benchmarks/README.md simulates two against one."""
+    rough = ""
+    if old.runs + new.runs == 3:
+        rough = " Of two runs the interval is too narrow: it holds the truth in 83 to 85% of cases."
     return tuple(
         f"The {name} has one run: its seeds are assumed to spread as the other's do, which one run "
-        "cannot show."
+        f"cannot show.{rough}"
         for name, side in (("baseline", old), ("candidate", new))
         if side.runs == 1
     )

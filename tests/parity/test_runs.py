@@ -84,6 +84,9 @@ def test_a_lone_run_borrows_a_variance_that_is_known_once():
     assert noise.standard_error_seeds**2 == pytest.approx(seeds)
     assert noise.degrees_of_freedom == pytest.approx((seeds + rows) ** 2 / seeds**2, rel=0.01)
     assert "The candidate has one run: its seeds are assumed to spread as" in " ".join(found.notes)
+    assert "Of two runs the interval is too narrow" in " ".join(found.notes)
+    more = parity.compare_runs(labels, [*old, *pipeline(rng, labels, 1)], new, margin=0.05)
+    assert "Of two runs" not in " ".join(more.notes)
 
 
 @pytest.mark.parametrize("runs", [2, 3])
