@@ -21,7 +21,7 @@ from migrate.hash_tables.table_slots import table_slots
 from migrate.manifest.naming import ids_of
 from semisync.common.errors import BadInput
 
-KINDS = ("TFRA",)  # of hash tables that a graph's look-ups are known of
+KINDS = ("MutableHashTable", "TFRA")  # of hash tables that a graph's look-ups are known of
 
 
 class Made(NamedTuple):
@@ -43,7 +43,7 @@ class WithTables(Checkpoint):
         self.made: Dict[str, Made] = {}
         self._infos = dict(checkpoint)
         for name, table in tables_in_checkpoint(checkpoint, {}, checkpoint.newer).items():
-            if table.kind in KINDS:
+            if table.kind in KINDS and len(table.value_shape) == 1:
                 self._add(name, table)
 
     def read(self, name: str, rows: Optional[slice] = None) -> numpy.ndarray:

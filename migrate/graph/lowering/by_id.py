@@ -1,8 +1,9 @@
-"""Tables by raw id: TFRA's hash tables, as variables whose rows ids find, and their training.
+"""Tables by raw id: hash tables of vectors, as variables whose rows ids find, and their training.
 
-TFRA deals ids to shards, finds the rows of each, stitches them together and keeps them in a local
-variable, the look-up's wrapper, which the model reads. A training op changes the wrapper and those
-of the slots, whose rows are then put back. Here that becomes
+They are contrib's MutableHashTable, of one part, which no optimizer trains, or TFRA's. TFRA deals
+ids to shards, finds the rows of each, stitches them together and keeps them in a local variable,
+the look-up's wrapper, which the model reads. A training op changes the wrapper and those of the
+slots, whose rows are then put back. Here that becomes
 
     TABLE                      VarHandleOp, a variable of the model with a row per id
     FindRows(TABLE, ids, default)
@@ -11,6 +12,8 @@ of the slots, whose rows are then put back. Here that becomes
     ById<Apply...>(TABLE, SLOTS..., ids)
                                the training op of the wrappers, with the ids whose rows it changes
     SLOT/Assign                what a slot of a new id begins with
+    ResourceScatterUpdate(TABLE, ids, rows)
+                               what puts rows into a table that no optimizer trains
 
 under the names of the nodes that they stand for, and of the tables as the Saver stores them.
 Whatever does not look like this stays as it is, and its ops are not known to the emitter.
@@ -35,10 +38,10 @@ from migrate.hash_tables.tensors import Stem
 FIND = "FindRows"
 BY_ID = "ById"
 
-_TABLE = re.compile(r"TFRA>\w+TableOfTensors")
-_FIND = re.compile(r"TFRA>\w+TableFind")
-_EXPORT = re.compile(r"TFRA>\w+TableExport")
-_WRITES = re.compile(r"TFRA>\w+Table(Accum|Insert|Remove)")
+_TABLE = re.compile(r"TFRA>\w+TableOfTensors|MutableHashTableOfTensors(V2)?")
+_FIND = re.compile(r"TFRA>\w+TableFind|LookupTableFind(V2)?")
+_EXPORT = re.compile(r"TFRA>\w+TableExport|LookupTableExport(V2)?")
+_WRITES = re.compile(r"TFRA>\w+Table(Accum|Insert|Remove)|LookupTable(Insert|Remove)(V2)?")
 _APPLY = re.compile(r"ResourceApply[A-Z]\w*")
 _READ = "ReadVariableOp"
 
@@ -59,8 +62,9 @@ def tables_by_id(graph: Graph) -> Dict[str, Shards]:
     stems: Dict[str, List[Tuple[Stem, str]]] = {}
     names = _saved_names(graph)
     for node in graph.nodes.values():
-        stem = tfra.stem_of(names.get(node.name, node.name)) if _TABLE.fullmatch(node.op) else None
-        if stem is not None:
+        if _TABLE.fullmatch(node.op):
+            name = names.get(node.name, node.name)
+            stem = tfra.stem_of(name) or Stem(name, name)
             stems.setdefault(stem.table, []).append((stem, node.name))
     exports = {
         node.inputs[0][0]: node.name for node in graph.nodes.values() if _EXPORT.fullmatch(node.op)
@@ -107,8 +111,8 @@ def defaults(graph: Graph) -> Dict[Edge, int]:
     numbers that a row has."""
     found = {}
     for node in graph.nodes.values():
-        if _FIND.fullmatch(node.op) and node.inputs[0][0] in graph.nodes:
-            table = graph.nodes[node.inputs[0][0]]
+        table = graph.nodes.get(node.inputs[0][0]) if _FIND.fullmatch(node.op) else None
+        if table is not None and _TABLE.fullmatch(table.op):
             sizes = [size for shape in shapes(graph, table, "value_shape") for size in shape or ()]
             found[node.inputs[2]] = math.prod(size or 1 for size in sizes)
     return found
@@ -163,6 +167,13 @@ class _Rewriting:
         for node in self._graph.nodes.values():
             if _APPLY.fullmatch(node.op) and node.inputs[0][0] in self._wrappers:
                 self._update(node)
+        kept = {one.table for one in found} - {one.table for one in self._wrappers.values()}
+        for node in self._graph.nodes.values():
+            place = self._shards.get(node.inputs[0][0]) if _WRITES.fullmatch(node.op) else None
+            if place is not None and place[0] in kept:
+                self._nodes[node.name] = node._replace(
+                    op="ResourceScatterUpdate", inputs=((place[0], 0), *node.inputs[1:])
+                )
         trained = self._graph.trainable
         if trained is not None:
             tables = {self._wrappers[name].table for name in trained & set(self._wrappers)}

@@ -1,5 +1,7 @@
 """Models over hash tables by raw id: torch's scores are TFRA's."""
 
+import pathlib
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,8 @@ import torch
 import migrate
 from migrate.runtime.tables.by_id import TableById
 from semisync.common.errors import BadInput
+from tests.support.require import tf1_python
+from tests.support.written import written
 
 FORMS = ["adagrad", "one_shard", "three_shards", "sparse", "safe", "plain", "drawn"]
 
@@ -56,3 +60,22 @@ def test_an_id_that_stands_twice_is_refused(by_id, tmp_path, monkeypatch):
     monkeypatch.setattr(HashTable, "read", lambda self: Rows(keys, np.zeros((2, 4), np.float32)))
     with pytest.raises(BadInput, match="has the id 4 twice"):
         migrate.load_model(by_id("adagrad").prefix)
+
+
+@pytest.fixture(scope="module")
+def mutable():
+    """The folder of `write_mutable`."""
+    return written(tf1_python(), pathlib.Path(__file__).with_name("write_mutable.py"))
+
+
+def test_vectors_of_a_mutable_hash_table_score(mutable):
+    model = migrate.load_model(str(mutable / "model.ckpt"), output="logits")
+    recorded = np.load(mutable / "recorded.npz")
+    found = model({"user": torch.tensor(recorded["user"])}).detach().numpy()
+    np.testing.assert_allclose(found, recorded["logits"], rtol=1e-6)
+    assert "self.users = runtime.TableById(rows=4, dim=2)\n" in model.source
+
+
+def test_a_table_that_the_job_trains_by_hand_is_not_trained_on(mutable):
+    with pytest.raises(BadInput, match="reads 'users', which each step changes by .*Insert"):
+        migrate.build_training(str(mutable / "model.ckpt"))
