@@ -9,7 +9,8 @@ where s2_A and s2_B are the variances of the runs' AUCs within a side, and s2_ro
 variance of the runs' mean placements (parity.stats.delong). Where a side has one run, the other
 side's variance, of k runs, stands for it: they are one part then, s2 (1 / k + 1) with the k - 1
 degrees of freedom of one estimate. The interval takes Student's t with Satterthwaite's degrees of
-freedom.
+freedom; with fewer where a side has one run, since that is too narrow beside the rows' part
+(parity.stats.seeds).
 
 The control compares the baseline's runs with one another: if two runs of one pipeline differ by
 more than the margin, a single pair of models proves nothing about the pipelines.
@@ -32,7 +33,7 @@ from parity.stats.equivalence import Evidence, Reason, Verdict, judge
 from parity.stats.intervals import HITS, resolution, student_interval
 from parity.stats.rare_failures import notes_on_carriers, rare_failures
 from parity.stats.roc import rank
-from parity.stats.seeds import control_of, power, runs_to_settle, satterthwaite
+from parity.stats.seeds import control_of, freedom_of_lone, power, runs_to_settle, satterthwaite
 from parity.verified import Record, read_record
 from semisync.common.errors import UsageError
 
@@ -95,6 +96,8 @@ def compare_runs(
     by_rows = spread(moved, delta, rows.positive, rows.weights, rows.clusters)
     parts = [*_by_seeds(old, new), (by_rows.standard_error**2, max(1.0, by_rows.freedom))]
     error, freedom = satterthwaite(parts)
+    if 1 in (old.runs, new.runs):
+        freedom = freedom_of_lone(parts)
     worst = {
         "baseline": _least_ranked(old, single.baseline),
         "candidate": _least_ranked(new, single.candidate),
@@ -112,7 +115,7 @@ def compare_runs(
     rare = rare_failures(sample_of(rows, old.placements, by_rows), margin)
     decision = decision_fields(evidence, rare, margin, record)
     shares = _shares(old, new)
-    noise = _noise(old, new, by_rows.standard_error, parts, margin)
+    noise = _noise(old, new, by_rows.standard_error, parts, freedom, margin)
     by_interval = judge(decision["interval"], margin)
     return dataclasses.replace(
         single,
@@ -154,13 +157,14 @@ def _noise(
     new: _Side,
     rows_error: float,
     parts: Sequence[Tuple[float, float]],
+    freedom: float,
     margin: float,
 ) -> TrainingNoise:
     """The figures to report of the runs.
 
     Args:
         rows_error: standard error of the difference from the choice of the rows.
-        parts: of the variance of the difference (parity.stats.seeds).
+        parts: of the variance of the difference (parity.stats.seeds); freedom: of their sum.
     """
     *by_seeds, by_rows = parts
     return TrainingNoise(
@@ -169,7 +173,7 @@ def _noise(
         seed_sd=(old.seed_sd, new.seed_sd),
         standard_error_rows=rows_error,
         standard_error_seeds=math.sqrt(sum(variance for variance, _ in by_seeds)),
-        degrees_of_freedom=satterthwaite(parts)[1],
+        degrees_of_freedom=freedom,
         control=control_of(old.aucs.tolist(), margin),
         power=power(parts, margin),
         runs_to_settle=runs_to_settle(_variances(old, new), by_rows, margin),
@@ -242,13 +246,10 @@ def _notes_on_copies(*sides: Sequence[Any]) -> Tuple[str, ...]:
 
 
 def _notes_on_lone(old: _Side, new: _Side) -> Tuple[str, ...]:
-    """Of a side that has one run; benchmarks/README.md simulates two against one."""
-    rough = ""
-    if old.runs + new.runs == 3:
-        rough = " Of two runs the interval is too narrow: it holds the truth in 83 to 85% of cases."
+    """Of a side that has one run."""
     return tuple(
         f"The {name} has one run: its seeds are assumed to spread as the other's do, which one run "
-        f"cannot show.{rough}"
+        "cannot show."
         for name, side in (("baseline", old), ("candidate", new))
         if side.runs == 1
     )

@@ -43,6 +43,25 @@ def satterthwaite(parts: Sequence[Tuple[float, float]]) -> Tuple[float, float]:
     return math.sqrt(total), freedom
 
 
+def freedom_of_lone(parts: Sequence[Tuple[float, float]]) -> float:
+    """Degrees of freedom where a part is of few runs of one side, such as two against one.
+
+    Beside a part that is known well Satterthwaite's interval is too narrow then: with two runs it
+    holds the truth in .83 of cases instead of .90. It is as wide here as the root of the sum of
+    each part's own, squared, which holds .90 or more whatever the parts are.
+    """
+    error, most = satterthwaite(parts)
+    least = min(df for _, df in parts)
+    if not error:
+        return least
+    tail = 1 - alpha()
+    wanted = math.sqrt(sum(quantile(tail, df) ** 2 * variance for variance, df in parts)) / error
+    for _ in range(60):  # the quantile falls with the degrees of freedom
+        middle = (least + most) / 2
+        least, most = (middle, most) if quantile(tail, middle) > wanted else (least, middle)
+    return least
+
+
 def power(parts: Sequence[Tuple[float, float]], margin: float) -> float:
     """Chance that two equal pipelines are found EQUIVALENT with these variances.
 
