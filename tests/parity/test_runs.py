@@ -93,15 +93,15 @@ def test_a_lone_run_borrows_a_variance_that_is_known_once():
 def test_of_two_runs_against_one_nine_of_ten_intervals_hold_the_difference(rows):
     """Whatever the rows add to what the seeds do."""
     rng = np.random.default_rng(8)
-    held, samples = 0, 400
-    by_rows = 1.5 * rows**2
-    for delta, variance in zip(
-        rng.normal(0, (1.5 + by_rows) ** 0.5, samples), rng.chisquare(1, samples)
-    ):
-        parts = [(1.5 * variance, 1), (by_rows, 2000)]
-        error = satterthwaite(parts)[0]
-        held += abs(delta) <= quantile(0.95, freedom_of_lone(parts)) * error
-    assert held / samples > 0.9 - 3 * (0.09 / samples) ** 0.5
+    seeds, by_rows, samples = 1.5, 1.5 * rows**2, 20_000
+    delta = rng.normal(0, (seeds + by_rows) ** 0.5, samples)
+    found = seeds * rng.chisquare(1, samples)
+    half = np.sqrt(stats.t.ppf(0.95, 1) ** 2 * found + stats.norm.ppf(0.95) ** 2 * by_rows)
+    assert (abs(delta) <= half).mean() > 0.9 - 3 * (0.09 / samples) ** 0.5
+    for part, width in zip(found[:3], half):
+        parts = [(part, 1), (by_rows, 1e6)]
+        error, _ = satterthwaite(parts)
+        assert quantile(0.95, freedom_of_lone(parts)) * error == pytest.approx(width, rel=1e-4)
 
 
 @pytest.mark.parametrize("runs", [2, 3])

@@ -78,6 +78,7 @@ def test_tensorflow_takes_the_plain_jobs_step(version, name, metas, request):
         "drawn": [],
         "gradients": {},
         "variables": {**nodes, **slots},
+        "tables": {},
         "moved": [],
         "begun": [],
     }
