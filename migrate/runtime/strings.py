@@ -10,7 +10,7 @@ array of their positions, and then takes the strings at these positions.
 from __future__ import annotations
 
 import math
-from typing import Any, Optional, Sequence, Tuple
+from typing import Any, Iterator, Optional, Sequence, Tuple
 
 import numpy
 import pyarrow
@@ -100,6 +100,10 @@ class Strings:
         if not self.shape:
             raise TypeError("a scalar has no length")
         return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Of one axis the strings, as bytes; else the rows, as arrays of them."""
+        return iter(self.numpy())
 
     def __repr__(self) -> str:
         return f"Strings({self.numpy().tolist()!r})"

@@ -123,6 +123,11 @@ def test_empty_arrays_of_any_kind_have_no_strings():
     assert Strings.of(pa.nulls(2)).numpy().tolist() == [b"", b""]
 
 
+def test_strings_are_listed_as_an_array_is():
+    assert list(Strings.of(["a", "", "b"])) == [b"a", b"", b"b"]
+    assert [row.tolist() for row in Strings.of([["a"], ["b"]])] == [[b"a"], [b"b"]]
+
+
 def test_one_text_is_a_scalar():
     assert Strings.of("é").shape == ()
     assert Strings.of(b"x").numpy() == np.array(b"x", object)
