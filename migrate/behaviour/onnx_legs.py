@@ -85,6 +85,10 @@ def _by_torch(part: Numeric) -> bytes:
         raise BadInput(missing)
     import torch
 
+    from migrate.runtime.tables.by_id import TableById
+
+    if any(isinstance(one, TableById) for one in part.module.modules()):
+        raise BadInput("torch does not export a table by raw id, whose rows are found on the way")
     names = [f"input_{place}" for place in range(len(part.tensors))]
     exported = torch.export.export(Positional(part), tuple(part.values))
     written: Any = torch.onnx.export(exported, input_names=names, dynamo=True, verbose=False)
