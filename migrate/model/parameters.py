@@ -14,8 +14,10 @@ import numpy
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import by_id
 from migrate.graph import attributes
+from migrate.graph.changes import depends_on
 from migrate.graph.lookups import VARIABLES, Saved
 from migrate.graph.metagraph import Graph, Node
+from migrate.graph.writes import SETS, changed_variable
 from migrate.manifest.naming import ids_of
 from migrate.model.source.names import Names, scope_name
 from semisync.common.errors import BadInput
@@ -93,6 +95,12 @@ class Parameters:
         if found is not None:
             return found
         saved = self._saved.get(node.name)
+        if saved is None and _filled_anew(self._graph, node.name):
+            raise BadInput(
+                f"{self._graph.path}: what the outputs depend on is put into {node.name!r} at each "
+                "run, which no checkpoint has; of look-ups in hash tables those are known that "
+                "read rows as they are, without max_norm"
+            )
         if saved is None:
             raise BadInput(
                 f"{self._checkpoint.prefix} has no variable {node.name!r}, which the outputs of "
@@ -173,6 +181,15 @@ def _trained(graph: Graph) -> frozenset:
     """Variable nodes that a training op changes."""
     applies = [node for node in graph.nodes.values() if "Apply" in node.op and node.inputs]
     return frozenset(node.inputs[0][0] for node in applies)
+
+
+def _filled_anew(graph: Graph, variable: str) -> bool:
+    """Whether a run puts something into a variable that does not come from it."""
+    return any(
+        variable not in depends_on(graph, node.inputs[1])
+        for node in graph.nodes.values()
+        if node.op in SETS and changed_variable(graph, node) == variable
+    )
 
 
 def _shape(graph: Graph, node: Node, stored: Tuple[int, ...]) -> Tuple[int, ...]:

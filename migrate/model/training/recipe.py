@@ -52,6 +52,13 @@ def read_recipe(graph: Graph, train_op: Optional[str] = None) -> Recipe:
         if update.node not in changes.nodes:
             continue
         known = updates.setdefault(update.variable, update)
+        if known is not update and update.by_id:
+            raise BadInput(
+                f"{graph.path}: {known.node!r} and {update.node!r} train the rows of "
+                f"{update.variable!r}, each those of a look-up of its own, and TFRA keeps the last "
+                "of an id that both have: it cannot be carried over; have the job look the table "
+                "up once, or wrap its optimizer, which sums them"
+            )
         if known is not update:
             raise refuse_two(graph, update.variable, known.node, update.node)
     _check_writers(graph, changes, updates)

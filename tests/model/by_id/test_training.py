@@ -69,3 +69,15 @@ def test_a_look_up_whose_ids_repeat_is_refused(by_id):
     """TFRA keeps the last gradient of an id alone."""
     with pytest.raises(BadInput, match="may have an id several times"):
         migrate.build_training(by_id("plain").prefix)
+
+
+def test_a_table_that_several_look_ups_train_is_refused(by_id):
+    """TFRA keeps the rows of the last one."""
+    assert migrate.load_model(by_id("twice").prefix)
+    with pytest.raises(BadInput, match="each those of a look-up of its own"):
+        migrate.build_training(by_id("twice").prefix)
+
+
+def test_rows_that_a_look_up_clips_are_refused(by_id):
+    with pytest.raises(BadInput, match="read rows as they are, without max_norm"):
+        migrate.load_model(by_id("clipped").prefix)

@@ -50,6 +50,16 @@ def by_hand(table, ids, name):
     return tf.gather(plain(table, ids, name), places)
 
 
+def twice(table, ids, name):
+    return unique(table, ids, name) + unique(table, ids + 1, name + "_again")
+
+
+def clipped(table, ids, name):
+    ids, places = tf.unique(ids)
+    options = {"max_norm": 1.0, "name": name, "return_trainable": True}
+    return tf.gather(de.embedding_lookup(table, ids, **options)[0], places)
+
+
 def bags(table, ids, name):
     sparse = tf.sparse.from_dense(ids)
     options = {"combiner": "sum", "name": name, "return_trainable": True}
@@ -147,6 +157,8 @@ def main(folder):
     write(os.path.join(folder, "sparse"), adagrad, of_items=bags)
     write(os.path.join(folder, "safe"), adagrad, of_items=safe_bags)
     write(os.path.join(folder, "plain"), adagrad, look_up=plain, of_items=bags)
+    write(os.path.join(folder, "twice"), adagrad, look_up=twice, of_items=bags)
+    write(os.path.join(folder, "clipped"), adagrad, look_up=clipped, of_items=bags)
     serve(os.path.join(folder, "served"), os.path.join(folder, "adagrad", "model.ckpt"))
 
 
