@@ -87,19 +87,23 @@ def _transposed_slot(training: Training) -> bool:
     return False
 
 
-def _gradient_of_one_id(training: Training) -> bool:
-    """Too much by 5e-4, of the id that has most; that of others may be rounding alone."""
+def _gradient_of_one_id(training: Training) -> List[Any]:
+    """Too much by 5e-4, of the id that has most; that of others may be rounding alone. [] while no
+    table has any: a tower may be dead."""
+    chosen: List[Any] = []
+
+    def more_of_one(table: Any) -> None:
+        rows, summed = table.grad._indices()[0], table.grad.coalesce()
+        sizes = summed.values().norm(dim=1)
+        if sizes.max() > 0 and (not chosen or chosen[0] is table):
+            chosen[:] = [table]
+            most = summed.indices()[0, sizes.argmax()]
+            table.grad._values()[rows == most] *= 1.0005
+
     for target in training.optimizer.targets:
         if target.sparse:
-            target.tensor.register_post_accumulate_grad_hook(_more_of_one)
-            return True
-    return False
-
-
-def _more_of_one(table: Any) -> None:
-    rows, summed = table.grad._indices()[0], table.grad.coalesce()
-    most = summed.indices()[0, summed.values().norm(dim=1).argmax()]
-    table.grad._values()[rows == most] *= 1.0005
+            target.tensor.register_post_accumulate_grad_hook(more_of_one)
+    return chosen
 
 
 def _swapped_columns(training: Training) -> List[bool]:
