@@ -42,9 +42,7 @@ def test_torchrec_gives_every_row_the_score_of_the_exact_job(found):
         assert sides[0][name].to_pylist() == sides[1][name].to_pylist()
     logits = [side["logit"].to_numpy() for side in sides]
     assert np.abs(logits[0]).max() > 0.1
-    # 1e-6 as a rule; Adagrad, which begins at 1e-6 here, may make more of a gradient's rounding.
-    assert np.allclose(*logits, atol=1e-3)
-    assert np.median(np.abs(logits[0] - logits[1])) < 1e-5
+    assert np.allclose(*logits, atol=1e-4)
 
 
 def test_the_tables_and_figures_have_every_day(found):
