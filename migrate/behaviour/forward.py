@@ -90,7 +90,8 @@ class _Both:
         self._serving = serving_form(subject, self._written, every.values())
         constants = subjects.told_feeds(setting, model.inputs)
         self.given = ModuleInputs(model.path, model.inputs, setting.named, constants)
-        begin_with_zeros(subject, model.module)
+        self._zeros = zeros_fed(subject)
+        begin_with_zeros(self._zeros, model.module)
         self._tensorflow = self._open(setting, constants)
 
     def _open(self, setting: Setting, constants: Dict[str, Any]) -> TensorFlowGraph:
@@ -105,7 +106,7 @@ class _Both:
             **subjects.no_dropout(self._subject, emitter),
             **told,
             **self._serving.feeds,
-            **zeros_fed(self._subject),
+            **self._zeros,
         }
         fed = [*feeds, *(tensor for _, tensors in inputs for tensor in tensors)]
         self._fed = [in_session(name) for name in fed]

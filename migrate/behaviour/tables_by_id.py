@@ -29,9 +29,9 @@ def zeros_fed(subject: Subject) -> Dict[str, Any]:
     return {tensor_name(edge): [[0.0] * dim] for edge, dim in drawn.items()}
 
 
-def begin_with_zeros(subject: Subject, module: torch.nn.Module) -> None:
-    """Has a module's tables do the same."""
-    for table in module.modules() if zeros_fed(subject) else ():
+def begin_with_zeros(fed: Mapping[str, Any], module: torch.nn.Module) -> None:
+    """Has a module's tables do the same. fed: what `zeros_fed` gave."""
+    for table in module.modules() if fed else ():
         if isinstance(table, TableById):
             table.default = torch.zeros(table.weight.shape[1])
 

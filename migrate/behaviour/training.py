@@ -113,7 +113,8 @@ class _Both:
         self._given = ModuleInputs(graph.path, own, setting.named, self._constants)
         off = subjects.no_dropout(subject, emitter)
         self._by_id = TablesById(subject, self.training)
-        begin_with_zeros(subject, self.training.module)
+        self._zeros = zeros_fed(subject)
+        begin_with_zeros(self._zeros, self.training.module)
         self.notes = ["dropout was off on both sides"] if off else []
         self._tensorflow = self._open(recipe, own, off)
 
@@ -145,7 +146,7 @@ class _Both:
             **subjects.session_feeds(self._setting, wanted, self._constants),
             **off,
             **self._training_told,
-            **zeros_fed(subject),
+            **self._zeros,
         }
         fed = [*feeds, *self._drawn, *(tensor for _, tensors in inputs for tensor in tensors)]
         self._fed = [in_session(name) for name in fed]

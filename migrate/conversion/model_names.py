@@ -29,7 +29,6 @@ from torch.distributed.checkpoint.metadata import (
 )
 
 from migrate.manifest.manifest import FILE, Manifest, Renamed, Written, read_manifest
-from migrate.manifest.naming import ids_of
 from migrate.manifest.state_names import STEP, owner, table_state
 from migrate.manifest.transforms import CAST, COPY
 from migrate.model.parameters import Parameter
@@ -102,10 +101,10 @@ def _renamed(manifest: Manifest, parameters: Sequence[Parameter]) -> Iterator[Re
         states.setdefault(weight, []).append((state, written.fqn))
     of_source = {one.source: one for one in manifest.variables() if _fits(one)}
     counts: Dict[str, List[int]] = {}
-    for table, of, written, count in manifest.rows_by_id():
-        if of in ("ids", "values"):
-            of_source[ids_of(table) if of == "ids" else table] = written
-            counts[written.fqn] = [count]
+    for row in manifest.rows_by_id():
+        if row.variable is not None:
+            of_source[row.variable] = row.written
+            counts[row.written.fqn] = [row.ids]
     for parameter in parameters:
         one = of_source.get(parameter.variable)
         if one is None or (parameter.rows is not None and one.partition_strategy == "mod"):

@@ -14,6 +14,7 @@ Anything that does not look like this is reported as unknown, never guessed.
 
 from __future__ import annotations
 
+import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from migrate.graph.attributes import flag
@@ -23,6 +24,7 @@ from semisync.common.errors import BadInput
 
 VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
 SAVES = {"SaveSlices", "SaveV2"}  # of the formats V1 and V2, with inputs of one order
+EXPORTS = re.compile(r"TFRA>\w+TableExport|LookupTableExport(V2)?")  # of a table's keys and values
 GATHERS = {"Gather", "GatherV2", "ResourceGather"}
 SEGMENTS = {  # ops that gather and pool, and their combiner
     "SparseSegmentMean": "mean",
@@ -143,6 +145,17 @@ def saved_tensors(graph: Graph, save: Node) -> Iterator[Tuple[Edge, str, str]]:
     specs = constant_strings(graph, save.inputs[2][0], count)
     if names is not None and specs is not None:
         yield from zip(save.inputs[3:], names, specs)
+
+
+def saved_tables(graph: Graph) -> Iterator[Tuple[Node, str]]:
+    """Nodes of hash tables, with the name before `-keys` under which a Saver stores each."""
+    for save in graph.nodes.values():
+        for edge, name, _ in saved_tensors(graph, save) if save.op in SAVES else ():
+            export = graph.nodes.get(edge[0])
+            if name.endswith("-keys") and export is not None and EXPORTS.fullmatch(export.op):
+                table = graph.nodes.get(export.inputs[0][0]) if export.inputs else None
+                if table is not None:
+                    yield table, name[: -len("-keys")]
 
 
 def _first_row(spec: str, graph: Graph) -> int:

@@ -9,28 +9,19 @@ from __future__ import annotations
 from typing import Dict, Optional
 
 from migrate.graph.constants import constant_integer, constant_strings
-from migrate.graph.lookups import saved_tensors
+from migrate.graph.lookups import saved_tables
 from migrate.graph.metagraph import Graph, Node
 from migrate.hash_tables.lookup import Key, Sentinels
 from semisync.common.errors import BadInput
 
-_EXPORTS = {"LookupTableExport", "LookupTableExportV2"}
 _DENSE = {"MutableDenseHashTable", "MutableDenseHashTableV2"}
 
 
 def find_sentinels(graph: Graph) -> Dict[str, Sentinels]:
     """By the name of the table, which is that of its keys without `-keys`."""
-    sentinels = {}
-    for save in graph.nodes.values():
-        if save.op != "SaveV2":
-            continue
-        for edge, name, _ in saved_tensors(graph, save):
-            export = graph.nodes.get(edge[0])
-            if name.endswith("-keys") and export is not None and export.op in _EXPORTS:
-                table = graph.nodes.get(export.inputs[0][0]) if export.inputs else None
-                if table is not None and table.op in _DENSE:
-                    sentinels[name[: -len("-keys")]] = _sentinels(graph, table)
-    return sentinels
+    return {
+        name: _sentinels(graph, table) for table, name in saved_tables(graph) if table.op in _DENSE
+    }
 
 
 def _sentinels(graph: Graph, table: Node) -> Sentinels:

@@ -14,6 +14,7 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set
 
+from migrate.manifest.naming import ids_of
 from migrate.manifest.transforms import Loss, named
 from migrate.manifest.typed import build
 from semisync.common.errors import BadInput
@@ -129,6 +130,11 @@ class RowsById(NamedTuple):
     of: str
     written: Written
     ids: int
+
+    @property
+    def variable(self) -> Optional[str]:
+        """The variable of a model that it is; None of a slot."""
+        return {"ids": ids_of(self.table), "values": self.table}.get(self.of)
 
 
 @dataclass

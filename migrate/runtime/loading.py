@@ -7,7 +7,6 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 import torch
 
 from migrate.manifest.manifest import Written, read_manifest
-from migrate.manifest.naming import ids_of
 from migrate.manifest.transforms import INT8
 from migrate.runtime.serving.linear import score_by_onednn
 from migrate.torchrec.loading import read
@@ -36,9 +35,8 @@ def load(module: torch.nn.Module, directory: str, variables: Mapping[str, Variab
     written = {entry.source: entry for entry in manifest.tensors if _whole(entry)}
     counts: Dict[str, int] = {}
     for one in manifest.rows_by_id():
-        if one.of in ("ids", "values"):
-            name = ids_of(one.table) if one.of == "ids" else one.table
-            written[name], counts[name] = one.written, one.ids
+        if one.variable is not None:
+            written[one.variable], counts[one.variable] = one.written, one.ids
     state = module.state_dict()
     wanted: Dict[str, torch.Tensor] = {}
     for variable in variables.values():

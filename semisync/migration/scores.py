@@ -99,7 +99,7 @@ def compare(settings: Settings, sigmoid: bool, verified: Any) -> Tuple[Any, Dict
 def _torch(settings: Settings) -> Any:
     """model.py, ready to score."""
     from migrate.behaviour.subject import open_subject, told_feeds
-    from migrate.behaviour.tables_by_id import begin_with_zeros
+    from migrate.behaviour.tables_by_id import begin_with_zeros, zeros_fed
     from migrate.open import open_model
     from migrate.runtime.source import read_source
     from migrate.scoring import model_files
@@ -111,7 +111,7 @@ def _torch(settings: Settings) -> Any:
     model = ConvertedModel(settings.converted, named, constants, settings.output, origin)
     with open_model(settings.checkpoint) as checkpoint:
         subject = open_subject(checkpoint, settings.converted, setting(settings), wanted)
-        begin_with_zeros(subject, model.module)
+        begin_with_zeros(zeros_fed(subject), model.module)
     return model
 
 

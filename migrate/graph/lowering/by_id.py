@@ -29,7 +29,7 @@ import re
 from typing import AbstractSet, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 from migrate.graph.attributes import shapes
-from migrate.graph.lookups import SAVES, saved_tensors
+from migrate.graph.lookups import EXPORTS, saved_tables
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.writes import SETS
 from migrate.hash_tables import tfra
@@ -40,7 +40,6 @@ BY_ID = "ById"
 
 _TABLE = re.compile(r"TFRA>\w+TableOfTensors|MutableHashTableOfTensors(V2)?")
 _FIND = re.compile(r"TFRA>\w+TableFind|LookupTableFind(V2)?")
-_EXPORT = re.compile(r"TFRA>\w+TableExport|LookupTableExport(V2)?")
 _WRITES = re.compile(r"TFRA>\w+Table(Accum|Insert|Remove)|LookupTable(Insert|Remove)(V2)?")
 _APPLY = re.compile(r"ResourceApply[A-Z]\w*")
 _READ = "ReadVariableOp"
@@ -60,14 +59,14 @@ class Shards(NamedTuple):
 def tables_by_id(graph: Graph) -> Dict[str, Shards]:
     """The tables by id of a graph, by their names in the checkpoint."""
     stems: Dict[str, List[Tuple[Stem, str]]] = {}
-    names = _saved_names(graph)
+    names = {table.name: name for table, name in saved_tables(graph)}
     for node in graph.nodes.values():
         if _TABLE.fullmatch(node.op):
             name = names.get(node.name, node.name)
             stem = tfra.stem_of(name) or Stem(name, name)
             stems.setdefault(stem.table, []).append((stem, node.name))
     exports = {
-        node.inputs[0][0]: node.name for node in graph.nodes.values() if _EXPORT.fullmatch(node.op)
+        node.inputs[0][0]: node.name for node in graph.nodes.values() if EXPORTS.fullmatch(node.op)
     }
     found = {}
     for table, parts in stems.items():
@@ -118,24 +117,15 @@ def defaults(graph: Graph) -> Dict[Edge, int]:
     return found
 
 
-def _saved_names(graph: Graph) -> Dict[str, str]:
-    """By the nodes of tables, the names under which a Saver stores them, before `-keys`."""
-    names = {}
-    for save in graph.nodes.values():
-        for edge, name, _ in saved_tensors(graph, save) if save.op in SAVES else ():
-            export = graph.nodes.get(edge[0])
-            if name.endswith("-keys") and export is not None and _EXPORT.fullmatch(export.op):
-                names[export.inputs[0][0]] = name[: -len("-keys")]
-    return names
-
-
 class _Found(NamedTuple):
-    """A look-up. node: whose output it is. defaults: of each shard."""
+    """A look-up. node: whose output it is. default, dealt: of the first shard, which is given a
+    default for each id that is dealt to it; dealt: None where there is one shard."""
 
     node: str
     table: str
     ids: Edge
-    defaults: Tuple[Edge, ...]
+    default: Edge
+    dealt: Optional[Edge] = None
 
 
 class _Rewriting:
@@ -156,10 +146,10 @@ class _Rewriting:
         instead: Dict[Edge, Edge] = {}
         for one in found:
             self._nodes[one.table] = Node(one.table, "VarHandleOp", (), self._attributes(one))
-            inputs = ((one.table, 0), one.ids, one.defaults[0])
+            inputs = ((one.table, 0), one.ids, one.default)
             self._nodes[one.node] = Node(one.node, FIND, inputs, {})
-            if len(one.defaults) > 1:  # the first shard's default has a row for each of its ids
-                instead[self._graph.nodes[self._first(one)].inputs[1]] = one.ids
+            if one.dealt is not None:
+                instead[one.dealt] = one.ids
         for wrapper, one in self._wrappers.items():
             for node in self._graph.nodes.values():
                 if node.op == _READ and node.inputs[0][0] == wrapper:
@@ -187,18 +177,13 @@ class _Rewriting:
         attributes = self._graph.nodes[shard].attrs
         return {"dtype": attributes["value_dtype"]} if "value_dtype" in attributes else {}
 
-    def _first(self, one: _Found) -> str:
-        """The node that finds rows in the first shard."""
-        stitch = self._graph.nodes[one.node]
-        return stitch.inputs[len(stitch.inputs) // 2][0]
-
     def _look_up(self, node: Node) -> Optional[_Found]:
         """The look-up that ends at `node`."""
         if _FIND.fullmatch(node.op):
             place = self._shards.get(node.inputs[0][0])
             if place is None or place[2] != 1:
                 return None
-            return _Found(node.name, place[0], node.inputs[1], (node.inputs[2],))
+            return _Found(node.name, place[0], node.inputs[1], node.inputs[2])
         if node.op not in ("DynamicStitch", "ParallelDynamicStitch"):
             return None
         count = len(node.inputs) // 2
@@ -220,8 +205,7 @@ class _Rewriting:
         )
         if not whole or places[0] is None:
             return None
-        defaults = tuple(find.inputs[2] for find in finds)
-        return _Found(node.name, places[0][0], deal.inputs[0], defaults)
+        return _Found(node.name, places[0][0], deal.inputs[0], finds[0].inputs[2], dealt[0])
 
     def _wrapped(self, found: Dict[str, _Found]) -> Dict[str, _Found]:
         """The variables that look-ups are copied into, and nothing else is."""
@@ -243,7 +227,7 @@ class _Rewriting:
             slot = self._wrappers.get(edge[0])
             if slot is not None and slot is not one:
                 first = f"{slot.table}/Assign"
-                given = ((slot.table, 0), slot.defaults[0])
+                given = ((slot.table, 0), slot.default)
                 self._nodes[first] = Node(first, "AssignVariableOp", given, {})
             inputs.append(edge if slot is None else (slot.table, 0))
         op = BY_ID + node.op[len("Resource") :]

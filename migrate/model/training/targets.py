@@ -35,11 +35,6 @@ class Target(NamedTuple):
     begins: Mapping[str, Any] = {}
 
     @property
-    def by_id(self) -> bool:
-        """Whether the rows of the batch are told by their ids."""
-        return any(update.by_id for update in self.updates.values())
-
-    @property
     def sparse(self) -> bool:
         """Whether the graph gives the training op the rows of the batch alone."""
         return any(update.indices is not None for update in self.updates.values())
