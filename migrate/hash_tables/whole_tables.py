@@ -4,7 +4,8 @@
     TABLE ids    [n] int64, the ids
     SLOT         [n, dim], the slot's rows of the same ids; where it lacks one, its first value
 
-TABLE and SLOT are the names of the hash tables. Memory: a table, as it is read.
+TABLE and SLOT are the names of the hash tables. Memory: a table, as it is read, and from then on
+its ids, so that neither they nor a slot have the table read again.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class WithTables(Checkpoint):
         self.newer = checkpoint.newer
         self._source = checkpoint
         self.made: Dict[str, Made] = {}
+        self._ids: Dict[str, numpy.ndarray] = {}  # by table, ascending
         self._infos = dict(checkpoint)
         for name, table in tables_in_checkpoint(checkpoint, {}, checkpoint.newer).items():
             if table.kind in KINDS and len(table.value_shape) == 1:
@@ -51,8 +53,7 @@ class WithTables(Checkpoint):
         made = self.made.get(name)
         if made is None:
             return self._source.read(name, rows)
-        ids, values = self._table(made)
-        whole = ids if made.of == "ids" else values
+        whole = self._values(made)
         return whole if rows is None else whole[rows]
 
     def _add(self, name: str, table: HashTable) -> None:
@@ -71,18 +72,23 @@ class WithTables(Checkpoint):
         )
         self.made[name] = of
 
-    def _table(self, of: Made) -> Tuple[numpy.ndarray, numpy.ndarray]:
-        """Ids, ascending, and the rows of the table or the slot."""
-        ids, values = self._sorted(of.table)
-        if of.of not in of.table.slots:
-            return ids, values
+    def _values(self, of: Made) -> numpy.ndarray:
+        """The ids, ascending, or the rows of the table or the slot in their order."""
+        name = of.table.name
+        if of.of == "values" or name not in self._ids:
+            self._ids[name], values = self._sorted(of.table)
+            if of.of == "values":
+                return values
+        ids = self._ids[name]
+        if of.of == "ids":
+            return ids
         own, rows = self._sorted(of.table.slots[of.of])
         whole = numpy.full((len(ids), *rows.shape[1:]), of.fill, rows.dtype)
         places = numpy.searchsorted(own, ids)
         there = places < len(own)
         there[there] = own[places[there]] == ids[there]
         whole[there] = rows[places[there]]
-        return ids, whole
+        return whole
 
     def _sorted(self, table: HashTable) -> Tuple[numpy.ndarray, numpy.ndarray]:
         where = f"{self.prefix}: hash table {table.name!r}"
