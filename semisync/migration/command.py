@@ -8,6 +8,7 @@ The exit code is the verdict's.
 import argparse
 
 from migrate.scoring.options import add_inputs, add_tensorflow, given
+from migrate.servers import add_plugins
 from semisync.migration.settings import MARGIN, STEPS, Settings
 
 _EXAMPLES = """The data hold what the graph is fed: each input takes the column of its name, and the
@@ -40,6 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--out", metavar="DIR", required=True, help="the folder to write, or to go on with")
     add("--key", metavar="COL", help="column that names a row; without it the rows are numbered")
     add("--meta", metavar="FILE", help="the MetaGraph (default: that of the checkpoint)")
+    add_plugins(parser)
     add("--margin", metavar="M", type=float, default=MARGIN, help="in AUC (default: %(default)g)")
     add(
         "--steps",

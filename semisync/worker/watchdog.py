@@ -3,7 +3,8 @@
 A thread of each process probes from time to time whether the chief's heartbeat grows, and whether
 every parameter server answers. A slow probe is not an error: the chief may be away for a while.
 When `patience` seconds have brought nothing new, the thread says which process does not answer and
-stops the session, which wakes every thread that waits in it.
+stops the session, which wakes every thread that waits in it. Time in which this process did not
+run itself, frozen or starved, is no silence of others: a round counts for two intervals at most.
 
 A chief that has ended while this process trains has given it up: it was frozen, say. That is no
 error, and nothing to wait for: MonitoredSession makes a new session, and its hook ends it normally.
@@ -68,17 +69,19 @@ class Watchdog(threading.Thread):
         self.join()
 
     def run(self):
-        last, since, probe = None, time.monotonic(), None
+        last, silent, probe = None, 0.0, None
+        looked = time.monotonic()
         while not self._done.wait(self._interval):
             probe = probe if probe and probe.is_alive() else BackgroundCall(self._probe)
             probe.wait(self._interval)
             if isinstance(probe.error, RuntimeError):
                 return  # the session is closed
             # The main thread meets any other error, too, and handles it.
+            now = time.monotonic()
+            silent, looked = silent + min(now - looked, 2 * self._interval), now
             if probe.result not in (None, last):
-                last, since = probe.result, time.monotonic()
+                last, silent = probe.result, 0.0
             left_behind = has_ended(last) and not self._leaving.is_set()
-            silent = time.monotonic() - since
             if (left_behind or silent > self._patience) and not self._done.is_set():
                 self._give_up(last, silent)
                 return

@@ -1,7 +1,11 @@
 """What a worker does that finds its chief gone, under MonitoredTrainingSession."""
 
+import time
+import types
+
 from semisync.common.compat import tf
 from semisync.transport.job_state import ended_at
+from semisync.worker import watchdog
 from semisync.worker.watchdog import Watchdog, pings
 
 PATIENCE = 1e6  # it waits no longer than needed
@@ -32,3 +36,26 @@ def test_a_worker_that_slept_through_its_chiefs_end_ends_normally():
         with tf.train.MonitoredTrainingSession(hooks=[hook]) as session:
             session.run(ticket)
     assert hook.sessions == 2
+
+
+def test_a_worker_that_was_frozen_for_longer_than_its_patience_goes_on(monkeypatch):
+    beats, frozen = [], [0.0]
+    clock = types.SimpleNamespace(monotonic=lambda: time.monotonic() + frozen[0])
+    monkeypatch.setattr(watchdog, "time", clock)
+
+    def beat():
+        beats.append(None)
+        if len(beats) == 2:
+            frozen[0] = 3600.0
+            time.sleep(0.6)  # and the first answer afterwards takes more than a round
+        return tf.compat.as_bytes(str(len(beats)))
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        heartbeat = tf.strings.to_number(tf.py_func(beat, [], tf.string), tf.int64)
+        coordinator = tf.train.Coordinator()
+        watched = Watchdog(heartbeat, pings([""]), session, coordinator, patience=1.0)
+        while len(beats) < 5 and not coordinator.should_stop():
+            time.sleep(0.05)
+        watched.stop()
+    assert len(beats) >= 5
+    assert not coordinator.should_stop()
