@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from migrate.scoring.options import add_inputs, add_tensorflow, given
+from migrate.servers import add_plugins
 from semisync.common.errors import UsageError
 
 
@@ -40,6 +41,7 @@ def _add_sides(group: Any) -> None:
     add("--rows", metavar="N", type=int, help="for --forward, the first N rows (default: 10000)")
     add("--batch-size", metavar="N", type=int, help="rows at a time, a step's (default: 512)")
     add("--meta", metavar="FILE", help="the MetaGraph (default: that of the conversion)")
+    add_plugins(group)
     add_tensorflow(group)
 
 

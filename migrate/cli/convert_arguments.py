@@ -12,6 +12,7 @@ from migrate.manifest.id_modes import DUPLICATES, MODES
 from migrate.planning.choosing import NO_TABLES
 from migrate.planning.plan import CASTS, STATICS, STRATEGIES, Plan
 from migrate.planning.planner import plan
+from migrate.servers import add_plugins
 from migrate.targets import TARGETS
 from semisync.common.errors import BadInput, UsageError
 
@@ -54,6 +55,7 @@ def _configure_plan(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the MetaGraph, .meta or saved_model.pb; default PREFIX.meta or the SavedModel's own",
     )
+    add_plugins(parser)
     parser.add_argument(
         "--plan", metavar="FILE", help="a plan to carry out, as --dry-run prints it"
     )

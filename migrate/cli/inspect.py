@@ -19,6 +19,7 @@ from migrate.cli import inspect_converted, inspect_graph
 from migrate.hash_tables.readers import tables_in_files
 from migrate.inspection.listing import describe, describe_tables, empty
 from migrate.open import open_checkpoint
+from migrate.servers import add_plugins
 
 _COLUMNS = ("name", "dtype", "shape", "slices", "kind", "bytes")
 _ROW_COLUMNS = ("rows of", "rows", "slots", "mean norm", "NaN or inf", "all zero", "never updated")
@@ -44,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--meta", metavar="FILE", help="the MetaGraph, which tells slots; default as for convert"
     )
+    add_plugins(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument(
         "--index", action="store_true", help="read the index alone: no norms, no suspicious rows"

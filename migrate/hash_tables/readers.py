@@ -10,7 +10,7 @@ from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.paths import is_directory_of_checkpoints, v1_tables
-from migrate.hash_tables import deeprec, hugectr, lookup, monolith, refused, tfra
+from migrate.hash_tables import deeprec, hugectr, lookup, monolith, refused, servers, tfra
 from migrate.hash_tables.files import ASSUMED, Types
 from migrate.hash_tables.hash_table import HashTable
 from migrate.hash_tables.lookup import Sentinels
@@ -20,6 +20,7 @@ from semisync.common.errors import BadInput
 
 # The tables at a path by name; the first reader that finds its files has them.
 _FILES: Tuple[Callable[[str, Types], Optional[Dict[str, HashTable]]], ...] = (
+    lambda path, types: servers.server_tables(path),
     hugectr.read_sok,
     hugectr.read_hugectr,
     tfra.read_files,
@@ -62,7 +63,10 @@ def tables_in_checkpoint(
     }
     if newer is not None:
         deeprec.check_increment(tables.values(), newer)
-    return with_slots(tables)
+    found, told = with_slots(tables), servers.server_tables(checkpoint.prefix) or {}
+    for name in told.keys() & checkpoint.keys():
+        raise BadInput(f"{checkpoint.prefix} has the tensor {name!r}, and a plug-in such a table")
+    return {**found, **told}
 
 
 def _read(

@@ -26,6 +26,7 @@ def refuse_dumps(path: str, types: Types) -> None:
             if files:
                 raise BadInput(
                     f"{files[0]} looks like a dump of {server}'s servers, whose layout is not "
-                    "documented and cannot be read; load it there and save its ids and rows as "
-                    "tensors NAME-keys and NAME-values of a TensorFlow checkpoint"
+                    "documented and cannot be read; give a plug-in that reads it with --plugin "
+                    "(docs/servers.md), or load it there and save its ids and rows as tensors "
+                    "NAME-keys and NAME-values of a TensorFlow checkpoint"
                 )

@@ -22,7 +22,7 @@ from migrate.hash_tables.table_slots import table_slots
 from migrate.manifest.naming import ids_of
 from semisync.common.errors import BadInput
 
-KINDS = ("MutableHashTable", "TFRA")  # of hash tables that a graph's look-ups are known of
+_UNKNOWN = ("DeepRec", "MutableDenseHashTable")  # kinds whose look-ups in a graph are not known
 
 
 class Made(NamedTuple):
@@ -45,7 +45,7 @@ class WithTables(Checkpoint):
         self._ids: Dict[str, numpy.ndarray] = {}  # by table, ascending
         self._infos = dict(checkpoint)
         for name, table in tables_in_checkpoint(checkpoint, {}, checkpoint.newer).items():
-            if table.kind in KINDS and len(table.value_shape) == 1:
+            if table.kind not in _UNKNOWN and len(table.value_shape) == 1:
                 self._add(name, table)
 
     def read(self, name: str, rows: Optional[slice] = None) -> numpy.ndarray:

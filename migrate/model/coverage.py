@@ -78,7 +78,7 @@ def refuse_unknown(graph: Graph, outputs: Sequence[Edge], held: Collection[str])
         raise BadInput(
             f"{graph.path}: the model cannot be converted, for it has ops that are not known: "
             f"{named}. docs/ops.md lists those that are; --output may name a tensor before them, "
-            "--input one behind them"
+            "--input one behind them, and a plug-in those of your own server (docs/servers.md)"
         )
 
 

@@ -122,11 +122,11 @@ class Parameters:
         attribute: of the runtime.TableById.
         """
         found = self.add(node, f"{attribute}.weight")._replace(grows=True)
-        ids = self._saved[ids_of(node.name)].name
+        ids = ids_of(node.name)
         self.by_node[node.name] = found
         self.by_node[ids] = found._replace(
             attribute=f"{attribute}.ids",
-            variable=ids,
+            variable=self._saved[ids].name,
             shape=found.shape[:1],
             dtype="int64",
             trainable=False,

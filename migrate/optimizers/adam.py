@@ -30,6 +30,8 @@ from migrate.optimizers.record import (
     StepCount,
 )
 
+POWERS = ("beta1_power", "beta2_power")  # inputs of the op that are no hyperparameters
+
 _CORRECTED_RATE = (
     "RealDiv",
     ("Mul", "learning_rate", ("Sqrt", ("Sub", "any", "beta2_power"))),

@@ -6,6 +6,7 @@ from typing import Any, Sequence
 
 from migrate.scoring.model_files import graph_of, likely_outputs, possible_inputs, prefix_of
 from migrate.scoring.options import add_inputs, add_tensorflow, named_inputs
+from migrate.servers import add_plugins
 from semisync.common.errors import UsageError
 from semisync.common.files import check_writable
 
@@ -66,6 +67,7 @@ def _add_more(group: Any) -> None:
     add("--signature", default="serving_default", help="of the SavedModel (default: %(default)s)")
     add("--tags", default="serve", help="of the SavedModel, with commas (default: %(default)s)")
     add("--meta", metavar="FILE", help="the checkpoint's MetaGraph (default: PREFIX.meta)")
+    add_plugins(group)
     add(
         "--torch-model",
         metavar="CODE:NAME",

@@ -16,6 +16,7 @@ import os
 import warnings
 from typing import Any, Dict, List, Optional, Tuple
 
+from migrate.servers import add_plugins
 from semisync.common.errors import UsageError
 from semisync.common.files import check_writable, write_text
 
@@ -34,6 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("prefix", metavar="PREFIX", help="the checkpoint, with the graph that trained it")
     add("--meta", metavar="FILE", help="the MetaGraph (default: PREFIX.meta)")
+    add_plugins(parser)
     add("--data", metavar="PATH", nargs="+", required=True, help="files, folders or patterns")
     add("--label", metavar="COL", help="column of labels, 0 or 1, for AUC and log loss")
     add("--day", metavar="COL", help="column of days, for AUC by day")

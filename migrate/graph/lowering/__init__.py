@@ -1,6 +1,7 @@
 """The graph that a model is written from: control flow and tables by raw id in one form each."""
 
 from migrate.graph.lowering.by_id import with_tables_by_id
+from migrate.graph.lowering.by_server import with_servers
 from migrate.graph.lowering.calls import without_calls
 from migrate.graph.metagraph import Graph
 
@@ -11,4 +12,4 @@ def lower(graph: Graph) -> Graph:
 
     Raises BadInput for a function that is not there.
     """
-    return with_tables_by_id(without_calls(graph))
+    return with_servers(with_tables_by_id(without_calls(graph)))

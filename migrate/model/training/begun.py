@@ -27,7 +27,7 @@ from migrate.graph.metagraph import Graph
 from migrate.graph.updates import VariableUpdate
 from migrate.graph.writes import first_value
 from migrate.model.folding import Known
-from migrate.model.training.rules import POWERS
+from migrate.optimizers.adam import POWERS
 
 _LISTED = 6  # names in a sentence
 

@@ -83,10 +83,12 @@ class Gradients:
             )
         if update.indices is None:
             return Slices(values, None)
+        summed = before_summing(self._graph, update)
         if update.by_id:
-            return Slices(values, self._ids(update, update.indices))
+            ids = self._ids(update, update.indices) if summed is None else summed.indices
+            return Slices(values, ids)
         descends = update.optimizer is GRADIENT_DESCENT
-        if not descends and before_summing(self._graph, update) is None:
+        if not descends and summed is None:
             raise BadInput(
                 f"{self._graph.path}: {update.node!r} applies the rows of a batch to "
                 f"{update.variable!r} one by one, also where a row repeats; TensorFlow's own "

@@ -22,9 +22,10 @@ from migrate.graph.changes import Counter
 from migrate.graph.metagraph import Edge
 from migrate.model.training.formulas import Formula
 from migrate.model.training.partitions import Slice
-from migrate.model.training.rules import POWERS, Rule, number
+from migrate.model.training.rules import Rule, number
 from migrate.model.training.targets import Target
 from migrate.model.training.transformation import Transformation
+from migrate.optimizers.adam import POWERS
 from migrate.torchrec import optimizers
 from semisync.common.errors import UsageError
 

@@ -13,10 +13,9 @@ import numpy
 from migrate.graph.lookups import PASS
 from migrate.graph.metagraph import Edge, Graph
 from migrate.graph.updates import VariableUpdate
-from migrate.optimizers.adam import ADAM, LAZY_ADAM
+from migrate.optimizers.adam import ADAM, LAZY_ADAM, POWERS
 from semisync.common.errors import BadInput
 
-POWERS = ("beta1_power", "beta2_power")
 CONTINUED = {  # record -> class in migrate.torchrec.optimizers
     "Adadelta": "Adadelta",
     "Adagrad": "Adagrad",

@@ -40,7 +40,8 @@ class TableById(nn.Module):
         self._slots: Any = None  # of the ids, see `migrate.runtime.compiled.table`
 
     def forward(self, ids: Tensor, default: Tensor) -> Tensor:
-        """The rows of `ids`, int64 of any shape. default: float [dim], [1, dim] or [n, dim]."""
+        """The rows of `ids`, int64 of any shape. default: float [], [dim], [1, dim] or
+        [n, dim]."""
         flat = ids.reshape(-1)
         rows, known = self.find(flat)
         default = (default if self.default is None else self.default).to(self.weight)
@@ -53,7 +54,7 @@ class TableById(nn.Module):
                 self.unknown += int((~known).sum())
         if known.all():
             return rows_of(self.weight, rows.reshape(ids.shape))
-        found = default.expand(len(flat), -1).clone()
+        found = default.expand(len(flat), self.weight.shape[1]).clone()
         found[known] = self.weight[rows[known]]
         return found.reshape(*ids.shape, -1)
 
@@ -72,7 +73,7 @@ class TableById(nn.Module):
     def _take_in(self, ids: Tensor, known: Tensor, default: Tensor) -> None:
         """Adds a row for each id that has none, with the first default that it is given."""
         new, numbers, _ = unique_integers(ids[~known].to("cpu", torch.int64).numpy())
-        begin = default.detach().expand(len(ids), -1)[~known]
+        begin = default.detach().expand(len(ids), self.weight.shape[1])[~known]
         _, first = numpy.unique(numbers, return_index=True)
         weight = torch.cat([self.weight.detach(), begin[torch.from_numpy(first).to(begin.device)]])
         self._set(torch.cat([self.ids, torch.from_numpy(new).to(self.ids)]), weight)

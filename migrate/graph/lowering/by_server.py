@@ -1,0 +1,194 @@
+"""Ops of a team's own sparse parameter server, as a plug-in tells them (`migrate.servers`): they
+become tables by raw id in the form of `migrate.graph.lowering.by_id`.
+
+    look-up    TABLE, a VarHandleOp, and FindRows(TABLE, ids, default) under the op's name
+    training   SLOT, a VarHandleOp, and SLOT/Assign for each slot, and ById<Apply...> under the op's
+               name, of unique ids and of the sums of their gradients, as TensorFlow's optimizers
+               make them: NODE/Unique and NODE/sum
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Dict, List, NamedTuple, Optional, Union
+
+from migrate.encoding.messages import fixed32_field, message, present_varint
+from migrate.graph.lowering.by_id import BY_ID, FIND
+from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.graph.op import Op
+from migrate.graph.writes import initializer
+from migrate.hash_tables.servers import slot_name
+from migrate.manifest.naming import ids_of
+from migrate.optimizers.adam import POWERS
+from migrate.optimizers.record import Slot
+from migrate.optimizers.registry import SLOTLESS_OPS, TRAINING_OPS, TrainingOp
+from migrate.servers.ops import LookUp, Training
+from migrate.servers.plugins import Plugin, plugins
+from semisync.common.tensor_names import split
+
+_DTYPE = {"dtype": present_varint(6, 1)}  # float32
+
+
+class _Told(NamedTuple):
+    """What a plug-in tells of a node."""
+
+    node: Node
+    look_up: Optional[LookUp]
+    training: Optional[Training]
+    op: Optional[_Op]
+
+
+class _Op(NamedTuple):
+    """A training op: what ById<name> stands for, and by name what it takes beside the variable, the
+    slots and the gradient, with the number of each input."""
+
+    name: str
+    known: TrainingOp
+    numbers: Dict[str, int]
+
+    @property
+    def slots(self) -> Dict[Slot, int]:
+        """Its slots, and the number of each input."""
+        of = self.known.optimizer.slots_for(range(len(self.known.slots)))
+        return dict(zip(of, self.known.slots))
+
+
+def server_tables(graph: Graph) -> Dict[str, str]:
+    """The tables that plug-ins tell of in a graph, their ids and their slots: the nodes that they
+    become, with the names that they have in a checkpoint."""
+    found: Dict[str, str] = {}
+    for told in _told(graph):
+        for one in (told.look_up, told.training):
+            if one is not None:
+                found[_node(one.table)] = one.table
+                found[ids_of(_node(one.table))] = ids_of(one.table)
+        if told.training is not None and told.op is not None:
+            for slot in told.op.slots:
+                found[_slot(told.training, slot)] = slot_name(
+                    told.training.table, f"{told.training.optimizer}_{slot.name}"
+                )
+    return found
+
+
+def with_servers(graph: Graph) -> Graph:
+    """The graph with the ops of plug-ins as those of tables by raw id; itself if it has none.
+
+    Raises BadInput where what a plug-in tells of an optimizer is not all that it takes.
+    """
+    known = _told(graph)
+    if not known:
+        return graph
+    nodes, trainable = dict(graph.nodes), graph.trainable
+    moved: Dict[Edge, Edge] = {}
+    for told in known:
+        if told.look_up is not None:
+            nodes.update(_find(told.node, told.look_up))
+            moved[told.node.name, told.look_up.output] = told.node.name, 0
+        if told.training is not None and told.op is not None:
+            nodes.update(_apply(told.node, told.training, told.op))
+            trainable = None if trainable is None else trainable | {_node(told.training.table)}
+    for name, node in nodes.items():
+        inputs = tuple(moved.get(edge, edge) for edge in node.inputs)
+        if inputs != node.inputs:
+            nodes[name] = node._replace(inputs=inputs)
+    return graph._replace(nodes=nodes, trainable=trainable)
+
+
+def _told(graph: Graph) -> List[_Told]:
+    found = []
+    for plugin in plugins():
+        for node in graph.nodes.values():
+            about = f"{graph.path}: {node.name!r} ({node.op})"
+            look_up = plugin.ask("look_up", Op(graph, node), about=about)
+            training = plugin.ask("train", Op(graph, node), about=about)
+            op = None if training is None else _op(plugin, training, about)
+            if look_up is not None or training is not None:
+                found.append(_Told(node, look_up, training, op))
+    return found
+
+
+def _op(plugin: Plugin, training: Training, about: str) -> _Op:
+    """The op that takes what `training` tells; BadInput where there is none."""
+    ops = [
+        _Op(name, op, {**op.hyperparameters, **_powers(op)})
+        for name, op in {**TRAINING_OPS, **SLOTLESS_OPS}.items()
+        if op.optimizer.name == training.optimizer and name.startswith("Apply")
+    ]
+    for op in ops:
+        if training.hyperparameters.keys() == op.numbers.keys():
+            strange = sorted(set(training.begins) - {slot.name for slot in op.slots})
+            if strange:
+                what = f"{training.optimizer} has no slot {strange[0]!r}"
+                raise plugin.failed("train", about, what)
+            return op
+    what = f"the optimizer {training.optimizer!r} is not known"
+    if ops:
+        wanted = " or ".join(", ".join(sorted(op.numbers)) for op in ops)
+        given = ", ".join(sorted(training.hyperparameters)) or "none"
+        what = f"{training.optimizer} has the hyperparameters {wanted}; it told {given}"
+    raise plugin.failed("train", about, what)
+
+
+def _powers(op: TrainingOp) -> Dict[str, int]:
+    """Inputs of Adam that are no hyperparameters."""
+    return {name: op.inputs.index(name) for name in POWERS if name in op.inputs}
+
+
+def _node(table: str) -> str:
+    """The variable that a table becomes: a name that no node of TensorFlow's has, as one may be
+    called like the table."""
+    return f"{table} table"
+
+
+def _slot(told: Training, slot: Slot) -> str:
+    """The variable that a slot becomes."""
+    return f"{_node(told.table)}/{slot.name}"
+
+
+def _find(node: Node, told: LookUp) -> Dict[str, Node]:
+    """The nodes of a look-up."""
+    table = _node(told.table)
+    made = {table: Node(table, "VarHandleOp", (), _DTYPE)}
+    default = _edge(made, f"{node.name}/default", told.default)
+    inputs = ((table, 0), split(told.ids), default)
+    made[node.name] = Node(node.name, FIND, inputs, {}, node.controls)
+    return made
+
+
+def _apply(node: Node, told: Training, op: _Op) -> Dict[str, Node]:
+    """The nodes of an update."""
+    table, unique, size, total = (
+        _node(told.table),
+        *(f"{node.name}/{leaf}" for leaf in ("Unique", "Size", "sum")),
+    )
+    summed = (split(told.gradient), (unique, 1), (size, 0))
+    made = {
+        table: Node(table, "VarHandleOp", (), _DTYPE),
+        unique: Node(unique, "Unique", (split(told.ids),), {}),
+        size: Node(size, "Size", ((unique, 0),), {}),
+        total: Node(total, "UnsortedSegmentSum", summed, {}),
+    }
+    inputs = dict.fromkeys(range(len(op.known.inputs)), (table, 0))
+    inputs[op.known.inputs.index("grad")] = (total, 0)
+    for slot, number in op.slots.items():
+        name = _slot(told, slot)
+        inputs[number] = (name, 0)
+        first = _edge(made, f"{name}/begin", told.begins.get(slot.name, slot.initial))
+        made[name] = Node(name, "VarHandleOp", (), _DTYPE)
+        begin = initializer(name)
+        made[begin] = Node(begin, "AssignVariableOp", ((name, 0), first), {})
+    for name, number in op.numbers.items():
+        inputs[number] = _edge(made, f"{node.name}/{name}", told.hyperparameters[name])
+    edges = (*(inputs[number] for number in sorted(inputs)), (unique, 0))
+    made[node.name] = Node(node.name, BY_ID + op.name, edges, {}, node.controls)
+    return made
+
+
+def _edge(made: Dict[str, Node], name: str, told: Union[float, str]) -> Edge:
+    """An input that a plug-in tells: the one that it names, or a constant, which is made."""
+    if isinstance(told, str):
+        return split(told)
+    bits = struct.unpack("<I", struct.pack("<f", told))[0]
+    tensor = present_varint(1, 1) + message(2, b"") + fixed32_field(5, bits)
+    made[name] = Node(name, "Const", (), {**_DTYPE, "value": message(8, tensor)})
+    return name, 0

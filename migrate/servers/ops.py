@@ -1,0 +1,52 @@
+"""What a plug-in tells of an op of the graph."""
+
+from __future__ import annotations
+
+from typing import Mapping, NamedTuple, Union
+
+
+class LookUp(NamedTuple):
+    """An op gives rows of a table.
+
+        LookUp(table=op.text("table"), ids=op.inputs[0])
+
+    table    its name, as `read_tables` has it
+    ids      one of the op's inputs: integers of any shape; the rows are [*shape, dim]
+    default  what an id that the table lacks gets: a number, or one of the op's inputs, float [dim]
+             or [n, dim]; a new id begins with it when the model trains on
+    output   number of the op's output that has the rows
+    """
+
+    table: str
+    ids: str
+    default: Union[float, str] = 0.0
+    output: int = 0
+
+
+class Training(NamedTuple):
+    """An op updates rows of a table.
+
+        Training(
+            table=op.text("table"),
+            ids=op.inputs[0],
+            gradient=op.inputs[1],
+            optimizer="Adagrad",
+            hyperparameters={"learning_rate": op.number("lr")},
+        )
+
+    table            its name, as `read_tables` has it
+    ids, gradient    inputs of the op: [n] and [n, dim]. The gradients of an id that repeats are
+                     summed before the update: a server that applies them one by one computes
+                     something else for all but gradient descent
+    optimizer        TensorFlow's name: "Adagrad", "Adam", "Ftrl", "GradientDescent", ...
+    hyperparameters  by TensorFlow's names, all that its training op takes: numbers, or inputs of
+                     the op; of Adam "beta1_power" and "beta2_power" too
+    begins           slot -> what it begins with for a new id, where not TensorFlow's default
+    """
+
+    table: str
+    ids: str
+    gradient: str
+    optimizer: str
+    hyperparameters: Mapping[str, Union[float, str]]
+    begins: Mapping[str, float] = {}
