@@ -5,8 +5,8 @@
 DATA is interactions.parquet: user, seq, problem, skill, label, day. Users are divided, every fifth
 for the test, so that a test user is new. Both train under migrate.training's loop, in one thread.
 
-- HSTU reads a user's answers in windows of 100, two tokens each: the problem with its skill, then
-  the answer. The logit stands at the problem, which sees what was before. Time is the day.
+- HSTU ranks (`migrate.sequences.Ranking`): it reads a user's answers in windows of 100, each the
+  problem with its skill, then the answer. Time is the day.
 - DeepFM has a row per answer: the problem, its skill, the problem and answer before, the skill's
   and the user's answers so far in buckets of their number and of their share of right ones.
 
@@ -28,7 +28,7 @@ from torch.nn import functional as F
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import parity
-from migrate.hstu import Hstu
+from migrate.sequences import Hstu, Packed, Ranking, RankingModel
 from migrate.training.task import Batch, Task
 from migrate.training.trainer import Settings, train
 
@@ -70,46 +70,54 @@ class Shuffled:
         self._given = state["given"]
 
 
-class Sequences(nn.Module):
-    """HSTU's logits at the problems."""
+class Asked(nn.Module):
+    """The vector of each problem with its skill: the sum of theirs."""
 
-    def __init__(self, problems, skills):
+    def __init__(self, columns):
         super().__init__()
-        self.problem, self.skill = nn.Embedding(problems, DIM), nn.Embedding(skills, DIM)
-        self.answer = nn.Embedding(2, DIM)
-        self.tower = Hstu(DIM, heads=2, blocks=2, length=2 * WINDOW, dropout=0.1)
-        self.out = nn.Linear(DIM, 1)
-        for table in (self.problem, self.skill, self.answer):
+        pairs = np.stack([columns["problem"], columns["skill"]], 1)
+        kinds, self.rows = np.unique(pairs, axis=0, return_inverse=True)
+        self.register_buffer("kinds", torch.from_numpy(kinds))
+        self.problem = nn.Embedding(int(columns["problem"].max()) + 1, DIM)
+        self.skill = nn.Embedding(int(columns["skill"].max()) + 1, DIM)
+        for table in (self.problem, self.skill):
             nn.init.normal_(table.weight, std=0.05)
 
-    def forward(self, inputs):
-        problem, skill, label, day, there = inputs
-        asked = self.problem(problem) + self.skill(skill)
-        tokens = torch.stack([asked, asked + self.answer(label)], 2).flatten(1, 2)
-        states = self.tower(tokens, day.repeat_interleave(2, 1))[:, ::2]
-        logits = self.out(states)[..., 0][there]
-        return F.binary_cross_entropy_with_logits(logits, label[there].float()), logits
+    def forward(self, rows):
+        problem, skill = self.kinds[rows].unbind(1)
+        return self.problem(problem) + self.skill(skill)
 
 
-def windows(columns, users):
-    """Tensors [windows, WINDOW] of the users' answers, the last of a user padded; and where each
-    stands in the columns."""
+class Sequences(nn.Module):
+    """From windows to (loss, logits)."""
+
+    def __init__(self, asked):
+        super().__init__()
+        tower = Hstu(DIM, heads=2, layers=2, length=2 * WINDOW, buckets=64, dropout=0.1)
+        self.model = RankingModel(asked, tower, Ranking(DIM, ["right"]))
+
+    def forward(self, packed):
+        logits = self.model.logits(packed)
+        return self.model.task.loss(logits, packed)["right"], logits["right"]
+
+
+def windows(columns, rows, users):
+    """The places in the columns of each window of the users' answers; and what makes a batch of
+    the windows of some numbers."""
     places = []
     for user in users:
         own = np.flatnonzero(columns["user"] == user)
-        padded = np.full(-(-len(own) // WINDOW) * WINDOW, -1)
-        padded[: len(own)] = own
-        places.append(padded.reshape(-1, WINDOW))
-    place = np.concatenate(places)
-    there = torch.from_numpy(place >= 0)
-    at = np.maximum(place, 0)
-    tensors = [torch.from_numpy(columns[name][at]).long() for name in NAMES[1:]]
-    return [*tensors, there], place[place >= 0]
+        places += np.split(own, range(WINDOW, len(own), WINDOW))
 
+    def batch(numbers):
+        chosen = [places[number] for number in numbers.tolist()]
+        items, days, labels = (
+            [column[own] for own in chosen] for column in (rows, columns["day"], columns["label"])
+        )
+        packed = Packed.of(items, days, {"right": labels})
+        return Batch(packed, packed.labels["right"].float())
 
-def sequence_batch(*tensors):
-    label, there = tensors[2], tensors[4]
-    return Batch(tensors, label[there].float())
+    return np.concatenate(places), torch.arange(len(places)), batch
 
 
 class DeepFM(nn.Module):
@@ -204,14 +212,14 @@ def main():
         deepfm, seconds = trained(DeepFM(sizes), 1e-3, source, os.path.join(folder, "deepfm"))
         print(f"DeepFM: {seconds:.0f} s")
         baseline = scores(deepfm, [one[torch.from_numpy(chosen)] for one in rows], row_batch, 4096)
-        sequences, _ = windows(columns, np.setdiff1d(users, tested))
-        source = Shuffled(sequences, sequence_batch, 16, args.epochs)
-        model = Sequences(*(int(columns[name].max()) + 1 for name in ("problem", "skill")))
-        hstu, seconds = trained(model, 1e-3, source, os.path.join(folder, "hstu"))
+        asked = Asked(columns)
+        _, numbers, batch = windows(columns, asked.rows, np.setdiff1d(users, tested))
+        source = Shuffled([numbers], batch, 16, args.epochs)
+        hstu, seconds = trained(Sequences(asked), 1e-3, source, os.path.join(folder, "hstu"))
         print(f"HSTU: {seconds:.0f} s")
-    sequences, places = windows(columns, tested)
+    places, numbers, batch = windows(columns, asked.rows, tested)
     candidate = np.empty(len(columns["label"]), np.float32)
-    candidate[places] = scores(hstu, sequences, sequence_batch, 64)
+    candidate[places] = scores(hstu, [numbers], batch, 64)
     label, owner = columns["label"][chosen], columns["user"][chosen]
     comparison = parity.compare(label, baseline, candidate[chosen], clusters=owner)
     low, high = comparison.interval

@@ -1,0 +1,102 @@
+"""HSTU, the tower of generative recommenders, in plain torch.
+
+    tower = Hstu(dim=64, heads=2, layers=2, length=200, buckets=64)
+    states = tower(vectors, packed)       # [T, dim], each from the items up to its own
+
+A layer, for the tokens X [n, dim] of one sequence (Zhai et al. 2024, "Actions Speak Louder than
+Words", equations 1 to 3):
+
+    U, V, Q, K = split(silu(f1(norm(X))))
+    A[i, j]    = silu(Q[i] K[j] + position[i - j] + time[bucket(t[i + 1] - t[j])]) / N    for j <= i
+    Y          = X + f2(norm(A V) * U)
+
+f1, f2 are linear; A is of each head; N is the longest sequence of the configuration. There is no
+softmax, so that how often something occurred counts. t[i + 1] is when the answer is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import List
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from migrate.sequences.blocks import Blocks
+from migrate.sequences.pairs import Pairs
+from migrate.sequences.tower import Tower
+
+
+class Hstu(Tower):
+    """A tower of `HstuLayer`s; the arguments are those of `Tower`."""
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        layers: int,
+        length: int,
+        buckets: int = 0,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(dim, heads, length, buckets, dropout)
+        self.layers = nn.ModuleList(
+            HstuLayer(dim, heads, length, buckets, dropout) for _ in range(layers)
+        )
+
+
+class HstuLayer(nn.Module):
+    """As the module says."""
+
+    def __init__(self, dim: int, heads: int, length: int, buckets: int, dropout: float) -> None:
+        super().__init__()
+        self.heads, self.length, self.dropout = heads, length, dropout
+        self.norm, self.gate_norm = nn.LayerNorm(dim), nn.LayerNorm(dim)
+        self.inward, self.outward = nn.Linear(dim, 4 * dim), nn.Linear(dim, dim)
+        nn.init.normal_(self.inward.weight, std=0.02)
+        nn.init.xavier_uniform_(self.outward.weight)
+        self.bias = RelativeBias(length, buckets)
+
+    def forward(self, tokens: Tensor, blocks: Blocks, among: List[Pairs]) -> Tensor:
+        """[P, dim] to the same. among: of each block."""
+        gate, rest = F.silu(self.inward(self.norm(tokens))).tensor_split([tokens.shape[1]], 1)
+        found = []
+        for block, pair in zip(blocks.split(rest), among):
+            value, query, key = block.unflatten(2, (3, self.heads, -1)).unbind(2)
+            seen = attention(query, key, value, self.bias(pair), pair.visible)
+            found.append(seen.flatten(2).flatten(0, 1))
+        averaged = torch.cat(found) / self.length
+        gated = F.dropout(self.gate_norm(averaged) * gate, self.dropout, self.training)
+        return tokens + self.outward(gated)
+
+
+class RelativeBias(nn.Module):
+    """A learned number for each distance below `length`, and for each of `buckets` of ages."""
+
+    def __init__(self, length: int, buckets: int) -> None:
+        super().__init__()
+        self.position = nn.Parameter(torch.randn(length) * 0.02)
+        self.time = nn.Parameter(torch.randn(buckets) * 0.02) if buckets else None
+
+    def forward(self, pair: Pairs) -> Tensor:
+        """[b or 1, n, n]"""
+        bias = _looked_up(self.position, pair.distances)
+        if self.time is None:
+            return bias
+        assert pair.ages is not None
+        return bias + _looked_up(self.time, pair.ages)
+
+
+def attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, visible: Tensor) -> Tensor:
+    """The sum over j of silu(query[i] key[j] + bias[i, j]) value[j], for what i sees.
+
+    query, key, value, and what is found: [b, n, heads, size]; bias, visible: [b or 1, n, n].
+    """
+    query, key, value = query.transpose(1, 2), key.permute(0, 2, 3, 1), value.transpose(1, 2)
+    weights = F.silu(query @ key + bias.unsqueeze(1)) * visible.unsqueeze(1)
+    return (weights @ value).transpose(1, 2)
+
+
+def _looked_up(numbers: Tensor, places: Tensor) -> Tensor:
+    """numbers[places], whose gradient is slow."""
+    return numbers.index_select(0, places.flatten()).view(places.shape)

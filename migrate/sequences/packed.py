@@ -1,0 +1,157 @@
+"""A batch of sequences of any lengths, one behind the other, without padding.
+
+T is the number of all items, B that of the sequences:
+
+    items    int64 [T]      rows of the item table
+    offsets  int64 [B + 1]  sequence b is items[offsets[b]:offsets[b + 1]]
+    times    [T]            when each item was, in any unit; None: unknown
+    labels   name -> [T]    0 or 1: what the user did with each item
+    asked    [B]            when what follows each sequence is asked for; None: at its last item
+    targets  int64 [B]      how many of each sequence's last items are candidates, which see what
+                            came before them and themselves, not each other; None: none are
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, Mapping, Optional, Sequence, Tuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from migrate.sequences.blocks import Blocks
+from semisync.common.errors import BadInput
+
+
+@dataclasses.dataclass(frozen=True)
+class Packed:
+    """As the module says. Every sequence has at least one item that is no candidate.
+
+    Raises BadInput for parts that do not fit each other.
+    """
+
+    items: Tensor
+    offsets: Tensor
+    times: Optional[Tensor] = None
+    labels: Mapping[str, Tensor] = dataclasses.field(default_factory=dict)
+    asked: Optional[Tensor] = None
+    targets: Optional[Tensor] = None
+
+    def __post_init__(self) -> None:
+        count, sequences = len(self.items), len(self.offsets) - 1
+        if sequences < 1 or int(self.offsets[0]) or int(self.offsets[-1]) != count:
+            raise BadInput(f"the offsets do not run from 0 to the {count} items of the batch")
+        for name, part, size in (
+            ("times", self.times, count),
+            *((f"labels of {name!r}", part, count) for name, part in self.labels.items()),
+            ("times of the questions", self.asked, sequences),
+            ("numbers of candidates", self.targets, sequences),
+        ):
+            if part is not None and len(part) != size:
+                raise BadInput(f"a batch has {len(part)} {name}, expected {size}")
+        seen = self.lengths if self.targets is None else self.lengths - self.targets
+        if int(seen.min()) < 1:
+            raise BadInput("a sequence has no item, or none but candidates")
+
+    @staticmethod
+    def of(
+        items: Sequence[Any],
+        times: Optional[Sequence[Any]] = None,
+        labels: Optional[Mapping[str, Sequence[Any]]] = None,
+        asked: Any = None,
+        targets: Any = None,
+    ) -> Packed:
+        """Of one list, array or tensor for each sequence."""
+        lengths = torch.tensor([0, *map(len, items)])
+        return Packed(
+            _joined(items),
+            lengths.cumsum(0),
+            None if times is None else _joined(times),
+            {name: _joined(parts) for name, parts in (labels or {}).items()},
+            None if asked is None else torch.as_tensor(asked),
+            None if targets is None else torch.as_tensor(targets),
+        )
+
+    @property
+    def lengths(self) -> Tensor:
+        """int64 [B]"""
+        return self.offsets.diff()
+
+    @property
+    def last(self) -> Tensor:
+        """Where the last item of each sequence stands: int64 [B]."""
+        return self.offsets[1:] - 1
+
+    @functools.cached_property
+    def blocks(self) -> Blocks:
+        """How sequences of about one length stand side by side."""
+        return Blocks(self.offsets)
+
+    def places(self) -> Tensor:
+        """Each item's number in its sequence, from 0; all candidates have that of the first."""
+        starts = self.offsets[:-1].repeat_interleave(self.lengths)
+        places = torch.arange(len(self.items), device=starts.device) - starts
+        if self.targets is None:
+            return places
+        seen = self.lengths - self.targets
+        return torch.minimum(places, seen.repeat_interleave(self.lengths))
+
+    def candidates(self) -> Optional[Tensor]:
+        """Whether each item is one: bool [T]; None: none are."""
+        if self.targets is None:
+            return None
+        ends = self.offsets[1:].repeat_interleave(self.lengths)
+        places = torch.arange(len(self.items), device=ends.device)
+        return places >= ends - self.targets.repeat_interleave(self.lengths)
+
+    def next_times(self) -> Tensor:
+        """When the item after each was, which is when it is asked for: [T]. A candidate's own time
+        is the one that counts."""
+        assert self.times is not None
+        following = self.times.roll(-1)
+        following[self.last] = self.times[self.last] if self.asked is None else self.asked
+        candidates = self.candidates()
+        return following if candidates is None else torch.where(candidates, self.times, following)
+
+    def followed(self) -> Tuple[Packed, Tensor]:
+        """The items that another one of their sequence follows, and where they stand: int64 [n].
+        What follows the one at a place stands at the next place.
+
+        Raises BadInput where no sequence has two items.
+        """
+        there = torch.ones_like(self.items, dtype=torch.bool)
+        there[self.last] = False
+        lengths = self.lengths - 1
+        kept = lengths > 0
+        if not bool(kept.any()):
+            raise BadInput("no sequence of a batch has two items: there is nothing to learn")
+        times = self.times
+        own = Packed(
+            self.items[there],
+            F.pad(lengths[kept].cumsum(0), (1, 0)),
+            None if times is None else times[there],
+            {name: part[there] for name, part in self.labels.items()},
+            None if times is None else times[self.last[kept]],
+        )
+        return own, there.nonzero().squeeze(1)
+
+    def to(self, device: Any) -> Packed:
+        """The same on another device."""
+
+        def moved(part: Optional[Tensor]) -> Optional[Tensor]:
+            return None if part is None else part.to(device)
+
+        return Packed(
+            self.items.to(device),
+            self.offsets.to(device),
+            moved(self.times),
+            {name: part.to(device) for name, part in self.labels.items()},
+            moved(self.asked),
+            moved(self.targets),
+        )
+
+
+def _joined(parts: Sequence[Any]) -> Tensor:
+    return torch.cat([torch.as_tensor(part) for part in parts])

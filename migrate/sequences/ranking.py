@@ -1,0 +1,90 @@
+"""What a user does with an item: clicks, conversions, all that has a label, at once.
+
+1. Items and actions take turns: item, action, item, action. An action's vector is the sum over the
+   labels of a learned one for 0 and one for 1. A candidate has no action.
+2. An item's state sees the item itself and every action before it, not its own: the logits of its
+   labels stand there (Zhai et al. 2024, section 2.2).
+3. The loss is the sum over labels of the mean log loss.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, NamedTuple, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from migrate.sequences.packed import Packed
+from semisync.common.errors import BadInput, UsageError
+
+
+class Interleaved(NamedTuple):
+    """tokens: [S, dim]; packed: their sequences; items: where each item's token stands, [T]."""
+
+    tokens: Tensor
+    packed: Packed
+    items: Tensor
+
+
+class Ranking(nn.Module):
+    """labels: the names of those that are learned; each batch has them.
+
+    Raises UsageError without one.
+    """
+
+    def __init__(self, dim: int, labels: Sequence[str]) -> None:
+        super().__init__()
+        if not labels:
+            raise UsageError("a ranking has no label; name one at least")
+        self.labels = tuple(labels)
+        self.actions = nn.Embedding(2 * len(labels), dim)
+        nn.init.normal_(self.actions.weight, std=0.02)
+        self.head = nn.Linear(dim, len(labels))
+
+    def interleave(self, vectors: Tensor, packed: Packed) -> Interleaved:
+        """vectors: of the batch's items, [T, dim].
+
+        Raises BadInput for a batch without the labels of what was done.
+        """
+        candidates = packed.candidates()
+        acted = torch.ones_like(packed.items, dtype=torch.bool)
+        if candidates is not None:
+            acted = ~candidates
+        sizes = 1 + acted.long()
+        items = sizes.cumsum(0) - sizes
+        done = self._labels(packed)[acted] + 2 * torch.arange(len(self.labels), device=items.device)
+        tokens = vectors.new_empty(int(sizes.sum()), vectors.shape[1])
+        tokens = tokens.index_copy(0, items, vectors)
+        tokens = tokens.index_copy(0, items[acted] + 1, self.actions(done).sum(1))
+        ends = torch.cat([packed.offsets[:1], sizes.cumsum(0)[packed.last]])
+        own = Packed(
+            packed.items.repeat_interleave(sizes),
+            ends,
+            None if packed.times is None else packed.times.repeat_interleave(sizes),
+            asked=packed.asked,
+            targets=packed.targets,
+        )
+        return Interleaved(tokens, own, items)
+
+    def logits(self, states: Tensor) -> Dict[str, Tensor]:
+        """By label. states: of items, [n, dim]."""
+        return dict(zip(self.labels, self.head(states).unbind(1)))
+
+    def loss(self, logits: Dict[str, Tensor], packed: Packed) -> Dict[str, Tensor]:
+        """By label: the mean log loss of all items of a batch, a scalar."""
+        labels = self._labels(packed).unbind(1)
+        return {
+            name: F.binary_cross_entropy_with_logits(logits[name], label.to(logits[name]))
+            for name, label in zip(self.labels, labels)
+        }
+
+    def _labels(self, packed: Packed) -> Tensor:
+        """int64 [T, labels]"""
+        missing = [name for name in self.labels if name not in packed.labels]
+        if missing:
+            raise BadInput(f"a batch has no labels {missing[0]!r}")
+        labels = torch.stack([packed.labels[name].long() for name in self.labels], 1)
+        if bool(((labels != 0) & (labels != 1)).any()):
+            raise BadInput("a label is neither 0 nor 1")
+        return labels

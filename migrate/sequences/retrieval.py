@@ -1,0 +1,107 @@
+"""The next item: sampled softmax over what follows each item.
+
+Of the state u of an item, the vector v of the one that followed, and K draws of negatives j, each
+drawn with probability q[j], the loss is
+
+    -log  exp(s(v)) / (exp(s(v)) + sum over draws j, other than v, of exp(s(j)) / (K q[j]))
+
+s(v) = u v / temperature, with u and v divided by their norms. In the mean over draws the sum is
+that of the full softmax (Bengio and Senecal 2008): this is the correction by log q. Without it no
+draw has a weight; negatives from the batch then push down what is popular.
+
+    all        every item once, K q = 1: the full softmax
+    uniform    K of all items, q = 1 / items
+    in-batch   K of the batch's own next items; q is each one's share of all next items so far
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from semisync.common.errors import UsageError
+
+NEGATIVES = ("all", "in-batch", "uniform")
+
+
+class Negatives(NamedTuple):
+    """rows: int64 [k], of the item table, which are the same for all items of a batch. weights:
+    [k], the logarithm of what each counts in the sum."""
+
+    rows: Tensor
+    weights: Tensor
+
+
+class Retrieval(nn.Module):
+    """items: the number of rows of the table. negatives: one of NEGATIVES. count: K, at most.
+
+    Raises UsageError for other negatives.
+    """
+
+    seen: Tensor  # how often each item came next, for in-batch negatives
+
+    def __init__(
+        self,
+        items: int,
+        negatives: str = "uniform",
+        count: int = 1024,
+        temperature: float = 0.05,
+        normalise: bool = True,
+        log_q: bool = True,
+    ) -> None:
+        super().__init__()
+        if negatives not in NEGATIVES:
+            raise UsageError(f"negatives are {negatives!r}, expected one of {', '.join(NEGATIVES)}")
+        self.items, self.kind, self.count = items, negatives, count
+        self.temperature, self.normalise, self.log_q = temperature, normalise, log_q
+        counted = items if negatives == "in-batch" else 0
+        self.register_buffer("seen", torch.zeros(counted, dtype=torch.int64))
+
+    def draw(self, following: Tensor) -> Negatives:
+        """The negatives of a batch, by torch's generator. following: the rows of the items that
+        came next, int64 [n]."""
+        device = following.device
+        if self.kind == "in-batch":
+            return self._in_batch(following)
+        if self.kind == "all":
+            rows = torch.arange(self.items, device=device)
+        else:
+            rows = torch.randint(self.items, (self.count,), device=device)
+        weight = math.log(self.items / len(rows)) if self.log_q else 0.0
+        return Negatives(rows, torch.full((len(rows),), weight, device=device))
+
+    def _in_batch(self, following: Tensor) -> Negatives:
+        if self.training:
+            self.seen.index_add_(0, following, torch.ones_like(following))
+        order = torch.randperm(len(following), device=following.device)[: self.count]
+        rows, times = following[order].unique(return_counts=True)
+        weights = times.log()
+        if self.log_q:
+            share = self.seen[rows].clamp(min=1) / self.seen.sum().clamp(min=1)
+            weights = weights - (share * len(order)).log()
+        return Negatives(rows, weights)
+
+    def loss(
+        self, states: Tensor, following: Tensor, vectors: Tensor, drawn: Negatives, others: Tensor
+    ) -> Tensor:
+        """The mean over the items that another followed, a scalar.
+
+        states: [n, dim], of these items; following, vectors: rows [n] and vectors [n, dim] of what
+        came next; others: the vectors [k, dim] of what was drawn.
+        """
+        users = self.directions(states) / self.temperature
+        negative = torch.addmm(drawn.weights.to(users), users, self.directions(others).T)
+        if self.kind == "all":
+            return F.cross_entropy(negative, following)
+        positive = (users * self.directions(vectors)).sum(1)
+        hit = following.unsqueeze(1) == drawn.rows
+        negative = negative.masked_fill(hit, torch.finfo(negative.dtype).min)
+        return (torch.logaddexp(positive, negative.logsumexp(1)) - positive).mean()
+
+    def directions(self, vectors: Tensor) -> Tensor:
+        """Of states, or of items' vectors: what is multiplied for a score, [n, dim]."""
+        return F.normalize(vectors, dim=-1) if self.normalise else vectors

@@ -1,0 +1,72 @@
+"""SASRec, the tower with softmax attention, as the control of HSTU.
+
+    tower = SasRec(dim=64, heads=2, layers=2, length=200)
+    states = tower(vectors, packed)       # [T, dim], each from the items up to its own
+
+A layer, for the tokens X [n, dim] of one sequence (Kang and McAuley 2018, with the norms before
+what they feed):
+
+    Q, K, V = split(f1(norm(X)))
+    Y       = X + f2(softmax(Q[i] K[j] / sqrt(size)) V)    over j <= i, of each head
+    Z       = Y + f4(relu(f3(norm(Y))))
+"""
+
+from __future__ import annotations
+
+from typing import List, Optional
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from migrate.sequences.blocks import Blocks
+from migrate.sequences.pairs import Pairs
+from migrate.sequences.tower import Tower
+
+
+class SasRec(Tower):
+    """A tower of `SasRecLayer`s; the arguments are those of `Tower`. Times have no influence.
+
+    inner: what f3 gives; `dim` by default.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        layers: int,
+        length: int,
+        dropout: float = 0.0,
+        inner: Optional[int] = None,
+    ) -> None:
+        super().__init__(dim, heads, length, 0, dropout)
+        self.layers = nn.ModuleList(
+            SasRecLayer(dim, heads, inner or dim, dropout) for _ in range(layers)
+        )
+
+
+class SasRecLayer(nn.Module):
+    """As the module says."""
+
+    def __init__(self, dim: int, heads: int, inner: int, dropout: float) -> None:
+        super().__init__()
+        self.heads, self.dropout = heads, dropout
+        self.norm, self.inner_norm = nn.LayerNorm(dim), nn.LayerNorm(dim)
+        self.inward, self.outward = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
+        self.first, self.second = nn.Linear(dim, inner), nn.Linear(inner, dim)
+
+    def forward(self, tokens: Tensor, blocks: Blocks, among: List[Pairs]) -> Tensor:
+        """[P, dim] to the same. among: of each block."""
+        found = []
+        for block, pair in zip(blocks.split(self.inward(self.norm(tokens))), among):
+            query, key, value = block.unflatten(2, (3, self.heads, -1)).transpose(1, 3).unbind(2)
+            seen = F.scaled_dot_product_attention(
+                query, key, value, pair.visible.unsqueeze(1), self.dropout * self.training
+            )
+            found.append(seen.transpose(1, 2).flatten(2).flatten(0, 1))
+        tokens = tokens + self._dropped(self.outward(torch.cat(found)))
+        inner = self._dropped(F.relu(self.first(self.inner_norm(tokens))))
+        return tokens + self._dropped(self.second(inner))
+
+    def _dropped(self, tokens: Tensor) -> Tensor:
+        return F.dropout(tokens, self.dropout, self.training)

@@ -1,0 +1,52 @@
+"""What towers share: vectors of items come in, with their places, and go from layer to layer.
+
+A layer takes (tokens [P, dim], `Blocks`, a list of `Pairs`) and gives tokens. Tokens stand in the
+order of the blocks, so that what concerns each alone is done once for all of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from migrate.sequences.packed import Packed
+from migrate.sequences.pairs import pairs
+from semisync.common.errors import BadInput, UsageError
+
+
+class Tower(nn.Module):
+    """[T, dim], the vectors of a batch's items, to [T, dim], each from the items up to its own.
+
+    What enters the first layer is sqrt(dim) times the vector, plus a learned one for its place.
+
+    length: of the longest sequence. buckets: for ages; 0: times have no influence.
+    """
+
+    layers: nn.ModuleList
+
+    def __init__(self, dim: int, heads: int, length: int, buckets: int, dropout: float) -> None:
+        super().__init__()
+        if dim % heads:
+            raise UsageError(f"{heads} heads cannot share a dim of {dim}")
+        self.dim, self.length, self.buckets, self.dropout = dim, length, buckets, dropout
+        self.places = nn.Parameter(torch.randn(length, dim) / math.sqrt(dim))
+        self.norm = nn.LayerNorm(dim)
+
+    def forward(self, vectors: Tensor, packed: Packed) -> Tensor:
+        """Raises BadInput for a sequence that is longer than `length`, and for a batch without
+        times where they have an influence."""
+        longest = int(packed.lengths.max())
+        if longest > self.length:
+            raise BadInput(
+                f"a sequence has {longest} tokens, and the model's longest {self.length}: "
+                "keep the last ones"
+            )
+        blocks, among = packed.blocks, pairs(packed, self.buckets)
+        placed = vectors * math.sqrt(self.dim) + self.places[packed.places()]
+        tokens = blocks.spread(F.dropout(placed, self.dropout, self.training))
+        for layer in self.layers:
+            tokens = layer(tokens, blocks, among)
+        return torch.as_tensor(self.norm(blocks.gather(tokens)))

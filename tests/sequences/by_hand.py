@@ -1,0 +1,112 @@
+"""The papers' formulas, of one sequence, number by number, in float64."""
+
+import math
+
+import numpy
+
+
+def silu(x):
+    return x / (1 + math.exp(-x))
+
+
+def norm(x, weight, bias):
+    """Layer norm of one token."""
+    centred = x - x.mean()
+    return centred / math.sqrt((centred**2).mean() + 1e-5) * weight + bias
+
+
+def entered(state, vectors, places):
+    dim = vectors.shape[1]
+    return [math.sqrt(dim) * x + state["places"][place] for x, place in zip(vectors, places)]
+
+
+def left(state, tokens):
+    return numpy.stack([norm(x, state["norm.weight"], state["norm.bias"]) for x in tokens])
+
+
+def sees(i, j, seen):
+    """Whether token i sees j, of a sequence whose first `seen` are no candidates."""
+    return j == i or j < i and j < seen
+
+
+def state_of(tower):
+    return {name: value.detach().numpy() for name, value in tower.state_dict().items()}
+
+
+def hstu(tower, vectors, times=None, asked=None, candidates=0):
+    """What `Hstu` makes of one sequence: vectors [n, dim], times [n]."""
+    state, n, dim = state_of(tower), *vectors.shape
+    seen = n - candidates
+    places = [min(i, seen) for i in range(n)]
+    heads, size = tower.layers[0].heads, dim // tower.layers[0].heads
+    tokens = entered(state, vectors, places)
+    for number in range(len(tower.layers)):
+        own = {
+            name.split(".", 2)[2]: value
+            for name, value in state.items()
+            if name.startswith(f"layers.{number}.")
+        }
+        u, v, q, k = [], [], [], []
+        for x in tokens:
+            mixed = own["inward.weight"] @ norm(x, own["norm.weight"], own["norm.bias"])
+            mixed = [silu(one) for one in mixed + own["inward.bias"]]
+            for part, begun in zip((u, v, q, k), range(0, 4 * dim, dim)):
+                part.append(numpy.array(mixed[begun : begun + dim]))
+        made = []
+        for i in range(n):
+            found = numpy.zeros(dim)
+            for head in range(heads):
+                at = slice(head * size, (head + 1) * size)
+                for j in range(n):
+                    if not sees(i, j, seen):
+                        continue
+                    bias = own["bias.position"][places[i] - places[j]]
+                    if times is not None:
+                        if i >= seen:
+                            now = times[i]
+                        elif i + 1 < n:
+                            now = times[i + 1]
+                        else:
+                            now = times[i] if asked is None else asked
+                        age = math.floor(math.log(max(1, abs(now - times[j]))) / 0.301)
+                        bias += own["bias.time"][min(age, tower.buckets - 1)]
+                    found[at] += silu(q[i][at] @ k[j][at] + bias) / tower.length * v[j][at]
+            gated = norm(found, own["gate_norm.weight"], own["gate_norm.bias"]) * u[i]
+            made.append(tokens[i] + own["outward.weight"] @ gated + own["outward.bias"])
+        tokens = made
+    return left(state, tokens)
+
+
+def sasrec(tower, vectors, times=None, asked=None, candidates=0):
+    """What `SasRec` makes of one sequence: vectors [n, dim]."""
+    state, n, dim = state_of(tower), *vectors.shape
+    seen = n - candidates
+    heads, size = tower.layers[0].heads, dim // tower.layers[0].heads
+    tokens = entered(state, vectors, [min(i, seen) for i in range(n)])
+    for number in range(len(tower.layers)):
+        own = {
+            name.split(".", 2)[2]: value
+            for name, value in state.items()
+            if name.startswith(f"layers.{number}.")
+        }
+        mixed = [
+            own["inward.weight"] @ norm(x, own["norm.weight"], own["norm.bias"])
+            + own["inward.bias"]
+            for x in tokens
+        ]
+        q, k, v = ([one[begun : begun + dim] for one in mixed] for begun in range(0, 3 * dim, dim))
+        made = []
+        for i in range(n):
+            found = numpy.zeros(dim)
+            for head in range(heads):
+                at = slice(head * size, (head + 1) * size)
+                visible = [j for j in range(n) if sees(i, j, seen)]
+                shares = [math.exp(q[i][at] @ k[j][at] / math.sqrt(size)) for j in visible]
+                for j, share in zip(visible, shares):
+                    found[at] += share / sum(shares) * v[j][at]
+            y = tokens[i] + own["outward.weight"] @ found + own["outward.bias"]
+            inner = own["first.weight"] @ norm(y, own["inner_norm.weight"], own["inner_norm.bias"])
+            inner = numpy.maximum(inner + own["first.bias"], 0)
+            made.append(y + own["second.weight"] @ inner + own["second.bias"])
+        tokens = made
+    return left(state, tokens)
