@@ -182,6 +182,15 @@ BENCHMARKS = (
         "hstu", "hstu_assist", ("models",), "{data} --epochs 2", "{data} --epochs 1 --users 60"
     ),
     Benchmark(
+        "sequences",
+        "sequences",
+        ("packed", "quality", "pace"),
+        "",
+        "--sets LastFM --seeds 1 --epochs 1 --batches 2 --repeats 1",
+        takes="hours",
+        needs_files=("../shared/data/amazon_s3rec/Beauty.txt",),
+    ),
+    Benchmark(
         "thirty_days",
         "thirty_days",
         ("pooled", "days"),

@@ -1,0 +1,178 @@
+"""Generative recommendation on public histories: how fast, how good, beside a peer.
+
+    python -m benchmarks.sequences [--data FOLDER] [--sets NAME ...] [--seeds N] [--peer PYTHON]
+
+1. Speed: items per second of a step of each tower, forward and back, packed and padded, on the
+   lengths of each data set.
+2. Quality: leave one out, all items ranked, those that the user had among them or without them. R@K
+   is HR@K, N@K NDCG@K; a target that ties with another item stands behind it. Means over seeds,
+   with Student's 95 % interval. A model trains until NDCG@10 of the validation has not got better
+   for some epochs, and the best epoch is measured.
+3. Speed of these very runs: items per second of training, and of ranking the test.
+
+--peer is an interpreter with rectools, whose HSTUModel and SASRecModel train on the same split, of
+the same size, by the full softmax; without it there is no peer. To make it:
+
+    python3.11 -m venv .peer
+    .peer/bin/pip install 'numpy<2' rectools==0.19.0 pytorch-lightning==2.5.2 torch==2.13.0
+
+--kept FILE keeps every run, and takes those that it has as done.
+"""
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+
+import torch
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from benchmarks.sequences_parts import ours
+from benchmarks.sequences_parts.data import NAMES, PUBLISHED, Histories
+from benchmarks.sequences_parts.speed import WAYS, speeds
+from parity.stats.intervals import student_interval
+
+PEER = os.path.join(os.path.dirname(__file__), "sequences_parts", "peer.py")
+MEASURED = ("HR@5", "NDCG@5", "HR@10", "NDCG@10")
+
+
+class Kept:
+    """Runs by (set, model, seed), in a file if there is one."""
+
+    def __init__(self, path):
+        self._path, self.runs = path, {}
+        if path and os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                for line in file:
+                    *key, run = json.loads(line)
+                    self.runs[tuple(key)] = run
+
+    def run(self, key, make):
+        """The run of a key, made if it is not there."""
+        if key not in self.runs:
+            self.runs[key] = make()
+            if self._path:
+                with open(self._path, "a", encoding="utf-8") as file:
+                    file.write(json.dumps([*key, self.runs[key]]) + "\n")
+        return self.runs[key]
+
+
+def peer(python, path, tower, seed, threads, epochs):
+    """A run of rectools' model."""
+    setting = ours.SETTINGS[tower]
+    given = {
+        "path": path,
+        "tower": tower,
+        "seed": seed,
+        "threads": threads,
+        "batch": 128,
+        "epochs": epochs or setting.epochs,
+        **{
+            name: getattr(setting, name)
+            for name in ("dim", "heads", "layers", "length", "rate", "patience")
+        },
+        **ours.PEERS[tower],
+    }
+    done = subprocess.run(
+        [python, PEER, json.dumps(given)], check=True, stdout=subprocess.PIPE, text=True
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def mean(values):
+    """As text, with the half of its interval where there are several."""
+    middle = statistics.fmean(values)
+    if len(values) == 1:
+        return f"{middle:.4f}"
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    return f"{middle:.4f} ± {student_interval(0, error, len(values) - 1).high:.4f}"
+
+
+def print_speeds(data, sets, args):
+    """The first table."""
+    print("\n| lengths of | tower | " + " | ".join(WAYS) + " | times |")
+    print("|---|---|" + "---|" * (len(WAYS) + 1))
+    for name in sets:
+        for tower in ours.TOWERS:
+            setting = ours.SETTINGS[tower]
+            found = speeds(data[name], tower, setting, args.batches, args.repeats)
+            cells = [f"{found[way]:,.0f}" for way in WAYS]
+            times = found[WAYS[0]] / found[WAYS[-1]]
+            print(f"| {name} | {tower} | {' | '.join(cells)} | {times:.1f} |", flush=True)
+
+
+def runs_of(data, name, args, kept):
+    """{model: its runs}"""
+    found = {}
+    for tower in ours.TOWERS:
+        setting = ours.SETTINGS[tower]
+        if args.epochs:
+            setting = setting._replace(epochs=args.epochs)
+        for seed in range(args.seeds):
+
+            def make(tower=tower, setting=setting, seed=seed):
+                return ours.run(data[name], tower, setting, seed)._asdict()
+
+            found.setdefault(tower, []).append(kept.run((name, tower, seed), make))
+            if args.peer:
+
+                def make_peer(tower=tower, seed=seed):
+                    path = os.path.join(args.data, name + ".txt")
+                    return peer(args.peer, path, tower, seed, args.threads, args.epochs)
+
+                model = f"rectools' {tower}"
+                found.setdefault(model, []).append(kept.run((name, model, seed), make_peer))
+    return found
+
+
+def print_quality(found):
+    """The second and the third table. found: {set: {model: runs}}"""
+    names = [name.replace("HR", "R").replace("NDCG", "N") for name in MEASURED]
+    print("\n| set | model | what was had | " + " | ".join(names) + " | seeds |")
+    print("|---|---|---|" + "---|" * (len(names) + 1))
+    for name, models in found.items():
+        for what, text in (("seen", "ranked too"), ("unseen", "left out")):
+            for model, runs in models.items():
+                cells = [mean([run["figures"][what][one] for run in runs]) for one in MEASURED]
+                print(f"| {name} | {model} | {text} | {' | '.join(cells)} | {len(runs)} |")
+        for model, figures in PUBLISHED.get(name, {}).items():
+            cells = [f"{one:.4f}" for one in figures]
+            print(f"| {name} | {model} | | {' | '.join(cells)} | |")
+    print("\n| set | model | epochs | items/s trained | items/s ranked |")
+    print("|---|---|---|---|---|")
+    for name, models in found.items():
+        for model, runs in models.items():
+            epochs = statistics.fmean(run["epochs"] for run in runs)
+            trained = statistics.median(run["items_trained"] / run["seconds"] for run in runs)
+            ranked = statistics.median(run["items_ranked"] / run["ranking_seconds"] for run in runs)
+            print(f"| {name} | {model} | {epochs:.0f} | {trained:,.0f} | {ranked:,.0f} |")
+
+
+def main():
+    """All of it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", default="../shared/data/amazon_s3rec")
+    parser.add_argument("--sets", nargs="+", choices=NAMES, default=["LastFM", "Beauty"])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--peer", metavar="PYTHON", help="an interpreter that has rectools")
+    parser.add_argument("--epochs", type=int, metavar="N", help="at most (default: 200)")
+    parser.add_argument("--batches", type=int, default=20, help="of the first table")
+    parser.add_argument("--repeats", type=int, default=5, help="of the first table")
+    parser.add_argument("--kept", metavar="FILE", help="where runs are kept, a line each")
+    parser.add_argument("--threads", type=int, default=1)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    kept = Kept(args.kept)
+    data = {name: Histories(args.data, name) for name in args.sets}
+    print_speeds(data, args.sets, args)
+    if not args.peer:
+        print("\nThere is no peer: no --peer was given.")
+    print_quality({name: runs_of(data, name, args, kept) for name in args.sets})
+
+
+if __name__ == "__main__":
+    main()
