@@ -18,3 +18,4 @@ from .staleness import Inverse as Inverse
 from .staleness import Polynomial as Polynomial
 from .staleness import Threshold as Threshold
 from .worker.trace import TraceHook as TraceHook
+from .wrapped.row_table import RowTable as RowTable

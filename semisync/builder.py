@@ -31,7 +31,7 @@ from semisync.transport.staging import Staging
 from semisync.worker import operations as worker
 from semisync.worker.state import TICKET
 from semisync.worker.watchdog import pings
-from semisync.wrapped import hash_tables, hyperparameters, plain_step, siblings
+from semisync.wrapped import hash_tables, hyperparameters, plain_step, row_table, siblings
 from semisync.wrapped.global_step import SoleCounter, count, step_to_count
 
 
@@ -253,6 +253,8 @@ def _train_op(request, member, ready, send, draws_between_runs):
 def _note_plain_step(request, plan, combined, own_items, step, means, train_op):
     """Notes it, unless the graph cannot: see `semisync.wrapped.plain_step`."""
     if plan.at_once or any(map(home, request.extras.replaced)):
+        return
+    if row_table.divided(plan.together)[0]:
         return
     own = {variable.op.name: gradient for gradient, variable in plan.together}
     tensors = means + (step.sole_counter.counts if step.sole_counter else [])

@@ -44,7 +44,7 @@ from semisync.common.errors import UsageError
 from semisync.common.per_graph import PerGraph
 from semisync.request import InGraph, Request
 from semisync.worker.hook import GlobalBatchHook
-from semisync.wrapped import hash_tables
+from semisync.wrapped import hash_tables, row_table
 from semisync.wrapped.optimizer import WrappedOptimizer
 
 
@@ -187,6 +187,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         arguments.graph_mode()
         pairs = hash_tables.by_shard(grads_and_vars, self.options.repeated_ids)
         pairs = arguments.gradients(pairs)
+        pairs = row_table.checked(pairs)
         hash_tables.prepare(self, self._wrapped.optimizer, pairs)
         here = self._in_graph.of()
         if here.built is not None:

@@ -34,6 +34,7 @@ from typing import Any, Dict, List
 
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
+from semisync.wrapped.row_table import RowTable
 
 _TFRA = "tensorflow_recommenders_addons.dynamic_embedding"
 
@@ -127,8 +128,9 @@ def wrappers(pairs):
 
 
 def without(variables):
-    """Those of a list of variables that are no `Shard`s, whose slots TFRA makes."""
-    return [variable for variable in variables if not isinstance(variable, Shard)]
+    """Those of a list of variables that are no `Shard`s, whose slots TFRA makes, nor tables that
+    the job trains by hand."""
+    return [each for each in variables if not isinstance(each, (Shard, RowTable))]
 
 
 def look_ups(pairs):

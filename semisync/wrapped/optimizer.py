@@ -11,7 +11,7 @@ from typing import Any, List
 
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
-from semisync.wrapped import hash_tables
+from semisync.wrapped import hash_tables, row_table
 from semisync.wrapped.global_step import count, is_changed
 from semisync.wrapped.hyperparameters import Hyperparameters, own_numbers
 
@@ -37,17 +37,20 @@ class WrappedOptimizer:
         An optimizer may leave the global step to the job, as BERT's does.
 
         Args:
-          pairs: (gradient, variable), each id of a sparse gradient once; empty where every variable
-            is "async".
+          pairs: (gradient, variable or RowTable), each id of a sparse gradient once; empty where
+            every variable is "async".
           global_step: a variable that the step adds 1 to, or None.
           after: ops to wait for before the global step grows.
         """
         before = {op.name for op in tf.get_default_graph().get_operations()}
-        if pairs:
+        tables, variables = row_table.divided(pairs)
+        by_hand = [table.applied(gradient) for gradient, table in tables]
+        if variables:
             each_id_once = _replaced(self.optimizer, _each_id_once(self.optimizer))
-            with each_id_once, hash_tables.wrappers(pairs) as trained:
-                step = tf.group(self.optimizer.apply_gradients(trained, global_step))
+            with each_id_once, hash_tables.wrappers(variables) as trained:
+                step = tf.group(self.optimizer.apply_gradients(trained, global_step), *by_hand)
         else:
+            after = after + by_hand
             self.optimizer._prepare()
             with tf.control_dependencies(after + [self.optimizer._finish([], "finish")]):
                 step = tf.no_op() if global_step is None else count(global_step)
@@ -56,11 +59,13 @@ class WrappedOptimizer:
 
     def apply_batch(self, pairs):
         """Returns the ops by which a worker applies its own batch to "async" variables."""
-        if not pairs:
-            return []
+        tables, variables = row_table.divided(pairs)
+        by_hand = [table.applied_alone(gradient) for gradient, table in tables]
+        if not variables:
+            return by_hand
         uncounted = {"_finish": lambda ops, name: tf.group(*ops, name=name)}
         with _replaced(self.optimizer, uncounted):
-            return [self.optimizer.apply_gradients(pairs)]
+            return [self.optimizer.apply_gradients(variables), *by_hand]
 
     def make_slots(self, variables):
         """Makes the slots of all variables at once, so that both ways of applying find them."""

@@ -1,0 +1,108 @@
+"""Tables of rows that a job trains by hand: lookup, a formula, insert.
+
+The protocol, by role:
+
+Every worker
+1. computes the gradient of the rows that its batch looked up, and sends it with the ids in its
+   payload, like the gradient of some rows of a variable.
+
+The chief, with the global batch's rows on the table's PS
+2. sums the rows of each id over the M batches, as of any sparse gradient;
+3. runs the job's own update once: it looks up value and slots of each id, and inserts new ones.
+
+The chief is the one writer, so that no update is lost.
+"""
+
+from collections import namedtuple
+
+from semisync.common.compat import tf
+from semisync.common.errors import UsageError
+from semisync.transport.sparse_sum import sum_by_id
+
+_Op = namedtuple("_Op", "name device")
+
+
+class RowTable:
+    """A table of rows by raw id that the job itself trains, for `apply_gradients`.
+
+        def update(ids, gradients):  # Adagrad, of tf.contrib.lookup's tables
+            sums = accumulators.lookup(ids) + tf.square(gradients)
+            rows = table.lookup(ids) - 0.05 * gradients / tf.sqrt(sums)
+            return tf.group(accumulators.insert(ids, sums), table.insert(ids, rows))
+
+        users = semisync.RowTable("users", dim=8, device="/job:ps/task:0", update=update)
+        pairs = opt.compute_gradients(loss) + [(tf.IndexedSlices(gradient, ids), users)]
+        train_op = opt.apply_gradients(pairs, global_step=step)
+
+    The rows of ids are sent, staged and summed like those of a variable's sparse gradient, and
+    `update` does once per global step, or with the policy "async" once per batch, what the job did
+    with each batch. Checkpoints hold the job's own tables, as before.
+
+    Args:
+      name: the same in every process; the policy's regexes are searched in it.
+      dim: numbers in a row.
+      device: of the table, and of all that `update` makes: a parameter server.
+      update: (ids int64 [n], each once; gradients float32 [n, dim]) -> op. It must not create
+        variables; what a worker feeds goes with each batch, as a learning rate does.
+      key_dtype, dtype: of ids, int64 or int32, and of rows.
+
+    Attributes:
+      op, shape: as a variable's; the rows are as many as there are ids.
+    """
+
+    def __init__(self, name, dim, device, update, key_dtype=tf.int64, dtype=tf.float32):
+        self.name, self.device, self.dtype = name, device, tf.as_dtype(dtype)
+        self.op = _Op(name, device)
+        self.shape = tf.TensorShape([tf.as_dtype(key_dtype).max, dim])
+        self._update, self._key_dtype = update, tf.as_dtype(key_dtype)
+
+    def checked(self, gradient):
+        """`gradient`, of known shape; UsageError where it is not that of some of the rows."""
+        if not isinstance(gradient, tf.IndexedSlices):
+            raise UsageError(
+                "the gradient of the RowTable {} is one tensor: give tf.IndexedSlices(gradient, "
+                "ids)".format(self.name)
+            )
+        dtypes = gradient.indices.dtype.base_dtype, gradient.values.dtype.base_dtype
+        row = gradient.values.shape[1:]
+        if dtypes != (self._key_dtype, self.dtype) or not row.is_compatible_with(self.shape[1:]):
+            raise UsageError(
+                "the gradient of the RowTable {} has ids of type {} and rows {} of type {}: it was "
+                "made for {}, {} and {}".format(
+                    self.name,
+                    dtypes[0].name,
+                    row,
+                    dtypes[1].name,
+                    self._key_dtype.name,
+                    self.shape[1:],
+                    self.dtype.name,
+                )
+            )
+        rows = tf.ensure_shape(gradient.values, [None, *self.shape.as_list()[1:]])
+        return tf.IndexedSlices(rows, tf.reshape(gradient.indices, [-1]))
+
+    def applied(self, gradient):
+        """The op that trains the table; gradient: each id once."""
+        with tf.device(self.device):
+            return tf.group(self._update(gradient.indices, gradient.values))
+
+    def applied_alone(self, gradient):
+        """The same with the gradient of one batch, in which ids may repeat."""
+        with tf.device(self.device):
+            shape = tf.constant(self.shape.as_list(), self._key_dtype)
+            rows, ids, _ = sum_by_id([gradient.values], [gradient.indices], shape)
+            return self.applied(tf.IndexedSlices(rows, ids))
+
+
+def checked(pairs):
+    """(gradient, variable), with the gradients of tables of rows `checked`."""
+    return [
+        (each.checked(gradient) if isinstance(each, RowTable) else gradient, each)
+        for gradient, each in pairs
+    ]
+
+
+def divided(pairs):
+    """(gradient, variable) of tables of rows, and of variables."""
+    tables = [pair for pair in pairs if isinstance(pair[1], RowTable)]
+    return tables, [pair for pair in pairs if not isinstance(pair[1], RowTable)]
