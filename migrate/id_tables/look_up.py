@@ -99,20 +99,31 @@ def answers(
     return found
 
 
+def to_owners(
+    rows: Sequence[Tensor],
+    asked: Sequence[Asked],
+    given: Sequence[List[int]],
+    processes: Processes,
+) -> List[Tensor]:
+    """Sends a row [n, dim] for each of the `unique` of what this process asked, of each table;
+    returns those of the ids of each question."""
+    sent, wanted = [], [[0] * len(asked) for _ in range(processes.ranks)]
+    for number, (of, one, sizes) in enumerate(zip(rows, asked, given)):
+        if processes.ranks > 1:
+            of = of.index_select(0, torch.from_numpy(one.order))
+        sent.append((of.reshape(-1), [size * one.dim for size in one.sizes]))
+        for rank, size in enumerate(sizes):
+            wanted[rank][number] = size * one.dim
+    came = processes.exchange(_by_rank(sent), wanted)
+    return [torch.cat(parts).reshape(-1, one.dim) for one, parts in zip(asked, zip(*came))]
+
+
 def gradients(pending: Sequence[Pending], processes: Processes) -> List[Tensor]:
     """Sends the gradient of each look-up to the owners; returns that of its `rows`."""
-    sent, wanted = [], [[0] * len(pending) for _ in range(processes.ranks)]
-    for number, one in enumerate(pending):
-        dim = one.asked.dim
-        grad = torch.zeros_like(one.leaf) if one.leaf.grad is None else one.leaf.grad
-        if processes.ranks > 1:
-            grad = grad.index_select(0, torch.from_numpy(one.asked.order))
-        sent.append((grad.reshape(-1), [size * dim for size in one.asked.sizes]))
-        for rank, size in enumerate(one.given):
-            wanted[rank][number] = size * dim
-    came = processes.exchange(_by_rank(sent), wanted)
-    pairs = zip(pending, zip(*came))
-    return [torch.cat(parts).reshape(-1, one.asked.dim) for one, parts in pairs]
+    leaves = [one.leaf for one in pending]
+    grads = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
+    asked, given = [one.asked for one in pending], [one.given for one in pending]
+    return to_owners(grads, asked, given, processes)
 
 
 def whole(pending: Sequence[Pending], grads: Sequence[Tensor], share: float) -> Tuple[Any, Tensor]:

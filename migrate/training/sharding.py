@@ -11,14 +11,15 @@ DistributedDataParallel for the rest.
 3. Each process has an equal share of the global batch, and gradients are averaged. With a loss that
    is a mean over the batch, the step is that of the whole global batch.
 4. BatchNorm takes mean and variance of the global batch.
-5. What a graph does to gradients, such as clipping by their norm, needs the gradients of all tables
+5. The rows of tables by raw id are divided by their ids (`migrate.training.by_id`).
+6. What a graph does to gradients, such as clipping by their norm, needs the gradients of all tables
    in one place, and is refused.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 import torch
 import torch.distributed as dist
@@ -34,7 +35,9 @@ from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backwa
 from torchrec.optim.keyed import CombinedOptimizer
 
 from migrate.model.training.graph_optimizer import GraphOptimizer
+from migrate.model.training.partitions import Slice
 from migrate.model.training.rules import Rule
+from migrate.training.by_id import SharedTable, share, shared
 from migrate.training.embedding_tables import tables_of
 from migrate.training.frozen import FrozenTable
 from migrate.training.norms import over_processes
@@ -77,9 +80,10 @@ class ShardedOptimizer(GraphOptimizer):
         whole: GraphOptimizer,
         parameters: Mapping[str, nn.Parameter],
         fused: Mapping[str, Tuple[Any, Mapping[str, Any]]],
+        by_id: Iterable[SharedTable],
     ) -> None:
         """parameters: of the wrapped module. fused: by attribute, TorchRec's optimizer that steps
-        the table, and its state."""
+        the table, and its state. by_id: the tables by raw id."""
         targets = [
             target._replace(tensor=parameters[target.attribute])
             for target in whole.targets
@@ -99,6 +103,7 @@ class ShardedOptimizer(GraphOptimizer):
             whole.begun,
         )
         self._fused = fused
+        self._by_id = list(by_id)
         for (attribute, slot), value in whole.named_slots().items():
             if attribute not in fused:
                 self.state[parameters[attribute]][slot] = value
@@ -106,12 +111,20 @@ class ShardedOptimizer(GraphOptimizer):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Also sets the learning rates of the step that begins."""
         super().zero_grad(set_to_none)
+        for table in self._by_id:
+            table.forget()
         now = self._computed()
         for attribute, (optimizer, _) in self._fused.items():
             rate = self.rules[attribute].arguments(now)["lr"]
             for group in optimizer.param_groups:
                 group["lr"] = rate
             optimizer.zero_grad()  # hands it on to the kernel
+
+    def step_by(self, given: Mapping[str, Slice]) -> None:
+        """As a `GraphOptimizer`'s; all processes call it."""
+        for table in self._by_id:
+            table.collect()
+        super().step_by(given)
 
     def named_slots(self) -> Dict[Tuple[str, str], Any]:
         """As a `GraphOptimizer`'s; those of sharded tables are sharded."""
@@ -128,7 +141,8 @@ def distribute(task: Task) -> Task:
     """The task over all processes.
 
     Raises UsageError where its optimizer is no `GraphOptimizer`, where the graph changes gradients
-    before it applies them, and for tables that are looked up by other ways than collections.
+    before it applies them, and for tables that are looked up otherwise than by collections or by
+    raw id.
     """
     module, whole = task.module, task.optimizer
     if not isinstance(whole, GraphOptimizer):
@@ -144,9 +158,10 @@ def distribute(task: Task) -> Task:
     for name, parameter in module.named_parameters():
         parameter.requires_grad_(name in trained)
     tables = list(_tables(module, whole.rules))
-    in_collections = {table.attribute for table in tables}
+    by_id = share(module, whole)
+    shared_out = {*(table.attribute for table in tables), *by_id}
     for target in whole.targets:
-        if target.sparse and target.attribute not in in_collections:
+        if target.sparse and target.attribute not in shared_out:
             raise UsageError(
                 f"the table {target.name!r} is used otherwise than by TorchRec's collections, and "
                 "cannot be shared out; train in one process"
@@ -157,7 +172,7 @@ def distribute(task: Task) -> Task:
     sharded = [table for table in tables if table.path not in whole_collections]
     for number, table in enumerate(sharded):
         _fuse(table, whole.rules.get(table.attribute), number)
-    model = _wrapped(module, sharded)
+    model = _wrapped(module, sharded, by_id)
     _fill(model.state_dict(), values)
     optimizer = _optimizer(model, whole)
     _fill(optimizer.named_slots(), whole.named_slots())
@@ -189,7 +204,7 @@ def _fuse(table: Table, rule: Optional[Rule], number: int) -> None:
     apply_optimizer_in_backward(class_, [table.weight], {"lr": 1.0 + number, **settings})
 
 
-def _wrapped(module: nn.Module, tables: List[Table]) -> DistributedModelParallel:
+def _wrapped(module: nn.Module, tables: List[Table], by_id: List[str]) -> DistributedModelParallel:
     paths = {table.path for table in tables}
     sharders: List[Any] = [_Bags(paths, module), _Sequences(paths, module)]
     size = dist.get_world_size()
@@ -211,7 +226,7 @@ def _wrapped(module: nn.Module, tables: List[Table]) -> DistributedModelParallel
         plan=plan,
         sharders=sharders,
         data_parallel_wrapper=DefaultDataParallelWrapper(
-            static_graph=False, find_unused_parameters=True
+            static_graph=False, find_unused_parameters=True, params_to_ignore=by_id
         ),
     )
 
@@ -266,7 +281,8 @@ def _optimizer(model: DistributedModelParallel, whole: GraphOptimizer) -> Sharde
         for name, key, optimizer in _fused(model.fused_optimizer)
         if name in whole.rules
     }
-    return ShardedOptimizer(whole, dict(model.named_parameters()), fused)
+    by_id = shared(model).values()
+    return ShardedOptimizer(whole, dict(model.named_parameters()), fused, by_id)
 
 
 def _fused(optimizer: Any, path: str = "") -> Iterator[Tuple[str, str, Any]]:

@@ -10,6 +10,7 @@ from typing import Sequence
 
 import torch
 
+from migrate.runtime.tables.by_id import TableById
 from migrate.training.task import Batch, loss_and_scores
 from semisync.common.errors import UsageError
 
@@ -19,9 +20,15 @@ _TOLERANCE = 1e-4  # relative; a sum differs by a factor of the number of shares
 def check_mean(module: torch.nn.Module, whole: Batch, shares: Sequence[Batch]) -> None:
     """UsageError unless the loss of `whole` is the mean of those of its shares."""
     training = module.training
+    tables = [inner for inner in module.modules() if isinstance(inner, TableById)]
+    defaults = [table.default for table in tables]
+    for table in tables:  # which a graph may draw
+        table.default = torch.zeros(table.weight.shape[1])
     module.eval()  # no dropout
     losses = [_loss(module, batch) for batch in (whole, *shares)]
     module.train(training)
+    for table, default in zip(tables, defaults):
+        table.default = default
     together, mean = losses[0], sum(losses[1:]) / len(shares)
     if abs(together - mean) > _TOLERANCE * max(abs(together), abs(mean)):
         raise UsageError(

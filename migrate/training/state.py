@@ -16,10 +16,12 @@ from typing import Any, Dict, List, Mapping, Tuple
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
+from torchrec.distributed.model_parallel import get_unwrapped_module
 
 from migrate.id_tables.embeddings import tables_of
 from migrate.model.training.graph_optimizer import GraphOptimizer
 from migrate.runtime.tables.by_id import TableById
+from migrate.training import by_id
 from migrate.training.checkpoints import Checkpoints
 from migrate.training.metrics import Metrics
 from migrate.training.processes import rank
@@ -34,6 +36,7 @@ def save(
 ) -> None:
     """Begins to write a checkpoint. state: what is no tensor; all processes call it."""
     tensors = _of_task(task)
+    tensors.update(by_id.whole(task.module, task.optimizer, tensors))
     tensors[f"random.{rank()}"] = torch.get_rng_state()
     for day, counts in metrics.gathered().state().items():
         for part in _PARTS:
@@ -62,6 +65,7 @@ def load(checkpoints: Checkpoints, step: int, task: Task) -> Tuple[Metrics, Dict
         if name.startswith("metrics.")
     }
     checkpoints.load(step, {**tensors, **counted}, tables_of(_module(task)))
+    by_id.keep_own(task.module, task.optimizer)
     if own in tensors:
         torch.set_rng_state(tensors[own])
     state = checkpoints.state(step)
@@ -92,7 +96,7 @@ def _metrics(counted: Mapping[str, torch.Tensor]) -> Metrics:
 
 
 def _of_task(task: Task) -> Dict[str, Any]:
-    """The tensors themselves, whole or sharded."""
+    """The tensors themselves, whole or sharded; of tables by raw id what this process has."""
     optimizer = task.optimizer
     tensors = {f"model.{key}": value for key, value in _module(task).state_dict().items()}
     if isinstance(optimizer, GraphOptimizer):
@@ -110,7 +114,7 @@ def _prepare(task: Task, sizes: Mapping[str, torch.Size]) -> None:
     """Makes the slots that an optimizer of torch.optim makes in its first step, and the rows that
     tables by raw id took in."""
     if isinstance(task.optimizer, GraphOptimizer):
-        for name, module in task.module.named_modules():
+        for name, module in get_unwrapped_module(task.module).named_modules():
             if isinstance(module, TableById) and f"model.{name}.ids" in sizes:
                 module.make_room(sizes[f"model.{name}.ids"][0])
         task.optimizer.give_new_rows_slots()

@@ -13,6 +13,8 @@ from torch.distributed.checkpoint import FileSystemReader
 import migrate
 from migrate.to_tensorflow import shards
 from migrate.torchrec.loading import read
+from migrate.training.shares import check_mean
+from migrate.training.task import Batch
 from semisync.cli import main
 from semisync.common.errors import BadInput
 from tests.model.by_id.jobs import by_id  # noqa: F401 (a fixture)
@@ -20,15 +22,33 @@ from tests.support.require import environment, tfra_python
 
 
 @pytest.fixture
-def train(by_id, tmp_path):  # noqa: F811
-    """A function of a folder and more options: the exit code."""
+def arguments(by_id, tmp_path):  # noqa: F811
+    """A function of a folder and more options: the arguments of the command."""
     job = by_id("adam")
     rows = job.rows("after")
     rows["items"] = list(rows["items"])
     pyarrow.parquet.write_table(pa.table(rows), tmp_path / "rows.parquet")
     common = [job.prefix, "--data", str(tmp_path / "rows.parquet"), "--label", "clicked"]
     common += ["--batch-size", "32", "--output", "logits"]
-    return lambda out, *more: main(["train", *common, "--out", str(tmp_path / out), *more])
+    return lambda out, *more: ["train", *common, "--out", str(tmp_path / out), *more]
+
+
+@pytest.fixture
+def train(arguments):
+    """The same, which trains: the exit code."""
+    return lambda *given: main(arguments(*given))
+
+
+@pytest.fixture
+def in_two(arguments, interpreters):
+    """The same in two processes."""
+
+    def train(*given):
+        command = [interpreters / "semisync", *arguments(*given), "--nproc", "2"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+
+    return train
 
 
 def tensors(path):
@@ -46,14 +66,56 @@ def test_a_training_goes_on_with_new_ids(train, tmp_path):
     assert all(torch.equal(one[name], other[name]) for name in other)
 
 
-def test_several_processes_are_refused(train, capfd):
-    assert train("several", "--nproc", "2") == 3
-    assert "cannot be shared out; train in one process" in capfd.readouterr().err
+def test_what_a_graph_draws_for_new_ids_makes_no_sum_of_a_mean(by_id):  # noqa: F811
+    job = by_id("drawn")
+    module = migrate.build_training(job.prefix).module
+    parts = {name: [v[:16], v[16:]] for name, v in job.batch(0).items()}
+    halves = [Batch({name: part[half] for name, part in parts.items()}) for half in (0, 1)]
+    check_mean(module, Batch(job.batch(0)), halves)
+    assert {module.get_submodule(name).default for name in ("deep_users", "deep_items")} == {None}
 
 
-def test_a_training_leads_back_to_a_checkpoint_that_tfra_restores(by_id, train, tmp_path):  # noqa: F811
-    job, back = by_id("adam"), str(tmp_path / "back.ckpt")
+def by_ids(path):
+    """Tensors whose rows are in the order of the ids, the job's tables and slots among them."""
+    found = {k: v for k, v in tensors(path).items() if k.startswith(("model.", "optim.", "count"))}
+    for name in [name for name in found if name.endswith(".ids")]:
+        table = name[len("model.") : -len(".ids")]
+        order = found[name].argsort()
+        for key in [key for key in found if key.startswith((name, *rows_of(table)))]:
+            found[key] = found[key][order]
+    return found
+
+
+def rows_of(table):
+    return f"model.{table}.weight", f"optim.{table}.weight."
+
+
+def test_two_processes_take_the_steps_of_one(train, in_two, tmp_path):
     assert train("one") == 0
+    in_two("two")
+    one, two = (by_ids(tmp_path / n / "checkpoints/step-00000008") for n in ("one", "two"))
+    assert len(two["model.deep_users.ids"]) == len(two["model.deep_users.weight"]) == 10
+    assert one.keys() == two.keys() and "optim.deep_users.weight.exp_avg" in one
+    for name in one:
+        torch.testing.assert_close(two[name], one[name], rtol=1e-5, atol=1e-6)
+
+
+def test_any_number_of_processes_goes_on_from_two_or_one(train, in_two, tmp_path):
+    assert train("one") == 0
+    in_two("two")
+    assert train("two", "--resume", "--epochs", "2") == train("whole", "--epochs", "2") == 0
+    in_two("one", "--resume", "--epochs", "2")
+    whole = by_ids(tmp_path / "whole/checkpoints/step-00000016")
+    for name in ("one", "two"):
+        found = by_ids(tmp_path / name / "checkpoints/step-00000016")
+        for key in whole:
+            torch.testing.assert_close(found[key], whole[key], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("how", ["train", "in_two"])
+def test_a_training_leads_back_to_a_checkpoint_that_tfra_restores(by_id, how, request, tmp_path):  # noqa: F811
+    job, back = by_id("adam"), str(tmp_path / "back.ckpt")
+    assert not request.getfixturevalue(how)("one")
     saved = tmp_path / "one" / "checkpoints" / "step-00000008"
     arguments = [str(saved), back, "--original", job.prefix]
     assert main(["convert", "--to-tensorflow", *arguments]) == 0

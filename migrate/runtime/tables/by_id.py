@@ -68,7 +68,11 @@ class TableById(nn.Module):
 
     def make_room(self, rows: int) -> None:
         """As many rows as are about to be read into `ids` and `weight`."""
-        self._set(self.ids.new_empty(rows), self.weight.new_empty(rows, self.weight.shape[1]))
+        self.set_rows(self.ids.new_empty(rows), self.weight.new_empty(rows, self.weight.shape[1]))
+
+    def set_rows(self, ids: Tensor, weight: Tensor) -> None:
+        """In the place of those that it has. ids: int64 [n]; weight: [n, dim]."""
+        self.ids, self.weight.data, self._slots = ids, weight, None
 
     def _take_in(self, ids: Tensor, known: Tensor, default: Tensor) -> None:
         """Adds a row for each id that has none, with the first default that it is given."""
@@ -76,10 +80,7 @@ class TableById(nn.Module):
         begin = default.detach().expand(len(ids), self.weight.shape[1])[~known]
         _, first = numpy.unique(numbers, return_index=True)
         weight = torch.cat([self.weight.detach(), begin[torch.from_numpy(first).to(begin.device)]])
-        self._set(torch.cat([self.ids, torch.from_numpy(new).to(self.ids)]), weight)
-
-    def _set(self, ids: Tensor, weight: Tensor) -> None:
-        self.ids, self.weight.data, self._slots = ids, weight, None
+        self.set_rows(torch.cat([self.ids, torch.from_numpy(new).to(self.ids)]), weight)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *more: Any) -> None:
         """As torch's, with as many rows as are given."""
