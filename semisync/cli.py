@@ -61,6 +61,9 @@ SUBCOMMANDS = {
     "train": Subcommand(
         "migrate.training.command", "train on in torch where a TF job stopped", "torch"
     ),
+    "sequence": Subcommand(
+        "migrate.sequences.command", "train a model of users' sequences, and write vectors", "torch"
+    ),
     "verify": Subcommand(
         "migrate.cli.verify", "compare what convert wrote with its checkpoint", "torch"
     ),

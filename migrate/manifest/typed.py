@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import re
 import typing
 from functools import lru_cache
 from typing import Any, Dict, Mapping, NamedTuple, Type, TypeVar
@@ -10,6 +12,8 @@ from typing import Any, Dict, Mapping, NamedTuple, Type, TypeVar
 from semisync.common.errors import BadInput
 
 T = TypeVar("T")
+
+_NUMBER = re.compile(r"[-+]?\d+[eE][-+]?\d+")  # which YAML 1.1 takes for a word
 
 
 class Key(NamedTuple):
@@ -53,7 +57,9 @@ def checked(keys: Mapping[str, Key], data: Any, where: str, record: str) -> Dict
         raise BadInput(f"{where}: expected the fields of a {record}, found {data!r:.80}")
     unknown = sorted(map(str, set(data) - set(keys)))
     if unknown:
-        raise BadInput(f"{where}: unknown field {unknown[0]!r}, known are {', '.join(keys)}")
+        near = difflib.get_close_matches(unknown[0], keys, 1)
+        meant = f" (meant is {near[0]!r}?)" if near else ""
+        raise BadInput(f"{where}: unknown field {unknown[0]!r}{meant}, known are {', '.join(keys)}")
     values = {
         name: _value(keys[name].hint, value, f"{where}: {name}") for name, value in data.items()
     }
@@ -81,6 +87,8 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     if dataclasses.is_dataclass(hint) or typing.is_typeddict(hint):
         return build(hint, value, where)
     if hint is float and type(value) is int:
+        return float(value)
+    if hint is float and isinstance(value, str) and _NUMBER.fullmatch(value):
         return float(value)
     if hint is str and isinstance(value, str) and not _is_text(value):
         raise BadInput(f"{where}: {value!r:.80} has a character that no file can hold")

@@ -32,11 +32,13 @@ class RetrievalModel(nn.Module):
         super().__init__()
         self.table, self.tower, self.task = table, tower, task
 
-    def loss(self, packed: Packed) -> Tensor:
-        """A scalar, the mean over the items that another one follows; BadInput without any."""
+    def loss(self, packed: Packed, generator: Optional[torch.Generator] = None) -> Tensor:
+        """A scalar, the mean over the items that another one follows; BadInput without any.
+
+        generator: of the negatives; torch's own by default."""
         seen, places = packed.followed()
         following = packed.items[places + 1]
-        drawn = self.task.draw(following)
+        drawn = self.task.draw(following, generator)
         rows = torch.cat([packed.items, drawn.rows])
         own, others = self.table(rows).split([len(packed.items), len(drawn.rows)])
         states = self.tower(own[places], seen)

@@ -17,7 +17,7 @@ draw has a weight; negatives from the batch then push down what is popular.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 import torch
 from torch import Tensor, nn
@@ -61,23 +61,25 @@ class Retrieval(nn.Module):
         counted = items if negatives == "in-batch" else 0
         self.register_buffer("seen", torch.zeros(counted, dtype=torch.int64))
 
-    def draw(self, following: Tensor) -> Negatives:
-        """The negatives of a batch, by torch's generator. following: the rows of the items that
-        came next, int64 [n]."""
+    def draw(self, following: Tensor, generator: Optional[torch.Generator] = None) -> Negatives:
+        """The negatives of a batch. following: the rows of the items that came next, int64 [n].
+        generator: torch's own by default."""
         device = following.device
         if self.kind == "in-batch":
-            return self._in_batch(following)
+            return self._in_batch(following, generator)
         if self.kind == "all":
             rows = torch.arange(self.items, device=device)
         else:
-            rows = torch.randint(self.items, (self.count,), device=device)
+            shape = (self.count,)
+            rows = torch.randint(self.items, shape, device=device, generator=generator)
         weight = math.log(self.items / len(rows)) if self.log_q else 0.0
         return Negatives(rows, torch.full((len(rows),), weight, device=device))
 
-    def _in_batch(self, following: Tensor) -> Negatives:
+    def _in_batch(self, following: Tensor, generator: Optional[torch.Generator]) -> Negatives:
         if self.training:
             self.seen.index_add_(0, following, torch.ones_like(following))
-        order = torch.randperm(len(following), device=following.device)[: self.count]
+        count, device = len(following), following.device
+        order = torch.randperm(count, device=device, generator=generator)[: self.count]
         rows, times = following[order].unique(return_counts=True)
         weights = times.log()
         if self.log_q:

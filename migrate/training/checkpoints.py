@@ -37,7 +37,7 @@ from migrate.training.staging import Copies
 from semisync.common.errors import BadInput, SemisyncError, UsageError
 from semisync.common.files import write_text
 
-CHECKPOINTS = "checkpoints"  # in the folder of a training
+CHECKPOINTS, BEST = "checkpoints", "best"  # in the folder of a training
 _NAME = re.compile(r"step-(\d{8,})")
 _STATE, _WHOLE = "state.json", ".metadata"
 
@@ -111,6 +111,17 @@ class Checkpoints:
                 os.remove(os.path.join(self.path(step), _WHOLE))  # from now on it is none
                 shutil.rmtree(self.path(step))
 
+    def keep(self, step: int, folder: str) -> None:
+        """Has a whole one in another folder too, by links, and no earlier one there."""
+        source, to = self.path(step), os.path.join(folder, os.path.basename(self.path(step)))
+        if step not in whole_steps(folder):
+            shutil.rmtree(to, ignore_errors=True)
+            shutil.copytree(source, to, copy_function=os.link, ignore=_whole_alone)
+            os.link(os.path.join(source, _WHOLE), os.path.join(to, _WHOLE))
+        for other in os.listdir(folder):
+            if other != os.path.basename(to):
+                shutil.rmtree(os.path.join(folder, other))
+
     def state(self, step: int) -> Dict[str, Any]:
         """What is no tensor; BadInput where it is damaged."""
         path = os.path.join(self.path(step), _STATE)
@@ -155,6 +166,10 @@ def whole_steps(folder: str) -> List[int]:
         for match, name in found
         if match is not None and os.path.exists(os.path.join(folder, name, _WHOLE))
     )
+
+
+def _whole_alone(folder: str, names: List[str]) -> List[str]:
+    return [_WHOLE] if _WHOLE in names else []
 
 
 def refuse_existing(folder: str) -> None:

@@ -45,12 +45,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_steps(parser.add_argument_group("steps"))
     _add_model(parser.add_argument_group("the graph"))
     _add_files(parser.add_argument_group("the files"))
-    _add_processes(parser.add_argument_group("processes"))
+    add_processes(parser.add_argument_group("processes"))
 
 
 def _add_steps(group: Any) -> None:
     add = group.add_argument
-    size = _positive
+    size = positive
     add("--batch-size", metavar="N", type=size, default=1024, help="rows of a step (%(default)s)")
     add("--epochs", metavar="N", type=size, default=1, help="passes over the data (%(default)s)")
     add("--steps", metavar="N", type=size, help="end after so many steps in all")
@@ -108,9 +108,10 @@ def _add_files(group: Any) -> None:
     )
 
 
-def _add_processes(group: Any) -> None:
+def add_processes(group: Any) -> None:
+    """The options of a training in several processes."""
     add = group.add_argument
-    add("--nproc", metavar="N", type=_positive, help="start so many processes on this machine")
+    add("--nproc", metavar="N", type=positive, help="start so many processes on this machine")
     add(
         "--max-restarts",
         metavar="N",
@@ -121,7 +122,7 @@ def _add_processes(group: Any) -> None:
     add(
         "--deadline",
         metavar="SECONDS",
-        type=_positive,
+        type=positive,
         default=600,
         help="how long a process waits for the others (%(default)s)",
     )
@@ -137,8 +138,8 @@ def run(args: argparse.Namespace) -> int:
     if args.nproc is not None and "WORLD_SIZE" not in os.environ:
         if not args.resume:
             refuse_existing(os.path.join(args.out, CHECKPOINTS))
-        return launch(_arguments(args), args.nproc, args.max_restarts)
-    _quieten()
+        return launch(["train", *_arguments(args)], args.nproc, args.max_restarts)
+    quieten()
     with joined(args.deadline):
         _train(args)
     return 0
@@ -330,14 +331,15 @@ def _text_format(text: Optional[str]) -> Any:
         ) from error
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """A whole number from 1 on, of the command line."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not at least 1")
     return number
 
 
-def _quieten() -> None:
+def quieten() -> None:
     """Without what torch and torchrec say of their own workings, per process."""
     for name in ("torch.fx._symbolic_trace", "torchrec"):
         logging.getLogger(name).setLevel(logging.ERROR)

@@ -64,8 +64,8 @@ def from_first(value: object) -> object:
 
 
 def launch(arguments: List[str], processes: int, restarts: int) -> int:
-    """Runs `semisync train` with `arguments` in several processes of this machine, under torchrun's
-    agent. Returns the exit code: of a process that failed, its own.
+    """Runs `semisync` with `arguments`, a subcommand first, in several processes of this machine,
+    under torchrun's agent. Returns the exit code: of a process that failed, its own.
 
     Raises SemisyncError where one was killed more often than `restarts` allows.
     """
@@ -82,7 +82,7 @@ def launch(arguments: List[str], processes: int, restarts: int) -> int:
         max_restarts=restarts,
         monitor_interval=0.5,
     )
-    program = [sys.executable, "-m", "semisync", "train", *arguments]
+    program = [sys.executable, "-m", "semisync", *arguments]
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // processes)))
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     try:

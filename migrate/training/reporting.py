@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Mapping, Optional
 
 from migrate.training.board import Board
 from migrate.training.metrics import Figures
@@ -23,26 +23,32 @@ LOG, BOARD = "log.jsonl", "tensorboard"
 
 
 class Reporter:
-    """Rank 0's; another rank has none. step: the one that the training begins after."""
+    """Rank 0's; another rank has none. step: the one that the training begins after. unit: of the
+    speed."""
 
-    def __init__(self, out: str, step: int) -> None:
-        self._progress = Progress(sys.stdout)
+    def __init__(self, out: str, step: int, unit: str = "rows") -> None:
+        self._progress, self._unit = Progress(sys.stdout), unit
         self._path = os.path.join(out, LOG)
         self._forget(step)
         self._board = Board(os.path.join(out, BOARD), step)
         self._since, self._rows = time.monotonic(), 0
 
-    def report(self, step: int, figures: Mapping[str, Any], rows: int) -> None:
-        """figures: of this step; None for what is not known. rows: trained on since the start."""
+    def report(self, step: int, figures: Mapping[str, Any], rows: Optional[int] = None) -> None:
+        """figures: of this step; None for what is not known. rows: trained on since the start;
+        None: the time since the last report was no training."""
         now = time.monotonic()
-        speed = (rows - self._rows) / max(now - self._since, 1e-9)
-        self._since, self._rows = now, rows
+        speeds = {}
+        if rows is not None:
+            speed = (rows - self._rows) / max(now - self._since, 1e-9)
+            speeds, self._rows = {f"{self._unit} per second": speed}, rows
+        self._since = now
         with open(self._path, "a", encoding="utf-8") as file:
             file.write(json.dumps({"step": step, **figures}) + "\n")
         numbers = {k: float(v) for k, v in figures.items() if v is not None}
-        self._board.add(step, {**numbers, "rows per second": speed})
-        shown = ", ".join(f"{name} {_text(value)}" for name, value in figures.items())
-        self._progress.show(f"step {step:,}: {shown}, {speed:,.0f} rows/s")
+        self._board.add(step, {**numbers, **speeds})
+        shown = [f"{name} {_text(value)}" for name, value in figures.items()]
+        shown += [f"{speed:,.0f} {self._unit}/s" for speed in speeds.values()]
+        self._progress.show(f"step {step:,}: {', '.join(shown)}")
 
     def end(self, text: str) -> None:
         """A line that stays."""

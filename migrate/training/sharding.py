@@ -19,7 +19,18 @@ DistributedDataParallel for the rest.
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import (
+    Any,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 import torch
 import torch.distributed as dist
@@ -172,10 +183,10 @@ def distribute(task: Task) -> Task:
     sharded = [table for table in tables if table.path not in whole_collections]
     for number, table in enumerate(sharded):
         _fuse(table, whole.rules.get(table.attribute), number)
-    model = _wrapped(module, sharded, by_id)
-    _fill(model.state_dict(), values)
+    model = wrapped(module, sharded, by_id)
+    fill(model.state_dict(), values)
     optimizer = _optimizer(model, whole)
-    _fill(optimizer.named_slots(), whole.named_slots())
+    fill(optimizer.named_slots(), whole.named_slots())
     return Task(model, optimizer)
 
 
@@ -204,7 +215,10 @@ def _fuse(table: Table, rule: Optional[Rule], number: int) -> None:
     apply_optimizer_in_backward(class_, [table.weight], {"lr": 1.0 + number, **settings})
 
 
-def _wrapped(module: nn.Module, tables: List[Table], by_id: List[str]) -> DistributedModelParallel:
+def wrapped(
+    module: nn.Module, tables: List[Table], by_id: Sequence[str] = ()
+) -> DistributedModelParallel:
+    """`tables` dealt out among the processes, of their collections' module; see `distribute`."""
     paths = {table.path for table in tables}
     sharders: List[Any] = [_Bags(paths, module), _Sequences(paths, module)]
     size = dist.get_world_size()
@@ -226,7 +240,7 @@ def _wrapped(module: nn.Module, tables: List[Table], by_id: List[str]) -> Distri
         plan=plan,
         sharders=sharders,
         data_parallel_wrapper=DefaultDataParallelWrapper(
-            static_graph=False, find_unused_parameters=True, params_to_ignore=by_id
+            static_graph=False, find_unused_parameters=True, params_to_ignore=list(by_id)
         ),
     )
 
@@ -257,7 +271,7 @@ class _Sequences(_Some, EmbeddingCollectionSharder):
     pass
 
 
-def _fill(wanted: Mapping[Any, Any], values: Mapping[Any, torch.Tensor]) -> None:
+def fill(wanted: Mapping[Any, Any], values: Mapping[Any, torch.Tensor]) -> None:
     """Gives every tensor, whole or sharded, its value; wrapping has drawn them anew."""
     for name, tensor in wanted.items():
         for part, value in _parts(tensor, values[name]):
@@ -278,18 +292,20 @@ def _parts(tensor: Any, whole: torch.Tensor) -> Iterator[Tuple[torch.Tensor, tor
 def _optimizer(model: DistributedModelParallel, whole: GraphOptimizer) -> ShardedOptimizer:
     fused = {
         name: (optimizer, optimizer.state[optimizer.params[key]])
-        for name, key, optimizer in _fused(model.fused_optimizer)
+        for name, key, optimizer in fused_optimizers(model.fused_optimizer)
         if name in whole.rules
     }
     by_id = shared(model).values()
     return ShardedOptimizer(whole, dict(model.named_parameters()), fused, by_id)
 
 
-def _fused(optimizer: Any, path: str = "") -> Iterator[Tuple[str, str, Any]]:
+def fused_optimizers(optimizer: Any, path: str = "") -> Iterator[Tuple[str, str, Any]]:
     """(the table's attribute, its key in the optimizer, the optimizer) of each fused one."""
     if isinstance(optimizer, CombinedOptimizer):
         for key, inner in optimizer.optimizers:
-            yield from _fused(inner, CombinedOptimizer.prepend_opt_key(key, path) if key else path)
+            yield from fused_optimizers(
+                inner, CombinedOptimizer.prepend_opt_key(key, path) if key else path
+            )
         return
     for key in optimizer.params:
         yield CombinedOptimizer.prepend_opt_key(key, path), key, optimizer

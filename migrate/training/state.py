@@ -75,6 +75,13 @@ def load(checkpoints: Checkpoints, step: int, task: Task) -> Tuple[Metrics, Dict
     return _metrics(counted), state
 
 
+def load_model(checkpoints: Checkpoints, step: int, module: torch.nn.Module) -> None:
+    """Restores a module alone, in place; errors as of `load`."""
+    tensors = {f"model.{key}": value for key, value in module.state_dict().items()}
+    _check(checkpoints.path(step), tensors, checkpoints.sizes(step))
+    checkpoints.load(step, tensors, tables_of(module))
+
+
 def _module(task: Task) -> torch.nn.Module:
     """The task's, of a name that does not depend on how many processes there are."""
     module = task.module
@@ -99,10 +106,11 @@ def _of_task(task: Task) -> Dict[str, Any]:
     """The tensors themselves, whole or sharded; of tables by raw id what this process has."""
     optimizer = task.optimizer
     tensors = {f"model.{key}": value for key, value in _module(task).state_dict().items()}
-    if isinstance(optimizer, GraphOptimizer):
+    if hasattr(optimizer, "named_slots"):
         for (attribute, slot), value in optimizer.named_slots().items():
             tensors[f"optim.{attribute}.{slot}"] = value
-        tensors.update((f"counter.{node}", value) for node, value in optimizer.counters.items())
+        counters = getattr(optimizer, "counters", {})
+        tensors.update((f"counter.{node}", value) for node, value in counters.items())
         return tensors
     for name, parameter in _module(task).named_parameters():
         for slot, value in optimizer.state.get(parameter, {}).items():
@@ -118,6 +126,7 @@ def _prepare(task: Task, sizes: Mapping[str, torch.Size]) -> None:
             if isinstance(module, TableById) and f"model.{name}.ids" in sizes:
                 module.make_room(sizes[f"model.{name}.ids"][0])
         task.optimizer.give_new_rows_slots()
+    if hasattr(task.optimizer, "named_slots"):
         return
     for name, parameter in _module(task).named_parameters():
         start = f"optim.{name}."

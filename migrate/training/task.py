@@ -6,7 +6,18 @@ optimizer, or a module of one's own with one of torch.optim.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, NamedTuple, Optional, Protocol, Sequence, Tuple, Union
+from typing import (
+    Any,
+    Dict,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 import torch
 
@@ -20,12 +31,25 @@ class Batch(NamedTuple):
     labels  0 or 1, [rows] or [rows, 1]; None: there is nothing to measure
     days    of each row, for metrics by day; None: there are none
     keys    of each row, to write its score beside; None: there are none
+    parts   more of the same step, whose losses are added to its own
+    size    what the speed is counted by, where there are no labels
+    last    whether an epoch ends with it
     """
 
     inputs: Any
     labels: Optional[torch.Tensor] = None
     days: Optional[Sequence[Day]] = None
     keys: Any = None
+    parts: Sequence[Batch] = ()
+    size: int = 0
+    last: bool = False
+
+
+class Epoch(NamedTuple):
+    """What an epoch's end came to: figures to report, and whether the model is the best so far."""
+
+    figures: Mapping[str, float]
+    best: bool = False
 
 
 class Data(Protocol):

@@ -5,10 +5,12 @@
    is begun; the last step ends with both.
 3. A checkpoint holds the model, the optimizer, the position in the data, torch's random state, the
    metrics. A training that goes on from it takes the steps that it would have taken.
+4. Where an epoch ends, it may be measured; a checkpoint follows, of which OUT/best has the best.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import warnings
@@ -19,6 +21,7 @@ import torch.distributed as dist
 
 from migrate.training import state
 from migrate.training.checkpoints import (
+    BEST,
     CHECKPOINTS,
     Checkpoints,
     refuse_existing,
@@ -28,18 +31,21 @@ from migrate.training.metrics import Figures, Metrics
 from migrate.training.processes import from_first, rank, ranks
 from migrate.training.reporting import Reporter, measured
 from migrate.training.scores import Scores
-from migrate.training.task import Batch, Data, Task, loss_and_scores
+from migrate.training.task import Batch, Data, Epoch, Task, loss_and_scores
 from semisync.common.errors import BadInput
 
 
 class Settings(NamedTuple):
     """steps: after which it ends; None: with the data. checkpoint_every, report_every: steps.
-    keep: checkpoints."""
+    keep: checkpoints. warm_up: steps over which the learning rates rise to what they are. unit: of
+    the speed."""
 
     steps: Optional[int] = None
     checkpoint_every: int = 1000
     report_every: int = 100
     keep: int = 3
+    warm_up: int = 0
+    unit: str = "rows"
 
 
 class Result(NamedTuple):
@@ -59,18 +65,20 @@ def train(
     resume: bool = False,
     evaluation: Optional[Callable[[], Iterable[Batch]]] = None,
     scores: Optional[Scores] = None,
+    after_epoch: Optional[Callable[[], Epoch]] = None,
 ) -> Result:
     """Trains `task` on what is left of `data`; every process calls it.
 
     out: the folder for checkpoints, log and TensorBoard's scalars. resume: go on from the newest
     whole checkpoint of `out`, if there is one; without it `out` must have none. evaluation: opens
     the data that the trained model is measured on. scores: writes every row's score before its
-    step; the batches then have labels and keys.
+    step; the batches then have labels and keys. after_epoch: measures where an epoch ends; every
+    process calls it, with the module as it serves.
 
     Raises UsageError where `out` has checkpoints and `resume` is not set, BadInput where the loss
     is not finite, SemisyncError where a checkpoint cannot be written.
     """
-    run = _Run(task, data, out, settings or Settings(), scores)
+    run = _Run(task, data, out, settings or Settings(), scores, after_epoch)
     with warnings.catch_warnings():  # one process is intended
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         run.begin(resume)
@@ -88,15 +96,21 @@ def train(
 
 class _Run:
     def __init__(
-        self, task: Task, data: Data, out: str, settings: Settings, scores: Optional[Scores]
+        self,
+        task: Task,
+        data: Data,
+        out: str,
+        settings: Settings,
+        scores: Optional[Scores],
+        after_epoch: Optional[Callable[[], Epoch]],
     ) -> None:
         self._task, self._data, self._out, self._settings = task, data, out, settings
-        self._scores = scores
+        self._scores, self._after_epoch = scores, after_epoch
         self._optimizers = state.optimizers_of(task)
         group = dist.new_group(backend="gloo") if ranks() > 1 else None
         folder = os.path.join(out, CHECKPOINTS)
         self._checkpoints = Checkpoints(folder, settings.keep, group)
-        self.step, self._saved = 0, -1
+        self.step, self._saved, self._best = 0, -1, 0
         self.metrics = Metrics()
         self._loss, self._losses, self._rows = 0.0, 0, 0
         self.reporter: Optional[Reporter] = None
@@ -111,6 +125,8 @@ class _Run:
             self.step = self._saved = newest[0]
             self.metrics, found = state.load(self._checkpoints, self.step, self._task)
             self._data.load_state_dict(found["data"])
+            self._best = found.get("best", 0)
+            self._keep_best()
             if rank() == 0:
                 self._loss, self._losses = found["loss"]
         if rank() == 0:
@@ -118,7 +134,7 @@ class _Run:
                 figures = self.metrics.whole()
                 self._scores.go_on(self.step, 0 if figures is None else figures.rows)
             os.makedirs(self._out, exist_ok=True)
-            self.reporter = Reporter(self._out, self.step)
+            self.reporter = Reporter(self._out, self.step, self._settings.unit)
 
     def to_the_end(self) -> None:
         """All steps that are left, and their last checkpoint."""
@@ -129,7 +145,9 @@ class _Run:
                 self._take(batch)
                 if self.step % settings.report_every == 0:
                     self._report()
-                if self.step % settings.checkpoint_every == 0:
+                if batch.last and self._after_epoch is not None:
+                    self._end_epoch(self._after_epoch)
+                elif self.step % settings.checkpoint_every == 0:
                     self._save()
                 if self.step == settings.steps:
                     break
@@ -150,32 +168,70 @@ class _Run:
         return metrics.gathered().whole()
 
     def _take(self, batch: Batch) -> None:
+        self._warm_up()
         for optimizer in self._optimizers:
             optimizer.zero_grad()
-        loss, scores = loss_and_scores(self._task.module, batch)
-        value = float(loss.detach())
+        parts = (batch, *batch.parts)
+        alone = getattr(self._task.module, "no_sync", contextlib.nullcontext)
+        with alone():  # the processes exchange the gradients of all parts once
+            value = sum(map(self._add, parts[:-1]))
+        value += self._add(parts[-1])
         if not math.isfinite(value):
             raise BadInput(
                 f"the loss of step {self.step + 1} is {value}: the training has diverged"
             )
+        for optimizer in self._optimizers:
+            optimizer.step()
+        self.step += 1
+        self._loss, self._losses = self._loss + value, self._losses + 1
+
+    def _add(self, batch: Batch) -> float:
+        """The loss of a part of the step; its gradients are added up."""
+        loss, scores = loss_and_scores(self._task.module, batch)
+        self._rows += batch.size
         if batch.labels is not None and scores is not None:
             self.metrics.add(batch.labels, scores, batch.days)
             self._rows += len(batch.labels)
             if self._scores is not None:
                 self._scores.add(batch, scores)
         loss.backward()
-        for optimizer in self._optimizers:
-            optimizer.step()
-        self.step += 1
-        self._loss, self._losses = self._loss + value, self._losses + 1
+        return float(loss.detach())
+
+    def _warm_up(self) -> None:
+        """Sets the learning rates of the first steps."""
+        if self.step <= self._settings.warm_up > 0:
+            share = min(1.0, (self.step + 1) / self._settings.warm_up)
+            for group in (one for by in self._optimizers for one in by.param_groups):
+                group["lr"] = group.setdefault("initial_lr", group["lr"]) * share
+
+    def _end_epoch(self, after_epoch: Callable[[], Epoch]) -> None:
+        """Measures, and writes the checkpoint that knows of it."""
+        if self._sums()[1]:
+            self._report()
+        self._task.module.eval()
+        found = after_epoch()
+        self._task.module.train()
+        if self.reporter is not None:
+            self.reporter.report(self.step, found.figures)
+        self._best = self.step if found.best else self._best
+        self._save()
+        self._keep_best()
 
     def _save(self) -> None:
         loss = self._sums()
         if self._scores is not None:
             self._scores.flush(self.step)
         plain = {"step": self.step, "data": self._data.state_dict(), "loss": loss}
+        plain["best"] = self._best
         state.save(self._checkpoints, self.step, self._task, self.metrics, plain)
         self._saved = self.step
+
+    def _keep_best(self) -> None:
+        """Has the best checkpoint in a folder of its own, once it is whole."""
+        if self._best == self._saved:
+            self._checkpoints.wait()
+            if rank() == 0:
+                self._checkpoints.keep(self._best, os.path.join(self._out, BEST))
 
     def _report(self) -> None:
         loss, count = self._sums()

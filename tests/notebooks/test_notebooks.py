@@ -10,7 +10,7 @@ from nbclient import NotebookClient
 from tests.support.require import ROOT
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-FIGURES = {"convert": 2, "prove": 3, "story": 1, "wrap": 4}  # at least
+FIGURES = {"convert": 2, "prove": 3, "sequences": 1, "story": 1, "wrap": 4}  # at least
 LIMIT = 900  # seconds per cell, on a machine that does many things at once
 OURS = ("semisync", "graph_rewrite", "migrate", "parity")
 
@@ -36,7 +36,7 @@ def imported(code):
             yield from (node.module + "." + alias.name for alias in node.names)
 
 
-def test_there_is_one_for_each_door_and_one_for_the_story():
+def test_there_is_one_for_each_door_one_for_the_story_and_one_for_sequences():
     assert {notebook.stem for notebook in NOTEBOOKS} == set(FIGURES)
 
 

@@ -1,0 +1,147 @@
+"""`semisync sequence`: trains a model of users' sequences, measures it, writes its vectors.
+
+train CONFIG.yaml    files to a folder, in any number of processes
+evaluate MODEL       the ranks of validation or test among all items
+export MODEL         vectors by raw id, and each user's best items, as Parquet
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from typing import Any, Dict, List
+
+from migrate.training.command import add_processes, positive, quieten
+from semisync.common.files import check_writable, write_text
+
+_EXAMPLES = """examples:
+  semisync sequence train hstu.yaml --data 'log/*.parquet' --out model --nproc 2
+  semisync sequence evaluate model --data 'log/*.parquet' --part test
+  semisync sequence export model --data 'log/*.parquet' --out vectors --top 100 --without-seen"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.epilog = _EXAMPLES
+    verbs = parser.add_subparsers(dest="verb", metavar="train|evaluate|export", required=True)
+    _configure_train(verbs.add_parser("train", help="train a model on users' histories"))
+    _configure_evaluate(verbs.add_parser("evaluate", help="measure it: HR@K, NDCG@K, MRR"))
+    _configure_export(verbs.add_parser("export", help="write vectors and best items as Parquet"))
+
+
+def _configure_train(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("config", metavar="CONFIG", help="the settings, as YAML")
+    _add_data(parser)
+    add("--out", metavar="DIR", required=True, help="checkpoints and log go there")
+    add("--resume", action="store_true", help="go on from the newest checkpoint of DIR, if any")
+    add(
+        "--checkpoint-every",
+        metavar="N",
+        type=positive,
+        default=1000,
+        help="steps; an epoch ends with one too (%(default)s)",
+    )
+    add("--report-every", metavar="N", type=positive, default=100, help="steps (%(default)s)")
+    add_processes(parser.add_argument_group("processes"))
+
+
+def _configure_evaluate(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="a folder of `train`")
+    _add_data(parser)
+    add("--part", choices=("validation", "test"), default="test", help="(%(default)s)")
+    add("--out", metavar="FILE", help="write the figures there, as JSON")
+
+
+def _configure_export(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="a folder of `train`")
+    _add_data(parser)
+    add("--out", metavar="DIR", required=True, help="the files go there")
+    add("--top", metavar="K", type=positive, help="write the K best items for each user too")
+    add("--without-seen", action="store_true", help="of these leave out what the user had before")
+    add(
+        "--part-size",
+        metavar="N",
+        type=positive,
+        default=1 << 16,
+        help="users or items of a file (%(default)s)",
+    )
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data", metavar="PATH", nargs="+", required=True, help="files, folders or patterns"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Does what the verb says; returns 0."""
+    if args.out is not None:
+        check_writable(args.out)
+    verbs = {"train": _train, "evaluate": _evaluate, "export": _export}
+    return verbs[args.verb](args)
+
+
+def _train(args: argparse.Namespace) -> int:
+    from migrate.sequences.training.run import train
+    from migrate.sequences.training.settings import read_settings
+    from migrate.training.checkpoints import CHECKPOINTS, refuse_existing
+    from migrate.training.processes import joined, launch, rank
+
+    settings = read_settings(args.config)
+    if not args.resume:
+        refuse_existing(os.path.join(args.out, CHECKPOINTS))
+    if args.nproc is not None and "WORLD_SIZE" not in os.environ:
+        return launch(_arguments(args), args.nproc, args.max_restarts)
+    quieten()
+    with joined(args.deadline):
+        done = train(
+            settings, args.data, args.out, args.resume, args.checkpoint_every, args.report_every
+        )
+        if rank() == 0:
+            print(f"trained up to step {done.step:,}: {args.out}")
+    return 0
+
+
+def _arguments(args: argparse.Namespace) -> List[str]:
+    """Those of each process; one that is started anew goes on."""
+    every = [str(args.checkpoint_every), "--report-every", str(args.report_every)]
+    given = ["sequence", "train", args.config, "--out", args.out, "--resume", "--data", *args.data]
+    return [*given, "--deadline", str(args.deadline), "--checkpoint-every", *every]
+
+
+def _evaluate(args: argparse.Namespace) -> int:
+    from migrate.sequences.training.run import evaluate, open_trained
+
+    quieten()
+    found = evaluate(open_trained(args.model), args.data, args.part)
+    _tell_unknown(found["unknown"])
+    print(f"{args.part}: {found['users']:,} users")
+    for name in (name for name, figures in found.items() if isinstance(figures, dict)):
+        figures: Dict[str, Any] = found[name]
+        known = [f"{one} {value:.4f}" for one, value in figures.items() if value is not None]
+        print(f"{name}: {', '.join(known)}")
+    if args.out is not None:
+        write_text(args.out, json.dumps(found, indent=1) + "\n")
+    return 0
+
+
+def _export(args: argparse.Namespace) -> int:
+    from migrate.sequences.export import export
+    from migrate.sequences.training.run import known, open_trained
+
+    quieten()
+    trained = open_trained(args.model)
+    histories, unknown = known(trained, args.data)
+    _tell_unknown(unknown)
+    export(trained, histories, args.out, args.top or 0, args.without_seen, args.part_size)
+    print(f"{len(trained.catalog):,} items, {len(histories.users):,} users: {args.out}")
+    return 0
+
+
+def _tell_unknown(share: float) -> None:
+    if share:
+        print(f"left out: {share:.2%} of the events, of items that the model does not know")

@@ -1,0 +1,195 @@
+"""Vectors of users and items by raw id, and each user's best items, as Parquet.
+
+    FOLDER/items/part-00000.parquet    item int64, vector: list of dim float32
+    FOLDER/users/part-00000.parquet    user int64, vector
+    FOLDER/top/part-00000.parquet      user, items: K ids, the best first, scores: float32 of each
+    FOLDER/export.json                 what it is of, written first
+
+1. The product of a user's vector and an item's is the score; the best are exactly those of the
+   largest scores, of equal ones the item of the smaller id.
+2. A user's vector is of all the files hold of it.
+3. A part is written beside its place and moved there. An export that was interrupted goes on with
+   the parts that are missing; one of another model, other data or other settings is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import Any, Dict, Optional, Tuple
+
+import numpy
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from torch import Tensor
+
+from migrate.sequences.batches import plan
+from migrate.sequences.histories import Histories
+from migrate.sequences.model import RetrievalModel
+from migrate.sequences.packing import pack, whole
+from migrate.sequences.splits import Ends
+from migrate.sequences.training.building import source_of
+from migrate.sequences.training.measuring import item_vectors
+from migrate.sequences.training.run import Trained
+from semisync.common.errors import BadInput, UsageError
+from semisync.common.files import replacing, write_text
+
+FILE = "export.json"
+_SCORES = 1 << 24  # that are held at a time
+
+
+def best(
+    users: Tensor, items: Tensor, count: int, seen: Optional[Tuple[Tensor, Tensor]] = None
+) -> Tuple[Tensor, Tensor]:
+    """(scores, rows of `items`) of the `count` best for each user, [n, count], the best first.
+
+    users: [n, dim]; items: [m, dim]; seen: (rows, offsets) of what each user is not given, as
+    `Packed` has them. Where fewer are left, the rows are -1 and the scores -inf. Memory: about 2^24
+    scores, or one user's.
+    """
+    at_once = max(1, _SCORES // len(items))
+    found = [
+        _best(users[first : first + at_once], items, min(count, len(items)), seen, first)
+        for first in range(0, len(users), at_once)
+    ]
+    scores, rows = (torch.cat(parts) for parts in zip(*found))
+    return scores, rows
+
+
+def _best(
+    users: Tensor, items: Tensor, count: int, seen: Optional[Tuple[Tensor, Tensor]], first: int
+) -> Tuple[Tensor, Tensor]:
+    table = users @ items.T
+    if seen is not None:
+        rows, offsets = seen
+        own = offsets[first : first + len(users) + 1]
+        user = torch.arange(len(users)).repeat_interleave(own.diff())
+        table[user, rows[int(own[0]) : int(own[-1])]] = -torch.inf
+    least = table.topk(count).values[:, -1:]
+    above, level = table > least, table == least
+    wanted = count - above.sum(1, keepdim=True)  # of those that are level, the first ones
+    taken = above | (level & (level.cumsum(1) <= wanted))
+    rows = taken.nonzero()[:, 1].reshape(len(users), count)  # ascending
+    scores, order = table.gather(1, rows).sort(dim=1, descending=True, stable=True)
+    return scores, torch.where(scores == -torch.inf, -1, rows.gather(1, order))
+
+
+def export(
+    trained: Trained,
+    histories: Histories,
+    folder: str,
+    top: int = 0,
+    without_seen: bool = False,
+    part: int = 1 << 16,
+) -> None:
+    """Writes all vectors, and with `top` so many best items for each user.
+
+    histories: items are rows of the model's catalog. without_seen: no item that the user had before
+    is among the best. part: users or items of a file.
+
+    Raises UsageError where the folder has another export, BadInput for vectors that are not finite.
+    """
+    if not isinstance(trained.model, RetrievalModel):
+        raise UsageError("a ranking has no vectors that give its scores; train a retrieval")
+    settings = {"top": top, "without seen": without_seen, "part": part}
+    _begin(folder, {"step": trained.step, **settings, "data": _digest(trained, histories)})
+    items = item_vectors(trained.model)
+    _check(items)
+    for number, first in enumerate(range(0, len(items), part)):
+        own = slice(first, first + part)
+        path = _path(folder, "items", number)
+        if not os.path.exists(path):
+            _write(path, {"item": trained.catalog[own], "vector": _lists(items[own])})
+    for number, first in enumerate(range(0, len(histories.users), part)):
+        own = slice(first, first + part)
+        paths = [_path(folder, kind, number) for kind in ("users", "top")[: 1 + bool(top)]]
+        if all(map(os.path.exists, paths)):
+            continue
+        users = histories.users[own]
+        vectors = user_vectors(trained, histories, whole(histories, own))
+        _check(vectors)
+        _write(paths[0], {"user": users, "vector": _lists(vectors)})
+        if top:
+            seen = _seen(histories, own) if without_seen else None
+            _write(paths[1], {"user": users, **_best_columns(trained, vectors, items, top, seen)})
+
+
+@torch.no_grad()
+def user_vectors(trained: Trained, histories: Histories, ends: Ends) -> Tensor:
+    """[n, dim], of the events up to each end."""
+    settings, model = trained.settings, trained.model
+    assert isinstance(model, RetrievalModel)
+    source = source_of(model, settings, histories)
+    sizes = ends.ends.clip(max=settings.model.length)
+    found = torch.empty(len(sizes), settings.model.dim)
+    for batch in plan(sizes, settings.training.tokens):
+        own = Ends(ends.users[batch], ends.ends[batch])
+        found[batch] = model.user_vectors(pack(source, own))
+    return found
+
+
+def _begin(folder: str, described: Dict[str, Any]) -> None:
+    path, text = os.path.join(folder, FILE), json.dumps(described, indent=1) + "\n"
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            if file.read() != text:
+                raise UsageError(
+                    f"{folder} has an export of another model, other data or other settings; name "
+                    "another place"
+                )
+    for kind in ("items", "users", "top")[: 3 if described["top"] else 2]:
+        os.makedirs(os.path.join(folder, kind), exist_ok=True)
+    write_text(path, text)
+
+
+def _digest(trained: Trained, histories: Histories) -> str:
+    """16 hexadecimal digits of what is exported."""
+    found = hashlib.sha256(json.dumps(trained.settings.to_json()).encode())
+    weights = [value.numpy() for value in trained.model.state_dict().values()]
+    for column in (*weights, *histories[:4]):
+        found.update(b"" if column is None else numpy.ascontiguousarray(column).data)
+    return found.hexdigest()[:16]
+
+
+def _path(folder: str, kind: str, number: int) -> str:
+    return os.path.join(folder, kind, f"part-{number:05d}.parquet")
+
+
+def _write(path: str, columns: Dict[str, Any]) -> None:
+    with replacing(path) as beside:
+        pq.write_table(pa.table(columns), beside)
+
+
+def _check(vectors: Tensor) -> None:
+    if not bool(vectors.isfinite().all()):
+        raise BadInput("a vector is not finite: the training has diverged")
+
+
+def _lists(vectors: Tensor) -> pa.Array:
+    flat = pa.array(vectors.reshape(-1).numpy())
+    return pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+
+
+def _seen(histories: Histories, own: slice) -> Tuple[Tensor, Tensor]:
+    offsets = histories.offsets[own.start : own.stop + 1]
+    rows = histories.items[offsets[0] : offsets[-1]]
+    return torch.from_numpy(rows), torch.from_numpy(offsets - offsets[0])
+
+
+def _best_columns(
+    trained: Trained,
+    users: Tensor,
+    items: Tensor,
+    top: int,
+    seen: Optional[Tuple[Tensor, Tensor]],
+) -> Dict[str, Any]:
+    scores, rows = best(users, items, top, seen)
+    there = (rows >= 0).numpy()
+    offsets = pa.array(numpy.append(0, there.sum(1).cumsum()).astype(numpy.int32))
+    ids, values = trained.catalog[rows.numpy()[there]], scores.numpy()[there]
+    return {
+        "items": pa.ListArray.from_arrays(offsets, pa.array(ids)),
+        "scores": pa.ListArray.from_arrays(offsets, pa.array(values)),
+    }

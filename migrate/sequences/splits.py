@@ -1,0 +1,99 @@
+"""Which part of each history is trained on, and which next items are asked for to measure.
+
+leave one out   the last event of each user is the test, the one before it the validation; a
+                user of fewer than three events is trained on alone
+by time         events before `validation` are trained on; the first of a user's at or after it,
+                and before `test`, is that user's validation, the first at or after `test` its
+                test. Each is asked for after all that the user did before
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Dict, NamedTuple, Optional
+
+import numpy
+
+from migrate.sequences.histories import Histories
+from semisync.common.errors import BadInput, UsageError
+
+PARTS = ("validation", "test")
+
+
+class Ends(NamedTuple):
+    """Beginnings of histories. users: their numbers in the histories, [S] int64. ends: how many
+    events of each are known, [S] int64."""
+
+    users: numpy.ndarray
+    ends: numpy.ndarray
+
+
+class Split(NamedTuple):
+    """train: what is trained on, at least two events each. asked: by part, "validation" and "test",
+    what is known when the event at `ends` is asked for."""
+
+    train: Ends
+    asked: Dict[str, Ends]
+
+
+@dataclass
+class SplitAt:
+    """Times in the unit of the data's; without them one event of each part is left out."""
+
+    validation: Optional[int] = None
+    test: Optional[int] = None
+
+
+def split(histories: Histories, at: SplitAt) -> Split:
+    """The parts of all histories.
+
+    Raises UsageError for times that mean nothing, BadInput where nothing is left to train on or to
+    measure.
+    """
+    lengths = histories.lengths
+    if at.validation is None and at.test is None:
+        out = numpy.where(lengths >= 3, 2, 0)
+        ends = {"validation": lengths - 2, "test": lengths - 1}
+        there = dict.fromkeys(PARTS, out > 0)
+        known = lengths - out
+    else:
+        first, second = _times(histories, at)
+        known, later = _before(histories, first), _before(histories, second)
+        ends = {"validation": known, "test": later}
+        there = {"validation": (known > 0) & (known < later), "test": (later > 0)}
+        there["test"] &= later < lengths
+    found = Split(
+        _ends(known, known >= 2), {part: _ends(ends[part], there[part]) for part in PARTS}
+    )
+    for name, part in (("train on", found.train), *found.asked.items()):
+        if not len(part.users):
+            raise BadInput(
+                f"no history of the {len(lengths)} has events to {name}"
+                if name == "train on"
+                else f"no history of the {len(lengths)} has an event for the {name}, and one before"
+            )
+    return found
+
+
+def _ends(ends: numpy.ndarray, chosen: numpy.ndarray) -> Ends:
+    users = numpy.flatnonzero(chosen)
+    return Ends(users, ends[users])
+
+
+def _times(histories: Histories, at: SplitAt) -> tuple:
+    if at.validation is None or at.test is None or at.validation >= at.test:
+        raise UsageError(
+            f"the split is at {at.validation} for the validation and {at.test} for the test; give "
+            "both, the test's later"
+        )
+    if histories.times is None:
+        raise UsageError("a split by time wants the column of times; name it in the data's part")
+    return at.validation, at.test
+
+
+def _before(histories: Histories, time: int) -> numpy.ndarray:
+    """How many of each user's events are before a time."""
+    assert histories.times is not None
+    earlier = numpy.append(0, numpy.cumsum(histories.times < time))
+    found: numpy.ndarray = numpy.diff(earlier[histories.offsets])
+    return found

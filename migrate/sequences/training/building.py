@@ -1,0 +1,95 @@
+"""Settings and a catalog to a model with its optimizers."""
+
+from __future__ import annotations
+
+from typing import Any, Union
+
+import numpy
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from migrate.sequences.histories import Histories
+from migrate.sequences.hstu import Hstu
+from migrate.sequences.model import RankingModel, RetrievalModel
+from migrate.sequences.packing import Source
+from migrate.sequences.ranking import Ranking
+from migrate.sequences.retrieval import Retrieval
+from migrate.sequences.sasrec import SasRec
+from migrate.sequences.tower import Tower
+from migrate.sequences.training.dense_and_tables import distribute_own
+from migrate.sequences.training.feed import Share
+from migrate.sequences.training.settings import Model as Shape
+from migrate.sequences.training.settings import Settings
+from migrate.sequences.training.tables import ById, Collected
+from migrate.torchrec.optimizers import Adam
+from migrate.training import processes
+from migrate.training.task import Task
+
+Model = Union[RankingModel, RetrievalModel]
+
+
+class Step(nn.Module):
+    """A model's loss of a share, for the loop."""
+
+    def __init__(self, model: Model, precision: str) -> None:
+        super().__init__()
+        self.model, self._dtype = model, getattr(torch, precision)
+
+    def forward(self, share: Share) -> Tensor:
+        """A scalar: times the share's weight. All shares of a step draw the same negatives."""
+        low = self._dtype != torch.float32
+        with torch.autocast("cpu", self._dtype, enabled=low):
+            if isinstance(self.model, RankingModel):
+                return self.model.loss(share.packed) * share.weight
+            alike = torch.Generator().manual_seed(share.seed)
+            return self.model.loss(share.packed, alike) * share.weight
+
+
+def model_of(settings: Settings, catalog: numpy.ndarray) -> Model:
+    """A new one; the same in all processes. catalog: raw ids of items, ascending."""
+    torch.manual_seed(settings.training.seed)
+    dim, seed = settings.model.dim, settings.training.seed
+    table: nn.Module = (
+        ById(catalog, dim, seed, settings.model.users)
+        if settings.model.tables == "ids"
+        else Collected(catalog, dim, seed)
+    )
+    if settings.model.task == "ranking":
+        task = Ranking(dim, settings.data.labels)
+        return RankingModel(table, _tower(settings.model, 2 * settings.model.length), task)
+    retrieval = Retrieval(len(catalog), **vars(settings.loss))
+    length = settings.model.length + settings.model.users
+    return RetrievalModel(table, _tower(settings.model, length), retrieval)
+
+
+def source_of(model: Model, settings: Settings, histories: Histories) -> Source:
+    """Histories, whose items are rows, as the model takes them; it looks up these users."""
+    if not settings.model.users:
+        return Source(histories, settings.model.length)
+    table: Any = model.table
+    table.users = torch.from_numpy(histories.users)
+    return Source(histories, settings.model.length, len(table.catalog))
+
+
+def task_of(model: Model, settings: Settings) -> Task:
+    """The model over all processes. Adam trains what is dense; and of tables by raw ids the rows of
+    each batch, of TorchRec's tables Adagrad."""
+    training = settings.training
+    table_rate = training.table_rate or training.rate
+    module: nn.Module = Step(model, training.precision)
+    if settings.model.tables == "torchrec":
+        return distribute_own(module, training.rate, table_rate)
+    table: Any = model.table
+    table.tables.optimizer(Adam, lr=table_rate)
+    optimizer = torch.optim.Adam(module.parameters(), training.rate)
+    if processes.ranks() > 1:
+        module = DistributedDataParallel(module, broadcast_buffers=False)
+    return Task(module, optimizer)
+
+
+def _tower(model: Shape, length: int) -> Tower:
+    shape = (model.dim, model.heads, model.layers, length)
+    if model.tower == "sasrec":
+        return SasRec(*shape, dropout=model.dropout)
+    return Hstu(*shape, buckets=model.buckets, dropout=model.dropout)

@@ -1,0 +1,109 @@
+"""Histories as the data of `migrate.training.train`: shares of global batches, epoch by epoch.
+
+The loss of a step is the mean over all events of the global batch that have one: a share's own mean
+counts by how many it has of them. The processes average their gradients, so that the weights of all
+shares of a batch add up to the number of processes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+
+import numpy
+
+from migrate.sequences.batches import plan, shares
+from migrate.sequences.histories import Histories
+from migrate.sequences.packed import Packed
+from migrate.sequences.packing import Source, pack
+from migrate.sequences.splits import Ends
+from migrate.training.task import Batch
+from semisync.common.errors import UsageError
+
+
+class Share(NamedTuple):
+    """weight: of its loss. seed: of what is drawn alike for all shares of the step."""
+
+    packed: Packed
+    weight: float
+    seed: int
+
+
+class Feed:
+    """As `migrate.training.task.Data` says.
+
+    ends: what is trained on. followed: whether the loss is of the items that follow each, else of
+    all. own: (this process, all of them). best, since, ended: what came of measuring each epoch;
+    see `measuring`.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        ends: Ends,
+        followed: bool,
+        tokens: int,
+        epochs: int,
+        seed: int = 0,
+        accumulate: int = 1,
+        own: Tuple[int, int] = (0, 1),
+    ) -> None:
+        self._source, self._ends = source, ends
+        self._more = int(followed)  # a last event is only asked for
+        self._tokens, self._epochs, self._seed = tokens, epochs, seed
+        self._accumulate, (self._rank, self._ranks) = accumulate, own
+        self._lengths = numpy.minimum(ends.ends, source.length + self._more)
+        self._counted = self._lengths - int(followed and source.first_user is None)
+        self._digest = digest(source.histories, ends, f"{source[1:]} {tokens} {seed}")
+        self.epoch, self._taken = 0, 0
+        self.best, self.since, self.ended = 0.0, 0, False
+
+    def __iter__(self) -> Iterator[Batch]:
+        while self.epoch < self._epochs and not self.ended:
+            batches = plan(self._lengths, self._tokens, self._seed, self.epoch)
+            for number in range(self._taken, len(batches)):
+                batch = self._batch(batches[number], self.epoch, number)
+                self._taken, last = number + 1, number + 1 == len(batches)
+                if last:
+                    self.epoch, self._taken = self.epoch + 1, 0
+                yield batch._replace(last=last)
+
+    def state_dict(self) -> Dict[str, Any]:
+        """The position, and what came of measuring."""
+        return {
+            "digest": self._digest,
+            "position": [self.epoch, self._taken],
+            "measured": [self.best, self.since, self.ended],
+        }
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """UsageError where the state is of other data, or of batches of another size."""
+        if state["digest"] != self._digest:
+            raise UsageError(
+                "the checkpoint is of other histories than the files hold now, or of another "
+                "split, length, seed or number of tokens; train anew in another folder"
+            )
+        self.epoch, self._taken = state["position"]
+        self.best, self.since, self.ended = state["measured"]
+
+    def _batch(self, batch: numpy.ndarray, epoch: int, number: int) -> Batch:
+        dealt = shares(batch, self._lengths, self._ranks * self._accumulate)
+        total = int(self._counted[batch].sum())
+        seed = int(numpy.random.SeedSequence([self._seed, epoch, number]).generate_state(1)[0])
+        parts: List[Batch] = []
+        for own in dealt[self._rank :: self._ranks]:
+            weight = int(self._counted[own].sum()) / total * self._ranks
+            chosen = own if len(own) else batch[:1]  # one that does not count
+            ends = Ends(self._ends.users[chosen], self._ends.ends[chosen])
+            packed = pack(self._source, ends, more=self._more)
+            parts.append(Batch(Share(packed, weight, seed), size=int(self._lengths[own].sum())))
+        return parts[0]._replace(parts=parts[1:])
+
+
+def digest(histories: Histories, ends: Ends, more: str) -> str:
+    """16 hexadecimal digits of beginnings of histories, and of more."""
+    found = hashlib.sha256(more.encode())
+    columns: Sequence[Any] = (*histories[:4], *histories.labels.values(), *ends)
+    for column in columns:
+        found.update(b"" if column is None else numpy.ascontiguousarray(column).data)
+    return found.hexdigest()[:16]

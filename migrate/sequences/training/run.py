@@ -1,0 +1,178 @@
+"""A training from files to a folder, and what is done with it later.
+
+OUT/sequence.json    the settings
+OUT/checkpoints      and OUT/log.jsonl, OUT/tensorboard: see migrate.training
+OUT/best             the checkpoint of the best epoch
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, NamedTuple, Tuple
+
+import numpy
+import torch
+
+from migrate.data.paths import Paths
+from migrate.sequences.histories import Histories, read_histories
+from migrate.sequences.model import RankingModel
+from migrate.sequences.packing import in_catalog
+from migrate.sequences.splits import split
+from migrate.sequences.training.building import Model, Step, model_of, source_of, task_of
+from migrate.sequences.training.feed import Feed
+from migrate.sequences.training.measuring import Measured, end_epoch, measure
+from migrate.sequences.training.settings import Settings, settings_of
+from migrate.sequences.training.starting import warm
+from migrate.training import processes, state
+from migrate.training.checkpoints import (
+    BEST,
+    CHECKPOINTS,
+    Checkpoints,
+    refuse_existing,
+    whole_steps,
+)
+from migrate.training.task import Epoch
+from migrate.training.trainer import Result
+from migrate.training.trainer import Settings as Loop
+from migrate.training.trainer import train as loop
+from semisync.common.errors import BadInput, UsageError
+from semisync.common.files import write_json
+
+FILE = "sequence.json"
+_SCHEMA = "semisync.sequence/1"
+_CATALOG = "model.model.table.catalog"  # in a checkpoint
+
+
+def train(
+    settings: Settings,
+    paths: Paths,
+    out: str,
+    resume: bool = False,
+    checkpoint_every: int = 1000,
+    report_every: int = 100,
+) -> Result:
+    """Trains on the files' histories; every process calls it. Errors as of `migrate.training`."""
+    if not resume:
+        refuse_existing(os.path.join(out, CHECKPOINTS))
+    gone_on = bool(whole_steps(os.path.join(out, CHECKPOINTS)))
+    if gone_on:
+        _refuse_others(settings, out)
+    histories = read_histories(paths, settings.data)
+    catalog = numpy.unique(histories.items)
+    histories, _ = in_catalog(histories, catalog)
+    parts = split(histories, settings.split)
+    training, model = settings.training, model_of(settings, catalog)
+    source = source_of(model, settings, histories)
+    start = settings.start
+    if start is not None and not gone_on:
+        for kind, name in (("item", start.item), ("user", start.user)):
+            if name is not None:
+                ids = {"item": catalog, "user": histories.users}[kind]
+                share = warm(model.table, kind, ids, settings.model.dim, start.converted, name)
+                if processes.rank() == 0:
+                    print(f"begun with the vectors of {share:.2%} of {len(ids):,} {kind}s")
+    task = task_of(model, settings)
+    torch.manual_seed(training.seed + processes.rank())
+    own = processes.rank(), processes.ranks()
+    feed = Feed(
+        source,
+        parts.train,
+        settings.model.task == "retrieval",
+        training.tokens,
+        training.epochs,
+        training.seed,
+        training.accumulate,
+        own,
+    )
+    validation = Measured(source, parts.asked["validation"], training.tokens)
+
+    def after_epoch() -> Epoch:
+        found = measure(model, validation)
+        return end_epoch(feed, found, str(training.metric), training.patience)
+
+    if processes.rank() == 0:
+        os.makedirs(out, exist_ok=True)
+        write_json(os.path.join(out, FILE), {"schema": _SCHEMA, **settings.to_json()})
+    steps = Loop(None, checkpoint_every, report_every, warm_up=training.warm_up, unit="events")
+    return loop(task, feed, out, steps, resume, after_epoch=after_epoch)
+
+
+def _refuse_others(settings: Settings, out: str) -> None:
+    """Only what concerns the length of a training may change while it goes on."""
+    begun = read_written(out)
+    for part in ("data", "split", "model", "loss"):
+        if getattr(begun, part) != getattr(settings, part):
+            raise UsageError(
+                f"{out} was begun with {part}: {vars(getattr(begun, part))}; go on with that, or "
+                "train anew in another folder"
+            )
+
+
+class Trained(NamedTuple):
+    """A model that was trained, the raw ids of its items, the settings, and the step's number."""
+
+    model: Model
+    catalog: numpy.ndarray
+    settings: Settings
+    step: int
+
+
+def read_written(out: str) -> Settings:
+    """Those that a training was begun with; BadInput where there is none."""
+    path = os.path.join(out, FILE)
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+    except (OSError, ValueError) as error:
+        raise BadInput(
+            f"{path} cannot be read ({error}); give a folder of `semisync sequence train`"
+        ) from error
+    if not isinstance(data, dict) or data.pop("schema", None) != _SCHEMA:
+        raise BadInput(f"{path} is not of the schema {_SCHEMA}")
+    return settings_of(data, path)
+
+
+def open_trained(out: str) -> Trained:
+    """The best epoch's model, or where none was measured the newest; every process calls it.
+
+    Raises BadInput where the folder holds no training, or a damaged one.
+    """
+    settings = read_written(out)
+    for folder in (os.path.join(out, BEST), os.path.join(out, CHECKPOINTS)):
+        steps = whole_steps(folder)
+        if steps:
+            return _opened(Checkpoints(folder), steps[-1], settings)
+    raise BadInput(f"{out} has no whole checkpoint; train until there is one")
+
+
+def _opened(checkpoints: Checkpoints, step: int, settings: Settings) -> Trained:
+    sizes = checkpoints.sizes(step)
+    if _CATALOG not in sizes:
+        raise BadInput(f"{checkpoints.path(step)} is no checkpoint of a model of sequences")
+    catalog = torch.empty(sizes[_CATALOG], dtype=torch.int64)
+    checkpoints.load(step, {_CATALOG: catalog})
+    model = model_of(settings, catalog.numpy())
+    state.load_model(checkpoints, step, Step(model, "float32"))
+    return Trained(model.eval(), catalog.numpy(), settings, step)
+
+
+def evaluate(trained: Trained, paths: Paths, part: str) -> Dict[str, Any]:
+    """The figures of a part, "validation" or "test": of retrieval among all items, and without
+    those that a user had before. With the share of the events that are of items that the model does
+    not know."""
+    histories, unknown = known(trained, paths)
+    ends = split(histories, trained.settings.split).asked[part]
+    source = source_of(trained.model, trained.settings, histories)
+    of = Measured(source, ends, trained.settings.training.tokens)
+    found: Dict[str, Any] = {"part": part, "users": len(ends.users), "unknown": unknown}
+    if isinstance(trained.model, RankingModel):
+        return {**found, "labels": measure(trained.model, of)}
+    for name, without in (("all items", False), ("without seen items", True)):
+        found[name] = measure(trained.model, of, without)
+    return found
+
+
+def known(trained: Trained, paths: Paths) -> Tuple[Histories, float]:
+    """The files' histories by rows of the model's catalog; see `in_catalog`."""
+    return in_catalog(read_histories(paths, trained.settings.data), trained.catalog)

@@ -1,0 +1,91 @@
+"""Histories are what the files say, whichever way they say it."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.orc
+import pyarrow.parquet as pq
+import pytest
+
+from migrate.sequences.histories import Columns, read_histories
+from migrate.sequences.splits import SplitAt, split
+from semisync.common.errors import BadInput, UsageError
+
+USER = [9, 4, 9, 9, 4]
+ITEM = [1, 2, 3, 4, 5]
+TIME = [30, 7, 10, 30, 7]
+CLICK = [1, 0, 0, 1, 1]
+
+
+def check(histories, clicks=True):
+    """Of the five events: those of equal times keep the order of the rows."""
+    assert histories.users.tolist() == [4, 9]
+    assert histories.offsets.tolist() == [0, 2, 5]
+    assert histories.items.tolist() == [2, 5, 3, 1, 4]
+    if clicks:
+        assert histories.labels["click"].tolist() == [0, 1, 0, 1, 1]
+        assert histories.times.tolist() == [7, 7, 10, 30, 30]
+
+
+def test_a_row_per_event_a_row_per_user_and_text_are_the_same_histories(tmp_path):
+    columns = Columns(time="time", labels=["click"])
+    events = pa.table({"user": USER, "item": ITEM, "time": TIME, "click": CLICK})
+    pq.write_table(events, tmp_path / "events.parquet", row_group_size=2)
+    check(read_histories(tmp_path / "events.parquet", columns))
+    lists = {"user": [4, 9], "item": [[2, 5], [1, 3, 4]], "time": [[7, 7], [30, 10, 30]]}
+    pa.orc.write_table(pa.table({**lists, "click": [[0, 1], [1, 0, 1]]}), tmp_path / "lists.orc")
+    check(read_histories(tmp_path / "lists.orc", columns))
+    names = ["user", "item", "time", "click"]
+    rows = ["\t".join(map(str, row)) for row in zip(USER, ITEM, TIME, CLICK)]
+    (tmp_path / "events.tsv").write_text("\n".join(["\t".join(names), *rows, ""]))
+    check(read_histories(tmp_path / "events.tsv", columns))
+    (tmp_path / "users.txt").write_text("9 3 1 4\n4 2 5\n")
+    check(read_histories(tmp_path / "users.txt", Columns(form="lines")), clicks=False)
+
+
+def test_a_line_may_be_longer_than_what_is_read_at_a_time(tmp_path):
+    items = np.arange(1_200_000) + 10**6
+    path = tmp_path / "long.txt"
+    path.write_text("1 5 6 7\n2 " + " ".join(map(str, items)) + "\n3 8 9\n")
+    histories = read_histories(path, Columns(form="lines"))
+    assert histories.lengths.tolist() == [3, len(items), 2]
+    assert (histories.items[3:-2] == items).all()
+
+
+@pytest.mark.parametrize(
+    "given, columns, message",
+    [
+        ({"user": [1], "item": [[2, 3]], "time": [[1]]}, Columns(time="time"), "user 1 has 2 .* 1"),
+        ({"user": [1], "item": [[]]}, Columns(), "hold no event"),
+        ({"user": [1], "item": [2]}, Columns(time="when"), "when"),
+        ({"user": [None, 1], "item": [2, 3]}, Columns(), "user.* in row 1"),
+        ({"user": [1], "item": [2], "time": [0.5]}, Columns(time="time"), "time.* in row 1"),
+    ],
+)
+def test_what_is_no_history_is_refused(given, columns, message, tmp_path):
+    pq.write_table(pa.table(given), tmp_path / "rows.parquet")
+    with pytest.raises(BadInput, match=message):
+        read_histories(tmp_path / "rows.parquet", columns)
+
+
+@pytest.mark.parametrize("text, message", [("1 2\n7\n", r"\[7\]"), ("1 a 3\n", "a")])
+def test_a_line_that_is_no_history_is_refused(text, message, tmp_path):
+    (tmp_path / "lines.txt").write_text(text)
+    with pytest.raises(BadInput, match=message):
+        read_histories(tmp_path / "lines.txt", Columns(form="lines"))
+
+
+def test_the_last_events_or_those_from_a_time_on_are_left_out(tmp_path):
+    lists = {"user": [1, 2, 3], "item": [[1, 2, 3, 4], [5, 6], [7, 8, 9]]}
+    lists["time"] = [[1, 2, 3, 4], [1, 9], [2, 2, 3]]
+    pq.write_table(pa.table(lists), tmp_path / "lists.parquet")
+    histories = read_histories(tmp_path / "lists.parquet", Columns(time="time"))
+    found = split(histories, SplitAt())
+    assert [part.tolist() for part in found.train] == [[0, 1], [2, 2]]
+    assert [part.tolist() for part in found.asked["validation"]] == [[0, 2], [2, 1]]
+    assert [part.tolist() for part in found.asked["test"]] == [[0, 2], [3, 2]]
+    found = split(histories, SplitAt(validation=3, test=4))
+    assert [part.tolist() for part in found.train] == [[0, 2], [2, 2]]
+    assert [part.tolist() for part in found.asked["validation"]] == [[0, 2], [2, 2]]
+    assert [part.tolist() for part in found.asked["test"]] == [[0, 1], [3, 1]]
+    with pytest.raises(UsageError, match="the test's later"):
+        split(histories, SplitAt(validation=4, test=3))

@@ -1,0 +1,224 @@
+"""A model trains alike in one process and in two, and goes on as if nothing had happened."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from migrate.sequences.training.run import open_trained
+from migrate.training.checkpoints import CHECKPOINTS, Checkpoints
+from semisync.cli import main
+from tests.migrate.raw_tables import write_tfra
+from tests.support.conversions import convert
+from tests.support.require import ROOT, environment
+
+TWO = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+
+
+def arguments(config, log, out, *more):
+    given = ["sequence", "train", str(config), "--data", str(log), "--out", str(out)]
+    return [*given, "--report-every", "1", *more]
+
+
+def lines(out):
+    return [json.loads(line) for line in (out / "log.jsonl").open()]
+
+
+def in_two(interpreters, given):
+    """Runs the command in two processes."""
+    program = [str(interpreters / "python"), "-W", "ignore", *TWO, "-m", "semisync", *given]
+    subprocess.run(program, cwd=ROOT, env=environment(), timeout=300, check=True)
+
+
+def back_to_first(out):
+    """Leaves a training its oldest checkpoint alone."""
+    for step in Checkpoints(str(out / CHECKPOINTS)).steps[1:]:
+        os.remove(out / CHECKPOINTS / f"step-{step:08d}" / ".metadata")
+
+
+def close(found, wanted):
+    """Whether two logs say the same, up to rounding."""
+    assert [line["step"] for line in found] == [line["step"] for line in wanted]
+    for one, other in zip(found, wanted):
+        assert one == pytest.approx(other, rel=1e-4)
+
+
+def test_two_processes_and_parts_of_a_batch_take_the_steps_of_one(
+    log, settings, interpreters, tmp_path
+):
+    one = settings()
+    assert main(arguments(one, log, tmp_path / "one")) == 0
+    in_two(interpreters, arguments(one, log, tmp_path / "two", "--checkpoint-every", "3"))
+    wanted = lines(tmp_path / "one")
+    assert wanted[-1]["NDCG@10"] > 0.2  # of 40 items at random: 0.11
+    close(lines(tmp_path / "two"), wanted)
+    assert main(arguments(settings(training=", accumulate: 3"), log, tmp_path / "parts")) == 0
+    close(lines(tmp_path / "parts"), wanted)
+    back_to_first(tmp_path / "two")
+    assert main(arguments(one, log, tmp_path / "two", "--resume")) == 0
+    close(lines(tmp_path / "two"), wanted)
+
+
+def test_torchrecs_tables_are_dealt_out_and_train_alike(log, settings, interpreters, tmp_path):
+    config = settings()
+    text = config.read_text().replace("dim: 8,", "dim: 8, tables: torchrec,")
+    config.write_text(text.replace("rate: 2e-2", "rate: 2e-2, table_rate: 0.1"))
+    assert main(arguments(config, log, tmp_path / "one")) == 0
+    given = arguments(config, log, tmp_path / "two", "--checkpoint-every", "3")
+    in_two(interpreters, given)
+    wanted = lines(tmp_path / "one")
+    assert wanted[-1]["NDCG@10"] > 0.2
+    close(lines(tmp_path / "two"), wanted)
+    back_to_first(tmp_path / "two")
+    assert main(arguments(config, log, tmp_path / "two", "--resume")) == 0
+    close(lines(tmp_path / "two"), wanted)
+
+
+def test_killed_it_goes_on_to_the_same_digits(log, settings, interpreters, tmp_path):
+    config = settings(dropout=0.3)
+    assert main(arguments(config, log, tmp_path / "whole")) == 0
+    given = arguments(config, log, tmp_path / "killed", "--checkpoint-every", "1", "--resume")
+    program = [str(interpreters / "python"), "-W", "ignore", "-m", "semisync", *given]
+    process = subprocess.Popen(program, cwd=ROOT, env=environment())
+    checkpoints = Checkpoints(str(tmp_path / "killed" / CHECKPOINTS))
+    while not checkpoints.steps or checkpoints.steps[-1] < 3:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    reached = checkpoints.steps[-1]
+    assert main(given) == 0
+    assert reached < lines(tmp_path / "whole")[-1]["step"]
+    assert lines(tmp_path / "killed") == lines(tmp_path / "whole")
+
+
+def test_it_ends_after_epochs_without_a_better_one_and_keeps_the_best(log, settings, tmp_path):
+    config = settings(training=", table_rate: 1e-9, patience: 1")
+    text = config.read_text().replace("rate: 2e-2", "rate: 1e-9").replace("epochs: 6", "epochs: 9")
+    config.write_text(text)
+    out = tmp_path / "out"
+    assert main(arguments(config, log, out)) == 0
+    epochs = [line for line in lines(out) if "epoch" in line]
+    assert len(epochs) < 9
+    best = max(epochs, key=lambda line: line["NDCG@10"])
+    assert [path.name for path in (out / "best").iterdir()] == [f"step-{best['step']:08d}"]
+    assert main(arguments(config, log, out, "--resume")) == 0
+    assert len([line for line in lines(out) if "epoch" in line]) == len(epochs)
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("model: {hedas: 2}", "settings.yaml: model: unknown field 'hedas' (meant is 'heads'?)"),
+        ("model: {heads: 3}", "3 heads cannot share a dim of 64"),
+        ("model: {tower: gru}", "tower is 'gru', expected one of hstu, sasrec"),
+        ("training: {tokens: 10}", "tokens is 10, expected at least the model's length, 50"),
+        ("training: {rate: fast}", "rate: expected float, found 'fast'"),
+        ("training: {rate: 0}", "rate is 0.0, expected a number above 0"),
+        ("loss: {negatives: hard}", "negatives is 'hard', expected one of all, "),
+        ("training: {metric: recall}", "metric is 'recall', expected one of NDCG@10, "),
+        ("split: {validation: 3, test: 4}", "split wants times"),
+        ("data: [user]", "data: expected the fields of a Columns"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused_in_one_sentence(
+    text, message, log, tmp_path, capsys
+):
+    config = tmp_path / "settings.yaml"
+    config.write_text(text)
+    assert main(arguments(config, log, tmp_path / "out")) == 3
+    said = capsys.readouterr().err
+    assert message in said and said.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_vectors_and_best_items_are_those_of_the_model(log, settings, tmp_path):
+    out, folder = tmp_path / "model", tmp_path / "vectors"
+    assert main(arguments(settings(), log, out)) == 0
+    figures = tmp_path / "figures.json"
+    assert main(["sequence", "evaluate", str(out), "--data", str(log), "--out", str(figures)]) == 0
+    given = ["sequence", "export", str(out), "--data", str(log), "--out", str(folder)]
+    given += ["--top", "10", "--part-size", "25", "--without-seen"]
+    assert main(given) == 0
+    kinds = {kind: pq.read_table(folder / kind).to_pydict() for kind in ("items", "users", "top")}
+    items, users = (torch.tensor(kinds[kind]["vector"]) for kind in ("items", "users"))
+    events = pq.read_table(log).to_pydict()
+    assert kinds["items"]["item"] == sorted(set(events["item"]))
+    assert kinds["users"]["user"] == kinds["top"]["user"] == sorted(set(events["user"]))
+    for number, user in enumerate(kinds["users"]["user"]):
+        had = {item for item, one in zip(events["item"], events["user"]) if one == user}
+        scores = (items @ users[number]).tolist()
+        order = sorted(range(len(scores)), key=lambda row: -scores[row])
+        wanted = [kinds["items"]["item"][row] for row in order]
+        assert kinds["top"]["items"][number] == [one for one in wanted if one not in had][:10]
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}
+    gone = folder / "users" / "part-00001.parquet"
+    gone.unlink()
+    assert main(given) == 0
+    after = {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}
+    assert {path.name for path in after if after[path] != before[path]} == {gone.name}
+    assert main([*given[:-1], "--top", "9"]) == 3
+
+
+def test_a_converted_table_gives_the_model_a_start(log, settings, tmp_path, capsys):
+    """The table is the trained model's own, as a server of TensorFlow's would have dumped it, with
+    a tenth of the items missing and some that nobody met; users have vectors too."""
+    cold, warm = tmp_path / "cold", tmp_path / "warm"
+    assert main(arguments(settings(), log, cold)) == 0
+    folder = tmp_path / "vectors"
+    assert main(["sequence", "export", str(cold), "--data", str(log), "--out", str(folder)]) == 0
+    items = pq.read_table(folder / "items").to_pydict()
+    ids = np.array([*items["item"][4:], 5, -6])
+    rows = np.array([*items["vector"][4:], np.ones(8), np.ones(8)])
+    order = np.random.default_rng(0).permutation(len(ids)).reshape(2, -1)
+    parts = [(ids[part], rows[part]) for part in order]
+    convert(write_tfra(tmp_path / "server", "item", parts), tmp_path / "converted")
+    start = f"start: {{converted: {tmp_path / 'converted'}, item: item}}\n"
+    capsys.readouterr()
+    assert main(arguments(settings(start), log, warm)) == 0
+    assert "begun with the vectors of 90.00% of 40 items" in capsys.readouterr().out
+    both = settings(start.replace("item: item", "item: item, user: item"))
+    both.write_text(both.read_text().replace("dim: 8,", "dim: 8, users: true,"))
+    assert main(arguments(both, log, tmp_path / "both")) == 0
+    assert "the vectors of 0.00% of 60 users" in capsys.readouterr().out
+    model = open_trained(str(tmp_path / "both")).model
+    assert model.table.tables.rows() == {"item": 40, "user": 60}
+    first = [next(line for line in lines(out) if "epoch" in line) for out in (cold, warm)]
+    assert first[1]["NDCG@10"] > 1.5 * first[0]["NDCG@10"]
+    wrong = settings(start.replace("item: item", "item: other"))
+    assert main(arguments(wrong, log, tmp_path / "other")) == 3
+    assert "no table 'other', expected one of ['item']" in capsys.readouterr().err
+
+
+def test_labels_are_learned_from_what_a_user_did_before(tmp_path, capsys):
+    """A user likes nearly all items or hardly any, which its own labels tell."""
+    draw = np.random.default_rng(5)
+    users, items, likes = [], [], []
+    for user in range(150):
+        own = draw.integers(0, 20, draw.integers(5, 12))
+        users.append(user)
+        items.append(own.tolist())
+        likes.append((((draw.random(len(own)) < 0.1) + user) % 2).tolist())
+    rows = {"user": users, "item": items, "like": likes, "other": [[0] * len(i) for i in items]}
+    pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
+    config, out = tmp_path / "settings.yaml", tmp_path / "out"
+    config.write_text(
+        "data: {labels: [like, other]}\n"
+        "model: {task: ranking, dim: 16, heads: 2, layers: 1, length: 12, dropout: 0}\n"
+        "training: {epochs: 8, tokens: 150, rate: 1e-2}\n"
+    )
+    assert main(arguments(config, tmp_path / "rows.parquet", out)) == 0
+    given = [str(out), "--data", str(tmp_path / "rows.parquet")]
+    figures = tmp_path / "figures.json"
+    assert main(["sequence", "evaluate", *given, "--out", str(figures)]) == 0
+    found = json.loads(figures.read_text())["labels"]
+    assert found["AUC"] == found["like AUC"] > 0.8 and found["other AUC"] is None
+    assert main(["sequence", "export", *given, "--out", str(tmp_path / "vectors")]) == 3
+    assert "no vectors" in capsys.readouterr().err
