@@ -11,7 +11,7 @@ Importing the package needs numpy alone; `parity.io.readers` needs pyarrow, figu
 matplotlib.
 """
 
-from parity import plot
+from parity import plot, spark
 from parity.comparison import compare
 from parity.diagnosis.diagnose import diagnose
 from parity.diagnosis.facts import Facts
@@ -46,6 +46,7 @@ __all__ = [
     "plot",
     "report_section",
     "require",
+    "spark",
     "stylesheet",
     "tf1_compat_auc",
     "worst_rows",

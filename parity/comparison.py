@@ -18,7 +18,7 @@ import numpy as np
 from parity import doubts
 from parity.inputs.checks import check_margin
 from parity.inputs.rows import Rows, checked_rows
-from parity.notes import notes_on_few, notes_on_unmoved, why_no_losses
+from parity.notes import Extent, notes_on_few, notes_on_unmoved, why_no_losses
 from parity.result import Comparison, Side
 from parity.stats.calibration import (
     calibration,
@@ -107,7 +107,7 @@ def compare_rows(rows: Rows, margin: float, verified: Optional[Verified] = None)
         gauc_difference=gauc_difference(old.within, new.within),
         warnings=(*doubts.of_scores(rows.baseline, rows.candidate), *doubts.of_rows(rows)),
         notes=notes_on_unmoved(evidence),
-        unavailable=why_no_losses(rows.baseline, rows.candidate),
+        unavailable=why_no_losses(Extent.of(rows.baseline), Extent.of(rows.candidate)),
     )
 
 
@@ -247,12 +247,17 @@ class _Model:
         )
 
 
-def _count_clusters(rows: Rows) -> Optional[int]:
-    """How many clusters there are, if any; refuses rows too few for a standard error."""
-    if rows.rarer < 2:
+def check_rarer(rows: int) -> None:
+    """Raises: BadInput where the rarer class has so few rows that there is no standard error."""
+    if rows < 2:
         raise BadInput(
             "one class has a single row with weight; a standard error needs two rows of each class"
         )
+
+
+def _count_clusters(rows: Rows) -> Optional[int]:
+    """How many clusters there are, if any; refuses rows too few for a standard error."""
+    check_rarer(rows.rarer)
     if rows.clusters is None:
         return None
     return check_holding(holding(rows.positive, rows.clusters)).either

@@ -3,7 +3,7 @@
 Warnings, of a mix-up that a good verdict can rest on, are in parity.doubts.
 """
 
-from typing import Tuple
+from typing import NamedTuple, Tuple
 
 import numpy as np
 
@@ -52,10 +52,25 @@ def _count(observations: float) -> str:
     )
 
 
-def why_no_losses(baseline: np.ndarray, candidate: np.ndarray) -> Tuple[str, ...]:
-    """A sentence where a score, (n,) of either side, has no log loss."""
+class Extent(NamedTuple):
+    """Of one side's scores: the least, the largest, and how many are 0 and 1 exactly."""
+
+    low: float
+    high: float
+    zeros: int
+    ones: int
+
+    @classmethod
+    def of(cls, scores: np.ndarray) -> "Extent":
+        """Of (n,) scores."""
+        edges = (int(np.count_nonzero(scores == edge)) for edge in (0, 1))
+        return cls(float(scores.min()), float(scores.max()), *edges)
+
+
+def why_no_losses(baseline: Extent, candidate: Extent) -> Tuple[str, ...]:
+    """A sentence where a score of either side has no log loss."""
     sides = {"baseline": baseline, "candidate": candidate}
-    reasons = [reason for side, scores in sides.items() for reason in _reasons(side, scores)]
+    reasons = [reason for side, extent in sides.items() for reason in _reasons(side, extent)]
     return (_NO_LOSSES.format(", and ".join(reasons)),) if reasons else ()
 
 
@@ -64,10 +79,9 @@ def why_no_counted_losses(exist: bool) -> Tuple[str, ...]:
     return () if exist else (_NO_LOSSES.format("a score is 0, 1 or outside of them"),)
 
 
-def _reasons(side: str, scores: np.ndarray) -> Tuple[str, ...]:
-    low, high = float(scores.min()), float(scores.max())
+def _reasons(side: str, extent: Extent) -> Tuple[str, ...]:
+    low, high, *edges = extent
     if low < 0 or high > 1:
         return (f"the {side}'s scores lie between {low:.3g} and {high:.3g}",)
-    edges = {edge: int(np.count_nonzero(scores == edge)) for edge in (0, 1)}
-    shares = [f"{count:,} are {edge} exactly" for edge, count in edges.items() if count]
+    shares = [f"{count:,} are {edge} exactly" for edge, count in enumerate(edges) if count]
     return (f"of the {side}'s scores {' and '.join(shares)}",) if shares else ()

@@ -51,6 +51,12 @@ def _declare_inputs(add: Callable[..., Any]) -> None:
     add("--partial", metavar="FILE", help="write this part's counts there, to --merge; no verdict")
     add("--merge", metavar="FILE", nargs="+", help="compare the parts that --partial wrote")
     add(
+        "--spark",
+        metavar="MASTER",
+        help="compare on Spark, which reads the files (Parquet, ORC): local[4], spark://HOST:PORT, "
+        "yarn, ...",
+    )
+    add(
         "--memory",
         metavar="GB",
         type=float,

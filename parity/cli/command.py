@@ -11,7 +11,7 @@ import argparse
 import dataclasses
 from typing import Any, Dict, Optional, Tuple
 
-from parity.cli import counting
+from parity.cli import counting, on_spark
 from parity.cli.arguments import configure
 from parity.cli.checks import check, choose_files, column_and_table, column_names
 from parity.cli.conclusion import EXIT, conclude, decided
@@ -34,6 +34,8 @@ def run(args: argparse.Namespace) -> int:
         print(schema_text(), end="")
         return 0
     check(args)
+    if args.spark:
+        on_spark.check(args)
     check_writable(args.partial or args.out)
     check_models(args)
     record = None if args.verified is None else read_record(args.verified)
@@ -50,6 +52,8 @@ def _compare(args: argparse.Namespace, record: Optional[Verified]) -> int:
 
     choose_files(args)
     names = column_names(args)
+    if args.spark:
+        return on_spark.compare(args, names, record)
     if args.show:
         values_at(args.baseline, args.show, [])  # a column that is not there ends it here
     if args.partial:

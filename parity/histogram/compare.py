@@ -1,6 +1,5 @@
 """From counts to the same Comparison that rows give, with a certified bound."""
 
-import math
 from typing import List, Optional
 
 import numpy as np
@@ -18,6 +17,7 @@ from parity.stats.calibration import (
     ECE_BINS,
     Calibration,
     Reliability,
+    calibration_of,
     reliability_of_sums,
 )
 from parity.stats.equivalence import too_rough
@@ -165,10 +165,8 @@ def _calibration(
     if fit is None:
         return None
     mass, positives = float(own.mass.sum()), float(own.mass[1].sum())
-    mean = positives / mass
-    entropy = -mean * math.log(mean) - (1 - mean) * math.log1p(-mean)
-    loss = summary.losses.loss(model) / mass
-    return Calibration(loss, loss / entropy, summary.losses.scores(model) / positives, fit.ece)
+    loss, score = summary.losses.loss(model), summary.losses.scores(model)
+    return calibration_of(positives / mass, loss / mass, score / mass, fit)
 
 
 def _score_difference(summary: Summary) -> ScoreDifference:

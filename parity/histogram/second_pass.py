@@ -165,8 +165,7 @@ class Groups:
         sums = self._of_parts[name, value]
         if sums.of["delta"].held.fewer < 2:
             alone = estimate.spread()
-            lone = alone.moves._replace(observations=1.0, freedom=0.0)
-            return estimate.evidence(alone._replace(moves=lone))
+            return estimate.evidence(alone._replace(moves=alone.moves.lone()))
         return estimate.evidence(sums.spread(0.0))
 
     def mean_day(self) -> Tuple[float, float]:

@@ -19,8 +19,8 @@ import numpy as np
 
 from semisync.common.errors import BadInput, UsageError
 
-_LARGEST_SCORE = 1e300
-_LARGEST_WEIGHT = 1e100
+LARGEST_SCORE = 1e300
+LARGEST_WEIGHT = 1e100
 _LEAST_MARGIN = 1e-9  # it takes 5e4 rows of each class, and all of them ranked alike
 
 
@@ -87,11 +87,11 @@ def check_scores(values: Any, column: Column) -> np.ndarray:
 
 def check_differences(scores: np.ndarray, column: Column) -> None:
     """Refuses checked scores so large that the difference of two need not be finite."""
-    if max(-float(scores.min()), float(scores.max())) > _LARGEST_SCORE:
-        index = int((np.abs(scores) > _LARGEST_SCORE).argmax())
+    if max(-float(scores.min()), float(scores.max())) > LARGEST_SCORE:
+        index = int((np.abs(scores) > LARGEST_SCORE).argmax())
         raise BadInput(
             f"{column.at(index)} is {scores[index]}; scores to compare are expected to lie within "
-            f"+-{_LARGEST_SCORE:g}"
+            f"+-{LARGEST_SCORE:g}"
         )
 
 
@@ -129,12 +129,12 @@ def check_weight_values(values: Any, column: Column) -> np.ndarray:
     if weights.min() < 0:
         index = int((weights < 0).argmax())
         raise BadInput(f"{column.at(index)} is {weights[index]}; a weight must not be negative")
-    extreme = (weights > _LARGEST_WEIGHT) | ((weights < 1 / _LARGEST_WEIGHT) & (weights != 0))
+    extreme = (weights > LARGEST_WEIGHT) | ((weights < 1 / LARGEST_WEIGHT) & (weights != 0))
     if extreme.any():
         index = int(extreme.argmax())
         raise BadInput(
             f"{column.at(index)} is {weights[index]}; a weight must be 0 or between "
-            f"{1 / _LARGEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}"
+            f"{1 / LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g}"
         )
     return weights
 

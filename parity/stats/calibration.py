@@ -138,11 +138,18 @@ def calibration(
         weights: float64 (n,) above 0, or None.
         fit: from `reliability` of the same rows.
     """
-    mean_label = float(np.average(positive, weights=weights))
-    mean_loss = float(np.average(loss, weights=weights))
-    entropy = -mean_label * math.log(mean_label) - (1 - mean_label) * math.log1p(-mean_label)
-    mean_score = float(np.average(scores.astype(np.float64), weights=weights))
-    return Calibration(mean_loss, mean_loss / entropy, mean_score / mean_label, fit.ece)
+    return calibration_of(
+        float(np.average(positive, weights=weights)),
+        float(np.average(loss, weights=weights)),
+        float(np.average(scores.astype(np.float64), weights=weights)),
+        fit,
+    )
+
+
+def calibration_of(label: float, loss: float, score: float, fit: Reliability) -> Calibration:
+    """From the means of the labels, the losses and the scores."""
+    entropy = -label * math.log(label) - (1 - label) * math.log1p(-label)
+    return Calibration(loss, loss / entropy, score / label, fit.ece)
 
 
 def reliability(
@@ -220,7 +227,14 @@ def mean_difference(
         pulls = np.bincount(clusters, pulls)[held]
         observations = effective_number(np.bincount(clusters, weights)[held].astype(float))
     squares = pulls * pulls
-    units, total = len(pulls), float(squares.sum())
-    _, step = carried(total, float((squares * squares).sum()))
-    error = math.sqrt(total * units / (units - 1))
+    sums = float(squares.sum()), float((squares * squares).sum())
+    return mean_difference_of(delta, *sums, len(pulls), observations, reach)
+
+
+def mean_difference_of(
+    delta: float, squares: float, fourths: float, units: int, observations: float, reach: float
+) -> MeanDifference:
+    """From sum psi^2 and sum psi^4 over rows, or over clusters, and how many `units` these are."""
+    _, step = carried(squares, fourths)
+    error = math.sqrt(squares * units / (units - 1))
     return MeanDifference.of(delta, error, observations, step, reach)

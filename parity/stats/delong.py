@@ -68,6 +68,10 @@ class Spread(NamedTuple):
             return None
         return (self.clustered / self.independent) ** 2
 
+    def lone(self) -> "Spread":
+        """As of a single observation, where fewer than two clusters hold a class."""
+        return self._replace(observations=1.0, freedom=0.0)
+
 
 def spread(
     values: np.ndarray,
@@ -88,13 +92,33 @@ def spread(
     psi = pulls(values, estimate, positive, weights)
     squares = psi * psi
     of_classes = (squares[~positive], squares[positive])
-    parts = [float(s.sum()) * len(s) / (len(s) - 1) for s in of_classes]
-    observations = class_observations(positive, weights, clusters)
-    if clusters is None:
+    return spread_of(
+        [(float(s.sum()), len(s)) for s in of_classes],
+        float((squares * squares).sum()),
+        class_observations(positive, weights, clusters),
+        None if clusters is None else ClusterSums.of(psi, positive, clusters),
+    )
+
+
+def spread_of(
+    classes: Sequence[Tuple[float, int]],
+    fourths: float,
+    observations: Tuple[float, float],
+    sums: Optional[ClusterSums] = None,
+) -> Spread:
+    """From sums over rows, negatives first, and over clusters.
+
+    Args:
+        classes: sum psi^2 over each class, and how many rows it has.
+        fourths: sum psi^4 over all rows.
+        observations: from `class_observations`.
+        sums: of psi over clusters, where the rows come in any.
+    """
+    parts = [squares * rows / (rows - 1) for squares, rows in classes]
+    if sums is None:
         clustered, freedom = None, welch(parts, observations)
-        carriers, step = carried(float(squares.sum()), float((squares * squares).sum()))
+        carriers, step = carried(sum(squares for squares, _ in classes), fourths)
     else:
-        sums = ClusterSums.of(psi, positive, clusters)
         clustered = sums.standard_error()
         freedom = min(welch(sums.parts(), observations), sums.held.either - 1)
         carriers, step = carried(sums.squares, sums.fourths)
@@ -120,7 +144,29 @@ def evidence_of(rows: Rows, moved: np.ndarray, delta: float, moves: Spread) -> E
         delta: its mean over either class.
         moves: its spread.
     """
-    reach = _reach(rows, moved, moves)
+    passed = None
+    if float(np.ptp(moved)) <= ROUNDING:
+        old, new = (tie_groups(scores).mid_ranks() for scores in (rows.baseline, rows.candidate))
+        passed = float(np.abs(new - old).max())
+    return evidence_of_moves(delta, moves, passed, len(moved) - rows.rarer)
+
+
+def evidence_of_moves(
+    delta: float, moves: Spread, passed: Optional[float], common: int
+) -> Evidence:
+    """`evidence_of` from what is known of all rows together.
+
+    Args:
+        passed: by how many ranks a row moves at most, where all see the same difference; None
+            where they do not.
+        common: rows of the class with more.
+    """
+    if passed is not None:
+        # A row of the rarer class passes at most 2 `passed` rows of the other.
+        reach: Optional[float] = min(1.0, 2 * passed / common)
+    else:
+        varies = moves.clustered is None or moves.clustered > 1e-9 * moves.independent
+        reach = None if varies else 1.0
     if reach is not None:
         moves = moves._replace(independent=0.0, clustered=None)
     return evidence_from(delta, moves, reach, alike=reach is not None)
@@ -147,18 +193,6 @@ def evidence_from(
         bound=bound,
         allowance=HITS * moves.step,
     )
-
-
-def _reach(rows: Rows, moved: np.ndarray, moves: Spread) -> Optional[float]:
-    """How far a placement may move; None where the rows' differences vary, as the clusters' do."""
-    alike = float(np.ptp(moved)) <= ROUNDING
-    if not alike:
-        varies = moves.clustered is None or moves.clustered > 1e-9 * moves.independent
-        return None if varies else 1.0
-    old, new = (tie_groups(scores).mid_ranks() for scores in (rows.baseline, rows.candidate))
-    ranks = float(np.abs(new - old).max())
-    # A row of the rarer class passes at most 2 `ranks` rows of the other.
-    return min(1.0, 2 * ranks / (len(moved) - rows.rarer))
 
 
 def pulls(

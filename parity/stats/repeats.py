@@ -15,7 +15,7 @@ Beyond MOST groups those are kept whose hash is low.
 """
 
 import math
-from typing import List, NamedTuple, Optional, Sequence
+from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -76,12 +76,9 @@ class RepeatCounter:
         groups = _joined(self._held)
         self._held = [groups]
         counts = groups.labels[groups.labels > 0]
-        rows = int(counts.sum())
         times = int(np.gcd.reduce(counts)) if len(counts) >= ENOUGH else 1
-        surplus = rows - rows // times if times > 1 else rows - len(counts)
-        if not surplus or times == 1 and not _are_copies(groups):
-            return None
-        return Repeats(round(surplus / self._share), times)
+        copies = are_copies(*_differing(groups))
+        return repeats_of(int(counts.sum()), len(counts), times, copies, self._share)
 
 
 def _below(groups: _Groups, limit: np.uint64) -> _Groups:
@@ -106,14 +103,37 @@ def _joined(held: Sequence[_Groups]) -> _Groups:
     )
 
 
-def _are_copies(groups: _Groups) -> bool:
+def repeats_of(
+    rows: int, cells: int, times: int, copies: bool, share: float = 1.0
+) -> Optional[Repeats]:
+    """From counts; None where chance explains the repeats, or may do so.
+
+    Args:
+        cells: rows that differ from one another in label or scores.
+        times: the greatest common divisor of the counts of equal rows, of ENOUGH of them, else 1.
+        copies: from `are_copies`.
+        share: of all rows that were counted.
+    """
+    surplus = rows - rows // times if times > 1 else rows - cells
+    if not surplus or times == 1 and not copies:
+        return None
+    return Repeats(round(surplus / share), times)
+
+
+def are_copies(within: float, between: float) -> bool:
+    """Whether the labels of two rows differ too rarely within groups, which are as many as pairs of
+    groups."""
+    sure = between - within > SURE * math.sqrt(between + within)
+    return 2 * within <= between and sure
+
+
+def _differing(groups: _Groups) -> Tuple[int, int]:
+    """How often the labels of two rows differ within a group, and between groups."""
     several = groups.labels.sum(axis=1) > 1
     first = groups.first[several]
     within = int(np.count_nonzero(first[:, 0] != first[:, 1]))
     along = first[np.argsort(groups.baseline[several], kind="stable"), 0]
-    between = int(np.count_nonzero(along[1:] != along[:-1]))
-    sure = between - within > SURE * math.sqrt(between + within)
-    return 2 * within <= between and sure
+    return within, int(np.count_nonzero(along[1:] != along[:-1]))
 
 
 def _of_scores(baseline: np.ndarray, candidate: np.ndarray) -> np.ndarray:

@@ -195,7 +195,7 @@ def _spread(moved: np.ndarray, delta: float, rows: Rows) -> Spread:
         return spread(*columns)
     codes = np.unique(rows.clusters, return_inverse=True)[1]
     if holding(rows.positive, codes).fewer < 2:
-        return spread(*columns)._replace(observations=1.0, freedom=0.0)
+        return spread(*columns).lone()
     return spread(*columns, codes)
 
 

@@ -55,18 +55,23 @@ def thresholded_auc(
     positive: np.ndarray, scores: np.ndarray, weights: Optional[np.ndarray]
 ) -> float:
     """`tf1_compat_auc` of checked bool (n,) labels and scores within [0, 1]."""
+    above = np.searchsorted(thresholds(), scores.astype(np.float32))
+    amounts = (
+        np.bincount(above[rows], None if weights is None else weights[rows], THRESHOLDS + 1)
+        for rows in (positive, ~positive)
+    )
+    return area_above(*amounts)
+
+
+def thresholds() -> np.ndarray:
+    """float32 (THRESHOLDS,), rising."""
     inner = np.arange(1, THRESHOLDS - 1) / (THRESHOLDS - 1)
-    thresholds = np.concatenate(([-_BEYOND], inner, [1 + _BEYOND])).astype(np.float32)
-    above = np.searchsorted(thresholds, scores.astype(np.float32))  # thresholds below the score
+    return np.concatenate(([-_BEYOND], inner, [1 + _BEYOND])).astype(np.float32)
 
-    def passed(rows: np.ndarray) -> np.ndarray:
-        """Amount of the rows that is above each threshold."""
-        amounts = np.bincount(
-            above[rows], None if weights is None else weights[rows], THRESHOLDS + 1
-        )
-        return np.cumsum(amounts[::-1])[::-1][1:]
 
-    hits, false_alarms = passed(positive), passed(~positive)
+def area_above(positives: np.ndarray, negatives: np.ndarray) -> float:
+    """From the amount of either class above so many thresholds, (THRESHOLDS + 1,) each."""
+    hits, false_alarms = (np.cumsum(a[::-1])[::-1][1:] for a in (positives, negatives))
     # The lowest threshold is below every score, so its count is the class's total.
     true_rate = (hits + _EPSILON) / (hits[0] + _EPSILON)
     false_rate = false_alarms / (false_alarms[0] + _EPSILON)

@@ -1,0 +1,334 @@
+"""A DataFrame's columns, checked as `parity.inputs.checks` has it, and what one pass tells of them.
+
+The rows that are left have weight. Their columns:
+
+    p               1 of a positive, else 0
+    old, new        the scores, double
+    w               the weight, double, 1.0 without weights
+    cluster         where rows come in clusters
+    part0, part1    days and slices
+"""
+
+import contextlib
+import math
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+
+from pyspark import StorageLevel
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from parity.inputs.checks import LARGEST_SCORE, LARGEST_WEIGHT, Column, refuse_label
+from parity.io.join import Repeated, refuse_repeated
+from parity.notes import Extent
+from semisync.common.errors import BadInput
+
+SIDES = ("old", "new")
+
+ENDS = (0.001, 0.999)  # shares of the rows that the outermost ranges end at
+_ACCURACY = 10_000  # of the approximate quantiles that divide the scores into ranges
+_MOST_RANGES = 1_000
+_RANGES_PER_TASK = 4  # so that a task with a range of many ties has fewer others
+
+
+class Names(NamedTuple):
+    """What the columns are called."""
+
+    label: str
+    baseline: str
+    candidate: str
+    key: Optional[str] = None
+    clusters: Optional[str] = None
+    weights: Optional[str] = None
+    slices: Tuple[str, ...] = ()
+    day: Optional[str] = None
+
+    @property
+    def parts(self) -> Tuple[str, ...]:
+        """Days and slices, once each."""
+        return tuple(dict.fromkeys([*self.slices, *([self.day] if self.day else [])]))
+
+
+class Given(NamedTuple):
+    """Checked rows and what is known of all of them; classes come negatives first."""
+
+    rows: DataFrame
+    parts: Dict[str, str]  # column of `rows` by name
+    weighted: bool
+    clustered: bool
+    counts: Tuple[int, int]
+    masses: Tuple[float, float]  # sums of weights
+    squares: Tuple[float, float]  # sums of their squares
+    extents: Tuple[Extent, Extent]  # of either model's scores
+    differ: int  # rows whose two scores do
+    ranges: Dict[str, List[float]]  # edges, rising, that divide old, new, apart, logit evenly
+
+    @property
+    def total(self) -> int:
+        """Rows with weight."""
+        return sum(self.counts)
+
+    def probabilities(self, *sides: int) -> bool:
+        """Whether all scores of the models lie strictly inside (0, 1)."""
+        return all(self.extents[m].low > 0 and self.extents[m].high < 1 for m in sides or (0, 1))
+
+
+def loss_of(side: str) -> Expression:
+    """Each row's log loss, of probabilities."""
+    return -F.when(F.col("p") == 1, F.log(side)).otherwise(F.log1p(-F.col(side)))
+
+
+APART = F.col("new") - F.col("old")
+LOGITS_APART = F.log(F.col("new") / F.col("old")) - (
+    F.log1p(-F.col("new")) - F.log1p(-F.col("old"))
+)
+
+
+@contextlib.contextmanager
+def kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """Within it the rows are computed once, and lie in the executors' memory or on their disks."""
+    held = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield held
+    finally:
+        held.unpersist()
+
+
+@contextlib.contextmanager
+def given(df: DataFrame, names: Names, source: str, told: Mapping[str, Column]) -> Iterator[Given]:
+    """The checked rows, kept within the block.
+
+    Args:
+        source: what the messages call the DataFrame.
+        told: what they call a column of another source, by the name that it has in `rows`.
+
+    Raises: BadInput, naming the column.
+    """
+    columns = {
+        role: Column(name, source) for role, name in _roles(names).items() if name is not None
+    }
+    chosen = [_chosen(df, role, column) for role, column in columns.items()]
+    at = {**columns, **told}
+    with kept(df.select(*chosen)) as raw:
+        _check(_told(raw, at), at)
+        if names.key is not None:
+            check_key(raw, "key", at["key"])
+        rows = raw.where(_has_weight(at)).select(
+            (F.col("label") == 1).cast("int").alias("p"),
+            *(_plain_zero(side).alias(side) for side in SIDES),
+            (F.col("weight") if "weight" in at else F.lit(1.0)).alias("w"),
+            *(role for role in at if role == "cluster" or role.startswith("part")),
+        )
+        yield _summed(rows, names, at)
+
+
+def _roles(names: Names) -> Dict[str, Optional[str]]:
+    return {
+        "label": names.label,
+        "old": names.baseline,
+        "new": names.candidate,
+        "key": names.key,
+        "cluster": names.clusters,
+        "weight": names.weights,
+        **{f"part{i}": name for i, name in enumerate(names.parts)},
+    }
+
+
+def _chosen(df: DataFrame, role: str, column: Column) -> Expression:
+    """A column under the name of its role; numbers as double."""
+    expression, kind = column_of(df, column), field_of(df, column).dataType
+    if role in ("label", "old", "new", "weight"):
+        if role == "label" and isinstance(kind, T.BooleanType):
+            return expression.cast("int").cast("double").alias(role)
+        if not isinstance(kind, T.NumericType):
+            raise BadInput(f"{column} holds {kind.simpleString()} values, not numbers")
+        return expression.cast("double").alias(role)
+    if not isinstance(kind, T.AtomicType):
+        raise BadInput(f"{column} holds {kind.simpleString()}; numbers, text or dates are expected")
+    return expression.alias(role)
+
+
+def field_of(df: DataFrame, column: Column) -> T.StructField:
+    """A column's name and type. Raises: BadInput where there is none, or several."""
+    count = df.columns.count(column.name)
+    if count > 1:
+        raise BadInput(f"{column.file} has {count} columns {column.name!r}; one is expected")
+    if not count:
+        raise BadInput(
+            f"{column.file} has no column {column.name!r}; it has: {', '.join(df.columns)}"
+        )
+    return df.schema[df.columns.index(column.name)]
+
+
+def column_of(df: DataFrame, column: Column) -> Expression:
+    """A column, whatever its name has in it. Raises: as `field_of`."""
+    return F.col("`" + field_of(df, column).name.replace("`", "``") + "`")
+
+
+def _count(condition: Expression) -> Expression:
+    return F.coalesce(F.sum(condition.cast("long")), F.lit(0))
+
+
+def _unsound(role: str) -> Expression:
+    return F.isnan(role) | (F.abs(role) == math.inf)
+
+
+def _told(raw: DataFrame, at: Dict[str, Column]) -> Row:
+    """What the checks need, in one pass."""
+    label = F.col("label")
+    sums = [F.count("*").alias("rows")]
+    sums += [_count(F.isnull(role)).alias(f"{role}_missing") for role in at]
+    sums += [_count(label == value).alias(f"label{value}") for value in (-1, 0, 1)]
+    sums.append(F.max(F.when(~label.isin(-1, 0, 1), label)).alias("label_other"))
+    for side in SIDES:
+        sums.append(_count(_unsound(side)).alias(f"{side}_unsound"))
+        sums.append(F.max(F.abs(side)).alias(f"{side}_largest"))
+        for value in (0, 1):
+            of_class = F.when((label == 1).cast("int") == value, F.col(side))
+            sums += [F.min(of_class).alias(f"{side}_min{value}")]
+            sums += [F.max(of_class).alias(f"{side}_max{value}")]
+    for role in at:
+        if role == "weight":
+            weight = F.col(role)
+            extreme = (weight > LARGEST_WEIGHT) | ((weight < 1 / LARGEST_WEIGHT) & (weight > 0))
+            sums += [_count(_unsound(role)).alias("weight_unsound"), F.min(role).alias("weight")]
+            sums += [F.max(F.when(extreme, weight)).alias("weight_extreme")]
+            sums += [_count((weight > 0) & (label == 1)).alias("heavy1")]
+            sums += [_count((weight > 0) & (label != 1)).alias("heavy0")]
+        elif isinstance(raw.schema[role].dataType, T.FractionalType) and role not in SIDES:
+            sums.append(_count(F.isnan(role)).alias(f"{role}_nan"))
+    (told,) = raw.agg(*sums).collect()
+    return told
+
+
+def _check(told: Row, at: Dict[str, Column]) -> None:
+    """Raises: BadInput, naming the column."""
+    label = at["label"]
+    if not told["rows"]:
+        raise BadInput(f"{label.file} has no rows; at least one row of each class is needed")
+    for role, column in at.items():
+        missing = told[f"{role}_missing"]
+        if missing or told.asDict().get(f"{role}_nan"):
+            raise BadInput(
+                f"{column} has no value in {missing or told[f'{role}_nan']:,} of "
+                f"{told['rows']:,} rows; every row needs one"
+            )
+    if told["label_other"] is not None or (told["label-1"] and told["label0"]):
+        odd = -1.0 if told["label_other"] is None else told["label_other"]
+        raise BadInput(f"{label} holds {odd:g}; a label must be 0 or 1, or all be -1 or 1")
+    if told["label1"] in (0, told["rows"]):
+        raise BadInput(
+            f"{label}: all {told['rows']:,} labels are {int(told['label1'] > 0)}; an AUC needs "
+            "rows of both classes"
+        )
+    for side in SIDES:
+        _check_scores(told, side, at[side])
+    if "weight" in at:
+        _check_weights(told, at["weight"])
+
+
+def _check_scores(told: Row, side: str, column: Column) -> None:
+    if told[f"{side}_unsound"]:
+        raise BadInput(
+            f"{column} is NaN or infinite in {told[f'{side}_unsound']:,} rows; a score must be "
+            "finite"
+        )
+    if told[f"{side}_largest"] > LARGEST_SCORE:
+        raise BadInput(
+            f"{column} holds {told[f'{side}_largest']:g}; scores to compare are expected to lie "
+            f"within +-{LARGEST_SCORE:g}"
+        )
+    ranges = [(told[f"{side}_min{value}"], told[f"{side}_max{value}"]) for value in (0, 1)]
+    if all(low == high for low, high in ranges) and ranges[0] != ranges[1]:
+        refuse_label(str(column), ranges[0][0], ranges[1][0])
+
+
+def _check_weights(told: Row, column: Column) -> None:
+    if told["weight_unsound"]:
+        raise BadInput(
+            f"{column} is NaN or infinite in {told['weight_unsound']:,} rows; a weight must be "
+            "finite"
+        )
+    if told["weight"] < 0:
+        raise BadInput(f"{column} holds {told['weight']:g}; a weight must not be negative")
+    if told["weight_extreme"] is not None:
+        raise BadInput(
+            f"{column} holds {told['weight_extreme']:g}; a weight must be 0 or between "
+            f"{1 / LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g}"
+        )
+    for value in (1, 0):
+        if not told[f"heavy{value}"]:
+            raise BadInput(f"{column}: every row with label {value} has weight 0")
+
+
+def check_key(rows: DataFrame, name: str, column: Column) -> None:
+    """Raises: BadInput unless the column `name` names each row once; messages call it `column`."""
+    kind = rows.schema[name].dataType
+    if isinstance(kind, T.FractionalType):
+        raise BadInput(
+            f"{column} holds {kind.simpleString()}, which cannot name every row; write keys as "
+            "whole numbers or as text"
+        )
+    counts = rows.groupBy(F.col(name).alias("key")).agg(F.count("*").alias("times"))
+    key, times = F.col("key"), F.col("times")
+    (told,) = counts.agg(
+        F.sum(F.when(key.isNull(), times)).alias("missing"),
+        F.sum(times - 1).alias("surplus"),
+        F.min(F.when(times > 1, F.struct("key", "times"))).alias("first"),
+    ).collect()
+    if told["missing"]:
+        raise BadInput(f"{column} has no value in {told['missing']:,} rows; every row needs one")
+    if told["surplus"]:
+        refuse_repeated(Repeated(told["surplus"], *told["first"]), column)
+
+
+def _plain_zero(side: str) -> Expression:
+    """The score, whose two zeros are one."""
+    return F.when(F.col(side) == 0, F.lit(0.0)).otherwise(F.col(side))
+
+
+def _has_weight(at: Dict[str, Column]) -> Expression:
+    return F.col("weight") > 0 if "weight" in at else F.lit(True)
+
+
+def _summed(rows: DataFrame, names: Names, at: Dict[str, Column]) -> Given:
+    """With the sums of all rows, and ranges of about as many rows each."""
+    positive, weight = F.col("p"), F.col("w")
+    sums = [
+        F.sum(positive.cast("long")).alias("p1"),
+        F.sum((1 - positive).cast("long")).alias("p0"),
+    ]
+    for value in (0, 1):
+        mass = F.when(positive == value, weight)
+        sums += [F.sum(mass).alias(f"m{value}"), F.sum(mass * mass).alias(f"s{value}")]
+    for side in SIDES:
+        sums += [F.min(side).alias(f"{side}_low"), F.max(side).alias(f"{side}_high")]
+        sums += [_count(F.col(side) == edge).alias(f"{side}{edge}") for edge in (0, 1)]
+    sums.append(_count(F.col("old") != F.col("new")).alias("differ"))
+    shuffled = int(str(rows.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+    count = max(2, min(_RANGES_PER_TASK * shuffled, _MOST_RANGES))
+    shares = sorted({*ENDS, *(i / count for i in range(1, count))})
+    divided = {side: F.col(side) for side in SIDES}
+    inside = (F.least(*SIDES) > 0) & (F.greatest(*SIDES) < 1)
+    divided |= {"apart": F.abs(APART), "logit": F.when(inside, F.abs(LOGITS_APART))}
+    sums += [
+        F.percentile_approx(value, shares, _ACCURACY).alias(f"{name}_edges")
+        for name, value in divided.items()
+    ]
+    (told,) = rows.agg(*sums).collect()
+    old, new = (
+        Extent(*(told[f"{side}{what}"] for what in ("_low", "_high", "0", "1"))) for side in SIDES
+    )
+    return Given(
+        rows=rows,
+        parts={name: f"part{i}" for i, name in enumerate(names.parts)},
+        weighted=names.weights is not None,
+        clustered=names.clusters is not None,
+        counts=(told["p0"], told["p1"]),
+        masses=(told["m0"], told["m1"]),
+        squares=(told["s0"], told["s1"]),
+        extents=(old, new),
+        differ=told["differ"],
+        ranges={name: sorted(set(told[f"{name}_edges"] or ())) for name in divided},
+    )

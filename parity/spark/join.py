@@ -1,0 +1,105 @@
+"""Two DataFrames, a model's scores each, joined by a key that names each row once in either."""
+
+from typing import Dict, NamedTuple, Optional, Sequence, Tuple
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from parity.inputs.checks import Column
+from parity.io.join import refuse_misses, refuse_no_match
+from parity.spark.given import check_key, column_of, field_of
+from semisync.common.errors import BadInput
+
+
+class Joined(NamedTuple):
+    """The joined rows: the baseline's columns, and the candidate's scores."""
+
+    df: DataFrame
+    candidate: str  # the column of the candidate's scores
+    counts: Dict[str, int]  # rows matched, and those of either side whose key the other lacks
+
+
+def join(
+    sides: Sequence[DataFrame],
+    key: str,
+    label: str,
+    score: str,
+    sources: Tuple[str, str],
+    allow_misses: bool,
+) -> Joined:
+    """Joins the candidate's scores to the baseline's rows.
+
+    Args:
+        sides: the baseline's DataFrame and the candidate's.
+        label: a column of the baseline's; where the candidate has it too, it must agree.
+        score: the candidate's column of scores.
+        sources: what the messages call either side.
+        allow_misses: leave out rows without a partner instead of refusing them.
+
+    Raises: BadInput for a missing column, duplicate keys, misses unless allowed, and labels that
+        disagree.
+    """
+    columns = Column(key, sources[0]), Column(key, sources[1])
+    keys = _keys(sides, columns)
+    held = {"_key": keys[1], "_score": column_of(sides[1], Column(score, sources[1]))}
+    if label in sides[1].columns:
+        held["_label"] = column_of(sides[1], Column(label, sources[1])).cast("double")
+    column_of(sides[0], Column(label, sources[0]))
+    old = sides[0].withColumn("_key", keys[0])
+    new = sides[1].select(*(value.alias(name) for name, value in held.items()))
+    for frame, column in zip((old, new), columns):
+        check_key(frame, "_key", column)
+    counts, differ = _counts(old, new, sides[0][label].cast("double") if "_label" in held else None)
+    if not counts["matched"]:
+        first, second = (frame.agg(F.min("_key")).collect()[0][0] for frame in (old, new))
+        refuse_no_match(0, (first, second), columns)
+    if not allow_misses:
+        refuse_misses(counts["only_baseline"], counts["only_candidate"], columns)
+    if differ:
+        raise BadInput(f"the labels of {differ:,} joined rows disagree; is the key right?")
+    candidate = score
+    while candidate in sides[0].columns:
+        candidate = "candidate_" + candidate
+    joined = old.join(new.withColumnRenamed("_score", candidate), "_key").drop("_key", "_label")
+    return Joined(joined, candidate, counts)
+
+
+def _keys(sides: Sequence[DataFrame], columns: Sequence[Column]) -> Tuple[Expression, Expression]:
+    """The keys of both sides, as text where one is text and the other whole numbers or dates."""
+    kinds = [field_of(frame, column).dataType for frame, column in zip(sides, columns)]
+    first, second = (column_of(frame, column) for frame, column in zip(sides, columns))
+    if kinds[0] == kinds[1] or all(isinstance(kind, T.IntegralType) for kind in kinds):
+        return first, second
+    for kind, column in zip(kinds, columns):
+        if not isinstance(kind, (T.StringType, T.IntegralType, T.DateType)):
+            raise BadInput(
+                f"{column} holds {kind.simpleString()}, which the other side's keys cannot be "
+                "compared with"
+            )
+    return first.cast("string"), second.cast("string")
+
+
+def _counts(
+    old: DataFrame, new: DataFrame, label: Optional[Expression]
+) -> Tuple[Dict[str, int], int]:
+    """The rows by where their key is, and how many joined ones have another label in either."""
+    ours = old.select(
+        "_key", F.lit(1).alias("_old"), *([] if label is None else [label.alias("_ours")])
+    )
+    theirs = new.withColumn("_new", F.lit(1)).drop("_score")
+    both, old_is, new_is = ours.join(theirs, "_key", "full"), F.col("_old"), F.col("_new")
+    differ = F.lit(False)
+    if label is not None:
+        differ = (F.col("_ours") == 1) != (F.col("_label") == 1)
+    conditions = {
+        "matched": old_is.isNotNull() & new_is.isNotNull(),
+        "only_baseline": new_is.isNull(),
+        "only_candidate": old_is.isNull(),
+        "differ": differ,
+    }
+    amounts = [F.count(F.when(where, 1)).alias(name) for name, where in conditions.items()]
+    (told,) = both.agg(*amounts).collect()
+    counts = told.asDict()
+    return counts, counts.pop("differ")

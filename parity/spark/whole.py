@@ -1,0 +1,196 @@
+"""The comparison of all rows of a DataFrame: sums from Spark, the verdict by parity.comparison."""
+
+import dataclasses
+from types import MappingProxyType
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from parity.comparison import check_rarer, concluded
+from parity.doubts import SAME_SCORES, of_repeats
+from parity.inputs.checks import Column
+from parity.notes import notes_on_unmoved, why_no_losses
+from parity.result import Comparison
+from parity.spark import differences, figures
+from parity.spark.given import SIDES, Given, Names, given, kept, loss_of
+from parity.spark.parts import parts_of
+from parity.spark.ranks import Ranked, Told, area, ranked
+from parity.spark.repeats import repeats_in
+from parity.spark.spreads import (
+    Sums,
+    add_evidence,
+    add_rows,
+    add_spread,
+    evidence_from,
+    holding_of,
+    observations_of,
+    spread_from,
+)
+from parity.stats.calibration import FARTHEST_LOSS, MeanDifference, mean_difference_of
+from parity.stats.clusters import check_holding
+from parity.stats.rare_failures import Sample, rare_failures
+from parity.verified import Verified
+
+
+def compare_columns(
+    df: DataFrame,
+    names: Names,
+    margin: float,
+    verified: Optional[Verified] = None,
+    source: str = "the DataFrame",
+    told: Mapping[str, Column] = MappingProxyType({}),
+) -> Comparison:
+    """`parity.spark.compare`; `source` and `told` as for `given`."""
+    with given(df, names, source, told) as rows:
+        check_rarer(min(rows.counts))
+        with kept(ranked(rows, rows.rows)) as placed:
+            comparison = _compare(rows, placed, margin, verified)
+        return dataclasses.replace(comparison, **parts_of(rows, names, margin)._asdict())
+
+
+def _compare(
+    given: Given, placed: DataFrame, margin: float, verified: Optional[Verified]
+) -> Comparison:
+    ranks = [Ranked(side, given.weighted, [F.lit(mass) for mass in given.masses]) for side in SIDES]
+    first = _first_sums(given, placed, ranks)
+    aucs = [area(first, side, given.masses, given.weighted) for side in SIDES]
+    means = _means(given, first)
+    second = _second_sums(given, placed, ranks, aucs, means)
+    clusters = check_holding(holding_of(second)).either if given.clustered else None
+    moves = spread_from(second, "moved", given.clustered)
+    evidence = evidence_from(second, aucs[1] - aucs[0], moves)
+    gauc = figures.gauc_of(given)
+    sides = [
+        figures.side_of(
+            given,
+            model,
+            placed,
+            ranks[model],
+            first,
+            spread_from(second, side, given.clustered),
+            gauc.old if model == 0 else gauc.new,
+        )
+        for model, side in enumerate(SIDES)
+    ]
+    return concluded(
+        evidence,
+        rare_failures(_sample(given, second, moves.carriers, moves.step), margin),
+        margin,
+        verified,
+        baseline=sides[0],
+        candidate=sides[1],
+        rows=given.total,
+        positives=given.counts[1],
+        standard_error_independent=moves.independent,
+        clusters=clusters,
+        design_effect=moves.design_effect,
+        weighted=given.weighted,
+        logloss_difference=_difference(given, second, means, "loss"),
+        pcoc_difference=_difference(given, second, means, "pcoc"),
+        gauc_difference=gauc.difference,
+        score_difference=differences.score_difference(given, first),
+        warnings=_warnings(given),
+        notes=notes_on_unmoved(evidence),
+        unavailable=why_no_losses(*given.extents),
+    )
+
+
+def _warnings(given: Given) -> Tuple[str, ...]:
+    same = () if given.differ else (SAME_SCORES,)
+    return same if given.clustered else (*same, *of_repeats(repeats_in(given), given.total))
+
+
+class _Mean(NamedTuple):
+    """A paired difference of means."""
+
+    delta: float
+    pull: Expression  # psi of every row
+    reach: float
+
+
+def _first_sums(given: Given, placed: DataFrame, ranks: Sequence[Ranked]) -> Told:
+    """Sums that need no estimate."""
+    weight = F.col("w")
+    sums: List[Expression] = differences.first_sums(given, *ranks)
+    for model in (0, 1):
+        sums += figures.first_sums(given, model, ranks[model])
+    sums.append(F.sum(weight * (F.col("new") - F.col("old"))).alias("score"))
+    if given.probabilities():
+        sums.append(F.sum(weight * (loss_of("new") - loss_of("old"))).alias("loss"))
+    (told,) = placed.agg(*sums).collect()
+    return told.asDict()
+
+
+def _means(given: Given, first: Told) -> Dict[str, _Mean]:
+    """The differences that probabilities have."""
+    if not given.probabilities():
+        return {}
+    weight, mass, positives = F.col("w"), sum(given.masses), given.masses[1]
+    loss, pcoc = first["loss"] / mass, first["score"] / positives
+    of_loss = weight * (loss_of("new") - loss_of("old") - loss) / mass
+    of_pcoc = weight * (F.col("new") - F.col("old") - pcoc * F.col("p")) / positives
+    return {
+        "loss": _Mean(loss, of_loss, FARTHEST_LOSS),
+        "pcoc": _Mean(pcoc, of_pcoc, mass / positives),
+    }
+
+
+def _second_sums(
+    given: Given,
+    placed: DataFrame,
+    ranks: Sequence[Ranked],
+    aucs: Sequence[float],
+    means: Dict[str, _Mean],
+) -> Told:
+    """Sums about the estimates."""
+    old, new = ranks
+    sums = Sums(given.clustered)
+    add_rows(sums)
+    add_evidence(sums, old, new, F.lit(aucs[1] - aucs[0]))
+    for side, rank, auc in zip(SIDES, ranks, aucs):
+        add_spread(sums, side, rank.placement, F.lit(auc), rank.masses)
+    for label in "np":
+        placement = F.when(F.col("p") == int(label == "p"), old.placement)
+        sums.over(f"{label}_most", placement, "max")
+        sums.over(f"{label}_least", placement, "min")
+    for name, mean in means.items():
+        by_cluster = sums.by_cluster(f"{name}_of_cluster", mean.pull)
+        for power in (2, 4):
+            sums.over(f"{name}_{power}", mean.pull**power)
+            sums.over_clusters(f"{name}_clusters_{power}", by_cluster**power)
+    (told,) = sums.told(placed)
+    return told
+
+
+def _difference(
+    given: Given, told: Told, means: Dict[str, _Mean], name: str
+) -> Optional[MeanDifference]:
+    if name not in means:
+        return None
+    of_units, units, squares = "", given.total, sum(given.squares)
+    if given.clustered:
+        of_units, units, squares = "_clusters", told["held"], told["clusters_squares"]
+    return mean_difference_of(
+        means[name].delta,
+        told[f"{name}{of_units}_2"],
+        told[f"{name}{of_units}_4"],
+        units,
+        sum(given.masses) ** 2 / squares,
+        means[name].reach,
+    )
+
+
+def _sample(given: Given, told: Told, carriers: float, step: float) -> Sample:
+    negatives, positives = (
+        max(told[f"{label}_most"], 1 - told[f"{label}_least"]) for label in "np"
+    )
+    return Sample(
+        rows=given.total,
+        observations=observations_of(told, given.clustered),
+        reaches=(negatives, positives),
+        carriers=carriers,
+        step=step,
+        alike=not (given.weighted or given.clustered),
+    )
