@@ -4,6 +4,7 @@ from .cluster.session import worker_config as worker_config
 from .fate import ADMITTED as ADMITTED
 from .fate import DECAYED as DECAYED
 from .fate import LOST as LOST
+from .fate import NONFINITE as NONFINITE
 from .fate import PENDING as PENDING
 from .fate import STALE as STALE
 from .fate import Fate as Fate

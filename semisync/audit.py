@@ -8,6 +8,7 @@ One JSON object per line:
                                               "staleness", "weight"}, ...]}
     {"event": "dropped", "ticket", "staleness", "weight", ...}      stale, its slot given back
     {"event": "lost", "ticket", "member"}
+    {"event": "nonfinite", "ticket", "member"}
     {"event": "returned", "ticket"}                          not used, at the end
     {"event": "end"}                                         every ticket is settled
 
@@ -77,8 +78,8 @@ def steps(path):
 def check(path):
     """Checks that every ticket ends exactly once; returns a Counter of tickets by their end.
 
-    Keys: admitted, decayed, stale, lost, returned, and "ended with the chief" for those that were
-    out when a chief was killed.
+    Keys: admitted, decayed, stale, lost, nonfinite, returned, and "ended with the chief" for those
+    that were out when a chief was killed.
 
     Raises:
       BadInput: a ticket was settled twice, or never issued, or is still out at an "end".
@@ -105,6 +106,6 @@ def check(path):
 
 
 def _fate(kind, batch):
-    if kind in ("lost", "returned"):
+    if kind in ("lost", "nonfinite", "returned"):
         return kind
     return of_weight(batch["weight"]).name.lower()

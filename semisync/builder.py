@@ -216,6 +216,7 @@ def _settings(request, modes):
     return Settings(
         batches_per_step=options.batches_per_step,
         on_stale=options.on_stale,
+        on_nonfinite=options.on_nonfinite,
         paced=options.paced,
         in_flight=options.in_flight,
         hyperparameters=request.optimizer.own_numbers(),
@@ -241,6 +242,7 @@ def _train_op(request, member, ready, send, draws_between_runs):
     return worker.build_train_op(
         member,
         ready=ready,
+        guarded=[] if request.options.on_nonfinite == "keep" else ready,
         # The last variables are mostly the last layers', whose gradients come first.
         early=_values(request.pairs[-1][0]),
         staleness_policy=staleness_policy if may_reject(staleness_policy) else None,

@@ -11,9 +11,10 @@ class Fate(enum.IntEnum):
     DECAYED = 2  # counted with a weight between 0 and 1
     STALE = 3  # too late: counted with weight 0, or its slot was given back
     LOST = 4  # its worker was killed, or silent for too long
+    NONFINITE = 5  # a gradient held a NaN or an infinity: another batch has its slot
 
 
-PENDING, ADMITTED, DECAYED, STALE, LOST = Fate
+PENDING, ADMITTED, DECAYED, STALE, LOST, NONFINITE = Fate
 
 
 def of_weight(weight):

@@ -65,6 +65,10 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
       staleness: the staleness policy, see `semisync.staleness`. None counts every batch fully.
       on_stale: what becomes of the slot of a batch of weight 0: "keep" leaves it empty (GBA),
         "drop" gives it to another batch.
+      on_nonfinite: what becomes of a batch with a NaN or an infinity in a gradient: "drop" gives
+        its slot to another batch, and ends the training after 100 of them in a row; "stop" ends it
+        at the first; "keep" counts it, and the model is NaN from then on. None: "keep" for an
+        optimizer that scales the loss, which looks for them itself, else "drop".
       sparse_mean: "batches" divides an id's summed gradient by M, as the global batch does;
         "touches" by the number of batches that met the id (GBA); "sum" by nothing.
       policy: list of (regex, "semi-sync" | "async"): the first whose regex is found in a variable's
@@ -104,6 +108,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         batches_per_step,
         staleness=None,
         on_stale="keep",
+        on_nonfinite=None,
         sparse_mean="batches",
         policy=None,
         batch_norm="aggregate",
@@ -119,6 +124,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             batches_per_step=batches_per_step,
             staleness=staleness,
             on_stale=on_stale,
+            on_nonfinite=on_nonfinite or self._wrapped.on_nonfinite,
             sparse_mean=sparse_mean,
             policy=policy,
             batch_norm=batch_norm,

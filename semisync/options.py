@@ -17,6 +17,7 @@ class Options(NamedTuple):
     batches_per_step: int
     staleness: Any
     on_stale: str
+    on_nonfinite: str
     sparse_mean: str
     mode_of: Any
     batch_norm: str
@@ -31,6 +32,7 @@ def checked(
     batches_per_step,
     staleness=None,
     on_stale="keep",
+    on_nonfinite="drop",
     sparse_mean="batches",
     policy=None,
     batch_norm="aggregate",
@@ -52,6 +54,7 @@ def checked(
         ),
         staleness=arguments.staleness_policy(staleness),
         on_stale=arguments.choice("on_stale", on_stale, ("keep", "drop")),
+        on_nonfinite=arguments.choice("on_nonfinite", on_nonfinite, ("drop", "keep", "stop")),
         sparse_mean=arguments.choice("sparse_mean", sparse_mean, ("batches", "touches", "sum")),
         mode_of=arguments.variable_policy(policy),
         batch_norm=arguments.choice(

@@ -51,6 +51,13 @@ def _declare_optimizer(parser):
         help="a batch that is too late leaves its slot empty, or to another one",
     )
     parser.add_argument(
+        "--on-nonfinite",
+        choices=("drop", "stop", "keep"),
+        default="drop",
+        help="a batch with a NaN or an infinity in a gradient leaves its slot to another one, ends "
+        "the training, or counts, as a graph that scales its loss needs it",
+    )
+    parser.add_argument(
         "--paced", action="store_true", help="synchronous: M batches a step, none of them late"
     )
     parser.add_argument(
@@ -131,6 +138,7 @@ def run(args):
         args.batches_per_step,
         staleness=None if args.max_staleness is None else Threshold(args.max_staleness),
         on_stale=args.on_stale,
+        on_nonfinite=args.on_nonfinite,
         paced=args.paced,
         in_flight=args.in_flight,
         batch_norm=args.batch_norm,

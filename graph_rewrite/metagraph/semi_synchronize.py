@@ -60,7 +60,8 @@ def semi_synchronize(
       keep_devices: True leaves the exporting worker's task on the ops.
       batch_norm: what becomes of moving statistics, see `semisync.GlobalBatchOptimizer`.
       policy: of `semisync.GlobalBatchOptimizer`. What trains an "async" variable stays as it is:
-        each worker's own, run at once with every batch, also with one that turns out too stale.
+        each worker's own, run at once with every batch, also with one that turns out too stale
+        or not finite.
       shared_updates: of `semisync.GlobalBatchOptimizer`.
       ps: how many parameter servers the job has, for a graph without devices: its variables go to
         these in turn, see `graph_rewrite.metagraph.placement`.
@@ -68,7 +69,8 @@ def semi_synchronize(
         does not tell.
       fixed: {name of a placeholder or a constant: number} of hyperparameters that get this value
         for good, see `graph_rewrite.training.hyperparameters`.
-      options: on_stale, sparse_mean, paced, in_flight and name of `semisync.GlobalBatchOptimizer`.
+      options: on_stale, on_nonfinite, sparse_mean, paced, in_flight and name of
+        `semisync.GlobalBatchOptimizer`.
 
     Raises:
       BadInput: the graph does not train, or not in a way that can be made semi-synchronous.

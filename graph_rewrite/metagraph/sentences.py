@@ -61,6 +61,7 @@ def report_on(rewrite, options):
             "batches_per_step": options.batches_per_step,
             "staleness": None if options.staleness is None else str(options.staleness),
             "on_stale": options.on_stale,
+            "on_nonfinite": options.on_nonfinite,
             "sparse_mean": options.sparse_mean,
             "paced": options.paced,
             "in_flight": options.in_flight,

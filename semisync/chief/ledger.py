@@ -5,6 +5,7 @@ once. `semisync.transport.messages` lists what the workers say of it. Each ticke
 ends in exactly one of these ways, and no later message changes it:
 
     admitted, decayed, stale   its batch was applied, or found too late
+    nonfinite                  a gradient of its batch held a NaN or an infinity
     returned                   its worker ended and did not use it
     lost                       its worker was killed, was started again, took another ticket in a
                                run that failed, or was silent for `patience` seconds
@@ -35,6 +36,7 @@ from semisync.transport.messages import (
     JOINED,
     LEFT,
     NEVER_DRAWN,
+    NONFINITE,
     STAGED,
     WITHHELD,
 )
@@ -75,6 +77,7 @@ class Ledger:
       fates: Counter of tickets by what became of them, and of those "issued".
       staleness: Counter of applied batches by their staleness.
       members: {worker: when its last message came}.
+      broken: how many batches in a row were not finite; broken_of: the worker of the last one.
       events, settled: what happened since `drain`, for the audit log and for the job state.
     """
 
@@ -99,6 +102,8 @@ class Ledger:
         self.outstanding: Dict[int, Optional[str]] = {}
         self.pending: Deque[Commit] = collections.deque()
         self.members: Dict[str, float] = {}
+        self.broken = 0
+        self.broken_of: Optional[str] = None
         self.fates: Counter[str] = collections.Counter()
         self.staleness: Counter[int] = collections.Counter()
         self.events: List[Dict[str, Any]] = []
@@ -172,7 +177,7 @@ class Ledger:
         self.members[member] = self._now()
         if kind == JOINED:
             self._replace_predecessor(member)
-        elif kind in (STAGED, WITHHELD, LEFT):
+        elif kind in (STAGED, WITHHELD, NONFINITE, LEFT):
             self._come_back(message)
         if message.drawn != NEVER_DRAWN:
             self._hold(member, message.drawn)
@@ -209,7 +214,13 @@ class Ledger:
             self._end(message.ticket, "returned")
             self._owed += 1
             return
-        withheld = message.kind == WITHHELD
+        if message.kind == NONFINITE:
+            self._end(message.ticket, "nonfinite", member=message.member)
+            self.settled.append((message.ticket, int(Fate.NONFINITE), -1))
+            self._owed += 1
+            self.broken, self.broken_of = self.broken + 1, message.member
+            return
+        withheld, self.broken = message.kind == WITHHELD, 0
         self.pending.append(
             Commit(message.member, message.ticket, message.token, withheld, message.waited)
         )

@@ -25,6 +25,7 @@ WAKE_EVERY = 1.0  # seconds
 WITHDRAW_WITHIN = 5.0  # seconds
 HAND_OVER = 1.0  # seconds that an earlier chief has for the global step that it is taking
 PUBLISH_EVERY = 1.0  # seconds between two writes of the job state
+ENDURED = 100  # batches in a row that are not finite; more where more are under way
 STALLED = 30.0  # seconds without a global step after which the chief says who is missing
 
 
@@ -48,6 +49,7 @@ class Chief(threading.Thread):
         self._coordinator = coordinator
         self._step_lock = step_lock
         self._paced = pacing.checked(handles.settings.paced)
+        self._on_nonfinite, self._warned_of = handles.settings.on_nonfinite, 0
         self._audit = AuditLog(audit)
         self._observers = observers
         self._finishing = threading.Event()
@@ -144,6 +146,7 @@ class Chief(threading.Thread):
         while not self._coordinator.should_stop():
             self._exchange()
             self._lose_the_silent()
+            self._tell_the_broken()
             self._publish()
             self._apply(self.ledger.next_global_batch(self._clock, self._weigh))
             last = self._finishing.is_set() and not self.ledger.members and self.ledger.lacking
@@ -176,6 +179,30 @@ class Chief(threading.Thread):
                 "semisync: no word for %.0f s from %s: its batch is lost",
                 self.ledger.patience,
                 member or "a worker that never sent a message",
+            )
+
+    def _tell_the_broken(self):
+        """Warns of batches that are not finite; ends the training where they do not end."""
+        ledger, endured = self.ledger, 0
+        if self._on_nonfinite == "drop":
+            endured = max(ENDURED, 2 * ledger.batches_per_step, 2 * len(ledger.members))
+        if ledger.broken > endured:
+            raise SemisyncError(
+                "{} a NaN or an infinity in the gradients, the last one that of {}: look for it in "
+                "the input and in the variables, for a division by 0 or its logarithm, for a "
+                "learning rate that is too large".format(
+                    "the last {} batches have".format(ledger.broken) if endured else "a batch has",
+                    ledger.broken_of,
+                )
+            )
+        refused = ledger.fates["nonfinite"]
+        if refused > 2 * self._warned_of:
+            self._warned_of = refused
+            tf.logging.warning(
+                "semisync: %d batches so far had a NaN or an infinity in the gradients, the last "
+                "one that of %s: others have their slots",
+                refused,
+                ledger.broken_of,
             )
 
     def _complain(self):

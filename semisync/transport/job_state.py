@@ -28,7 +28,9 @@ SUPERSEDED = (
     "another process has become chief: pass is_chief=True to make_session_run_hook in one process "
     "only"
 )
-GAUGES = ("admitted", "decayed", "stale", "lost", "in_flight", "pending", "waiting_seconds")
+GAUGES = (
+    "admitted", "decayed", "stale", "lost", "nonfinite", "in_flight", "pending", "waiting_seconds",
+)  # fmt: skip
 
 
 def ended_at(epoch):

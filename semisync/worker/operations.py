@@ -13,10 +13,9 @@ from semisync.transport.messages import (
     JOINED,
     LEFT,
     STAGED,
-    WITHHELD,
 )
 from semisync.worker.state import KIND, TICKET, WorkerState, now, numbers, sealed
-from semisync.worker.withholding import judged, send_unless
+from semisync.worker.withholding import found_finite, judged, send_unless
 
 STATE = "semisync_worker_state_"  # the variable of the worker state; the identity follows
 
@@ -146,12 +145,13 @@ def build_worker_ops(member, weights, pings):
         )
 
 
-def build_train_op(member, ready, early, staleness_policy, send, draw, rationed):
+def build_train_op(member, ready, guarded, early, staleness_policy, send, draw, rationed):
     """Returns the op of one batch: spend the ticket, send, draw the next ticket, tell the chief.
 
     Args:
       member: the `Member`.
       ready: tensors that are there once the batch's gradients are.
+      guarded: those of them that withhold a batch where they are not finite.
       early: a tensor that is there when most of the batch's work is done, at the latest with them.
       staleness_policy: withholds a batch that is too stale; None sends every batch.
       send: (batch, gate) -> list of the ops that stage the payload under the ticket in `batch`, a
@@ -163,17 +163,18 @@ def build_train_op(member, ready, early, staleness_policy, send, draw, rationed)
     """
     state = member.state
     with tf.device(state.device):
-        if staleness_policy is None:
-            time = 0
-            batch = state.spend(state.values, ready)
-            sent = send(batch, lambda tensor: tensor)
-        else:
+        time, values = 0, state.values
+        if staleness_policy is not None:
             with tf.control_dependencies([early]):
                 time = now()
             values = judged(staleness_policy, state, member.job_state, time)
-            batch = state.spend(values, ready)
-            stale = tf.equal(tf.unstack(values)[KIND], WITHHELD)
-            sent = [send_unless(stale, send, batch, member.mailbox)]
+        values = found_finite(values, guarded)
+        batch = state.spend(values, ready)
+        if values is state.values:
+            sent = send(batch, lambda tensor: tensor)
+        else:
+            withheld = tf.not_equal(tf.unstack(values)[KIND], STAGED)
+            sent = [send_unless(withheld, send, batch, member.mailbox)]
         if draw and not rationed:
             return member.draw(batch, time, sent)
         told = member.tell(batch, sent)

@@ -1,14 +1,17 @@
-"""Whether a batch is too stale to be sent, and how it is withheld.
+"""Whether a batch is too stale to be sent, or broken, and how it is withheld.
 
 Reading the clock takes a round trip, so a batch asks for it only when it took long: when twice as
 many global steps as usual in that time, and one more, may have made it too stale
 (`semisync.chief.thread`). A batch that is too stale all the same, or becomes so later, is sent, and
 the chief finds it.
+
+A batch is broken if anything that it would send holds a NaN or an infinity: one such batch would
+make the whole model NaN.
 """
 
 from semisync.common.compat import raw_ops, tf
 from semisync.staleness import weights_of
-from semisync.transport.messages import STAGED, WITHHELD
+from semisync.transport.messages import NONFINITE, STAGED, WITHHELD
 
 
 def judged(staleness_policy, state, job_state, time):
@@ -32,8 +35,22 @@ def judged(staleness_policy, state, job_state, time):
     return raw_ops.Merge(inputs=[sure, asked])[0]
 
 
-def send_unless(stale, send, batch, mailbox):
-    """Returns a tensor that is there once the batch is sent, or is found too stale to be sent.
+def found_finite(values, tensors):
+    """The worker state's vector, of the kind NONFINITE where one of a batch's tensors is broken."""
+    checked = []
+    for tensor in tensors:
+        if tensor.dtype.is_floating:
+            with tf.device(tensor.device):
+                checked.append(tf.reduce_all(tf.math.is_finite(tensor)))
+    if not checked:
+        return values
+    kind, *others = tf.unstack(values)
+    broken = tf.constant(NONFINITE, tf.int64)
+    return tf.stack([tf.where(tf.reduce_all(tf.stack(checked)), kind, broken), *others])
+
+
+def send_unless(withheld, send, batch, mailbox):
+    """Returns a tensor that is there once the batch is sent, or is found not to be sent.
 
     Switch and Merge rather than tf.cond: a branch of tf.cond may be a function of its own, and what
     the optimizer does to reference variables cannot be put into one. The Merge is on the device of
@@ -41,17 +58,17 @@ def send_unless(stale, send, batch, mailbox):
     Switch of a value that is made there; TensorFlow places a Switch where its data is.
 
     Args:
-      stale: bool tensor.
+      withheld: bool tensor, made in this process.
       send: (batch, gate) -> list of ops, see `semisync.worker.operations.build_train_op`.
       batch: kind, ticket, token, waited: int64 [4].
       mailbox: the `Mailbox`.
     """
     # Every tensor that is sent passes a Switch: to wait for a Switch is to wait for both branches.
-    sent = send(batch, lambda tensor: raw_ops.Switch(data=tensor, pred=stale)[0])
+    sent = send(batch, lambda tensor: raw_ops.Switch(data=tensor, pred=withheld)[0])
     with tf.device(mailbox.device):
         kind, ticket, _, _ = tf.unstack(batch)
-        withheld = raw_ops.Switch(data=ticket, pred=tf.equal(kind, WITHHELD))[1]
+        unsent = raw_ops.Switch(data=ticket, pred=tf.not_equal(kind, STAGED))[1]
         with tf.control_dependencies(sent):
             # TensorFlow 2 bypasses a slice or an identity here, and then nothing waits for `sent`.
             staged = raw_ops.DeepCopy(x=ticket)
-        return raw_ops.Merge(inputs=[staged, withheld])[0]
+        return raw_ops.Merge(inputs=[staged, unsent])[0]

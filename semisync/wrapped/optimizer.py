@@ -27,6 +27,15 @@ class WrappedOptimizer:
         self.optimizer = optimizer
         self._own_numbers = own_numbers(optimizer)  # now: a step adds others
 
+    @property
+    def on_nonfinite(self):
+        """What becomes of a batch that is not finite by default.
+
+        An optimizer that scales the loss needs to see it, and then takes no step.
+        """
+        names = ("_loss_scale", "_loss_scale_manager")  # TensorFlow's and contrib's
+        return "keep" if any(hasattr(self.optimizer, name) for name in names) else "drop"
+
     def own_numbers(self):
         """{name: value} of the numbers that the optimizer was made with."""
         return self._own_numbers

@@ -59,7 +59,7 @@ def test_a_session_without_a_chief_shows_zeros():
         shown = tf.Summary.FromString(session.run(tf.summary.merge_all())).value
     values = {value.tag: getattr(value, value.WhichOneof("value")) for value in shown}
     assert values.pop("GlobalBatch/staleness").num == 0
-    assert len(values) == 7 and set(values.values()) == {0}
+    assert len(values) == 8 and set(values.values()) == {0}
 
 
 def test_a_job_that_stalls_says_once_who_is_missing(caplog, monkeypatch):
