@@ -11,6 +11,7 @@ and where to report it, and the traceback below that: a crash is not an answer.
 """
 
 import argparse
+import difflib
 import glob
 import importlib
 import os
@@ -95,18 +96,36 @@ _WITHOUT_CUDA = (
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, except that a usage error ends with BAD_INPUT like every other bad input, and the
-    help with the epilog of `configure`, verbatim, and the exit codes."""
+    """argparse, except that a usage error ends with BAD_INPUT like every other bad input and names
+    what was nearly written, and the help with the epilog of `configure`, verbatim, and the exit
+    codes."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+        self._given: List[str] = []
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._given = list(args or ())
+        return super().parse_known_args(args, namespace)
 
     def format_help(self) -> str:
         return f"{super().format_help()}\n{exit_codes.listing()}\n"
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        self.exit(exit_codes.BAD_INPUT, f"{self.prog}: {message}\n")
+        self.exit(exit_codes.BAD_INPUT, f"{self.prog}: {message}{self._meant()}\n")
+
+    def _meant(self) -> str:
+        """The option or the command that is nearest to the first given one that there is not."""
+        choices = [choice for action in self._actions for choice in action.choices or ()]
+        for word in self._given:
+            name = word.partition("=")[0]
+            option = name.startswith("--")
+            known = list(self._option_string_actions) if option else choices
+            if not any(one.startswith(name) for one in known):
+                for near in difflib.get_close_matches(name, known, 1):
+                    return f"; did you mean {near}?"
+        return ""
 
 
 class _PrintVersion(argparse.Action):

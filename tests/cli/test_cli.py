@@ -134,3 +134,19 @@ def test_a_library_that_does_not_load_is_named_with_its_reason(monkeypatch, caps
         "build takes its place: pip uninstall fbgemm-gpu, then pip install --no-deps "
         "fbgemm-gpu-cpu\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "near"),
+    [
+        (["parityy"], "parity"),
+        (["parity", "--labl", "click", "scores.csv"], "--label"),
+        (["convert", "model.ckpt-1", "--modle"], "--model"),
+        (["convert", "model.ckpt-1", "out", "--taget=dcp"], "--target"),
+    ],
+)
+def test_what_was_nearly_written_is_named(arguments, near, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 3
+    assert capsys.readouterr().err.endswith(f"; did you mean {near}?\n")
