@@ -47,7 +47,7 @@ class SharedTable(TableById):
         asked = ask(flat.long().contiguous(), self.weight.shape[1], self.processes)
         first = numpy.empty(len(asked.unique), numpy.int64)
         first[asked.places.numpy()[::-1]] = numpy.arange(len(flat))[::-1]
-        begin = default.detach().to(self.weight).expand(len(flat), -1)[torch.from_numpy(first)]
+        begin = self.rows_of(default.detach(), len(flat))[torch.from_numpy(first)]
         (question,) = questions([asked], self.processes)
         (begins,) = to_owners([begin], [asked], [question.given], self.processes)
         own = super().forward(torch.from_numpy(question.ids), begins)

@@ -5,6 +5,8 @@ import pytest
 import torch
 
 import migrate
+from migrate.runtime.tables.by_id import TableById
+from migrate.training.by_id import SharedTable
 from semisync.common.errors import BadInput
 from tests.servers.write_job import SIZE, STEPS
 
@@ -40,6 +42,14 @@ def test_steps_are_tensorflows(job, plugin):
     order = [user.ids.tolist().index(id) for id in job.recorded["ids/user"]]
     sums = training.optimizer.state[user.weight]["sum"][order]
     np.testing.assert_allclose(sums, job.recorded["accumulator"], rtol=2e-5)
+
+
+@pytest.mark.parametrize("of", [TableById, lambda rows, dim: SharedTable(TableById(rows, dim))])
+def test_new_ids_begin_with_the_number_that_the_look_up_tells(of):
+    table = of(rows=0, dim=3).train()
+    rows = table(torch.tensor([[5, -5], [5, 7]]), torch.tensor(0.5))
+    assert torch.equal(rows, torch.full((2, 2, 3), 0.5))
+    assert sorted(table.ids.tolist()) == [-5, 5, 7] and table.weight.shape == (3, 3)
 
 
 def test_without_the_plug_in_its_op_is_named(job):

@@ -44,7 +44,7 @@ class TableById(nn.Module):
         [n, dim]."""
         flat = ids.reshape(-1)
         rows, known = self.find(flat)
-        default = (default if self.default is None else self.default).to(self.weight)
+        default = self.rows_of(default if self.default is None else self.default, len(flat))
         self.looked_up += len(flat)
         if not known.all():
             if self.training and torch.is_grad_enabled():
@@ -54,7 +54,7 @@ class TableById(nn.Module):
                 self.unknown += int((~known).sum())
         if known.all():
             return rows_of(self.weight, rows.reshape(ids.shape))
-        found = default.expand(len(flat), self.weight.shape[1]).clone()
+        found = default.clone()
         found[known] = self.weight[rows[known]]
         return found.reshape(*ids.shape, -1)
 
@@ -65,6 +65,10 @@ class TableById(nn.Module):
         wanted = ids.to("cpu", torch.int64).contiguous().numpy()
         rows = torch.from_numpy(find_integers(self._slots, -1, wanted)).to(self.weight.device)
         return rows, rows >= 0
+
+    def rows_of(self, default: Tensor, count: int) -> Tensor:
+        """A default as a row for each of `count` ids: float [count, dim]."""
+        return default.to(self.weight).expand(count, self.weight.shape[1])
 
     def make_room(self, rows: int) -> None:
         """As many rows as are about to be read into `ids` and `weight`."""
@@ -77,7 +81,7 @@ class TableById(nn.Module):
     def _take_in(self, ids: Tensor, known: Tensor, default: Tensor) -> None:
         """Adds a row for each id that has none, with the first default that it is given."""
         new, numbers, _ = unique_integers(ids[~known].to("cpu", torch.int64).numpy())
-        begin = default.detach().expand(len(ids), self.weight.shape[1])[~known]
+        begin = default.detach()[~known]
         _, first = numpy.unique(numbers, return_index=True)
         weight = torch.cat([self.weight.detach(), begin[torch.from_numpy(first).to(begin.device)]])
         self.set_rows(torch.cat([self.ids, torch.from_numpy(new).to(self.ids)]), weight)
