@@ -3,7 +3,7 @@
     python -m benchmarks.sequences [--data FOLDER] [--sets NAME ...] [--seeds N] [--peer PYTHON]
 
 1. Speed: items per second of a step of each tower, forward and back, packed and padded, on the
-   lengths of each data set.
+   lengths of each data set. Seconds are the processor's, of one thread unless --threads says more.
 2. Quality: leave one out, all items ranked, those that the user had among them or without them. R@K
    is HR@K, N@K NDCG@K; a target that ties with another item stands behind it. Means over seeds,
    with Student's 95 % interval. A model trains until NDCG@10 of the validation has not got better
@@ -157,6 +157,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", default="../shared/data/amazon_s3rec")
     parser.add_argument("--sets", nargs="+", choices=NAMES, default=["LastFM", "Beauty"])
+    parser.add_argument(
+        "--lengths", nargs="+", choices=NAMES, help="of the first table (default: --sets)"
+    )
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--peer", metavar="PYTHON", help="an interpreter that has rectools")
     parser.add_argument("--epochs", type=int, metavar="N", help="at most (default: 200)")
@@ -167,8 +170,9 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     kept = Kept(args.kept)
-    data = {name: Histories(args.data, name) for name in args.sets}
-    print_speeds(data, args.sets, args)
+    lengths = args.lengths or args.sets
+    data = {name: Histories(args.data, name) for name in {*lengths, *args.sets}}
+    print_speeds(data, lengths, args)
     if not args.peer:
         print("\nThere is no peer: no --peer was given.")
     print_quality({name: runs_of(data, name, args, kept) for name in args.sets})

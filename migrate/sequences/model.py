@@ -23,6 +23,7 @@ from migrate.sequences.packed import Packed
 from migrate.sequences.ranking import Ranking
 from migrate.sequences.retrieval import Retrieval
 from migrate.sequences.tower import Tower
+from semisync.common.errors import UsageError
 
 
 class RetrievalModel(nn.Module):
@@ -36,7 +37,7 @@ class RetrievalModel(nn.Module):
         """A scalar, the mean over the items that another one follows; BadInput without any.
 
         generator: of the negatives; torch's own by default."""
-        seen, places = packed.followed()
+        seen, places = _plain(packed).followed()
         following = packed.items[places + 1]
         drawn = self.task.draw(following, generator)
         rows = torch.cat([packed.items, drawn.rows])
@@ -50,7 +51,7 @@ class RetrievalModel(nn.Module):
 
     def user_vectors(self, packed: Packed) -> Tensor:
         """[B, dim], of all that each sequence holds."""
-        states = self.tower(self.table(packed.items), packed)
+        states = self.tower(self.table(packed.items), _plain(packed))
         return self.task.directions(states[packed.last])
 
     def item_vectors(self, rows: Optional[Tensor] = None) -> Tensor:
@@ -85,3 +86,10 @@ class RankingModel(nn.Module):
         mixed = self.task.interleave(self.table(packed.items), packed)
         states = self.tower(mixed.tokens, mixed.packed)
         return self.task.logits(states[mixed.items])
+
+
+def _plain(packed: Packed) -> Packed:
+    """A batch of histories alone; UsageError where it has candidates, which are none."""
+    if packed.targets is not None:
+        raise UsageError("a retrieval takes histories alone, and the batch has candidates")
+    return packed

@@ -44,7 +44,8 @@ def ranks(
             rows, offsets = seen
             first, last = int(offsets[start]), int(offsets[start + len(table)])
             lengths = offsets[start : start + len(table) + 1].diff()
-            ahead[torch.arange(len(table)).repeat_interleave(lengths), rows[first:last]] = False
+            user = torch.arange(len(table), device=table.device).repeat_interleave(lengths)
+            ahead[user, rows[first:last]] = False
             ahead.scatter_(1, target, True)
         found.append(ahead.sum(1))
     return torch.cat(found) if found else torch.empty(0, dtype=torch.int64)

@@ -109,6 +109,10 @@ def test_the_model_learns_of_every_item_that_another_follows_at_the_time_of_that
     torch.testing.assert_close(model.loss(Packed.of(items, times)), torch.stack(losses).mean())
     with pytest.raises(BadInput, match="no sequence of a batch has two items"):
         model.loss(Packed.of([[1], [2]], [[0], [3]]))
+    candidates = Packed.of(items, times, targets=[1, 0, 2])
+    for use in (model.loss, model.user_vectors):
+        with pytest.raises(UsageError, match="the batch has candidates"):
+            use(candidates)
 
 
 def test_other_negatives_are_refused():
