@@ -43,7 +43,8 @@ class RetrievalModel(nn.Module):
         rows = torch.cat([packed.items, drawn.rows])
         own, others = self.table(rows).split([len(packed.items), len(drawn.rows)])
         states = self.tower(own[places], seen)
-        return self.task.loss(states, following, own[places + 1], drawn, others)
+        with torch.autocast(states.device.type, enabled=False):  # scores are differences
+            return self.task.loss(states.to(own), following, own[places + 1], drawn, others)
 
     def forward(self, packed: Packed) -> Tensor:
         """The loss, for wrappers."""

@@ -112,12 +112,12 @@ class Checkpoints:
                 shutil.rmtree(self.path(step))
 
     def keep(self, step: int, folder: str) -> None:
-        """Has a whole one in another folder too, by links, and no earlier one there."""
+        """Has a whole one in another folder too, and no other there; by links where it can."""
         source, to = self.path(step), os.path.join(folder, os.path.basename(self.path(step)))
         if step not in whole_steps(folder):
             shutil.rmtree(to, ignore_errors=True)
-            shutil.copytree(source, to, copy_function=os.link, ignore=_whole_alone)
-            os.link(os.path.join(source, _WHOLE), os.path.join(to, _WHOLE))
+            shutil.copytree(source, to, copy_function=_linked, ignore=_whole_alone)
+            _linked(os.path.join(source, _WHOLE), os.path.join(to, _WHOLE))
         for other in os.listdir(folder):
             if other != os.path.basename(to):
                 shutil.rmtree(os.path.join(folder, other))
@@ -166,6 +166,13 @@ def whole_steps(folder: str) -> List[int]:
         for match, name in found
         if match is not None and os.path.exists(os.path.join(folder, name, _WHOLE))
     )
+
+
+def _linked(source: str, to: str) -> None:
+    try:
+        os.link(source, to)
+    except OSError:  # the file system has no links
+        shutil.copyfile(source, to)
 
 
 def _whole_alone(folder: str, names: List[str]) -> List[str]:

@@ -7,11 +7,12 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from tests.support.require import ROOT
+from tests.support.require import ROOT, SHARED
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 FIGURES = {"convert": 2, "prove": 3, "sequences": 1, "story": 1, "wrap": 4}  # at least
 LIMIT = 900  # seconds per cell, on a machine that does many things at once
+LASTFM = SHARED / "data" / "amazon_s3rec" / "LastFM.txt"
 OURS = ("semisync", "graph_rewrite", "migrate", "parity")
 
 
@@ -62,6 +63,8 @@ def test_a_notebook_runs_and_draws(notebook, tmp_path, monkeypatch):
     for name in ("TMPDIR", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR"):
         monkeypatch.setenv(name, str(tmp_path))
     monkeypatch.delenv("TF2_BEHAVIOR", raising=False)
+    if notebook.stem == "sequences" and LASTFM.exists():
+        monkeypatch.setenv("LASTFM", str(LASTFM))
     content = nbformat.read(str(notebook), as_version=4)
     resources = {"metadata": {"path": str(tmp_path)}}
     NotebookClient(content, timeout=LIMIT, resources=resources).execute()

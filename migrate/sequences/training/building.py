@@ -25,6 +25,7 @@ from migrate.sequences.training.tables import ById, Collected
 from migrate.torchrec.optimizers import Adam
 from migrate.training import processes
 from migrate.training.task import Task
+from semisync.common.errors import UsageError
 
 Model = Union[RankingModel, RetrievalModel]
 
@@ -76,6 +77,8 @@ def task_of(model: Model, settings: Settings) -> Task:
     """The model over all processes. Adam trains what is dense; and of tables by raw ids the rows of
     each batch, of TorchRec's tables Adagrad."""
     training = settings.training
+    if training.precision == "bfloat16" and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        raise UsageError("this processor has no bfloat16; set precision: float32")
     table_rate = training.table_rate or training.rate
     module: nn.Module = Step(model, training.precision)
     if settings.model.tables == "torchrec":
