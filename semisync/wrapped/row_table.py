@@ -42,8 +42,8 @@ class RowTable:
       name: the same in every process; the policy's regexes are searched in it.
       dim: numbers in a row.
       device: of the table, and of all that `update` makes: a parameter server.
-      update: (ids int64 [n], each once; gradients float32 [n, dim]) -> op. It must not create
-        variables; what a worker feeds goes with each batch, as a learning rate does.
+      update: (ids int64 [n], each once; gradients float32 [n, dim], the global batch's) -> op. It
+        makes no variables; a learning rate that a worker feeds goes with each batch.
       key_dtype, dtype: of ids, int64 or int32, and of rows.
 
     Attributes:

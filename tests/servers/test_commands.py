@@ -2,16 +2,19 @@
 
 import json
 import os
+import subprocess
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 import migrate
 from semisync.cli import main
 from semisync.common.errors import BadInput
 from tests.servers.acme import source
+from tests.training.test_by_id import by_ids
 
 
 @pytest.fixture
@@ -38,6 +41,23 @@ def test_the_way_of_the_page(job, path, tmp_path, capsys):
     found = pq.read_table(scores)["score"].to_numpy()
     logits = job.recorded["logits"]
     np.testing.assert_allclose(found, logits, rtol=1e-5, atol=1e-6)
+
+
+def test_two_processes_train_on_as_one_does(job, path, interpreters, tmp_path):
+    rows = {name: values.tolist() for name, values in job.rows("after").items()}
+    pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
+    common = ["train", job.prefix, "--plugin", path, "--data", str(tmp_path / "rows.parquet")]
+    common += ["--label", "clicked", "--batch-size", "32", "--output", "logits", "--steps", "4"]
+    found = []
+    for name, more in (("one", []), ("two", ["--nproc", "2"])):
+        given = [interpreters / "semisync", *common, "--out", tmp_path / name, *more]
+        done = subprocess.run(given, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        found.append(by_ids(tmp_path / name / "checkpoints" / "step-00000004"))
+    one, two = found
+    assert one.keys() == two.keys() and "model.user_table.ids" in one
+    for name in one:
+        torch.testing.assert_close(two[name], one[name], rtol=1e-5, atol=1e-6)
 
 
 def test_a_change_of_a_row_is_found(job, path, tmp_path):
