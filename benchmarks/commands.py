@@ -3,6 +3,7 @@
 from typing import NamedTuple, Tuple
 
 TF1 = ".venv-tf1/bin/python"
+TFRA = ".venv-tfra/bin/python"
 
 
 class Benchmark(NamedTuple):
@@ -10,8 +11,8 @@ class Benchmark(NamedTuple):
 
     name: of its result. tables: names of the tables that it prints, in their order. takes: about
     how long in full, on two processors. interpreter: another Python. needs_files: where the script
-    itself looks for data. In the words {tf1} is TensorFlow 1.15's interpreter, {data} the data set
-    of ASSISTments, {to} the folder of the results.
+    itself looks for data. In the words {tf1} is TensorFlow 1.15's interpreter, {tfra} that which
+    has TFRA, {data} the data set of ASSISTments, {to} the folder of the results.
     """
 
     name: str
@@ -197,6 +198,14 @@ BENCHMARKS = (
         "--data {data} --python {tf1} --out out/thirty_days --plot docs/thirty_days.svg",
         "--data {data} --python {tf1} --out out/thirty_days_short --quick --seeds 1",
         takes="an hour or more",
+    ),
+    Benchmark(
+        "thirty_days_hash",
+        "thirty_days",
+        ("pooled", "days"),
+        "--tables hash --python {tfra} --out out/thirty_days_hash --plot docs/thirty_days_hash.svg",
+        "--tables hash --python {tfra} --out out/thirty_days_hash_short --quick --seeds 1",
+        takes="half an hour or more",
     ),
     Benchmark(
         "coordination",

@@ -31,7 +31,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks import results
-from benchmarks.commands import BENCHMARKS, TF1
+from benchmarks.commands import BENCHMARKS, TF1, TFRA
 from benchmarks.core_speed import core_milliseconds
 from tests.support.zookeeper import FOLDERS
 
@@ -50,6 +50,7 @@ PACKAGES = [
     "torchmetrics",
     "torchdata",
     "tensorflow",
+    "tensorflow-recommenders-addons",
     "scikit-learn",
     "polars",
     "MLstatkit",
@@ -63,6 +64,8 @@ def needs(benchmark, words, places):
     found = {}
     if "{tf1}" in words or benchmark.interpreter == TF1:
         found[TF1] = (ROOT / TF1).exists()
+    if "{tfra}" in words:
+        found[TFRA] = (ROOT / TFRA).exists()
     if "{data}" in words:
         found[f"{places['data']}, or --data"] = (ROOT / places["data"]).exists()
     found.update((name, (ROOT / name).exists()) for name in benchmark.needs_files)
@@ -102,7 +105,7 @@ def listed(benchmark, words, places):
 
 def command(benchmark, words):
     """How to repeat it by hand."""
-    shown = words.format(tf1=TF1, data="interactions.parquet", to="out")
+    shown = words.format(tf1=TF1, tfra=TFRA, data="interactions.parquet", to="out")
     return f"python benchmarks/{benchmark.script}.py {shown}".strip()
 
 
@@ -132,10 +135,16 @@ def measured(benchmark, words, places, core):
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "seconds": round(time.time() - began),
         "machine": machine,
-        "versions": versions(TF1 if "{tf1}" in words else python, environment),
+        "versions": versions(_interpreter(words) or python, environment),
         "said": said,
         "tables": dict(zip(benchmark.tables, tables)),
     }
+
+
+def _interpreter(words):
+    """The one that the words of a command name."""
+    named = [path for name, path in (("{tf1}", TF1), ("{tfra}", TFRA)) if name in words]
+    return named[0] if named else None
 
 
 def versions(python, environment):
@@ -177,7 +186,7 @@ def main():
     if unknown:
         parser.error(f"there is no {unknown.pop()}; there are: {' '.join(names)}")
     folder = ROOT / (args.to or (SHORT_RESULTS if args.short else results.FOLDER))
-    places = {"tf1": TF1, "data": args.data, "to": os.path.relpath(folder, ROOT)}
+    places = {"tf1": TF1, "tfra": TFRA, "data": args.data, "to": os.path.relpath(folder, ROOT)}
     wanted = [one for one in BENCHMARKS if not args.names or one.name in args.names]
     if args.list:
         for benchmark in wanted:

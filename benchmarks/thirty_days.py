@@ -1,18 +1,21 @@
-"""Thirty days: a job of TensorFlow 1.15 moves to TorchRec after fifteen; does its AUC stay?
+"""Thirty days: a job of TensorFlow moves to TorchRec after fifteen; does its AUC stay?
 
     python -m benchmarks.thirty_days --out FOLDER [--python PATH] [--data PATH] [--seeds N]
-        [--quick] [--json FILE] [--plot FILE] [--report FOLDER]
+        [--tables declared|hash] [--quick] [--json FILE] [--plot FILE] [--report FOLDER]
 
-A DeepFM reads raw rows of ASSISTments 2017 (text that it hashes, ids, a list), day by day. Every
-row is scored before the model is trained on it; AUC is of these scores.
+A DeepFM reads raw rows, day by day. Every row is scored before the model is trained on it; AUC is
+of these scores. The rows are those of ASSISTments 2017 (text that is hashed, ids, a list), and the
+tables have declared sizes. With `--tables hash` the rows are of a log that is made, whose users and
+films come and go; the tables are TFRA's, and `--python` is an interpreter that has TFRA.
 
 1. TensorFlow trains semi-synchronously on a cluster of two parameter servers and four workers, with
    a checkpoint per day. After day 14, `semisync convert --model` and `semisync verify`.
 2. From that checkpoint three go on to day 29: the job itself; the same job paced, which makes every
    global batch exactly; and `semisync train`, in two processes, on the rows of the paced job's
    global batches, in their order.
-3. TorchRec is compared with the paced job, whose steps it repeats, and with the semi-synchronous
-   one; and the paced jobs of two seeds with one another, which is what a seed does.
+3. TorchRec is compared with the paced job, whose steps it repeats; with the semi-synchronous one;
+   with hash tables also with a job that is paced from the first day on; and the paced jobs of two
+   seeds with one another, which is what a seed does.
 
 FOLDER keeps everything; what is done there is not repeated. Progress goes to stderr, Markdown to
 stdout.
@@ -30,9 +33,8 @@ import pyarrow.parquet as pq
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import parity
-from benchmarks.auc_evidence_parts import data as answers
-from benchmarks.thirty_days_parts import comparisons, data, stages, tables
-from benchmarks.thirty_days_parts.plan import QUICK, Plan
+from benchmarks.thirty_days_parts import comparisons, stages, tables
+from benchmarks.thirty_days_parts.plan import FULL, QUICK
 from semisync.common.files import write_json
 
 
@@ -41,14 +43,17 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--out", required=True, metavar="FOLDER")
     parser.add_argument("--python", default=sys.executable, help="interpreter of the cluster")
-    parser.add_argument("--data", default=answers.DEFAULT, help="interactions.parquet")
+    parser.add_argument("--tables", choices=sorted(FULL), default="declared", help="see above")
+    parser.add_argument("--data", help="interactions.parquet, for declared tables")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="four short days: no evidence")
     parser.add_argument("--json", help="where to write all figures")
     parser.add_argument("--plot", help="where to draw the days, e.g. an .svg")
     parser.add_argument("--report", metavar="FOLDER", help="for the reports of `semisync parity`")
     args = parser.parse_args()
-    if not os.path.isfile(args.data):
+    args.plan = (QUICK if args.quick else FULL)[args.tables]
+    args.data = args.data or args.plan.log.DEFAULT
+    if args.data and not os.path.isfile(args.data):
         parser.error("{} is not there: pass --data interactions.parquet".format(args.data))
     return args
 
@@ -58,7 +63,7 @@ def trained(args, plan):
     out = os.path.abspath(args.out)
     prepared = os.path.join(out, "data")
     if not os.path.isdir(prepared):
-        data.prepare(args.data, prepared + ".tmp")
+        plan.log.prepare(args.data, prepared + ".tmp", plan)
         os.rename(prepared + ".tmp", prepared)
     seeds = []
     for number in range(1, args.seeds + 1):
@@ -73,7 +78,7 @@ def trained(args, plan):
 def staleness(seeds):
     """{stage: {staleness: local batches}} of all seeds, in global steps, from the audit logs."""
     found = {}
-    for stage in ("semi", "exact"):
+    for stage in stages.of_tensorflow(seeds[0].plan):
         counts = collections.Counter()
         for seed in seeds:
             counts.update(stages.staleness(seed, stage))
@@ -112,7 +117,7 @@ def write_reports(seeds, folder):
 
 def main():
     args = arguments()
-    plan = QUICK if args.quick else Plan()
+    plan = args.plan
     seeds = trained(args, plan)
     found, late = comparisons.all_of(seeds), staleness(seeds)
     rows = pq.read_metadata(seeds[0].path("exact.parquet")).num_rows

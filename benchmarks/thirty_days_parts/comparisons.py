@@ -2,6 +2,7 @@
 
     torchrec   TorchRec against exact TensorFlow: the same rows in the same steps
     semi-sync  TorchRec against the semi-synchronous job that goes on: what staleness adds
+    whole      TorchRec against a job of exact TensorFlow from the first day on
     control    exact TensorFlow of a seed against that of the next seed: A against A'; its sign says
                nothing, so that its means are of absolute values
 
@@ -104,6 +105,8 @@ def all_of(seeds):
         compared("torchrec", sides("exact.parquet", "torchrec.parquet"), users, verified),
         compared("semi-sync", sides("semi.parquet", "torchrec.parquet"), users, verified),
     ]
+    if seeds[0].plan.whole:
+        found.append(compared("whole", sides("whole.parquet", "torchrec.parquet"), users, verified))
     if len(seeds) > 1:
         exact = [one.path("exact.parquet") for one in seeds]
         control = list(zip(exact, exact[1:] + exact[:1]))

@@ -18,17 +18,18 @@ goes on from the checkpoint that OUT/checkpoint names, if there is one. For each
 3. The chief waits until all have ended and the global step says that their batches are applied,
    saves, and lets them go on.
 
-Runs on Python 3.7 with TensorFlow 1.15.
+Runs on Python 3.7 with TensorFlow 1.15, or with TFRA.
 """
 
+import json
 import os
+import sys
 import time
 
 import numpy as np
 
 import semisync
 from benchmarks.thirty_days_parts import data
-from benchmarks.thirty_days_parts.model import Model, export, optimizer
 from benchmarks.thirty_days_parts.plan import Plan
 from semisync.cluster.process import join_cluster
 from semisync.common.compat import tf
@@ -42,9 +43,9 @@ DEADLINE = 300.0  # seconds that the chief waits for the others at the end of a 
 class Worker:
     """Builds the graph in the default graph; `run` trains the days."""
 
-    def __init__(self, spec, plan):
+    def __init__(self, spec, plan, model):
         self._spec, self._plan, self._task = spec, plan, spec["task"]
-        self._model = Model(100 * spec["seed"])
+        self._model = model.Model(100 * spec["seed"], plan)
         self._step = tf.train.get_or_create_global_step()
         with tf.device("/job:ps/task:0"):
             work, ended, released = (
@@ -58,9 +59,12 @@ class Worker:
                 released.enqueue_many([self._numbers]),
                 released.dequeue(),
             )
-        how = {"staleness": semisync.Threshold(plan.bound)}
+        paced = semisync.PacedSteps(first=plan.start) if plan.start else False
+        how = {"staleness": semisync.Threshold(plan.bound), "paced": paced}
         self._optimizer = semisync.GlobalBatchOptimizer(
-            optimizer(plan), plan.batches_per_step, **({"paced": True} if spec["paced"] else how)
+            model.optimizer(plan),
+            plan.batches_per_step,
+            **({"paced": True} if spec["paced"] else how),
         )
         pairs = self._optimizer.compute_gradients(self._model.loss)
         self._read_at = step_now(self._step)
@@ -138,14 +142,24 @@ class Worker:
         return session.run_step_fn(lambda step_context: step_context.session.run(fetches, feed))
 
 
+def export(path, plan, model):
+    """Writes the MetaGraph of this job without a cluster: the plain optimizer, no devices."""
+    with tf.Graph().as_default():
+        built, step = model.Model(0, plan), tf.train.get_or_create_global_step()
+        model.optimizer(plan).minimize(built.loss, global_step=step)
+        tf.train.Saver()
+        tf.train.export_meta_graph(path)
+
+
 def main():
     """The process."""
+    plan = Plan(**json.loads(sys.argv[1])["plan"])
+    model = plan.model  # in a PS, too, which needs the ops of its tables
     spec, server, place = join_cluster(tf.logging.ERROR)
-    plan = Plan(**spec["plan"])
     if spec["task"] == 0:
-        export(os.path.join(spec["out"], "plain.meta"), plan)
+        export(os.path.join(spec["out"], "plain.meta"), plan, model)
     with tf.device(place):
-        Worker(spec, plan).run(server)
+        Worker(spec, plan, model).run(server)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,8 @@ user is text that is hashed, before a sparse input that is averaged, the rest ar
 has a table of its own; a row holds a linear weight and DIM factors.
 """
 
-import numpy as np
-
-from benchmarks.thirty_days_parts.data import FEATURES
+from benchmarks.thirty_days_parts.answers import FEATURES
+from benchmarks.thirty_days_parts.data import sparse
 from semisync.common.compat import tf
 
 DIM = 7  # so that a row has 8 numbers, with the linear weight
@@ -30,7 +29,7 @@ ROWS = {  # of the other tables
 class Model:
     """The graph: placeholders by column, `logits` [rows], `loss`."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, plan):
         self._seed = seed
         self.user = tf.placeholder(tf.string, [None], name="user")
         self.ids = {
@@ -44,12 +43,7 @@ class Model:
                 self._table("before", ROWS["before"]), self.before, combiner="mean"
             )
         )
-        stacked = tf.stack(vectors, 1)  # [rows, features, 1 + DIM]
-        linear, factors = tf.reduce_sum(stacked[:, :, 0], 1), stacked[:, :, 1:]
-        squares = tf.reduce_sum(tf.square(factors), 1)
-        pairs = 0.5 * tf.reduce_sum(tf.square(tf.reduce_sum(factors, 1)) - squares, 1)
-        tower = self._tower(tf.concat(vectors, 1))
-        self.logits = tf.identity(linear + pairs + tower, name="logits")
+        self.logits = deep_fm(vectors, self._seed)
         self.loss = tf.losses.sigmoid_cross_entropy(self.label, self.logits)
 
     def _looked_up(self, name):
@@ -63,37 +57,33 @@ class Model:
         initial = tf.random_normal_initializer(stddev=0.05, seed=self._seed)
         return tf.get_variable("table_" + name, [rows, 1 + DIM], initializer=initial)
 
-    def _tower(self, layer):
-        for number, units in enumerate(HIDDEN + (1,)):
-            self._seed += 1
-            initial = tf.glorot_uniform_initializer(seed=self._seed)
-            shape = [int(layer.shape[1]), units]
-            kernel = tf.get_variable("kernel_%d" % number, shape, initializer=initial)
-            bias = tf.get_variable("bias_%d" % number, initializer=tf.zeros([units]))
-            layer = tf.nn.bias_add(tf.matmul(layer, kernel), bias)
-            layer = tf.nn.relu(layer) if number < len(HIDDEN) else layer
-        return layer[:, 0]
-
     def feed(self, columns, rows):
         """The feed dict of some rows, a slice, of a day's columns (`data.read`)."""
         before = columns["before"][rows]
-        places = np.argwhere(before > 0)
-        sparse = tf.SparseTensorValue(places, before[before > 0], before.shape)
         user = ["user {}".format(one).encode() for one in columns["user"][rows]]
-        feed = {self.user: user, self.before: sparse, self.label: columns["label"][rows]}
+        feed = {self.user: user, self.label: columns["label"][rows]}
+        feed[self.before] = tf.SparseTensorValue(*sparse(before), before.shape)
         feed.update({tensor: columns[name][rows] for name, tensor in self.ids.items()})
         return feed
+
+
+def deep_fm(vectors, seed):
+    """The logits [rows] of vectors [rows, 1 + DIM] of each feature."""
+    stacked = tf.stack(vectors, 1)  # [rows, features, 1 + DIM]
+    linear, factors = tf.reduce_sum(stacked[:, :, 0], 1), stacked[:, :, 1:]
+    squares = tf.reduce_sum(tf.square(factors), 1)
+    pairs = 0.5 * tf.reduce_sum(tf.square(tf.reduce_sum(factors, 1)) - squares, 1)
+    layer = tf.concat(vectors, 1)
+    for number, units in enumerate(HIDDEN + (1,)):
+        initial = tf.glorot_uniform_initializer(seed=seed + number + 1)
+        shape = [int(layer.shape[1]), units]
+        kernel = tf.get_variable("kernel_%d" % number, shape, initializer=initial)
+        bias = tf.get_variable("bias_%d" % number, initializer=tf.zeros([units]))
+        layer = tf.nn.bias_add(tf.matmul(layer, kernel), bias)
+        layer = tf.nn.relu(layer) if number < len(HIDDEN) else layer
+    return tf.identity(linear + pairs + layer[:, 0], name="logits")
 
 
 def optimizer(plan):
     """A new one."""
     return tf.train.AdagradOptimizer(plan.rate, initial_accumulator_value=plan.accumulator)
-
-
-def export(path, plan):
-    """Writes the MetaGraph of this job without a cluster: the plain optimizer, no devices."""
-    with tf.Graph().as_default():
-        model, step = Model(0), tf.train.get_or_create_global_step()
-        optimizer(plan).minimize(model.loss, global_step=step)
-        tf.train.Saver()
-        tf.train.export_meta_graph(path)

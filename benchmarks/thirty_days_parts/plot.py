@@ -22,7 +22,12 @@ def draw(semi, found, margin, path):
     above.set_ylabel("AUC of rows not yet trained on")
     above.legend(frameon=False, loc="lower right")
     below.axhspan(-margin, margin, color="0.92")
-    marks = {"torchrec": ("x-", "C1"), "semi-sync": ("o-", "0.6"), "control": (".:", "C3")}
+    marks = {
+        "torchrec": ("x-", "C1"),
+        "semi-sync": ("o-", "0.6"),
+        "whole": ("s-", "C2"),
+        "control": (".:", "C3"),
+    }
     for one in found:
         mark, color = marks[one.name]
         deltas = one.mean_by_day()
@@ -30,7 +35,7 @@ def draw(semi, found, margin, path):
         below.plot(list(deltas), list(deltas.values()), mark, color=color, label=name)
     below.set_ylabel("difference")
     below.set_xlabel("day")
-    below.legend(frameon=False, ncols=3)
+    below.legend(frameon=False, ncols=len(found))
     for axes in (above, below):
         axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, metadata={"Date": None} if path.endswith(".svg") else None)

@@ -3,11 +3,12 @@
     FOLDER/rows         the days' rows
     FOLDER/semi         TensorFlow, semi-synchronous, all days
     FOLDER/exact        TensorFlow from the switch on, paced: every global batch exactly
+    FOLDER/whole        TensorFlow, paced, all days, if the plan has it
     FOLDER/converted    `semisync convert --model` of the checkpoint before the switch
     FOLDER/verified.json   `semisync verify` of it
     FOLDER/batches      exact's global batches as files
     FOLDER/torchrec     `semisync train` over those files, in two processes
-    FOLDER/NAME.parquet the scores of semi, exact and torchrec, from the switch on
+    FOLDER/NAME.parquet the scores of semi, exact, whole and torchrec, from the switch on
 
 The scores of TensorFlow's local batches come with the global step whose parameters gave them. Paced
 these are the global batch's own, so that its rows are known, and TorchRec trains on the same rows
@@ -61,8 +62,15 @@ def carry_out(seed):
     convert(seed)
     write_batches(seed)
     train_on(seed)
-    for stage in ("semi", "exact"):
+    if seed.plan.whole:
+        trained(seed, "whole", 0, paced=True)
+    for stage in of_tensorflow(seed.plan):
         write_scores(seed, stage)
+
+
+def of_tensorflow(plan):
+    """The stages that TensorFlow trains."""
+    return ("semi", "exact", "whole") if plan.whole else ("semi", "exact")
 
 
 def checkpoint(seed, stage, day):
@@ -78,8 +86,8 @@ def trained(seed, stage, first, paced):
     since = first + len(done)
     if since == seed.plan.days:
         return
-    before = checkpoint(seed, stage if done else "semi", since - 1)
     if since:  # the checkpoint to go on from, as the Saver names it
+        before = checkpoint(seed, stage if done else "semi", since - 1)
         with open(os.path.join(out, "checkpoint"), "w") as file:
             file.write('model_checkpoint_path: "{}"\n'.format(before))
     plan = seed.plan
@@ -137,7 +145,8 @@ def write_batches(seed):
         number, step, _ = batches(seed, "exact", day)
         assert (np.diff(step.reshape(-1, plan.batches_per_step)) == 0).all(), "not whole batches"
         path = data.name(folder, day, "parquet")
-        data.write_parquet(data.read(seed.path("rows"), day), _rows(number, plan), day, path)
+        columns = data.read(seed.path("rows"), day)
+        data.write_parquet(plan.log, columns, _rows(number, plan), day, path)
 
 
 def train_on(seed):

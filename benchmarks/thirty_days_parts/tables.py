@@ -5,6 +5,7 @@ from benchmarks.thirty_days_parts.comparisons import MARGIN
 NAMES = {
     "torchrec": "TorchRec - TensorFlow, the same global batches",
     "semi-sync": "TorchRec - TensorFlow going on semi-synchronously",
+    "whole": "TorchRec - TensorFlow, synchronous for all days",
     "control": "control: TensorFlow - TensorFlow of another seed",
 }
 

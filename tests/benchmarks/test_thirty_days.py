@@ -11,18 +11,26 @@ import pytest
 from benchmarks.thirty_days_parts import stages
 from benchmarks.thirty_days_parts.plan import QUICK
 from tests.benchmarks.test_batch_norm_auc import interactions
-from tests.support.require import ROOT, environment, fastest_tensorflow
+from tests.support.require import ROOT, environment, fastest_tensorflow, tfra_python
 
 pytestmark = pytest.mark.long
 
 
+@pytest.fixture(scope="module", params=sorted(QUICK))
+def plan(request):
+    return QUICK[request.param]
+
+
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def found(plan, tmp_path_factory):
     """The folder of one seed in short; found.json and said.md beside it."""
     folder = tmp_path_factory.mktemp("days")
-    interactions(folder / "log.parquet", days=QUICK.days, skills=100)
     command = [sys.executable, "-m", "benchmarks.thirty_days", "--quick", "--seeds", "1"]
-    command += ["--python", fastest_tensorflow(), "--data", str(folder / "log.parquet")]
+    if plan.tables == "hash":
+        command += ["--tables", "hash", "--python", tfra_python()]
+    else:
+        interactions(folder / "log.parquet", days=plan.days, skills=100)
+        command += ["--python", fastest_tensorflow(), "--data", str(folder / "log.parquet")]
     command += ["--out", str(folder / "out"), "--json", str(folder / "found.json")]
     done = subprocess.run(
         command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -32,12 +40,12 @@ def found(tmp_path_factory):
     return folder
 
 
-def test_torchrec_gives_every_row_the_score_of_the_exact_job(found):
+def test_torchrec_gives_every_row_the_score_of_the_exact_job(found, plan):
     sides = [
         pq.read_table(found / "out" / "seed-1" / f"{name}.parquet").sort_by("key")
         for name in ("exact", "torchrec")
     ]
-    assert sides[0].num_rows == (QUICK.days - QUICK.switch) * QUICK.most * QUICK.global_batch
+    assert sides[0].num_rows == (plan.days - plan.switch) * plan.most * plan.global_batch
     for name in ("key", "label", "day"):
         assert sides[0][name].to_pylist() == sides[1][name].to_pylist()
     logits = [side["logit"].to_numpy() for side in sides]
@@ -45,20 +53,20 @@ def test_torchrec_gives_every_row_the_score_of_the_exact_job(found):
     assert np.allclose(*logits, atol=1e-4)
 
 
-def test_the_tables_and_figures_have_every_day(found):
+def test_the_tables_and_figures_have_every_day(found, plan):
     figures = json.loads((found / "found.json").read_text())["comparisons"]
-    assert list(figures) == ["torchrec", "semi-sync"]
+    assert list(figures) == ["torchrec", "semi-sync", *(["whole"] if plan.whole else [])]
     assert list(figures["torchrec"]["by_day"]) == ["2", "3"]
     assert abs(figures["torchrec"]["delta"][0]) < 1e-4
     said = (found / "said.md").read_text()
     assert "\n| 2 |" in said and "\n| 3 |" in said
 
 
-def test_what_is_done_is_not_repeated(found, monkeypatch):
+def test_what_is_done_is_not_repeated(found, plan, monkeypatch):
     def none(*_, **__):
         raise AssertionError("a stage that is done began again")
 
     monkeypatch.setattr(stages, "LocalCluster", none)
     monkeypatch.setattr(stages, "_semisync", none)
     out = found / "out"
-    stages.carry_out(stages.Seed(1, QUICK, str(out / "seed-1"), str(out / "data"), "none"))
+    stages.carry_out(stages.Seed(1, plan, str(out / "seed-1"), str(out / "data"), "none"))
