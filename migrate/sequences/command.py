@@ -53,6 +53,7 @@ def _configure_evaluate(parser: argparse.ArgumentParser) -> None:
     _add_data(parser)
     add("--part", choices=("validation", "test"), default="test", help="(%(default)s)")
     add("--out", metavar="FILE", help="write the figures there, as JSON")
+    add("--scores", metavar="FILE", help="write labels and logits of a ranking there, as Parquet")
 
 
 def _configure_export(parser: argparse.ArgumentParser) -> None:
@@ -117,7 +118,9 @@ def _evaluate(args: argparse.Namespace) -> int:
     from migrate.sequences.training.run import evaluate, open_trained
 
     quieten()
-    found = evaluate(open_trained(args.model), args.data, args.part)
+    if args.scores is not None:
+        check_writable(args.scores)
+    found = evaluate(open_trained(args.model), args.data, args.part, args.scores)
     _tell_unknown(found["unknown"])
     print(f"{args.part}: {found['users']:,} users")
     for name in (name for name, figures in found.items() if isinstance(figures, dict)):

@@ -125,8 +125,7 @@ def user_vectors(trained: Trained, histories: Histories, ends: Ends) -> Tensor:
     sizes = ends.ends.clip(max=settings.model.length)
     found = torch.empty(len(sizes), settings.model.dim)
     for batch in plan(sizes, settings.training.tokens):
-        own = Ends(ends.users[batch], ends.ends[batch])
-        found[batch] = model.user_vectors(pack(source, own))
+        found[batch] = model.user_vectors(pack(source, ends.some(batch)))
     return found
 
 

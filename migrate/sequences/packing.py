@@ -63,9 +63,9 @@ def pack(
     beyond the source's length. candidates: how many of the last events are."""
     histories = source.histories
     starts = numpy.maximum(ends.ends - source.length - more, 0)
-    places, offsets = _places(histories, ends.users, starts, ends.ends)
-    items, times = histories.items[places], histories.times
-    own = None if times is None else times[places]
+    at, offsets = places(histories, ends.users, starts, ends.ends)
+    items, times = histories.items[at], histories.times
+    own = None if times is None else times[at]
     when = None
     if asked and times is not None:
         when = torch.from_numpy(times[histories.offsets[ends.users] + ends.ends])
@@ -77,7 +77,7 @@ def pack(
         torch.from_numpy(items),
         torch.from_numpy(offsets),
         None if own is None else torch.from_numpy(own),
-        {name: torch.from_numpy(values[places]) for name, values in histories.labels.items()}
+        {name: torch.from_numpy(values[at]) for name, values in histories.labels.items()}
         if source.first_user is None
         else {},
         when,
@@ -89,9 +89,9 @@ def ask(source: Source, ends: Ends) -> Asked:
     """Each sequence with the event at its end as what is asked for."""
     histories = source.histories
     zero = numpy.zeros_like(ends.ends)
-    places, offsets = _places(histories, ends.users, zero, ends.ends)
+    at, offsets = places(histories, ends.users, zero, ends.ends)
     targets = histories.items[histories.offsets[ends.users] + ends.ends]
-    seen = torch.from_numpy(histories.items[places]), torch.from_numpy(offsets)
+    seen = torch.from_numpy(histories.items[at]), torch.from_numpy(offsets)
     return Asked(pack(source, ends, asked=True), torch.from_numpy(targets), seen)
 
 
@@ -101,7 +101,7 @@ def whole(histories: Histories, users: Optional[slice] = None) -> Ends:
     return Ends(numbers, histories.lengths[numbers])
 
 
-def _places(
+def places(
     histories: Histories, users: numpy.ndarray, starts: numpy.ndarray, ends: numpy.ndarray
 ) -> Tuple[numpy.ndarray, numpy.ndarray]:
     """Where the events from `starts` to `ends` of each user stand, and where each user's begin."""

@@ -22,15 +22,22 @@ PARTS = ("validation", "test")
 
 class Ends(NamedTuple):
     """Beginnings of histories. users: their numbers in the histories, [S] int64. ends: how many
-    events of each are known, [S] int64."""
+    events of each are known, [S] int64. stops: up to which event is asked for, where that is more
+    than the one at each end."""
 
     users: numpy.ndarray
     ends: numpy.ndarray
+    stops: Optional[numpy.ndarray] = None
+
+    def some(self, chosen: numpy.ndarray) -> Ends:
+        """Those of these numbers, or of this mask."""
+        stops = None if self.stops is None else self.stops[chosen]
+        return Ends(self.users[chosen], self.ends[chosen], stops)
 
 
 class Split(NamedTuple):
     """train: what is trained on, at least two events each. asked: by part, "validation" and "test",
-    what is known when the event at `ends` is asked for."""
+    what is known when the event at `ends` is asked for, and where the part stops."""
 
     train: Ends
     asked: Dict[str, Ends]
@@ -53,18 +60,20 @@ def split(histories: Histories, at: SplitAt) -> Split:
     lengths = histories.lengths
     if at.validation is None and at.test is None:
         out = numpy.where(lengths >= 3, 2, 0)
-        ends = {"validation": lengths - 2, "test": lengths - 1}
+        ends, stops = {"validation": lengths - 2, "test": lengths - 1}, [lengths - 1, lengths]
         there = dict.fromkeys(PARTS, out > 0)
         known = lengths - out
     else:
         first, second = _times(histories, at)
         known, later = _before(histories, first), _before(histories, second)
-        ends = {"validation": known, "test": later}
+        ends, stops = {"validation": known, "test": later}, [later, lengths]
         there = {"validation": (known > 0) & (known < later), "test": (later > 0)}
         there["test"] &= later < lengths
-    found = Split(
-        _ends(known, known >= 2), {part: _ends(ends[part], there[part]) for part in PARTS}
-    )
+    asked = {
+        part: Ends(numpy.arange(len(lengths)), ends[part], stop).some(there[part])
+        for part, stop in zip(PARTS, stops)
+    }
+    found = Split(Ends(numpy.arange(len(lengths)), known).some(known >= 2), asked)
     for name, part in (("train on", found.train), *found.asked.items()):
         if not len(part.users):
             raise BadInput(
@@ -73,11 +82,6 @@ def split(histories: Histories, at: SplitAt) -> Split:
                 else f"no history of the {len(lengths)} has an event for the {name}, and one before"
             )
     return found
-
-
-def _ends(ends: numpy.ndarray, chosen: numpy.ndarray) -> Ends:
-    users = numpy.flatnonzero(chosen)
-    return Ends(users, ends[users])
 
 
 def _times(histories: Histories, at: SplitAt) -> tuple:

@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+import parity
+from migrate.sequences import Packed
 from migrate.sequences.training.run import open_trained
 from migrate.training.checkpoints import CHECKPOINTS, Checkpoints
 from semisync.cli import main
@@ -181,46 +183,72 @@ def test_a_converted_table_gives_the_model_a_start(log, settings, tmp_path, caps
     rows = np.array([*items["vector"][4:], np.ones(8), np.ones(8)])
     order = np.random.default_rng(0).permutation(len(ids)).reshape(2, -1)
     parts = [(ids[part], rows[part]) for part in order]
-    convert(write_tfra(tmp_path / "server", "item", parts), tmp_path / "converted")
+    write_tfra(tmp_path / "server", "item", parts)
+    users = -(10**12) * np.arange(0, 70, 2)  # half of them, and some that are not in the log
+    server = write_tfra(tmp_path / "server", "user", [(users, np.ones((35, 8)))])
+    convert(server, tmp_path / "converted")
     start = f"start: {{converted: {tmp_path / 'converted'}, item: item}}\n"
     capsys.readouterr()
     assert main(arguments(settings(start), log, warm)) == 0
     assert "begun with the vectors of 90.00% of 40 items" in capsys.readouterr().out
-    both = settings(start.replace("item: item", "item: item, user: item"))
+    both = settings(start.replace("item: item", "item: item, user: user"))
     both.write_text(both.read_text().replace("dim: 8,", "dim: 8, users: true,"))
     assert main(arguments(both, log, tmp_path / "both")) == 0
-    assert "the vectors of 0.00% of 60 users" in capsys.readouterr().out
+    assert "the vectors of 50.00% of 60 users" in capsys.readouterr().out
     model = open_trained(str(tmp_path / "both")).model
     assert model.table.tables.rows() == {"item": 40, "user": 60}
     first = [next(line for line in lines(out) if "epoch" in line) for out in (cold, warm)]
     assert first[1]["NDCG@10"] > 1.5 * first[0]["NDCG@10"]
     wrong = settings(start.replace("item: item", "item: other"))
     assert main(arguments(wrong, log, tmp_path / "other")) == 3
-    assert "no table 'other', expected one of ['item']" in capsys.readouterr().err
+    assert "no table 'other', expected one of ['item', 'user']" in capsys.readouterr().err
 
 
 def test_labels_are_learned_from_what_a_user_did_before(tmp_path, capsys):
     """A user likes nearly all items or hardly any, which its own labels tell."""
     draw = np.random.default_rng(5)
-    users, items, likes = [], [], []
+    rows = {name: [] for name in ("user", "item", "time", "like", "other")}
     for user in range(150):
-        own = draw.integers(0, 20, draw.integers(5, 12))
-        users.append(user)
-        items.append(own.tolist())
-        likes.append((((draw.random(len(own)) < 0.1) + user) % 2).tolist())
-    rows = {"user": users, "item": items, "like": likes, "other": [[0] * len(i) for i in items]}
+        length = draw.integers(5, 14)
+        rows["user"].append(user + 10**10)
+        rows["item"].append(draw.integers(0, 20, length).tolist())
+        rows["time"].append(list(range(length)))
+        rows["like"].append((((draw.random(length) < 0.1) + user) % 2).tolist())
+        rows["other"].append([0] * length)
     pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
     config, out = tmp_path / "settings.yaml", tmp_path / "out"
     config.write_text(
-        "data: {labels: [like, other]}\n"
-        "model: {task: ranking, dim: 16, heads: 2, layers: 1, length: 12, dropout: 0}\n"
+        "data: {time: time, labels: [like, other]}\nsplit: {validation: 4, test: 6}\n"
+        "model: {task: ranking, dim: 16, heads: 2, layers: 1, length: 8, dropout: 0}\n"
         "training: {epochs: 8, tokens: 150, rate: 1e-2}\n"
     )
     assert main(arguments(config, tmp_path / "rows.parquet", out)) == 0
     given = [str(out), "--data", str(tmp_path / "rows.parquet")]
-    figures = tmp_path / "figures.json"
-    assert main(["sequence", "evaluate", *given, "--out", str(figures)]) == 0
+    figures, scores = tmp_path / "figures.json", tmp_path / "scores.parquet"
+    more = ["--out", str(figures), "--scores", str(scores)]
+    assert main(["sequence", "evaluate", *given, *more]) == 0
     found = json.loads(figures.read_text())["labels"]
     assert found["AUC"] == found["like AUC"] > 0.8 and found["other AUC"] is None
+    table = pq.read_table(scores).to_pydict()
+    asked = [
+        (user, *event)
+        for user, *columns in zip(rows["user"], rows["item"], rows["time"], rows["like"])
+        for event in zip(*columns)
+        if event[1] >= 6
+    ]
+    columns = (table[name] for name in ("user", "item", "time", "like"))
+    logits = dict(zip(zip(*columns), table["like_logit"]))
+    assert sorted(logits) == sorted(asked)
+    assert parity.auc(table["like"], table["like_logit"]) == pytest.approx(found["like AUC"])
+    model = open_trained(str(out)).model
+    number = max(range(150), key=lambda user: len(rows["item"][user]))  # asked for in two pieces
+    items, likes = rows["item"][number], rows["like"][number]
+    labels = {"like": [np.array(likes[5:13])], "other": [np.zeros(8)]}
+    with torch.no_grad():
+        packed = Packed.of([items[5:13]], [list(range(5, 13))], labels)
+        wanted = model.logits(packed)["like"][-3:].tolist()
+    user = rows["user"][number]
+    mine = [logits[user, items[time], time, likes[time]] for time in (10, 11, 12)]
+    assert mine == pytest.approx(wanted, rel=1e-4)
     assert main(["sequence", "export", *given, "--out", str(tmp_path / "vectors")]) == 3
     assert "no vectors" in capsys.readouterr().err

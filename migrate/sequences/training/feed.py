@@ -94,8 +94,7 @@ class Feed:
         for own in dealt[self._rank :: self._ranks]:
             weight = int(self._counted[own].sum()) / total * self._ranks
             chosen = own if len(own) else batch[:1]  # one that does not count
-            ends = Ends(self._ends.users[chosen], self._ends.ends[chosen])
-            packed = pack(self._source, ends, more=self._more)
+            packed = pack(self._source, self._ends.some(chosen), more=self._more)
             parts.append(Batch(Share(packed, weight, seed), size=int(self._lengths[own].sum())))
         return parts[0]._replace(parts=parts[1:])
 
@@ -103,7 +102,7 @@ class Feed:
 def digest(histories: Histories, ends: Ends, more: str) -> str:
     """16 hexadecimal digits of beginnings of histories, and of more."""
     found = hashlib.sha256(more.encode())
-    columns: Sequence[Any] = (*histories[:4], *histories.labels.values(), *ends)
+    columns: Sequence[Any] = (*histories[:4], *histories.labels.values(), *ends[:2])
     for column in columns:
         found.update(b"" if column is None else numpy.ascontiguousarray(column).data)
     return found.hexdigest()[:16]

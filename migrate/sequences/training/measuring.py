@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
+import numpy
 import torch
 import torch.distributed as dist
 
 from migrate.sequences.batches import plan, shares
 from migrate.sequences.judged import judged
 from migrate.sequences.model import RankingModel, RetrievalModel
-from migrate.sequences.packing import Source, ask, pack
+from migrate.sequences.packing import Source, ask, pack, places
 from migrate.sequences.ranks import measured, ranks
 from migrate.sequences.splits import Ends
 from migrate.sequences.training.building import Model
@@ -27,18 +28,17 @@ class Measured(NamedTuple):
     ends: Ends
     tokens: int
 
-    def shares(self) -> Iterator[Tuple[Ends, bool]]:
-        """This process's, as often for each, and whether it counts."""
-        sizes = self.ends.ends.clip(max=self.source.length)
-        for batch in plan(sizes, self.tokens):
+    def shares(self, sizes: numpy.ndarray) -> Iterator[Tuple[Ends, bool]]:
+        """This process's, as often for each, and whether it counts. sizes: events of each."""
+        for batch in plan(sizes.clip(max=self.source.length), self.tokens):
             own = shares(batch, sizes, processes.ranks())[processes.rank()]
-            chosen = own if len(own) else batch[:1]
-            yield Ends(self.ends.users[chosen], self.ends.ends[chosen]), len(own) > 0
+            yield self.ends.some(own if len(own) else batch[:1]), len(own) > 0
 
 
 def measure(model: Model, of: Measured, without_seen: bool = False) -> Dict[str, Any]:
     """The same for every process, which all call it: HR@K, NDCG@K and MRR of the event at each end;
-    of a ranking AUC and log loss of its labels, and the mean of the AUCs.
+    of a ranking AUC, GAUC by user and log loss of the labels of all events that are asked for, and
+    the mean of the AUCs.
 
     without_seen: items that the user had before are no answers.
     """
@@ -54,7 +54,7 @@ def measure(model: Model, of: Measured, without_seen: bool = False) -> Dict[str,
 def _ranked(model: RetrievalModel, of: Measured, without_seen: bool) -> Dict[str, Any]:
     items = item_vectors(model)
     found = [torch.empty(0, dtype=torch.int64)]
-    for ends, counts in of.shares():
+    for ends, counts in of.shares(of.ends.ends):
         asked = ask(of.source, ends)
         users = model.user_vectors(asked.packed)
         if counts:
@@ -64,22 +64,58 @@ def _ranked(model: RetrievalModel, of: Measured, without_seen: bool) -> Dict[str
 
 
 def _judged(model: RankingModel, of: Measured) -> Dict[str, Any]:
-    names = model.task.labels
-    found = [torch.empty(2 * len(names), 0)]
-    for ends, counts in of.shares():
-        candidates = Ends(ends.users, ends.ends + 1)
-        packed = pack(of.source, candidates, candidates=1)
-        logits = model.logits(packed)
-        if counts:
-            columns = [*(logits[name] for name in names), *(packed.labels[name] for name in names)]
-            found.append(torch.stack([column[packed.last] for column in columns]))
-    whole = _gathered(torch.cat(found, 1).T).T
+    found, histories = logits(model, of), of.source.histories
+    user = torch.from_numpy(numpy.searchsorted(histories.offsets, found.events, "right"))
     figures: Dict[str, Any] = {}
-    for name, logit, label in zip(names, whole, whole[len(names) :]):
-        one = judged(label, logit)
-        figures.update({f"{name} AUC": one.auc, f"{name} log loss": one.loss})
-    known = [value for name, value in figures.items() if name.endswith("AUC") and value is not None]
+    for name, logit in found.logits.items():
+        label = torch.from_numpy(histories.labels[name][found.events])
+        one = judged(label, torch.from_numpy(logit), user)
+        figures[f"{name} AUC"], figures[f"{name} GAUC"] = one.auc, one.gauc
+        figures[f"{name} log loss"] = one.loss
+    known = [value for name, value in figures.items() if name.endswith(" AUC")]
+    known = [value for value in known if value is not None]
     return {**figures, "AUC": sum(known) / len(known) if known else None}
+
+
+class Logits(NamedTuple):
+    """events: where each stands in the histories, int64 [n]. logits: by label, float32 [n]."""
+
+    events: numpy.ndarray
+    logits: Dict[str, numpy.ndarray]
+
+
+@torch.no_grad()
+def logits(model: RankingModel, of: Measured) -> Logits:
+    """Of every event that is asked for, from all that its user did before it; the same for every
+    process, which all call it."""
+    names = model.task.labels
+    events, found = [torch.empty(0, dtype=torch.int64)], [torch.empty(0, len(names))]
+    of = of._replace(ends=_pieces(of.ends, max(1, of.source.length // 2)))
+    assert of.ends.stops is not None
+    for ends, counts in of.shares(of.ends.stops):
+        assert ends.stops is not None
+        packed = pack(of.source, Ends(ends.users, ends.stops))
+        scored = model.logits(packed)
+        if counts:
+            own, offsets = places(of.source.histories, ends.users, ends.ends, ends.stops)
+            back = packed.offsets[1:] - torch.from_numpy(offsets[1:])  # the last ones of each
+            at = torch.arange(len(own)) + back.repeat_interleave(
+                torch.from_numpy(numpy.diff(offsets))
+            )
+            events.append(torch.from_numpy(own))
+            found.append(torch.stack([scored[name][at] for name in names], 1))
+    values = _gathered(torch.cat(found)).numpy()
+    return Logits(_gathered(torch.cat(events)).numpy(), dict(zip(names, values.T)))
+
+
+def _pieces(ends: Ends, most: int) -> Ends:
+    """The same events, at most so many of a user at a time."""
+    stops = ends.ends + 1 if ends.stops is None else ends.stops
+    counts = -(-(stops - ends.ends) // most)
+    number = numpy.arange(counts.sum()) - numpy.repeat(numpy.cumsum(counts) - counts, counts)
+    first = numpy.repeat(ends.ends, counts) + number * most
+    users, last = numpy.repeat(ends.users, counts), numpy.repeat(stops, counts)
+    return Ends(users, first, numpy.minimum(first + most, last))
 
 
 @torch.no_grad()

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, NamedTuple, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 import numpy
+import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
 
 from migrate.data.paths import Paths
@@ -21,7 +23,7 @@ from migrate.sequences.packing import in_catalog
 from migrate.sequences.splits import split
 from migrate.sequences.training.building import Model, Step, model_of, source_of, task_of
 from migrate.sequences.training.feed import Feed
-from migrate.sequences.training.measuring import Measured, end_epoch, measure
+from migrate.sequences.training.measuring import Logits, Measured, end_epoch, logits, measure
 from migrate.sequences.training.settings import Settings, settings_of
 from migrate.sequences.training.starting import warm
 from migrate.training import processes, state
@@ -37,7 +39,7 @@ from migrate.training.trainer import Result
 from migrate.training.trainer import Settings as Loop
 from migrate.training.trainer import train as loop
 from semisync.common.errors import BadInput, UsageError
-from semisync.common.files import write_json
+from semisync.common.files import replacing, write_json
 
 FILE = "sequence.json"
 _SCHEMA = "semisync.sequence/1"
@@ -157,20 +159,41 @@ def _opened(checkpoints: Checkpoints, step: int, settings: Settings) -> Trained:
     return Trained(model.eval(), catalog.numpy(), settings, step)
 
 
-def evaluate(trained: Trained, paths: Paths, part: str) -> Dict[str, Any]:
+def evaluate(
+    trained: Trained, paths: Paths, part: str, scores: Optional[str] = None
+) -> Dict[str, Any]:
     """The figures of a part, "validation" or "test": of retrieval among all items, and without
     those that a user had before. With the share of the events that are of items that the model does
-    not know."""
+    not know. scores: of a ranking, a file for the labels and logits of each event."""
     histories, unknown = known(trained, paths)
     ends = split(histories, trained.settings.split).asked[part]
     source = source_of(trained.model, trained.settings, histories)
     of = Measured(source, ends, trained.settings.training.tokens)
     found: Dict[str, Any] = {"part": part, "users": len(ends.users), "unknown": unknown}
     if isinstance(trained.model, RankingModel):
+        if scores is not None:
+            _write_scores(trained.catalog, histories, logits(trained.model, of), scores)
         return {**found, "labels": measure(trained.model, of)}
+    if scores is not None:
+        raise UsageError("--scores are of labels; a retrieval has none: see `sequence export`")
     for name, without in (("all items", False), ("without seen items", True)):
         found[name] = measure(trained.model, of, without)
     return found
+
+
+def _write_scores(catalog: numpy.ndarray, histories: Histories, found: Logits, path: str) -> None:
+    """A row per event, for `semisync parity`: user, item, time, and of each label LABEL and
+    LABEL_logit."""
+    events = found.events
+    users = numpy.searchsorted(histories.offsets, events, "right") - 1
+    columns = {"user": histories.users[users], "item": catalog[histories.items[events]]}
+    if histories.times is not None:
+        columns["time"] = histories.times[events]
+    for name, logit in found.logits.items():
+        columns[name] = histories.labels[name][events].astype(numpy.int8)
+        columns[f"{name}_logit"] = logit
+    with replacing(path) as beside:
+        pq.write_table(pa.table(columns), beside)
 
 
 def known(trained: Trained, paths: Paths) -> Tuple[Histories, float]:
