@@ -219,6 +219,29 @@ def check_checkpoints(job, read=_whole_table):
     return len(state.all_model_checkpoint_paths)
 
 
+def rows_by_id(reader, shards, free=()):
+    """The rows of a hash table in a checkpoint, those of both shards; 0 for an id that it lacks.
+
+    free: keys that stand for none.
+    """
+    found = {}
+    for shard in shards:
+        ids, values = (reader.get_tensor(shard + end) for end in ("-keys", "-values"))
+        found.update(zip(ids.ravel().tolist(), values[:, 0].tolist()))
+    ids = [fault_job.raw_id(row) for row in range(fault_job.ROWS)]
+    assert set(found) <= {*ids, *free}
+    return np.array([found.get(id, 0.0) for id in ids])
+
+
+def kill_and_start_again(job, progress, key):
+    """Kills a process that trains, and waits until it has trained again."""
+    job.kill(key)
+    job.start(*key)
+    seen = progress.look()
+    job.until("its return", lambda: progress.look() and progress.of(job, key) > seen)
+    job.until("some steps", lambda: progress.look() > seen + 10)
+
+
 def check_audit(job):
     """Every ticket that a chief gave out came to one end, over all chiefs."""
     events = audit.read(job.audit)

@@ -6,7 +6,8 @@ The spec holds, besides what `LocalCluster` puts there:
     chief              True in the worker that is the chief
     batches            how many batches to train; null: until the file STOP exists
     batches_per_step, bound, patience
-    hash_table         True: the table is TFRA's, by the raw ids `raw_id`
+    hash_table         "tfra": the table is TFRA's, by the raw ids `raw_id`; "by hand": those of
+                       TensorFlow, one on each PS, which the job itself trains
     twins              True: two paced optimizers train, the second a variable of its own
     pause              seconds between two batches
     recovery_wait      see `look_again_after`; null: TensorFlow's own
@@ -59,7 +60,7 @@ def raw_id(row):
 
 def look_up(place, hash_table):
     """Row `place`, int64 [1], of the table on both PS."""
-    if hash_table:
+    if hash_table == "tfra":
         devices = ["/job:ps/task:{}/CPU:0".format(task) for task in range(2)]
         table = tfra().get_variable("table", dim=1, initializer=0.0, devices=devices)
         return tfra().embedding_lookup(table, raw_id(place))
@@ -72,13 +73,50 @@ def look_up(place, hash_table):
     return tf.nn.embedding_lookup(table, place, partition_strategy="div")
 
 
-def build(value, place, hash_table):
-    """The loss; its negative gradient is `value` in `left`, `right` and row `place` of `table`."""
+class ByHand:
+    """The rows of the raw ids in a table on each PS, by gradient descent with the rate 1."""
+
+    def __init__(self, place):
+        dealt = tf.dynamic_partition(raw_id(place), tf.cast(place % 2, tf.int32), 2)
+        self._tables, self.rows, self._ids = [], [], dealt
+        for task, ids in enumerate(dealt):
+            with tf.device("/job:ps/task:{}".format(task)):
+                table = tf.lookup.experimental.DenseHashTable(
+                    tf.int64, tf.float32, [0.0], -1, -2, name="by_hand_{}".format(task)
+                )
+                self._tables.append(table)
+                self.rows.append(table.lookup(ids))
+
+    def gradients(self, loss):
+        """The (gradient, RowTable) pairs."""
+        for task, (table, ids, rows) in enumerate(zip(self._tables, self._ids, self.rows)):
+            gradient = tf.IndexedSlices(tf.gradients(loss, rows)[0], ids)
+            name, device = "table/{}".format(task), "/job:ps/task:{}".format(task)
+            yield gradient, semisync.RowTable(name, 1, device, functools.partial(descend, table))
+
+
+def descend(table, ids, gradient):
+    return table.insert(ids, table.lookup(ids) - gradient)
+
+
+def minimize(opt, value, place, hash_table, step):
+    """The train op of a loss whose negative gradient is `value` in `left`, `right` and row `place`
+    of the table."""
+    if hash_table != "by hand":
+        return opt.minimize(build(value, tf.reduce_sum(look_up(place, hash_table))), step)
+    table = ByHand(place)
+    loss = build(value, tf.add_n(list(map(tf.reduce_sum, table.rows))))
+    pairs = opt.compute_gradients(loss) + list(table.gradients(loss))
+    return opt.apply_gradients(pairs, step)
+
+
+def build(value, rows):
+    """The loss; its negative gradient is `value` in `left`, `right` and what is looked up."""
     with tf.device("/job:ps/task:0"):
         left = tf.get_variable("left", initializer=0.0)
     with tf.device("/job:ps/task:1"):
         right = tf.get_variable("right", initializer=0.0)
-    return -value * (left + right + tf.reduce_sum(look_up(place, hash_table)))
+    return -value * (left + right + rows)
 
 
 def look_again_after(seconds):
@@ -96,7 +134,7 @@ def look_again_after(seconds):
 
 def wrapped(spec, name):
     optimizer = tf.train.GradientDescentOptimizer(1.0)
-    if spec["hash_table"]:
+    if spec["hash_table"] == "tfra":
         optimizer = tfra().DynamicEmbeddingOptimizer(optimizer)
     return semisync.GlobalBatchOptimizer(
         optimizer,
@@ -114,7 +152,7 @@ def train(spec, server):
         value, place = tf.placeholder(tf.float32, []), tf.placeholder(tf.int64, [1])
         step = tf.train.get_or_create_global_step()
         opt = wrapped(spec, NAME)
-        train_op = opt.minimize(build(value, place, spec["hash_table"]), global_step=step)
+        train_op = minimize(opt, value, place, spec["hash_table"], step)
         hooks = [
             opt.make_session_run_hook(
                 spec["chief"], patience=spec["patience"], audit=os.path.join(out, AUDIT)
@@ -158,7 +196,7 @@ def main():
     tf.logging.set_verbosity(tf.logging.INFO)
     if spec["recovery_wait"] is not None:
         look_again_after(spec["recovery_wait"])
-    if spec["hash_table"]:
+    if spec["hash_table"] == "tfra":
         tfra()  # a PS, too, needs its ops
     server = begin(spec)
     for number in range(spec["sessions"]):

@@ -1,11 +1,21 @@
 """A table of rows that a job trains by hand is trained by the global batch, by raw id."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
 import semisync
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
+from tests.tf1.fault_cluster import (
+    Job,
+    Progress,
+    check_audit,
+    check_checkpoints,
+    kill_and_start_again,
+    rows_by_id,
+)
 
 M, DIM, RATE, INITIAL = 3, 2, 0.1, 0.1
 IDS = np.array([-4, 0, 1, 2**40, 2**62 - 1])
@@ -140,3 +150,19 @@ def test_what_is_no_gradient_of_rows_is_refused(gradient, says):
         table = semisync.RowTable("by_hand", DIM, "/cpu:0", model.update)
         with pytest.raises(UsageError, match=says):
             optimizer.apply_gradients([(gradient(model), table)], global_step=step)
+
+
+def test_no_update_is_lost_torn_or_doubled_when_a_worker_and_the_chief_are_killed(tmp_path):
+    job = Job(tmp_path, 3, hash_table="by hand")
+    with contextlib.ExitStack() as stack:
+        stack.callback(job.stop)
+        job.start_all()
+        progress = Progress(job.audit)
+        job.until("the start", lambda: progress.look() > 10)
+        for key in (("worker", 1), ("worker", 0)):
+            kill_and_start_again(job, progress, key)
+        job.end_well()
+        check_audit(job)
+        tables, free = ("by_hand_0", "by_hand_1"), (-1, -2)
+        assert check_checkpoints(job, lambda reader: rows_by_id(reader, tables, free)) > 2
+        assert job.staged() == [0, 0]
