@@ -38,6 +38,14 @@ class Reading(NamedTuple):
     separator: str = "|"
     size: int = 4096
 
+    def type_of(self, column: str) -> Optional[str]:
+        """That the column is first turned into, if any."""
+        return _first(self.types, column)
+
+    def fill_of(self, column: str) -> Optional[str]:
+        """What stands for a missing value of the column, if anything."""
+        return _first(self.fills, column)
+
 
 class Writing(NamedTuple):
     """What the file has of each row, beside its score.
@@ -74,8 +82,7 @@ def batches(
     Raises: BadInput for what cannot be read, or is not as an input takes it, with its row.
     """
     wanted = [
-        (taken, _first(reading.types, taken.column), _first(reading.fills, taken.column))
-        for taken in inputs
+        (taken, reading.type_of(taken.column), reading.fill_of(taken.column)) for taken in inputs
     ]
     names = dict.fromkeys([*others, *(taken.column for taken in inputs)])
     inferred = {taken.column for taken, kind, _ in wanted if not (kind or taken.dtype)}

@@ -62,6 +62,7 @@ class Given(NamedTuple):
     squares: Tuple[float, float]  # sums of their squares
     extents: Tuple[Extent, Extent]  # of either model's scores
     differ: int  # rows whose two scores do
+    source: str  # what messages call the DataFrame
     ranges: Dict[str, List[float]]  # edges, rising, that divide old, new, apart, logit evenly
 
     @property
@@ -330,5 +331,6 @@ def _summed(rows: DataFrame, names: Names, at: Dict[str, Column]) -> Given:
         squares=(told["s0"], told["s1"]),
         extents=(old, new),
         differ=told["differ"],
+        source=str(at["label"].file),
         ranges={name: sorted(set(told[f"{name}_edges"] or ())) for name in divided},
     )

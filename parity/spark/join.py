@@ -46,12 +46,12 @@ def join(
     held = {"_key": keys[1], "_score": column_of(sides[1], Column(score, sources[1]))}
     if label in sides[1].columns:
         held["_label"] = column_of(sides[1], Column(label, sources[1])).cast("double")
-    column_of(sides[0], Column(label, sources[0]))
+    ours = column_of(sides[0], Column(label, sources[0]))
     old = sides[0].withColumn("_key", keys[0])
     new = sides[1].select(*(value.alias(name) for name, value in held.items()))
     for frame, column in zip((old, new), columns):
         check_key(frame, "_key", column)
-    counts, differ = _counts(old, new, sides[0][label].cast("double") if "_label" in held else None)
+    counts, differ = _counts(old, new, ours.cast("double") if "_label" in held else None)
     if not counts["matched"]:
         first, second = (frame.agg(F.min("_key")).collect()[0][0] for frame in (old, new))
         refuse_no_match(0, (first, second), columns)

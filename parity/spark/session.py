@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import shutil
+import sys
 from typing import Any, Iterator
 
 from semisync.common.errors import BadInput, UsageError
@@ -35,6 +36,7 @@ def start(master: str, **settings: str) -> Any:
     os.environ.setdefault("SPARK_HOME", str(pathlib.Path(pyspark.__file__).parent))
     builder = SparkSession.builder.master(master).appName("semisync parity")
     builder = builder.config("spark.log.level", "ERROR")
+    builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
     for name, value in settings.items():
         builder = builder.config("spark." + name.replace("_", "."), value)
     with explained(f"Spark does not start with the master {master}"):

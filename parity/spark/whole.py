@@ -32,6 +32,7 @@ from parity.stats.calibration import FARTHEST_LOSS, MeanDifference, mean_differe
 from parity.stats.clusters import check_holding
 from parity.stats.rare_failures import Sample, rare_failures
 from parity.verified import Verified
+from semisync.common.errors import BadInput
 
 
 def compare_columns(
@@ -161,6 +162,12 @@ def _second_sums(
             sums.over(f"{name}_{power}", mean.pull**power)
             sums.over_clusters(f"{name}_clusters_{power}", by_cluster**power)
     (told,) = sums.told(placed)
+    if (told["n_rows"], told["p_rows"]) != given.counts:
+        raise BadInput(
+            f"the rows of {given.source} were {given.total:,} at first and "
+            f"{told['row_count']:,} when a part of them was computed again; write them to files, "
+            "and compare those"
+        )
     return told
 
 

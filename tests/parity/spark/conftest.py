@@ -1,37 +1,10 @@
-"""A Spark of two executor processes on this machine, one for all tests of the session."""
-
-import importlib.util
-import os
-import shutil
+"""Rows to compare on Spark, and whether two reports have the same figures."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.support.require import skip_without
-
-
-@pytest.fixture(scope="session")
-def spark():
-    """Real executors: each a process of its own, with a core and a GiB."""
-    if importlib.util.find_spec("pyspark") is None:
-        skip_without("spark", "pyspark is not installed")
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        skip_without("spark", "there is no java")
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    from parity.spark.session import start
-
-    short_lived = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # what compiles less starts faster
-    session = start(
-        "local-cluster[2,1,1024]",
-        sql_shuffle_partitions="2",
-        sql_adaptive_enabled="false",  # it plans large jobs, and makes three of each small one
-        ui_enabled="false",
-        driver_extraJavaOptions=short_lived,
-        executor_extraJavaOptions=short_lived,
-    )
-    yield session
-    session.stop()
+from tests.support.spark import spark  # noqa: F401 (a fixture)
 
 
 def sample(rows=3_000, seed=0, ties=False, logits=False):
