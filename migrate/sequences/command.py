@@ -15,6 +15,8 @@ from typing import Any, Dict, List
 from migrate.training.command import add_processes, positive, quieten
 from semisync.common.files import check_writable, write_text
 
+_DEADLINE = 600  # seconds that a process of `evaluate` waits for the others
+
 _EXAMPLES = """examples:
   semisync sequence train hstu.yaml --data 'log/*.parquet' --out model --nproc 2
   semisync sequence evaluate model --data 'log/*.parquet' --part test
@@ -116,11 +118,20 @@ def _arguments(args: argparse.Namespace) -> List[str]:
 
 def _evaluate(args: argparse.Namespace) -> int:
     from migrate.sequences.training.run import evaluate, open_trained
+    from migrate.training.processes import joined, rank
 
     quieten()
     if args.scores is not None:
         check_writable(args.scores)
-    found = evaluate(open_trained(args.model), args.data, args.part, args.scores)
+    with joined(_DEADLINE):
+        found = evaluate(open_trained(args.model), args.data, args.part, args.scores)
+        if rank() == 0:
+            _tell(found, args)
+    return 0
+
+
+def _tell(found: Dict[str, Any], args: argparse.Namespace) -> None:
+    """Prints the figures, and writes them where they are to go."""
     _tell_unknown(found["unknown"])
     print(f"{args.part}: {found['users']:,} users")
     for name in (name for name, figures in found.items() if isinstance(figures, dict)):
@@ -129,7 +140,6 @@ def _evaluate(args: argparse.Namespace) -> int:
         print(f"{name}: {', '.join(known)}")
     if args.out is not None:
         write_text(args.out, json.dumps(found, indent=1) + "\n")
-    return 0
 
 
 def _export(args: argparse.Namespace) -> int:

@@ -65,6 +65,12 @@ def test_two_processes_and_parts_of_a_batch_take_the_steps_of_one(
     close(lines(tmp_path / "parts"), wanted)
     assert main(arguments(settings(training=", precision: bfloat16"), log, tmp_path / "low")) == 0
     close(lines(tmp_path / "low")[:10], wanted[:10], 0.02)
+    measured = [tmp_path / "in two.json", tmp_path / "in one.json"]
+    given = ["sequence", "evaluate", str(tmp_path / "two"), "--data", str(log), "--out"]
+    in_two(interpreters, [*given, str(measured[0])])
+    assert main([*given, str(measured[1])]) == 0
+    of_two, of_one = (json.loads(path.read_text()) for path in measured)
+    assert of_two["all items"] == pytest.approx(of_one["all items"])
     back_to_first(tmp_path / "two")
     assert main(arguments(one, log, tmp_path / "two", "--resume")) == 0
     close(lines(tmp_path / "two"), wanted)
@@ -103,7 +109,9 @@ def test_killed_it_goes_on_to_the_same_digits(log, settings, interpreters, tmp_p
     assert lines(tmp_path / "killed") == lines(tmp_path / "whole")
 
 
-def test_it_ends_after_epochs_without_a_better_one_and_keeps_the_best(log, settings, tmp_path):
+def test_it_ends_after_epochs_without_a_better_one_and_keeps_the_best(
+    log, settings, tmp_path, capsys
+):
     config = settings(training=", table_rate: 1e-9, patience: 1")
     text = config.read_text().replace("rate: 2e-2", "rate: 1e-9").replace("epochs: 6", "epochs: 9")
     config.write_text(text)
@@ -115,6 +123,13 @@ def test_it_ends_after_epochs_without_a_better_one_and_keeps_the_best(log, setti
     assert [path.name for path in (out / "best").iterdir()] == [f"step-{best['step']:08d}"]
     assert main(arguments(config, log, out, "--resume")) == 0
     assert len([line for line in lines(out) if "epoch" in line]) == len(epochs)
+    config.write_text(config.read_text().replace("patience: 1", "patience: 3"))
+    assert main(arguments(config, log, out, "--resume")) == 0
+    assert len([line for line in lines(out) if "epoch" in line]) > len(epochs)
+    config.write_text(config.read_text().replace("dim: 8", "dim: 16"))
+    capsys.readouterr()
+    assert main(arguments(config, log, out, "--resume")) == 3
+    assert "was begun with model: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

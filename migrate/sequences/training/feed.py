@@ -17,7 +17,8 @@ from migrate.sequences.histories import Histories
 from migrate.sequences.packed import Packed
 from migrate.sequences.packing import Source, pack
 from migrate.sequences.splits import Ends
-from migrate.training.task import Batch
+from migrate.sequences.training.settings import Training
+from migrate.training.task import Batch, Epoch
 from semisync.common.errors import UsageError
 
 
@@ -30,11 +31,11 @@ class Share(NamedTuple):
 
 
 class Feed:
-    """As `migrate.training.task.Data` says.
+    """As `migrate.training.task.Data` says; it ends after the epochs, or after `patience` of them
+    without a better one.
 
     ends: what is trained on. followed: whether the loss is of the items that follow each, else of
-    all. own: (this process, all of them). best, since, ended: what came of measuring each epoch;
-    see `measuring`.
+    all. own: (this process, all of them).
     """
 
     def __init__(
@@ -42,38 +43,43 @@ class Feed:
         source: Source,
         ends: Ends,
         followed: bool,
-        tokens: int,
-        epochs: int,
-        seed: int = 0,
-        accumulate: int = 1,
+        training: Training,
         own: Tuple[int, int] = (0, 1),
     ) -> None:
-        self._source, self._ends = source, ends
+        self._source, self._ends, self._training = source, ends, training
         self._more = int(followed)  # a last event is only asked for
-        self._tokens, self._epochs, self._seed = tokens, epochs, seed
-        self._accumulate, (self._rank, self._ranks) = accumulate, own
+        self._rank, self._ranks = own
         self._lengths = numpy.minimum(ends.ends, source.length + self._more)
         self._counted = self._lengths - int(followed and source.first_user is None)
-        self._digest = digest(source.histories, ends, f"{source[1:]} {tokens} {seed}")
-        self.epoch, self._taken = 0, 0
-        self.best, self.since, self.ended = 0.0, 0, False
+        more = f"{source[1:]} {training.tokens} {training.seed}"
+        self._digest = digest(source.histories, ends, more)
+        self._epoch, self._taken = 0, 0
+        self._best, self._since = 0.0, 0  # of the metric, and the epochs since
 
     def __iter__(self) -> Iterator[Batch]:
-        while self.epoch < self._epochs and not self.ended:
-            batches = plan(self._lengths, self._tokens, self._seed, self.epoch)
+        training = self._training
+        while self._epoch < training.epochs and not (0 < training.patience <= self._since):
+            batches = plan(self._lengths, training.tokens, training.seed, self._epoch)
             for number in range(self._taken, len(batches)):
-                batch = self._batch(batches[number], self.epoch, number)
+                batch = self._batch(batches[number], self._epoch, number)
                 self._taken, last = number + 1, number + 1 == len(batches)
                 if last:
-                    self.epoch, self._taken = self.epoch + 1, 0
+                    self._epoch, self._taken = self._epoch + 1, 0
                 yield batch._replace(last=last)
+
+    def end_epoch(self, figures: Dict[str, Any]) -> Epoch:
+        """Takes in what was measured where an epoch ended."""
+        value = figures[str(self._training.metric)]
+        best = value is not None and value > self._best
+        self._best, self._since = (value, 0) if best else (self._best, self._since + 1)
+        return Epoch({"epoch": self._epoch, **figures}, best)
 
     def state_dict(self) -> Dict[str, Any]:
         """The position, and what came of measuring."""
         return {
             "digest": self._digest,
-            "position": [self.epoch, self._taken],
-            "measured": [self.best, self.since, self.ended],
+            "position": [self._epoch, self._taken],
+            "measured": [self._best, self._since],
         }
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
@@ -83,13 +89,15 @@ class Feed:
                 "the checkpoint is of other histories than the files hold now, or of another "
                 "split, length, seed or number of tokens; train anew in another folder"
             )
-        self.epoch, self._taken = state["position"]
-        self.best, self.since, self.ended = state["measured"]
+        self._epoch, self._taken = state["position"]
+        self._best, self._since = state["measured"]
 
     def _batch(self, batch: numpy.ndarray, epoch: int, number: int) -> Batch:
-        dealt = shares(batch, self._lengths, self._ranks * self._accumulate)
+        dealt = shares(batch, self._lengths, self._ranks * self._training.accumulate)
         total = int(self._counted[batch].sum())
-        seed = int(numpy.random.SeedSequence([self._seed, epoch, number]).generate_state(1)[0])
+        seed = int(
+            numpy.random.SeedSequence([self._training.seed, epoch, number]).generate_state(1)[0]
+        )
         parts: List[Batch] = []
         for own in dealt[self._rank :: self._ranks]:
             weight = int(self._counted[own].sum()) / total * self._ranks

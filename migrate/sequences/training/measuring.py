@@ -16,9 +16,7 @@ from migrate.sequences.packing import Source, ask, pack, places
 from migrate.sequences.ranks import measured, ranks
 from migrate.sequences.splits import Ends
 from migrate.sequences.training.building import Model
-from migrate.sequences.training.feed import Feed
 from migrate.training import processes
-from migrate.training.task import Epoch
 
 
 class Measured(NamedTuple):
@@ -124,15 +122,6 @@ def item_vectors(model: RetrievalModel, at_once: int = 1 << 16) -> torch.Tensor:
     count = model.task.items
     rows = [torch.arange(first, min(count, first + at_once)) for first in range(0, count, at_once)]
     return torch.cat([model.item_vectors(some) for some in rows])
-
-
-def end_epoch(feed: Feed, figures: Dict[str, Any], metric: str, patience: int) -> Epoch:
-    """Whether the epoch that has ended is the best, and whether the training ends by that."""
-    value = figures[metric]
-    best = value is not None and value > feed.best
-    feed.best, feed.since = (value, 0) if best else (feed.best, feed.since + 1)
-    feed.ended = bool(patience) and feed.since >= patience
-    return Epoch({"epoch": feed.epoch, **figures}, best)
 
 
 def _gathered(own: torch.Tensor) -> torch.Tensor:

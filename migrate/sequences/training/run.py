@@ -23,7 +23,7 @@ from migrate.sequences.packing import in_catalog
 from migrate.sequences.splits import split
 from migrate.sequences.training.building import Model, Step, model_of, source_of, task_of
 from migrate.sequences.training.feed import Feed
-from migrate.sequences.training.measuring import Logits, Measured, end_epoch, logits, measure
+from migrate.sequences.training.measuring import Logits, Measured, logits, measure
 from migrate.sequences.training.settings import Settings, settings_of
 from migrate.sequences.training.starting import warm
 from migrate.training import processes, state
@@ -77,21 +77,11 @@ def train(
     task = task_of(model, settings)
     torch.manual_seed(training.seed + processes.rank())
     own = processes.rank(), processes.ranks()
-    feed = Feed(
-        source,
-        parts.train,
-        settings.model.task == "retrieval",
-        training.tokens,
-        training.epochs,
-        training.seed,
-        training.accumulate,
-        own,
-    )
+    feed = Feed(source, parts.train, settings.model.task == "retrieval", training, own)
     validation = Measured(source, parts.asked["validation"], training.tokens)
 
     def after_epoch() -> Epoch:
-        found = measure(model, validation)
-        return end_epoch(feed, found, str(training.metric), training.patience)
+        return feed.end_epoch(measure(model, validation))
 
     if processes.rank() == 0:
         os.makedirs(out, exist_ok=True)
@@ -172,7 +162,9 @@ def evaluate(
     found: Dict[str, Any] = {"part": part, "users": len(ends.users), "unknown": unknown}
     if isinstance(trained.model, RankingModel):
         if scores is not None:
-            _write_scores(trained.catalog, histories, logits(trained.model, of), scores)
+            each = logits(trained.model, of)
+            if processes.rank() == 0:
+                _write_scores(trained.catalog, histories, each, scores)
         return {**found, "labels": measure(trained.model, of)}
     if scores is not None:
         raise UsageError("--scores are of labels; a retrieval has none: see `sequence export`")
