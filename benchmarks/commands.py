@@ -24,6 +24,7 @@ class Benchmark(NamedTuple):
     interpreter: str = ""
     needs_root: bool = False
     needs_zookeeper: bool = False
+    needs_java: bool = False
     needs_files: Tuple[str, ...] = ()
 
 
@@ -140,6 +141,15 @@ BENCHMARKS = (
         ("auc", "parquet"),
         "--repeats 3",
         "--rows 100000 --parquet 100000 --repeats 1",
+    ),
+    Benchmark(
+        "parity_on_spark",
+        "parity_on_spark",
+        ("cases",),
+        "",
+        "--rows 20000",
+        takes="a quarter of an hour",
+        needs_java=True,
     ),
     Benchmark("coverage", "parity_coverage", ("intervals", "faults"), "", "--samples 20"),
     Benchmark(

@@ -56,6 +56,7 @@ PACKAGES = [
     "MLstatkit",
     "aiohttp",
     "kazoo",
+    "pyspark",
 ]
 
 
@@ -71,6 +72,8 @@ def needs(benchmark, words, places):
     found.update((name, (ROOT / name).exists()) for name in benchmark.needs_files)
     if benchmark.needs_root:
         found["root"] = os.geteuid() == 0
+    if benchmark.needs_java:
+        found["Java"] = bool(shutil.which("java"))
     if benchmark.needs_zookeeper:
         found["ZooKeeper, by `make zookeeper`"] = zookeeper_is_here()
     if benchmark.name == "simulator":
