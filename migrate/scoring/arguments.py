@@ -36,6 +36,12 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
     add("--key", metavar="COL", help="column that names a row; without it the rows are numbered")
     add("--label", metavar="COL", help="column of labels, 0 or 1")
     add("--keep", metavar="COL", nargs="+", default=[], help="columns to copy, such as the user")
+    add(
+        "--spark",
+        metavar="MASTER",
+        help="score on Spark's executors, which read DATA (Parquet, ORC) and the directory of "
+        "--converted; --out is a folder then: local[4], spark://HOST:PORT, yarn, ...",
+    )
 
 
 def _add_model(group: Any) -> None:
@@ -110,11 +116,24 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("an input cannot be called 'sparse', the sparse ones together are")
     if args.batch_size < 1 or not args.timeout > 0:
         raise UsageError("--batch-size is 1 or more, --timeout more than 0")
+    if args.spark:
+        _check_spark(args)
+        return
     if os.path.isdir(args.out):
         raise UsageError(f"{args.out} is a folder; --out names the file to write")
     if not os.path.isdir(os.path.dirname(args.out) or "."):
         raise UsageError(f"there is no folder {os.path.dirname(args.out)} for --out; make it first")
     check_writable(args.out)
+
+
+def _check_spark(args: argparse.Namespace) -> None:
+    """Refuses what executors cannot do, and an --out that is there."""
+    if not args.converted or args.torch_model:
+        raise UsageError("--spark scores with the model.py of --converted alone")
+    if args.key is None:
+        raise UsageError("--spark needs --key, as the rows of a DataFrame have no numbers")
+    if os.path.exists(args.out):
+        raise UsageError(f"{args.out} exists; with --spark --out names a folder to write")
 
 
 def _check_graph(args: argparse.Namespace, named: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
     semisync score DATA --saved-model DIR --key id --label y --out tensorflow.parquet
     semisync score DATA --checkpoint PREFIX --input user=user:0 --output logits:0 --out ...
     semisync score DATA --converted DIR --key id --label y --out torchrec.parquet
+    semisync score DATA --converted DIR --key id --label y --out torchrec --spark yarn
 
 Where it does not end with exit code 0, no file is written.
 """
@@ -23,6 +24,10 @@ def run(args: argparse.Namespace) -> int:
     """Scores every row and writes the file."""
     check(args)
     said = given(args)
+    if args.spark:
+        from migrate.scoring.on_spark import score_files
+
+        return score_files(args, said)
     from migrate.scoring.run import Reading, Writing, score
 
     with contextlib.ExitStack() as stack:

@@ -11,6 +11,9 @@ The executors' Python needs this package with the extras `torch`, `report` and `
 
 from __future__ import annotations
 
+import argparse
+import os
+import shutil
 import sys
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -21,12 +24,13 @@ from migrate.scoring.features import feature
 from migrate.scoring.in_converted import ConvertedModel
 from migrate.scoring.model import Input
 from migrate.scoring.module_inputs import ModuleInputs
+from migrate.scoring.options import Given
 from migrate.scoring.output import LOGIT, SCORE
 from migrate.scoring.run import Reading
 from migrate.scoring.scores import scorer, written
 from parity.inputs.checks import Column
 from parity.io.batches import Batch
-from semisync.common.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, SemisyncError, UsageError
 from semisync.common.extras import extra
 
 _BATCH = "a batch of the DataFrame"  # what messages call it
@@ -71,20 +75,66 @@ def score_dataframe(
         UsageError: for an input that the model does not have.
         MissingExtra: without pyspark or pandas.
     """
-    with extra("spark", "to score a DataFrame"):
-        import pandas  # noqa: F401 (mapInArrow asks for it)
-        from pyspark.sql import types as T
     named = [(name, taken, False) for name, taken in inputs.items()]
     named += [(name, taken, True) for name, taken in sparse.items()]
-    reading = Reading(tuple(types.items()), tuple(fills.items()), size=batch_size)
-    scoring = _Scoring(
-        converted, tuple(named), tuple(feeds.items()), output, tuple(keep), reading, column, sigmoid
+    return _scored(
+        df,
+        _Scoring(
+            converted,
+            tuple(named),
+            tuple(feeds.items()),
+            output,
+            tuple(keep),
+            Reading(tuple(types.items()), tuple(fills.items()), size=batch_size),
+            column,
+            sigmoid,
+        ),
+        "the DataFrame",
     )
-    taken = [one.column for one in _inputs_of(converted, named, feeds)]
+
+
+def score_files(args: argparse.Namespace, said: Given) -> int:
+    """`semisync score --spark`: writes a folder of Parquet; returns the exit code."""
+    from parity.spark.session import explained, read, start
+
+    session = start(args.spark)
+    keep = dict.fromkeys(filter(None, [args.key, args.label, *args.keep]))
+    scoring = _Scoring(
+        args.converted,
+        tuple(said.named),
+        tuple(said.feeds.items()),
+        args.output,
+        tuple(keep),
+        Reading(tuple(said.types), tuple(said.fills), size=args.batch_size),
+        args.column,
+        args.sigmoid,
+    )
+    scored = _scored(read(session, args.data), scoring, args.data)
+    there = os.path.exists(args.out)
+    try:
+        with explained("Spark ended the scoring"):
+            scored.write.parquet(args.out)
+            rows = session.read.parquet(args.out).count()
+    except SemisyncError:
+        if not there:
+            shutil.rmtree(args.out, ignore_errors=True)
+        raise
+    print(f"{rows:,} rows: {args.out}")
+    return 0
+
+
+def _scored(df: Any, scoring: _Scoring, source: str) -> Any:
+    """`score_dataframe`; `source` is what messages call the DataFrame."""
+    with extra("spark", "to score on Spark"):
+        import pandas  # noqa: F401 (mapInArrow asks for it)
+        from pyspark.sql import types as T
+    keep = scoring.keep
+    inputs = _inputs_of(scoring.converted, scoring.named, dict(scoring.feeds))
+    taken = [one.column for one in inputs]
     for name in (*keep, *taken):
         if name not in df.columns:
-            raise BadInput(f"the DataFrame has no column {name!r}; it has: {', '.join(df.columns)}")
-    added = [SCORE, LOGIT] if sigmoid else [SCORE]
+            raise BadInput(f"{source} has no column {name!r}; it has: {', '.join(df.columns)}")
+    added = [SCORE, LOGIT] if scoring.sigmoid else [SCORE]
     for name in added:
         if name in keep:
             raise UsageError(f"a column to keep is called {name!r}, as that of the scores is")

@@ -10,6 +10,7 @@ from typing import Any, Iterator
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.extras import extra
 
+_OURS = "semisync.common.errors."  # how a traceback of an executor's Python ends
 _FORMATS = ("parquet", "orc")
 
 
@@ -56,9 +57,10 @@ def explained(what: str) -> Iterator[None]:
         yield
     except (Py4JError, PySparkException) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        ours = [line.partition(": ")[2] for line in lines if line.startswith(_OURS)]
         causes = [line for line in lines if line.startswith("Caused by: ")]
-        reason = " ".join((causes or lines or [type(error).__name__])[-1 if causes else 0].split())
-        raise BadInput(f"{what}: {reason[:300]}") from error
+        reason = (ours or causes[-1:] or lines or [type(error).__name__])[0]
+        raise BadInput(f"{what}: {' '.join(reason.split())[:300]}") from error
 
 
 def read(session: Any, path: str) -> Any:

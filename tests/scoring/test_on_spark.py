@@ -1,6 +1,7 @@
 """A converted model scores a DataFrame on the executors as `semisync score` scores the file."""
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
@@ -24,21 +25,44 @@ def converted(tf2_models, tmp_path_factory):
 pytest.importorskip("pandas", reason="pandas, which mapInArrow asks for, is not installed")
 
 
-def test_the_scores_are_those_of_the_command_by_key(spark, data, converted, tmp_path):  # noqa: F811
+def command(data, converted, out, *options):
+    """`semisync score` with the model's scores as logits and probabilities, by id."""
+    arguments = ["score", data, "--converted", converted, "--input", "user=user_id", "--sigmoid"]
+    arguments += ["--key", "id", "--label", "y", "--out", str(out), *options]
+    return main(arguments)
+
+
+def test_the_scores_are_those_of_one_machine_by_key(spark, data, converted, tmp_path):  # noqa: F811
     rows = spark.read.parquet(data).repartition(3)
     scored = migrate.score_dataframe(rows, converted, ["id", "y"], sigmoid=True, inputs=INPUTS)
-    scored.write.parquet(str(tmp_path / "spark"))
-    out, options = tmp_path / "scores.parquet", ["--sigmoid", "--key", "id", "--label", "y"]
-    arguments = ["score", data, "--converted", converted, "--input", "user=user_id", *options]
-    assert main([*arguments, "--out", str(out)]) == 0
-    found, expected = (
-        pyarrow.parquet.read_table(path).sort_by("id") for path in (tmp_path / "spark", out)
+    scored.write.parquet(str(tmp_path / "frame"))
+    assert command(data, converted, tmp_path / "files", "--spark", "local[1]") == 0
+    assert command(data, converted, tmp_path / "alone.parquet") == 0
+    alone, *others = (
+        pyarrow.parquet.read_table(tmp_path / name).sort_by("id")
+        for name in ("alone.parquet", "frame", "files")
     )
-    assert found["id"].to_pylist() == expected["id"].to_pylist()
-    assert found["y"].to_pylist() == expected["y"].to_pylist()
-    for name in ("score", "logit"):
-        ours, theirs = (table[name].to_numpy() for table in (found, expected))
-        assert np.abs(ours - theirs).max() < 1e-6
+    for table in others:
+        assert table["id"].to_pylist() == alone["id"].to_pylist()
+        assert table["y"].to_pylist() == alone["y"].to_pylist()
+        for name in ("score", "logit"):
+            found, expected = (one[name].to_numpy() for one in (table, alone))
+            assert np.abs(found - expected).max() < 1e-6
+
+
+def test_a_value_that_cannot_be_taken_ends_with_code_3(
+    spark,  # noqa: F811
+    rows,
+    converted,
+    tmp_path,
+    capsys,
+):
+    broken = rows.set_column(3, "age", pa.array([None] * len(rows), pa.float32()))
+    pyarrow.parquet.write_table(broken, tmp_path / "broken.parquet")
+    data = str(tmp_path / "broken.parquet")
+    assert command(data, converted, tmp_path / "files", "--spark", "local[1]") == 3
+    assert "column 'age' in row 1 is " in capsys.readouterr()[1]
+    assert not (tmp_path / "files").exists()
 
 
 def test_a_missing_column_is_named_before_anything_runs(spark, data, converted):  # noqa: F811

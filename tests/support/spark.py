@@ -12,7 +12,7 @@ from tests.support.require import ROOT, skip_without
 
 @pytest.fixture(scope="session")
 def spark():
-    """Real executors: each a process of its own, with a core and a GiB."""
+    """Real executors: each a process of its own, with a core and half a GiB."""
     if importlib.util.find_spec("pyspark") is None:
         skip_without("spark", "pyspark is not installed")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
@@ -22,7 +22,8 @@ def spark():
 
     short_lived = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # what compiles less starts faster
     session = start(
-        "local-cluster[2,1,1024]",
+        "local-cluster[2,1,512]",
+        executor_memory="512m",
         sql_shuffle_partitions="2",
         sql_adaptive_enabled="false",  # it plans large jobs, and makes three of each small one
         ui_enabled="false",

@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
 def run(spark, folder, tmp_path, capsys):
     """Runs the subcommand on files of the folder; returns exit code, report or None, and stderr."""
 
-    def run(*arguments, on="local-cluster[2,1,1024]"):
+    def run(*arguments, on="local-cluster[2,1,512]"):
         out = tmp_path / (on or "memory")
         where = ["--spark", on] if on else []
         arguments = [str(folder / one) if (folder / one).exists() else one for one in arguments]
