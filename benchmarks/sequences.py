@@ -162,7 +162,7 @@ def main():
     )
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--peer", metavar="PYTHON", help="an interpreter that has rectools")
-    parser.add_argument("--epochs", type=int, metavar="N", help="at most (default: 200)")
+    parser.add_argument("--epochs", type=int, metavar="N", help="at most (default: 45)")
     parser.add_argument("--batches", type=int, default=20, help="of the first table")
     parser.add_argument("--repeats", type=int, default=5, help="of the first table")
     parser.add_argument("--kept", metavar="FILE", help="where runs are kept, a line each")

@@ -28,8 +28,8 @@ class Setting(NamedTuple):
     normalise: bool = True
     rate: float = 2e-3
     tokens: int = 2000
-    epochs: int = 200
-    patience: int = 5
+    epochs: int = 45
+    patience: int = 15
 
 
 # Chosen by the validation of LastFM, out of a handful of trials; the peers have the same size, rate
