@@ -17,6 +17,7 @@ ARGUMENTS = {
     "inspect": ["given"],
     "convert": ["given", "out"],
     "train": ["given", "--data", "given", "--out", "out"],
+    "sequence": ["train", "given", "--data", "given", "--out", "out"],
     "verify": ["given", "out", "--tf-python", "absent"],
     "score": ["given", "--saved-model", "m", "--out", "out", "--tf-python", "absent"],
     "status": ["--url", "given"],
