@@ -11,6 +11,8 @@ import pytest
 from tests.support.require import ROOT
 from tests.support.written import written
 
+SIZE, STEPS = 32, 6  # as in `write_job`
+
 
 def source():
     """The code of the page."""

@@ -8,7 +8,7 @@ import migrate
 from migrate.runtime.tables.by_id import TableById
 from migrate.training.by_id import SharedTable
 from semisync.common.errors import BadInput
-from tests.servers.write_job import SIZE, STEPS
+from tests.servers.acme import SIZE, STEPS
 
 
 def tensors(rows, part=slice(None)):
