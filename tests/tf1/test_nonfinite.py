@@ -45,8 +45,9 @@ OPTIMIZERS = {
 }
 
 
-@pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize(
+    ("name", "resource"), [("sgd", False), ("adagrad", False), ("adagrad", True), ("adam", True)]
+)
 def test_the_others_train_what_they_train_without_it(name, resource):
     build = minimize(OPTIMIZERS[name])
     before, after = in_batches(build, resource, batches=one_more)
@@ -54,8 +55,10 @@ def test_the_others_train_what_they_train_without_it(name, resource):
     assert after["global_step"] == STEPS
 
 
-@pytest.mark.parametrize("value", [np.inf, -np.inf])
-@pytest.mark.parametrize("options", [{"staleness": semisync.Threshold(4)}, {"on_stale": "drop"}])
+@pytest.mark.parametrize(
+    ("value", "options"),
+    [(np.inf, {"staleness": semisync.Threshold(4)}), (-np.inf, {"on_stale": "drop"})],
+)
 def test_an_infinity_is_refused_too_whatever_the_staleness_policy(value, options):
     def batches(step):
         return [broken(inputs(step)[0], value), *inputs(step)]
