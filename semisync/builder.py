@@ -127,7 +127,7 @@ def build(request):
             )
     with tf.name_scope(scope):
         send = _sender(transport.areas, request.optimizer, plan.at_once)
-        train_op = _train_op(request, member, ready, send, handles.draws_between_runs)
+        train_op = _train_op(request, plan, member, ready, send, handles.draws_between_runs)
         _note_plain_step(request, plan, combined, own_items, step, per_batch.means, train_op)
     return Built(
         train_op=train_op,
@@ -237,12 +237,13 @@ def _worker_ops(request, plan, member):
     return worker.build_worker_ops(member, weights=weights, pings=pings(devices))
 
 
-def _train_op(request, member, ready, send, draws_between_runs):
+def _train_op(request, plan, member, ready, send, draws_between_runs):
     staleness_policy = request.options.staleness
+    gradients = [_values(gradient) for gradient, _ in plan.together + plan.at_once]
     return worker.build_train_op(
         member,
         ready=ready,
-        guarded=[] if request.options.on_nonfinite == "keep" else ready,
+        guarded=[] if request.options.on_nonfinite == "keep" else gradients,
         # The last variables are mostly the last layers', whose gradients come first.
         early=_values(request.pairs[-1][0]),
         staleness_policy=staleness_policy if may_reject(staleness_policy) else None,

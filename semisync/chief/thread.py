@@ -187,13 +187,16 @@ class Chief(threading.Thread):
         if self._on_nonfinite == "drop":
             endured = max(ENDURED, 2 * ledger.batches_per_step, 2 * len(ledger.members))
         if ledger.broken > endured:
-            raise SemisyncError(
-                "{} a NaN or an infinity in the gradients, the last one that of {}: look for it in "
-                "the input and in the variables, for a division by 0 or its logarithm, for a "
-                "learning rate that is too large".format(
-                    "the last {} batches have".format(ledger.broken) if endured else "a batch has",
-                    ledger.broken_of,
+            found = "a batch has a NaN or an infinity in the gradients, that of {1}"
+            if endured:
+                found = (
+                    "the last {} batches have a NaN or an infinity in the gradients, the last one "
+                    "that of {}"
                 )
+            raise SemisyncError(
+                found.format(ledger.broken, ledger.broken_of)
+                + ": look for it in the input and in the variables, for a division by 0 or its "
+                "logarithm, for a learning rate that is too large"
             )
         refused = ledger.fates["nonfinite"]
         if refused > 2 * self._warned_of:

@@ -151,7 +151,7 @@ def build_train_op(member, ready, guarded, early, staleness_policy, send, draw, 
     Args:
       member: the `Member`.
       ready: tensors that are there once the batch's gradients are.
-      guarded: those of them that withhold a batch where they are not finite.
+      guarded: the gradients that withhold a batch where they are not finite.
       early: a tensor that is there when most of the batch's work is done, at the latest with them.
       staleness_policy: withholds a batch that is too stale; None sends every batch.
       send: (batch, gate) -> list of the ops that stage the payload under the ticket in `batch`, a

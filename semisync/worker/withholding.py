@@ -5,8 +5,8 @@ many global steps as usual in that time, and one more, may have made it too stal
 (`semisync.chief.thread`). A batch that is too stale all the same, or becomes so later, is sent, and
 the chief finds it.
 
-A batch is broken if anything that it would send holds a NaN or an infinity: one such batch would
-make the whole model NaN.
+A batch is broken if a gradient holds a NaN or an infinity: one such batch would make the whole
+model NaN. Statistics are not looked at: those of a batch that has none are NaN.
 """
 
 from semisync.common.compat import raw_ops, tf
@@ -37,11 +37,15 @@ def judged(staleness_policy, state, job_state, time):
 
 def found_finite(values, tensors):
     """The worker state's vector, of the kind NONFINITE where one of a batch's tensors is broken."""
-    checked = []
+    checked, axes = [], {}
     for tensor in tensors:
         if tensor.dtype.is_floating:
+            rank = tensor.shape.rank
             with tf.device(tensor.device):
-                checked.append(tf.reduce_all(tf.math.is_finite(tensor)))
+                finite = tf.math.is_finite(tensor)
+                if rank is not None and (rank, tensor.device) not in axes:
+                    axes[rank, tensor.device] = tf.constant(list(range(rank)), tf.int32)
+                checked.append(tf.reduce_all(finite, axes.get((rank, tensor.device))))
     if not checked:
         return values
     kind, *others = tf.unstack(values)

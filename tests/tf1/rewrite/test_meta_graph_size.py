@@ -58,4 +58,5 @@ def test_a_table_more_costs_few_ops():
         meta = tables(count)
         out, _ = graph_rewrite.semi_synchronize(meta, 4)
         added.append(len(out.graph_def.node) - len(meta.graph_def.node))
-    assert added[1] - added[0] <= 20 * 6  # three of them for the plain step, which no run needs
+    # three of them for the plain step, which no run needs, four to refuse what is not finite
+    assert added[1] - added[0] <= 20 * 10

@@ -213,7 +213,8 @@ def test_a_stale_batch_leaves_no_trace_in_the_statistics():
 def test_a_batch_with_training_false_counts_for_nothing(kind):
     x, other = batches(5, 5)
     options = {"training": None, "resource": True}
-    job = Job(KINDS[kind], wrapped(2, batch_norm="aggregate-once"), **options)
+    kept = {"batch_norm": "aggregate-once", "on_nonfinite": "keep"}  # what is fed is not finite
+    job = Job(KINDS[kind], wrapped(2, **kept), **options)
     (batch_norm,) = graph_rewrite.find_batch_norms(job.graph)
     not_trained = job.feed(other, training=False)
     for unset in (batch_norm.mean, batch_norm.variance):  # as TensorFlow 1.15 may leave them
