@@ -29,6 +29,7 @@ from migrate.sequences.batches import plan
 from migrate.sequences.histories import Histories
 from migrate.sequences.model import RetrievalModel
 from migrate.sequences.packing import pack, whole
+from migrate.sequences.ranks import Seen, scored
 from migrate.sequences.splits import Ends
 from migrate.sequences.training.building import source_of
 from migrate.sequences.training.measuring import item_vectors
@@ -37,41 +38,30 @@ from semisync.common.errors import BadInput, UsageError
 from semisync.common.files import replacing, write_text
 
 FILE = "export.json"
-_SCORES = 1 << 24  # that are held at a time
 
 
-def best(
-    users: Tensor, items: Tensor, count: int, seen: Optional[Tuple[Tensor, Tensor]] = None
-) -> Tuple[Tensor, Tensor]:
+def best(users: Tensor, items: Tensor, count: int, seen: Seen = None) -> Tuple[Tensor, Tensor]:
     """(scores, rows of `items`) of the `count` best for each user, [n, count], the best first.
 
-    users: [n, dim]; items: [m, dim]; seen: (rows, offsets) of what each user is not given, as
-    `Packed` has them. Where fewer are left, the rows are -1 and the scores -inf. Memory: about 2^24
-    scores, or one user's.
+    users: [n, dim]; items: [m, dim]; seen: what each user is not given. Where fewer are left, the
+    rows are -1 and the scores -inf. Memory: that of `scored`.
     """
-    at_once = max(1, _SCORES // len(items))
-    found = [
-        _best(users[first : first + at_once], items, min(count, len(items)), seen, first)
-        for first in range(0, len(users), at_once)
-    ]
+    found = []
+    for _, table, places in scored(users, items, seen):
+        if places is not None:
+            table[places] = -torch.inf
+        found.append(_best(table, min(count, len(items))))
     scores, rows = (torch.cat(parts) for parts in zip(*found))
     return scores, rows
 
 
-def _best(
-    users: Tensor, items: Tensor, count: int, seen: Optional[Tuple[Tensor, Tensor]], first: int
-) -> Tuple[Tensor, Tensor]:
-    table = users @ items.T
-    if seen is not None:
-        rows, offsets = seen
-        own = offsets[first : first + len(users) + 1]
-        user = torch.arange(len(users)).repeat_interleave(own.diff())
-        table[user, rows[int(own[0]) : int(own[-1])]] = -torch.inf
+def _best(table: Tensor, count: int) -> Tuple[Tensor, Tensor]:
+    """The best of each row of scores [n, m]."""
     least = table.topk(count).values[:, -1:]
     above, level = table > least, table == least
     wanted = count - above.sum(1, keepdim=True)  # of those that are level, the first ones
     taken = above | (level & (level.cumsum(1) <= wanted))
-    rows = taken.nonzero()[:, 1].reshape(len(users), count)  # ascending
+    rows = taken.nonzero()[:, 1].reshape(len(table), count)  # ascending
     scores, order = table.gather(1, rows).sort(dim=1, descending=True, stable=True)
     return scores, torch.where(scores == -torch.inf, -1, rows.gather(1, order))
 

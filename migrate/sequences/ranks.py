@@ -2,12 +2,12 @@
 
 1. A rank counts from 1, over all items of the table. Of equal scores the target's comes last.
 2. What a user has had already can be left out; the target itself stays in.
-3. Users are taken in blocks, so that no more than about `memory` scores are held, or one per item.
+3. Users are taken in blocks, so that no more than about 2^24 scores are held, or one user's.
 """
 
 from __future__ import annotations
 
-from typing import Dict, Optional, Sequence, Tuple
+from typing import Dict, Iterator, Optional, Sequence, Tuple
 
 import numpy
 import torch
@@ -17,35 +17,50 @@ from semisync.common.errors import BadInput
 
 _SCORES = 1 << 24
 
+Seen = Optional[Tuple[Tensor, Tensor]]  # (rows, offsets), as `Packed` has them
+
+
+def scored(
+    users: Tensor, items: Tensor, seen: Seen = None, scores: int = _SCORES
+) -> Iterator[Tuple[slice, Tensor, Seen]]:
+    """Blocks of users: which they are, the scores of all items [n, m], and the places in these of
+    what each user has had, (numbers of users, rows of items); None where `seen` is.
+
+    users: [n, dim]; items: [m, dim]. scores: about how many are held at a time.
+    """
+    at_once = max(1, scores // len(items))
+    for start in range(0, len(users), at_once):
+        table, places = users[start : start + at_once] @ items.T, None
+        if seen is not None:
+            rows, offsets = seen
+            own = offsets[start : start + len(table) + 1]
+            user = torch.arange(len(table), device=table.device).repeat_interleave(own.diff())
+            places = user, rows[int(own[0]) : int(own[-1])]
+        yield slice(start, start + len(table)), table, places
+
 
 def ranks(
     users: Tensor,
     items: Tensor,
     targets: Tensor,
-    seen: Optional[Tuple[Tensor, Tensor]] = None,
+    seen: Seen = None,
     scores: int = _SCORES,
 ) -> Tensor:
     """int64 [n]: that of each target.
 
     users: [n, dim]; items: [m, dim]; targets: int64 [n], rows of `items`. seen: (rows, offsets) of
-    what each user has had and is left out, as `Packed` has them; None: nothing is. scores: about
-    how many are held at a time.
+    what each user has had and is left out; None: nothing is. scores: as for `scored`.
 
     Raises BadInput for a score that is not finite.
     """
     found = []
-    for start in range(0, len(users), max(1, scores // len(items))):
-        own = slice(start, start + max(1, scores // len(items)))
-        table, target = users[own] @ items.T, targets[own].unsqueeze(1)
+    for own, table, places in scored(users, items, seen, scores):
+        target = targets[own].unsqueeze(1)
         if not bool(torch.stack(torch.aminmax(table)).isfinite().all()):  # nan is both
             raise BadInput("a score is not finite: the training has diverged")
         ahead = table >= table.gather(1, target)
-        if seen is not None:
-            rows, offsets = seen
-            first, last = int(offsets[start]), int(offsets[start + len(table)])
-            lengths = offsets[start : start + len(table) + 1].diff()
-            user = torch.arange(len(table), device=table.device).repeat_interleave(lengths)
-            ahead[user, rows[first:last]] = False
+        if places is not None:
+            ahead[places] = False
             ahead.scatter_(1, target, True)
         found.append(_counted(ahead))
     return torch.cat(found) if found else torch.empty(0, dtype=torch.int64)
