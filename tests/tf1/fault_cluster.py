@@ -242,6 +242,23 @@ def kill_and_start_again(job, progress, key):
     job.until("some steps", lambda: progress.look() > seen + 10)
 
 
+def check_kills(job, rows):
+    """Trains while a worker and the chief are killed: each batch counts once and whole.
+
+    Args:
+      rows: as for `check_checkpoints`.
+    """
+    job.start_all()
+    progress = Progress(job.audit)
+    job.until("the start", lambda: progress.look() > 10)
+    for key in (("worker", 1), ("worker", 0)):
+        kill_and_start_again(job, progress, key)
+    job.end_well()
+    check_audit(job)
+    assert check_checkpoints(job, rows) > 2
+    assert job.staged() == [0, 0]
+
+
 def check_audit(job):
     """Every ticket that a chief gave out came to one end, over all chiefs."""
     events = audit.read(job.audit)
