@@ -2,8 +2,6 @@
 
 import time
 
-import psutil
-
 DEADLINE = 180.0  # seconds
 
 
@@ -16,9 +14,3 @@ def until(condition, deadline=DEADLINE):
             return value
         assert time.monotonic() < late, "{:.0f} s were not enough".format(deadline)
         time.sleep(0.01)
-
-
-def running():
-    """The numbers of the processes that run; one that has ended may still wait to be noticed."""
-    processes = psutil.process_iter(["status"])
-    return {each.pid for each in processes if each.info["status"] != psutil.STATUS_ZOMBIE}

@@ -10,7 +10,8 @@ import pytest
 
 from semisync.cluster.launch.child import Child, check, in_words
 from semisync.common.errors import UsageError
-from tests.cluster.waiting import DEADLINE, running, until
+from tests.cluster.waiting import DEADLINE, until
+from tests.support.processes import running
 from tests.support.require import ROOT
 
 

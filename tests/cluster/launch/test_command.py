@@ -11,7 +11,8 @@ import pytest
 
 from semisync.cli import main
 from semisync.cluster.launch import codes
-from tests.cluster.waiting import DEADLINE, running, until
+from tests.cluster.waiting import DEADLINE, until
+from tests.support.processes import running
 from tests.support.require import ROOT, environment
 
 LOCAL = ["--local", "--ps", "1", "--workers", "2"]

@@ -13,6 +13,7 @@ import pytest
 
 from tests.cluster.waiting import DEADLINE, until
 from tests.jobs import data
+from tests.support.processes import running_with
 from tests.support.require import ROOT, environment, tf1_python
 
 pytestmark = pytest.mark.one_tensorflow
@@ -69,9 +70,8 @@ class Job:
         return [int(s) for s in re.findall(r"\] step (\d+),", self.words("worker", number))]
 
     def command_of(self, role, number):
-        """The process of a launcher's command."""
-        children = psutil.Process(self.launchers[role, number].pid).children()
-        return next(child for child in children if "fed_learning_rate" in str(child.cmdline()))
+        """The number of the process of a launcher's command."""
+        return running_with("fed_learning_rate", below=self.launchers[role, number].pid)[0]
 
     def wait(self):
         """The launchers' exit codes."""
@@ -91,7 +91,7 @@ def ended(server, tmp_path_factory):
         for role, number in (("ps", 0), ("ps", 1), ("worker", 0), ("worker", 1)):
             job.launch(role, number)
         until(lambda: job.steps(0) and job.steps(1))
-        os.kill(job.command_of("worker", 1).pid, signal.SIGKILL)
+        os.kill(job.command_of("worker", 1), signal.SIGKILL)
         launched_at = job.steps(0)[-1]
         job.launch("worker", 2)
         yield job, job.wait(), launched_at

@@ -5,12 +5,12 @@ import os
 import signal
 
 import numpy as np
-import psutil
 import pytest
 
 import parity
 from semisync.common.errors import BadInput
 from tests.parity.spark.conftest import assert_same_figures, frame, sample
+from tests.support.processes import running_with
 
 
 def in_memory(data, groups, weights, parts):
@@ -64,13 +64,9 @@ def test_a_lost_executor_changes_nothing(spark, monkeypatch):
 
     def after_a_kill(*given):
         """With the rows and running sums that are kept in the executors."""
-        executors = [
-            process
-            for process in psutil.Process().children(recursive=True)
-            if "CoarseGrainedExecutorBackend" in " ".join(process.cmdline())
-        ]
-        os.kill(executors[0].pid, signal.SIGKILL)
-        killed.append(executors[0].pid)
+        executors = running_with("CoarseGrainedExecutorBackend", below=os.getpid())
+        os.kill(executors[0], signal.SIGKILL)
+        killed.append(executors[0])
         return second_sums(*given)
 
     monkeypatch.setattr(whole, "_second_sums", after_a_kill)
