@@ -88,12 +88,12 @@ def format_of(path: str, written: bool = False) -> str:
 
     Raises: BadInput for a file of no known format, Broken for an empty one.
     """
-    kind, named = _by_magic(path), _BY_NAME.get(suffix_of(path))
-    if kind == "" and named != "tfrecord":  # without records that has no byte
+    kind, by_name = _by_magic(path), named(path)
+    if kind == "" and by_name != "tfrecord":  # without records that has no byte
         raise Broken(f"{path} is empty (0 bytes)")
     if not kind:
         _refuse_packed(path)
-        kind = "text" if written and named != "tfrecord" else named
+        kind = "text" if written and by_name != "tfrecord" else by_name
     if kind is None:
         raise BadInput(
             f"{path} is neither Parquet (it does not begin with PAR1) nor ORC nor, by its name, a "
@@ -101,6 +101,11 @@ def format_of(path: str, written: bool = False) -> str:
             "(`open_data` by text=) how it is written"
         )
     return kind
+
+
+def named(path: str) -> Optional[str]:
+    """Which format a file's name says it has: one that no first byte tells."""
+    return _BY_NAME.get(suffix_of(path))
 
 
 def _by_magic(path: str) -> Optional[str]:
@@ -155,7 +160,7 @@ def _is_data(path: str, size: int, written: bool) -> bool:
     suffix = suffix_of(path)
     if written or suffix in (".parquet", ".orc"):
         return True
-    if suffix in _BY_NAME and (suffix != ".json" or _OF_SPARK.search(path)):
+    if named(path) and (suffix != ".json" or _OF_SPARK.search(path)):
         return True
     try:
         known = _by_magic(path)

@@ -28,8 +28,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--data",
         metavar="FILE",
-        help="a Criteo-format TSV, a CSV with a header, a Parquet file, or a folder of such; "
-        "default: a generated click log whose optimal AUC is known",
+        help="a file of Criteo's format, CSV, TSV, Parquet, ORC, JSON lines or TFRecord, or a "
+        "folder of such; default: a generated click log whose optimal AUC is known",
     )
     add("--out", metavar="DIR", default="out/demo", help="output folder (default: %(default)s)")
     add(

@@ -99,15 +99,15 @@ def test_text_that_is_not_utf8_names_its_line(tmp_path):
     [
         ("", "is empty"),
         ("\n \n", "is empty"),
-        (np.random.default_rng(0).bytes(5000), "is neither text nor Parquet"),
-        (b"\x1f\x8b\x08" + bytes(99), "unpack it first"),
+        (np.random.default_rng(0).bytes(5000), "is not text"),
+        (b"\x1f\x8b\x08" + bytes(99), "its name does not end with .gz"),
         ("label,a\n", "has no rows"),
         ("label,a", "has no rows"),
         ("label\n0\n1\n", "no column to learn from"),
         ("a,b\n1,2\n", "has no column label, click, clicked, target or y; it has 'a', 'b'"),
         ("label,a,a\n0,1,2\n", "two columns are named 'a'"),
         (GOOD.split("\t", 1)[1] * 3, "has no column label"),
-        (b"PAR1" + bytes(100), "is not a whole Parquet file"),
+        (b"PAR1" + bytes(100), "may be cut short or corrupt"),
         ("label,time,a\n0,-5,1\n1,3,2\n", "neither days, dates"),
     ],
 )

@@ -14,6 +14,7 @@ from semisync.common.errors import BadInput
 from semisync.demo.data.columns import equal_buckets, three_idiots
 from semisync.demo.data.reading import read
 from tests.demo.logs import column, criteo_line, ids, quietly
+from tests.support import score_files
 
 
 def write(path, text):
@@ -81,7 +82,8 @@ def test_rows_come_back_as_they_were_written(tmp_path_factory, rows, delimiter, 
             assert column(log, name).tolist() == ids(name, [row[i] for row in rows]).tolist()
 
 
-def test_a_csv_and_a_parquet_file_of_one_table_give_one_log(tmp_path):
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "parquet", "orc", "jsonl", "tfrecord"])
+def test_one_table_gives_one_log_in_every_format(tmp_path, form):
     rng = np.random.default_rng(0)
     table = {
         "label": rng.integers(0, 2, 500),
@@ -90,11 +92,10 @@ def test_a_csv_and_a_parquet_file_of_one_table_give_one_log(tmp_path):
         "price": np.round(rng.gamma(2.0, size=500), 3),
         "day": rng.integers(0, 9, 500),
     }
-    pq.write_table(pa.table(table), tmp_path / "log.parquet", row_group_size=64)
     rows = zip(*(values.tolist() for values in table.values()))
     lines = [",".join(table), *(",".join(map(str, row)) for row in rows)]
-    write(tmp_path / "log.csv", "\n".join(lines))
-    one, other = quietly(tmp_path / "log.parquet"), quietly(tmp_path / "log.csv")
+    one = quietly(write(tmp_path / "log.txt", "\n".join(lines)))
+    other = quietly(score_files.write(tmp_path / f"log.{form}", pa.table(table)))
     assert one.fields == other.fields == ("item", "name", "price") and one.numeric == 1
     for attribute in ("ids", "labels", "days"):
         np.testing.assert_array_equal(getattr(one, attribute), getattr(other, attribute))

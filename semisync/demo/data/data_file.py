@@ -1,13 +1,13 @@
 """One data file of a click log: a pyarrow.Table, and how an error names a row of it.
 
-    Parquet      the magic bytes PAR1
+    Parquet, ORC, lines of JSON, TFRecord    as every command reads them (parity.io.formats)
     Criteo       tab-separated, without a header: label, 13 counts, 26 hexadecimal categories
                  (https://ailab.criteo.com/download-criteo-1tb-click-logs-dataset/)
     delimited    a header, then rows separated by tabs, commas or semicolons (whichever the header
                  has, tried in that order)
 
-Columns of text files are dictionary-encoded text, "" where missing. A row is one line: a value may
-not contain a line break, since a missing quote would otherwise swallow rows silently.
+Columns of separated text are dictionary-encoded, "" where missing. A row of it is one line: a value
+may not contain a line break, since a missing quote would otherwise swallow rows silently.
 """
 
 import csv
@@ -17,6 +17,9 @@ import pathlib
 import re
 from typing import Any, Callable, Iterator, NamedTuple, NoReturn, Tuple
 
+from migrate.storage.sources import streamed
+from parity.io.damage import explained
+from parity.io.data_files import format_of, named
 from semisync.common.errors import BadInput
 
 CRITEO_COUNTS = tuple(f"I{i}" for i in range(1, 14))
@@ -24,9 +27,11 @@ CRITEO_CATEGORIES = tuple(f"C{i}" for i in range(1, 27))
 _CRITEO_NAMES = ("label", *CRITEO_COUNTS, *CRITEO_CATEGORIES)
 _CRITEO_LINE = re.compile(r"([01]\t)?-?\d*(\t-?\d*){12}(\t[0-9a-f]{0,8}){26}")
 _BINARY = re.compile("[\0-\x08\x0e-\x1a]")
-_HEAD = 1 << 16  # bytes that tell the format
+_HEAD = 1 << 16  # bytes that tell how text is separated
+_ROWS = 1 << 16  # of Parquet, decoded at a time
 _BLOCK = 1 << 23  # bytes that pyarrow parses at a time; a row must fit into one
-_MAGIC = b"PAR1"
+_TEXTS = ("criteo", "delimited")
+_SEPARATED = ("text", "csv", "tsv")
 
 
 class Where(NamedTuple):
@@ -42,9 +47,9 @@ class DataFile(NamedTuple):
     Attributes:
         path: of the file.
         names: the columns, in order.
-        layout: "parquet", "criteo" or "delimited".
-        delimiter: between the values of a text file.
-        header_lines: lines of a text file before its rows.
+        layout: "criteo", "delimited", or a format of parity.io.formats.
+        delimiter: between the values of separated text.
+        header_lines: lines of separated text before its rows.
     """
 
     path: pathlib.Path
@@ -53,37 +58,43 @@ class DataFile(NamedTuple):
     delimiter: str = ""
     header_lines: int = 0
 
+    @property
+    def is_typed(self) -> bool:
+        """Whether the file tells its columns' types."""
+        return self.layout not in _TEXTS
+
     def table(self) -> Any:
         """All rows, as a pyarrow.Table. Raises BadInput, naming the first malformed row."""
         repeated = [name for name in self.names if self.names.count(name) > 1]
         if repeated:
             raise BadInput(f"{self.path}: two columns are named {repeated[0]!r}; names must differ")
-        return _parquet_table(self.path) if self.layout == "parquet" else _text_table(self)
+        return _typed_table(self) if self.is_typed else _text_table(self)
 
     def where(self, row: int) -> str:
-        """How an error names a row, from 0: "FILE line 17"; of Parquet "FILE row 17"."""
-        if self.layout == "parquet":
+        """How an error names a row, from 0: "FILE line 17" of text, "FILE row 17" of others."""
+        if self.is_typed:
             return f"{self.path} row {row + 1}"
         number, _ = next(itertools.islice(_rows(self), row, None))
         return f"{self.path} line {number}"
 
 
 def open_file(path: pathlib.Path) -> DataFile:
-    """Tells the format by the content. Raises BadInput where the file is no table."""
-    try:
-        with open(path, "rb") as file:
+    """Tells the format by the content, else by the name. Raises BadInput where there is none."""
+    from migrate.data.listing import file_of  # which needs pyarrow
+
+    name = str(path)
+    with explained(name):
+        kind = format_of(name, written=named(name) is None)
+        if kind not in _SEPARATED:
+            return DataFile(path, file_of(name, path.stat().st_size, None).names, kind)
+        with streamed(name) as file:
             head = file.read(_HEAD)
             is_whole = not file.read(1)
-    except OSError as error:
-        raise BadInput(f"{path} cannot be opened: {error.strerror}") from error
-    if head.startswith(_MAGIC) or path.suffix.lower() in {".parquet", ".pq"}:
-        return _open_parquet(path)
     text = head.decode("utf-8-sig", errors="replace")
     if not text.strip():
-        raise BadInput(f"{path} is empty; expected Parquet, Criteo's format or CSV with a header")
+        raise BadInput(f"{path} is empty; expected Criteo's format or a header and rows")
     if _BINARY.search(text):
-        hint = " (gzip: unpack it first)" if head.startswith(b"\x1f\x8b") else ""
-        raise BadInput(f"{path} is neither text nor Parquet{hint}; expected a log of clicks")
+        raise BadInput(f"{path} is not text, and of no format that is read; expected a click log")
     # Any line that fits, so that a malformed one among them is reported as such.
     lines = text.splitlines() if is_whole else text.splitlines()[:-1]
     criteo = next(filter(None, map(_CRITEO_LINE.fullmatch, lines)), None)
@@ -113,7 +124,7 @@ def _text_table(file: DataFile) -> Any:
     text = pa.dictionary(pa.int32(), pa.string())
     try:
         table = arrow.read_csv(
-            str(file.path),
+            streamed(str(file.path)),
             arrow.ReadOptions(
                 column_names=file.names, skip_rows=file.header_lines, block_size=_BLOCK
             ),
@@ -137,8 +148,8 @@ def _text_table(file: DataFile) -> Any:
 
 def _rows(file: DataFile) -> Iterator[Tuple[int, bytes]]:
     """The rows of a text file as they stand there, each with its line, from 1."""
-    with open(file.path, "rb") as lines:
-        for number, line in enumerate(lines, 1):
+    with streamed(str(file.path)) as stream:
+        for number, line in enumerate(io.BufferedReader(stream), 1):
             content = line.rstrip(b"\r\n")
             if number > file.header_lines and content:
                 yield number, content
@@ -174,29 +185,14 @@ def shown(text: str, most: int = 40) -> str:
     return repr(text if len(text) <= most else text[:most] + "...")
 
 
-def _open_parquet(path: pathlib.Path) -> DataFile:
+def _typed_table(file: DataFile) -> Any:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    try:
-        names = tuple(pq.read_schema(str(path)).names)
-    except (pa.ArrowException, OSError, MemoryError) as error:
-        raise _not_whole(path, error) from error
-    return DataFile(path, names, "parquet")
+    from parity.io.formats import FORMATS, Columns
 
-
-def _parquet_table(path: pathlib.Path) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(str(path), page_checksum_verification=True, partitioning=None)
+    name = str(file.path)
+    with explained(name):
+        parts = FORMATS[file.layout](name).tables(Columns(file.names), _ROWS)
+        table = pa.concat_tables(parts, promote_options="permissive")
         table.validate(full=True)
-    except (pa.ArrowException, OSError, MemoryError) as error:
-        raise _not_whole(path, error) from error
     return table
-
-
-def _not_whole(path: pathlib.Path, error: BaseException) -> BadInput:
-    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return BadInput(f"{path} is not a whole Parquet file: {reason}; copy or write it anew")

@@ -1,9 +1,10 @@
 """Which files a path means, and which of their columns is the label and which the time.
 
-A file means itself. A folder means its files ending in .csv, .tsv, .txt, .parquet or .pq that have
-a label, in the order train, dev or valid, test where their names start so, else by name; with a
-time column the rows of all are then sorted together. Other files and folders are skipped with a
-note, but for names that begin with . or _; files that a Delta table has removed are not part of it.
+A file means itself. A folder means its files of a format that every command reads, known by their
+ending (.txt and .pq among them, also with .gz, .bz2 or .zst), that have a label, in the order
+train, dev or valid, test where their names start so, else by name; with a time column the rows of
+all are then sorted together. Other files and folders are skipped with a note, but for names that
+begin with . or _; files that a Delta table has removed are not part of it.
 Two repairs, which published samples need:
 
 1. A file without a header belongs to the log of the first file that has one when its first line
@@ -17,14 +18,15 @@ import itertools
 import pathlib
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
-from parity.io.data_files import is_hidden
+from migrate.storage.sources import suffix_of
+from parity.io.data_files import is_hidden, named
 from parity.io.delta import in_last_version
 from semisync.common.errors import BadInput
 from semisync.demo.data.data_file import DataFile, Where, open_file, shown
 
 LABELS = ("label", "click", "clicked", "target", "y")
 TIMES = ("timestamp", "datetime", "time", "date", "day")
-_ENDINGS = {".csv", ".tsv", ".txt", ".parquet", ".pq"}
+_OTHER_ENDINGS = {".txt", ".parquet", ".pq", ".orc"}
 _PARTS = ("train", "dev", "val", "test")
 
 
@@ -58,17 +60,18 @@ def files_of(path: pathlib.Path, choices: Choices, note: Callable[[str], None]) 
                 f"{path} has no column {wanted}; it has {listed(file.names)}; name its label"
             )
         return [file]
-    endings = ", ".join(sorted(_ENDINGS))
     paths = []
     for entry in sorted(path.iterdir()):
-        if entry.suffix.lower() in _ENDINGS and entry.is_file():
+        if _is_data(entry):
             paths.append(entry)
         elif not is_hidden(entry.name):
-            note(f"{entry} is skipped: the demo reads files ending in {endings}")
+            note(f"{entry} is skipped: its name has no ending of a format that is read")
     live = map(pathlib.Path, in_last_version(map(str, paths)))
     files = [open_file(file) for file in sorted(live, key=_by_part)]
     if not files:
-        raise BadInput(f"{path} holds no file ending in {endings}")
+        raise BadInput(
+            f"{path} holds no file ending in .csv, .tsv, .txt, .parquet, .orc, .jsonl or .tfrecord"
+        )
     first = next((file for file in files if _label(file, choices) is not None), None)
     if first is None:
         raise BadInput(
@@ -146,6 +149,11 @@ def names_of_times(names: Sequence[str]) -> List[str]:
 def listed(names: Sequence[str], most: int = 8) -> str:
     """Names as an error lists them."""
     return ", ".join(map(shown, names[:most])) + (", ..." if len(names) > most else "")
+
+
+def _is_data(entry: pathlib.Path) -> bool:
+    name = str(entry)
+    return entry.is_file() and (named(name) is not None or suffix_of(name) in _OTHER_ENDINGS)
 
 
 def _by_part(path: pathlib.Path) -> Tuple[int, str]:

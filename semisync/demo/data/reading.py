@@ -23,7 +23,7 @@ import numpy as np
 from semisync.common.errors import BadInput
 from semisync.demo.data import columns as kinds
 from semisync.demo.data.click_log import ClickLog
-from semisync.demo.data.data_file import CRITEO_CATEGORIES, CRITEO_COUNTS, Where
+from semisync.demo.data.data_file import CRITEO_CATEGORIES, CRITEO_COUNTS, DataFile, Where
 from semisync.demo.data.files import (
     Choices,
     files_of,
@@ -92,7 +92,7 @@ def read(
     times = times_of(table, time_name, where) if time_name else None
     order = np.arange(len(labels)) if times is None else np.argsort(times.moments, kind="stable")
     columns = [name for name in names if name not in (label_name, time_name)]
-    fields, left_out = _fields(table, columns, first.layout, categorical, order, labels, where)
+    fields, left_out = _fields(table, columns, first, categorical, order, labels, where)
     for reason, dropped in left_out.items():
         note(f"{first.path.name}: left out {', '.join(dropped)}: {reason}")
     if times is not None and times.hours is not None and _HOUR_FIELD not in names:
@@ -114,7 +114,7 @@ def read(
 def _fields(
     table: Any,
     names: Sequence[str],
-    layout: str,
+    first: DataFile,
     categorical: Sequence[str],
     order: np.ndarray,
     labels: np.ndarray,
@@ -123,7 +123,7 @@ def _fields(
     """The fields of the named columns, and by reason the names of those left out.
 
     Args:
-        layout: that of the first file; in "criteo" nothing is left out.
+        first: a file of the log; in Criteo's layout nothing is left out.
         order: the rows' order in time. labels: in the table's order.
     """
     counts = CRITEO_COUNTS if {*CRITEO_COUNTS, *CRITEO_CATEGORIES} <= set(names) else ()
@@ -135,11 +135,11 @@ def _fields(
             column = kinds.column_of(table, name, where)
             if name in categorical:
                 column = column._replace(numbers=None)
-            elif layout != "parquet" and name not in counts:
+            elif not first.is_typed and name not in counts:
                 column = kinds.as_numbers(column, where)
             field = _field(column, order, where, name in counts)
             reason = _reason_by_values(column, field.is_number, labels)
-        if reason is None or layout == "criteo":
+        if reason is None or first.layout == "criteo":
             fields.append(field)
         else:
             left_out.setdefault(reason, []).append(name)
