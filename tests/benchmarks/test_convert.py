@@ -5,11 +5,14 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.require import environment
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.long
 def test_each_way_is_measured(tmp_path):
     report = tmp_path / "report.json"
     command = [sys.executable, str(ROOT / "benchmarks" / "convert.py"), "--mb", "2"]

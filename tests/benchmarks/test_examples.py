@@ -2,9 +2,12 @@
 
 import subprocess
 
+import pytest
+
 from tests.support.require import ROOT, environment
 
 
+@pytest.mark.long
 def test_every_case_has_tensorflows_values_and_a_row(interpreters):
     command = [str(interpreters / "python"), "-W", "ignore", "-m", "benchmarks.examples"]
     done = subprocess.run(

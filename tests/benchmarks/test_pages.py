@@ -94,6 +94,7 @@ def test_every_command_is_of_a_script_that_exists_and_every_result_of_one_name()
     assert {one.script for one in commands.BENCHMARKS} <= set(SCRIPTS)
 
 
+@pytest.mark.long
 def test_every_script_can_be_run_by_its_path_and_as_a_module():
     command = [sys.executable, "-W", "ignore", "-c", IMPORT, str(ROOT), *SCRIPTS]
     done = subprocess.run(

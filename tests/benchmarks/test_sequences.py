@@ -40,6 +40,7 @@ def test_what_is_padded_holds_the_same_items(folder):
     assert torch.equal(padded.items[places], packed.items)
 
 
+@pytest.mark.long
 def test_it_prints_every_table(folder):
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks.sequences", "--data", str(folder)]
     done = subprocess.run(

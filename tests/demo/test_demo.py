@@ -28,10 +28,13 @@ def forked(python, module, ps, workers, logs, cwd):
     return ForkedCluster(module, ps, workers, logs)
 
 
-@pytest.fixture(scope="module")
-def finished(short, tmp_path_factory, interpreters):
+WORKERS = [pytest.param("3", marks=pytest.mark.long, id="three workers")]
+
+
+@pytest.fixture(scope="module", params=WORKERS)
+def finished(request, short, tmp_path_factory, interpreters):
     out = tmp_path_factory.mktemp("demo") / "out"
-    arguments = ["demo", "--out", str(out), "--workers", "3"]
+    arguments = ["demo", "--out", str(out), "--workers", request.param]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(story, "LocalCluster", forked)
         assert main([*arguments, "--tf-python", str(interpreters / "python")]) == 0

@@ -20,11 +20,13 @@ def test_a_page_of_words_alone_has_no_code(name):
     assert blocks(ROOT / "docs" / (name + ".md")) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_page_does_what_it_says(page, tmp_path, interpreters):
     check(page, tmp_path, interpreters / "python")
 
 
+@pytest.mark.long
 def test_the_job_of_wrap_runs_on_tensorflow_1_15(tmp_path):
     check(ROOT / "docs" / "wrap.md", tmp_path, tf1_python())
 

@@ -23,7 +23,10 @@ def rows(by_id, tmp_path):  # noqa: F811
     return str(path)
 
 
-@pytest.mark.parametrize("name", ["adam", "drawn", "three_shards"])
+OTHERS = [pytest.param(name, marks=pytest.mark.long) for name in ("drawn", "three_shards")]
+
+
+@pytest.mark.parametrize("name", ["adam", *OTHERS])
 def test_a_job_is_migrated(by_id, name, rows, tmp_path):  # noqa: F811
     out = tmp_path / "out"
     arguments = [by_id(name).prefix, "--data", rows, "--label", "clicked", "--out", str(out)]

@@ -65,11 +65,12 @@ def written(prefix, width, uses):
 @pytest.mark.parametrize("first", sorted(USES))
 def test_every_use_of_a_kernel_reads_what_tensorflow_reads(first, tmp_path):
     features = {"x": torch.tensor(X), "ids": torch.tensor(IDS)}
-    for number, second in enumerate(sorted(USES)):
+    others = sorted(USES)
+    for number, second in enumerate(others[others.index(first) :]):
         if first == second == "biased":
             continue  # one bias has one name
         uses, prefix = (first, second), str(tmp_path / str(number))
-        width = 3 if first < second else 4  # a square kernel hides a wrong shape, not a wrong value
+        width = 3 + number % 2  # a square kernel hides a wrong shape, not a wrong value
         before, after = written(prefix, width, uses)
         module = load_model(prefix, output="scores")
         (found,) = outputs_of(module.eval(), features)

@@ -47,6 +47,7 @@ def test_an_interval_that_holds_less_than_it_says_is_noted():
     assert held > 0.85 and noted == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", list(advice.cases())[:6], ids=lambda case: case.name)
 def test_as_many_rows_as_are_advised_decide_it_four_times_out_of_five(case):
     found = advice.kept(case, 60, seed=1)

@@ -57,6 +57,7 @@ def test_ninety_percent_intervals_hold_zero_nine_times_in_ten():
     assert np.mean(by_row) < 0.84, "rows of one user are not independent, and it shows"
 
 
+@pytest.mark.long
 def test_models_a_margin_apart_pass_at_most_one_time_in_twenty():
     """The type I error of the verdict, where it is largest."""
     rng = np.random.default_rng(12)

@@ -49,6 +49,7 @@ def test_a_fault_of_one_in_a_thousand_does_not_pass_on_four_hundred_positives():
     assert verdicts.count("EQUIVALENT") == 0
 
 
+@pytest.mark.long
 def test_rows_that_bring_the_floor_below_the_margin_keep_the_promise():
     """Every share of faults that moves the AUC by the margin passes one time in twenty at most."""
     rng = np.random.default_rng(2)

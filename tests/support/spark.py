@@ -9,9 +9,11 @@ import pytest
 
 from tests.support.require import ROOT, skip_without
 
+EXECUTORS = [pytest.param("local-cluster[2,1,512]", marks=pytest.mark.long, id="two executors")]
 
-@pytest.fixture(scope="session")
-def spark():
+
+@pytest.fixture(scope="session", params=EXECUTORS)
+def spark(request):
     """Real executors: each a process of its own, with a core and half a GiB."""
     if importlib.util.find_spec("pyspark") is None:
         skip_without("spark", "pyspark is not installed")
@@ -22,7 +24,7 @@ def spark():
 
     short_lived = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # what compiles less starts faster
     session = start(
-        "local-cluster[2,1,512]",
+        request.param,
         executor_memory="512m",
         sql_shuffle_partitions="2",
         sql_adaptive_enabled="false",  # it plans large jobs, and makes three of each small one

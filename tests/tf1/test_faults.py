@@ -55,6 +55,7 @@ def chiefs(job):
     return [event for event in events(job) if event["event"] == "begin"]
 
 
+@pytest.mark.long
 def test_random_faults_in_a_row_tear_no_batch_and_hang_no_process(job):
     print("FAULT_SEED={} FAULTS={}".format(SEED, FAULTS))
     job = job(3)
@@ -116,6 +117,7 @@ def test_workers_end_at_very_different_times_and_each_batch_counts_once(job):
     assert job.staged() == [0, 0]
 
 
+@pytest.mark.one_tensorflow
 def test_a_worker_that_comes_after_the_end_is_told_so_until_a_chief_comes_back(job):
     job = job(2, batches=8, patience=LONG)
     job.start_all()
@@ -138,6 +140,7 @@ def test_a_worker_that_comes_after_the_end_is_told_so_until_a_chief_comes_back(j
     check_checkpoints(job)
 
 
+@pytest.mark.one_tensorflow
 def test_in_a_job_of_two_sessions_a_worker_that_is_early_waits_for_the_chief_of_the_second(job):
     job = job(2, batches=8, patience=LONG, sessions=2)
     job.start_all()

@@ -38,12 +38,13 @@ def within(bound):
 def apply_all(ledger, clock=0, bound=10**9):
     """Applies every whole global batch that is there; returns the tickets, step by step."""
     steps = []
-    while True:
+    for _ in range(len(ledger.pending) + 1):
         weighed = ledger.next_global_batch(clock, within(bound))
         if weighed is None:
             return steps
         steps.append([entry.commit.ticket for entry in weighed])
         ledger.book(len(steps), weighed)
+    raise AssertionError("more global batches than there are batches")
 
 
 # What may happen to a run: (what, a number that chooses the ticket, the worker).
@@ -107,13 +108,11 @@ def test_unpaced_tickets_are_always_waiting():
 def test_a_chief_that_falls_behind_stops_handing_out_tickets():
     ledger = Ledger(4, first=1000)
     staged = 0
-    while True:
+    for _ in range(9):
         tickets = ledger.issue(ledger.tickets_due(undrawn=0))
-        if not tickets:
-            break
         draw_and_stage(ledger, tickets)
         staged += len(tickets)
-    assert staged == 8
+    assert tickets == [] and staged == 8
     apply_all(ledger)
     assert ledger.tickets_due(undrawn=0) == 8
 
@@ -264,12 +263,15 @@ def test_members_come_and_go():
     time.now = 3.0
     tell(ledger, "b", DRAWN, first)
     assert ledger.holders() == [("b", 0.0)]
+    tell(ledger, "b", STAGED, first)
+    assert ledger.holders() == []
+    tell(ledger, "b", DRAWN, second)
     assert set(ledger.members) == {"a", "b"}
     time.now = 6.0
     assert ledger.lose_the_silent(undrawn=1) == []
     assert set(ledger.members) == {"b"}
-    tell(ledger, "b", LEFT, first)
-    assert ledger.members == {}
+    tell(ledger, "b", LEFT, second)
+    assert ledger.members == {} and ledger.fates["returned"] == 1
 
 
 def test_what_is_out_when_pacing_begins_counts_for_the_next_global_steps():

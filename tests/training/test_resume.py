@@ -56,6 +56,7 @@ def test_killed_at_any_instant_it_ends_with_the_same_bits(job, python, tmp_path)
     assert logs[0] == logs[1]
 
 
+@pytest.mark.long
 def test_a_killed_process_is_started_anew_with_the_others_and_all_go_on(
     job, python, in_two, tmp_path
 ):

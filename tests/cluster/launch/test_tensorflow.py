@@ -16,7 +16,7 @@ from tests.jobs import data
 from tests.support.processes import running_with
 from tests.support.require import ROOT, environment, tf1_python
 
-pytestmark = pytest.mark.one_tensorflow
+pytestmark = [pytest.mark.one_tensorflow, pytest.mark.long]
 
 SCRIPT = ROOT / "tests/jobs/scripts/fed_learning_rate.py"
 # Runs a script without TensorFlow's fixed sleeps.

@@ -39,6 +39,7 @@ def launchers(server, tmp_path):
         launcher.communicate()
 
 
+@pytest.mark.long
 def test_a_killed_rank_is_started_again_and_the_job_ends_well(launchers, tmp_path):
     pids = [tmp_path / "pid-{}".format(rank) for rank in range(2)]
     until(lambda: all(pid.exists() for pid in pids))

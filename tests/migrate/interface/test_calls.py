@@ -82,7 +82,7 @@ def run_score(call, columns_of, flags, python, tmp_path):
     return main([*filled, "--tf-python", python])
 
 
-@pytest.mark.parametrize("of", ["zoo", "zoo_tf2"])
+@pytest.mark.parametrize("of", [pytest.param("zoo", marks=pytest.mark.long), "zoo_tf2"])
 def test_the_zoos_models_convert_as_promised(of, request, tmp_path, monkeypatch, capsys):
     for model in models(request.getfixturevalue(of)):
         folder = tmp_path / model.said["name"]

@@ -26,6 +26,7 @@ def noisy(rng, rows, size, both):
     return labels, sigmoid(old), sigmoid(signal + size * rng.normal(size=rows))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("both", [False, True])
 @pytest.mark.parametrize("size", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("rows", [100, 1000])
