@@ -27,7 +27,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from benchmarks.chaos_parts import checks
 from benchmarks.chaos_parts.cluster import Cluster
 from benchmarks.chaos_parts.faults import KINDS, STEPS, Faults
-from benchmarks.files_parts.network import are_allowed
+from benchmarks.chaos_parts.network import are_allowed
 
 UNDISTURBED = 600  # global steps, after which the regressions only fluctuate
 

@@ -22,7 +22,6 @@ class Benchmark(NamedTuple):
     short: str = ""
     takes: str = "minutes"
     interpreter: str = ""
-    needs_root: bool = False
     needs_zookeeper: bool = False
     needs_java: bool = False
     needs_files: Tuple[str, ...] = ()
@@ -234,15 +233,5 @@ BENCHMARKS = (
         takes="half an hour",
         needs_zookeeper=True,
     ),
-    Benchmark("files", "files", ("copies",), "", "--megabytes 20 --repeats 1", needs_root=True),
-    Benchmark(
-        "files_loopback", "files", ("copies",), "--link 0", "--link 0 --megabytes 20 --repeats 1"
-    ),
-    Benchmark(
-        "files_simulated",
-        "files",
-        ("followers",),
-        "--simulate",
-        "--simulate --gigabytes 0.1 --followers 50",
-    ),
+    Benchmark("files", "files", ("copies",), "", "--megabytes 20 --repeats 1"),
 )

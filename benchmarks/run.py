@@ -9,7 +9,7 @@
 3. --short runs each with little data, which shows that it works and measures nothing; the results
    go to out/bench.
 4. What this machine cannot run is left out, and said: TensorFlow 1.15, the data set of ASSISTments,
-   root for links of their own, a ZooKeeper server.
+   a ZooKeeper server.
 5. --list says of each what it measures, about how long it takes, what it needs, and its command.
 
 The rest of the machine should be idle: the load before each command is in its result. All in full
@@ -70,8 +70,6 @@ def needs(benchmark, words, places):
     if "{data}" in words:
         found[f"{places['data']}, or --data"] = (ROOT / places["data"]).exists()
     found.update((name, (ROOT / name).exists()) for name in benchmark.needs_files)
-    if benchmark.needs_root:
-        found["root"] = os.geteuid() == 0
     if benchmark.needs_java:
         found["Java"] = bool(shutil.which("java"))
     if benchmark.needs_zookeeper:

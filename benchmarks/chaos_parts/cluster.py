@@ -17,7 +17,7 @@ import time
 import psutil
 
 from benchmarks.chaos_parts import job, proxy
-from benchmarks.files_parts.network import machines
+from benchmarks.chaos_parts.network import machines
 from semisync.cluster.zookeeper.leader import boot_clock
 from tests.support.zookeeper import ZooKeeper
 

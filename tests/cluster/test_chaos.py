@@ -5,7 +5,7 @@ import os
 import pytest
 
 from benchmarks import chaos
-from benchmarks.files_parts.network import are_allowed
+from benchmarks.chaos_parts.network import are_allowed
 from tests.support.require import fastest_tensorflow
 
 pytestmark = [pytest.mark.one_tensorflow, pytest.mark.long]

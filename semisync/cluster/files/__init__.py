@@ -1,10 +1,9 @@
-"""Files over HTTP among the machines of a job: signed, checked chunk by chunk, served on.
+"""Files over HTTP among the machines of a job: signed, checked chunk by chunk, resumed.
 
 1. One node *publishes* a folder: it makes a manifest, whose SHA-256, the digest, names it.
 2. The digest and the node's URL go to the others by a way that they trust, such as ZooKeeper.
-3. Every other node *downloads*: chunks from the root and from each other, each checked against the
-   manifest before it is written, resumed where it was interrupted, placed when whole.
-4. While it downloads, and after, a node serves what it has. About one copy leaves the root.
+3. Every other machine *downloads*: chunks from the nodes that have the folder, each checked against
+   the manifest before it is written, resumed where it was interrupted, placed when whole.
 
 Every request is signed with the job's key. `semisync.cluster.files.node` has an example;
 docs/files.md tells how to use it, docs/security.md what it protects from.

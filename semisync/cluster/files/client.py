@@ -1,30 +1,26 @@
-"""What a node asks of others over HTTP: signed, with a deadline, and checked before it is used.
+"""What a machine asks of nodes over HTTP: signed, with a deadline, and checked before it is used.
 
 No redirect is followed, no proxy is used, nothing is decompressed, and an answer longer than it may
 be is cut. A failure is a `SourceFailed`, whose text says what the source did.
 """
 
 import asyncio
-import json
-import re
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Optional
 
 import aiohttp
 from yarl import URL
 
 from semisync.cluster.files.connections import ANSWER_SECONDS, SLOWEST
 from semisync.cluster.files.manifest import LARGEST, Chunk
-from semisync.cluster.files.server import ANNOUNCED, authority_of
-from semisync.cluster.files.share import file_path, manifest_path, state_path
+from semisync.cluster.files.server import authority_of
+from semisync.cluster.files.share import configuration_path, file_path, manifest_path
 from semisync.cluster.files.signing import REPLAYED, Request, signature
 
 CONNECT_SECONDS = 5.0
 SILENT_SECONDS = 15.0  # without a byte
 _AHEAD = 1 << 20  # bytes that a connection may be ahead
 _SMALL = 1 << 20  # bytes of an answer that is no file
-_MOST_CHUNKS = LARGEST // 64
 _LONGEST_WAIT = 30.0  # seconds that a source may put off
-_HEXADECIMAL = re.compile("[0-9a-f]{1,%d}" % (_MOST_CHUNKS // 4))
 
 
 class SourceFailed(Exception):
@@ -40,25 +36,16 @@ class SourceFailed(Exception):
         self.wait, self.refused = wait, refused
 
 
-class State(NamedTuple):
-    """What a source has: chunks as bits, other sources, seconds after which to ask again."""
-
-    have: int
-    sources: List[str]
-    again: float
-
-
 class Client:
     """Asks sources; lives in one event loop.
 
     Args:
       key: the job's.
       tls: an ssl.SSLContext, or None for http.
-      announced: this node's own URL, where it is a source too.
     """
 
-    def __init__(self, key: bytes, tls: Any, announced: str = "") -> None:
-        self._key, self._announced = key, announced
+    def __init__(self, key: bytes, tls: Any) -> None:
+        self._key = key
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=tls),
             auto_decompress=False,
@@ -73,64 +60,32 @@ class Client:
 
     async def manifest(self, source: str, digest: str) -> bytes:
         """The manifest's bytes, unchecked."""
-        return bytes(await self._get(source, manifest_path(digest), LARGEST, (200,)))
+        return bytes(await self._get(source, manifest_path(digest), LARGEST))
 
-    async def state(self, source: str, digest: str, announce: bool) -> State:
-        """What a source has of a manifest."""
-        body = await self._get(source, state_path(digest), _SMALL, (200,), announce=announce)
-        try:
-            value = json.loads(body.decode("utf-8"))
-            have, sources, again = value["have"], value["sources"], float(value["again"])
-            right = isinstance(have, str) and _HEXADECIMAL.fullmatch(have) and again >= 0
-            if not right or not all(isinstance(url, str) for url in sources):
-                raise ValueError("not the expected types")
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise SourceFailed("it does not tell its state: {!r}".format(error)) from error
-        scheme = source.partition("://")[0] + "://"
-        others = [u for u in sources[:64] if authority_of(u) and u.startswith(scheme)]
-        return State(int(have, 16), others, min(again, _LONGEST_WAIT))
-
-    async def chunk(self, source: str, digest: str, chunk: Chunk, announce: bool) -> bytearray:
+    async def chunk(self, source: str, digest: str, chunk: Chunk) -> bytearray:
         """The bytes of a chunk, unchecked but for their number."""
         wanted = "bytes={}-{}".format(chunk.first, chunk.first + chunk.size - 1)
-        more = {"Range": wanted, "If-Range": '"{}"'.format(chunk.file.sha256)}
         path = file_path(digest, chunk.file.path)
-        body = await self._get(source, path, chunk.size, (206,), more, announce)
+        body = await self._get(source, path, chunk.size, wanted)
         if len(body) != chunk.size:
             raise SourceFailed("it sent {} bytes instead of {}".format(len(body), chunk.size))
         return body
 
-    async def configuration(
-        self, source: str, name: str, version: int, wait: int
-    ) -> Optional[bytes]:
-        """A version of a configuration; None where it is not there after `wait` seconds."""
-        path = "/configurations/{}/{}?wait={}".format(name, version, wait)
+    async def configuration(self, source: str, name: str, version: int) -> Optional[bytes]:
+        """A version of a configuration; None where it is not there yet."""
         try:
-            return bytes(await self._get(source, path, _SMALL, (200,)))
+            return bytes(await self._get(source, configuration_path(name, version), _SMALL))
         except SourceFailed as failure:
             if failure.wait is not None:
                 return None
             raise
 
-    async def _get(
-        self,
-        source: str,
-        path: str,
-        most: int,
-        statuses: Any,
-        more: Optional[Dict[str, str]] = None,
-        announce: bool = False,
-    ) -> bytearray:
-        announced = self._announced if announce else ""
-        headers = dict(more or {})
-        signed = Request(
-            "GET", authority_of(source) or "", path, headers.get("Range", ""), announced
-        )
-        headers["Authorization"] = signature(self._key, signed)
-        headers["Accept-Encoding"] = "identity"
-        if announced:
-            headers[ANNOUNCED] = announced
-        url = URL(source + path, encoded=True)
+    async def _get(self, source: str, path: str, most: int, span: str = "") -> bytearray:
+        """An answer's bytes, at most `most`; span: the Range, "" for all."""
+        signed = Request("GET", authority_of(source) or "", path, span)
+        headers = {"Authorization": signature(self._key, signed), "Accept-Encoding": "identity"}
+        if span:
+            headers["Range"] = span
         deadline = aiohttp.ClientTimeout(
             total=ANSWER_SECONDS + most / SLOWEST,
             sock_connect=CONNECT_SECONDS,
@@ -138,9 +93,12 @@ class Client:
         )
         try:
             async with self._session.get(
-                url, headers=headers, allow_redirects=False, timeout=deadline
+                URL(source + path, encoded=True),
+                headers=headers,
+                allow_redirects=False,
+                timeout=deadline,
             ) as answer:
-                if answer.status not in statuses:
+                if answer.status != (206 if span else 200):
                     await self._fail(answer)
                 return await _body(answer, most)
         except asyncio.TimeoutError as error:
@@ -154,8 +112,6 @@ class Client:
         wait = answer.headers.get("Retry-After", "")
         if answer.status in (404, 503) and wait.isdigit():
             raise SourceFailed(said, wait=min(float(wait), _LONGEST_WAIT))
-        if answer.status == 200:
-            raise SourceFailed("it has another version of the file", refused=True)
         if answer.status == 401 and said == REPLAYED:  # aiohttp repeats a GET that was cut off
             raise SourceFailed(said, wait=0.0)
         text = "it answered {}: {}".format(answer.status, said)

@@ -173,16 +173,19 @@ class Connection(web.RequestHandler):
         self._set_timer(self.limits.answer_seconds)
 
     async def within_limit(self, work: Any, size: int) -> Any:
-        """What a coroutine returns that sends `size` bytes; TimeoutError where it took too long.
+        """What a coroutine returns that sends `size` bytes.
 
         A connection must not be cut while asyncio sends a file through it.
+
+        Raises:
+          ConnectionResetError: it took too long, and the connection was cut.
         """
         self._stop_timer()
         try:
             return await asyncio.wait_for(work, self.limits.answer_seconds + size / SLOWEST)
         except asyncio.TimeoutError:
             self._cut("it took too long")
-            raise
+            raise ConnectionResetError("it took too long") from None
         finally:
             self._set_timer(self.limits.answer_seconds)
 

@@ -3,7 +3,7 @@
 import asyncio
 import concurrent.futures
 import threading
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from semisync.common.errors import UsageError
 
@@ -42,7 +42,7 @@ class LoopThread:
             future.cancel()
             raise
 
-    def close(self, finish: Callable[[], Any]) -> None:
+    def close(self, finish: Optional[Callable[[], Any]] = None) -> None:
         """Ends what runs in the loop, and the thread; nothing happens the second time.
 
         Args:
@@ -51,7 +51,8 @@ class LoopThread:
         if self.loop.is_closed():
             return
         self.call(_cancel_others())
-        self.call(finish())
+        if finish is not None:
+            self.call(finish())
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()

@@ -20,15 +20,12 @@ class Refused(Exception):
     Attributes:
       status: of the HTTP answer.
       reason: a phrase, for the client and the log.
-      size: of the file, where a range of it was asked for that is none (416).
       wait: seconds after which it may be asked again, for 503.
     """
 
-    def __init__(
-        self, status: int, reason: str, size: Optional[int] = None, wait: Optional[int] = None
-    ) -> None:
+    def __init__(self, status: int, reason: str, wait: Optional[int] = None) -> None:
         super().__init__(reason)
-        self.status, self.reason, self.size, self.wait = status, reason, size, wait
+        self.status, self.reason, self.wait = status, reason, wait
 
 
 class RefusalLog:

@@ -3,8 +3,7 @@
 The client:
 1. makes a nonce of 128 random bits and takes the time;
 2. signs, with HMAC-SHA256 under the key, the lines: SCHEME, method, the host:port that it asks, the
-   path as it stands in the request, the Range header ("" where there is none), its own URL where it
-   is a source itself (""), the time, the nonce;
+   path as it stands in the request, the Range header ("" where there is none), the time, the nonce;
 3. sends them as `Authorization: Semisync-HMAC-SHA256 time=SECONDS,nonce=HEX,mac=HEX`.
 
 The server, which knows its own host:port:
@@ -40,13 +39,12 @@ _HEADER = re.compile(SCHEME + r" time=([0-9]{1,12}),nonce=([0-9a-f]{32}),mac=([0
 
 
 class Request(NamedTuple):
-    """What is signed of a request; `announced`: the client's own URL as a source, or ""."""
+    """What is signed of a request."""
 
     method: str
     authority: str
     path: str
     range: str = ""
-    announced: str = ""
 
 
 def read_key(path: Optional[str] = None) -> bytes:

@@ -59,7 +59,7 @@ class StatusServer:
         try:
             self._listening = self._loop.call(listen(self._handle, Limits(self._log), host, port))
         except BaseException:
-            self._loop.close(_nothing)
+            self._loop.close()
             raise
         shown = "[{}]".format(host) if ":" in host else host
         self.url = "http://{}:{}".format(shown, self._listening.port)
@@ -118,10 +118,6 @@ class StatusServer:
                 self._found = await loop.run_in_executor(None, self._read)
                 self._found_at = time.monotonic()
             return self._found
-
-
-async def _nothing() -> None:
-    pass
 
 
 class Page(StatusServer):

@@ -1,10 +1,12 @@
 """Versions of a configuration come in order, each once, whoever publishes and looks where."""
 
+import functools
 import threading
 import time
 
 import pytest
 
+from semisync.cluster import files
 from semisync.cluster.files import configurations as module
 from semisync.cluster.files.configurations import Configurations, Conflict
 from semisync.cluster.zookeeper.leader import Deposed, Election
@@ -121,15 +123,11 @@ def test_what_cannot_be_published_is_refused(configurations, name, document, sen
 
 
 def test_a_node_serves_versions_to_machines_that_do_not_reach_the_store(node, configurations):
-    server, other = node(configurations=configurations), node()
-    assert other.next_configuration(server.url, "plan", 0, seconds=0) is None
+    server = node(configurations=configurations)
+    look = functools.partial(files.next_configuration, KEY, server.url, "plan")
+    assert look(0, seconds=0) is None
     found = []
-    threads = [
-        threading.Thread(
-            target=lambda: found.append(other.next_configuration(server.url, "plan", 0, 60))
-        )
-        for _ in range(3)
-    ]
+    threads = [threading.Thread(target=lambda: found.append(look(0, seconds=60))) for _ in range(3)]
     for thread in threads:
         thread.start()
     configurations.publish("plan", {"rate": 0.5}, after=0)
@@ -137,9 +135,9 @@ def test_a_node_serves_versions_to_machines_that_do_not_reach_the_store(node, co
         thread.join(60)
     assert found == [(1, {"rate": 0.5})] * 3
     configurations.publish("plan", {"rate": 0.25}, after=1)
-    assert other.next_configuration(server.url, "plan", 1, seconds=60) == (2, {"rate": 0.25})
+    assert look(1, seconds=60) == (2, {"rate": 0.25})
     assert ask(server.url, "/configurations/plan/1")[::2] == (200, b'{"rate": 0.5}')
     assert ask(server.url, "/configurations/plan/1", sign=False)[0] == 401
     assert ask(server.url, "/configurations/..%2fx/1")[0] == 404
     with pytest.raises(BadInput, match="401: the signature is wrong"):
-        node(key=KEY + b"!").next_configuration(server.url, "plan", 0, seconds=0)
+        files.next_configuration(KEY + b"!", server.url, "plan", 0, seconds=0)

@@ -1,6 +1,5 @@
 """What arrives is what was published, whatever happens on the way, or nothing does."""
 
-import concurrent.futures
 import fcntl
 import logging
 import os
@@ -10,91 +9,97 @@ import threading
 import pytest
 
 from semisync.cluster import files
-from semisync.cluster.files import leases
+from semisync.cluster.files import downloading
 from semisync.cluster.files.client import Client, SourceFailed
-from semisync.cluster.files.holding import Incoming
+from semisync.cluster.files.incoming import Incoming
 from semisync.cluster.files.manifest import PARTS, make_manifest
 from semisync.common.errors import BadInput, UsageError
 from tests.cluster.files.conftest import CHUNK, contents
+from tests.cluster.files.http import KEY
 
 SIZE = 11 * CHUNK + 7 + 10  # of all files
 
 
-def test_every_file_arrives_and_nothing_else_stays(node, source, tmp_path):
+def download(digest, sources, into, deadline=60.0, key=KEY, tls=None):
+    files.download(key, digest, sources, into, deadline, tls)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Whom a download asks for which chunks: [(URL, Chunk)]."""
+    whole, told = Client.chunk, []
+
+    async def chunk(self, source, digest, wanted):
+        told.append((source, wanted))
+        return await whole(self, source, digest, wanted)
+
+    monkeypatch.setattr(Client, "chunk", chunk)
+    return told
+
+
+def size(asked):
+    """Bytes of the chunks."""
+    return sum(chunk.size for _, chunk in asked)
+
+
+def test_every_file_arrives_and_nothing_else_stays(node, source, tmp_path, asked):
     root = node()
     digest = root.publish(source, "job")
-    node().download(digest, [root.url], tmp_path / "copy", deadline=60)
+    download(digest, [root.url], tmp_path / "copy")
     assert contents(tmp_path / "copy") == contents(source)
-    assert root.sent(digest) == SIZE
+    assert size(asked) == SIZE
 
 
-def test_several_followers_get_it_from_each_other_and_one_copy_leaves_the_root(
-    node, source, tmp_path
-):
-    root = node()
-    digest = root.publish(source, "job")
-    followers = [node() for _ in range(5)]
-    with concurrent.futures.ThreadPoolExecutor(5) as pool:
-        for n, one in enumerate(followers):
-            pool.submit(one.download, digest, [root.url], tmp_path / str(n), 60)
-    assert all(contents(tmp_path / str(n)) == contents(source) for n in range(5))
-    assert root.sent(digest) == SIZE
-    assert sum(one.sent(digest) for one in followers) == 4 * SIZE
-
-
-def test_a_follower_that_is_done_serves_when_the_root_has_gone(node, source, tmp_path):
-    root, first, second = node(), node(), node()
-    digest = root.publish(source, "job")
-    first.download(digest, [root.url], tmp_path / "first", deadline=60)
-    root.close()
-    second.download(digest, [root.url, first.url], tmp_path / "second", deadline=60)
-    assert contents(tmp_path / "second") == contents(source)
-
-
-def test_who_does_not_serve_on_is_given_everything_by_the_root(node, source, tmp_path):
-    root, first, second = node(), node(), node()
-    digest = root.publish(source, "job")
-    for n, one in enumerate((first, second)):
-        one.download(digest, [root.url], tmp_path / str(n), deadline=60, serve_on=False)
-        assert contents(tmp_path / str(n)) == contents(source)
-    assert root.sent(digest) == 2 * SIZE
+def test_several_nodes_with_the_same_files_share_the_work(node, source, tmp_path, asked):
+    first, second = node(), node()
+    digest = first.publish(source, "job")
+    download(digest, [first.url], tmp_path / "first")
+    assert second.publish(tmp_path / "first", "job") == digest
+    asked.clear()
+    download(digest, [first.url, second.url], tmp_path / "copy")
+    assert contents(tmp_path / "copy") == contents(source)
+    assert {url for url, _ in asked} == {first.url, second.url}
+    assert size(asked) == SIZE
+    first.close()
+    download(digest, [first.url, second.url], tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(source)
 
 
 def interrupted(node, source, into, chunks):
     """Leaves a download of `source` of which so many chunks were written."""
-    holding = Incoming(make_manifest(source, "job", CHUNK), into)
-    for chunk in holding.chunks[:chunks]:
+    incoming = Incoming(make_manifest(source, "job", CHUNK), into)
+    for chunk in [one for one in incoming.missing if one.number < chunks]:
         data = (source / chunk.file.path).read_bytes()[chunk.first : chunk.first + chunk.size]
-        assert holding.accept(chunk, data)
-    holding.close()
+        assert incoming.accept(chunk, data)
+    incoming.close()
 
 
-def test_a_download_goes_on_where_it_was_interrupted(node, source, tmp_path):
+def test_a_download_goes_on_where_it_was_interrupted(node, source, tmp_path, asked):
     interrupted(node, source, tmp_path / "copy", 7)
     assert not (tmp_path / "copy" / "model.ckpt").exists()
     root = node()
     digest = root.publish(source, "job")
-    node().download(digest, [root.url], tmp_path / "copy", deadline=60)
+    download(digest, [root.url], tmp_path / "copy")
     assert contents(tmp_path / "copy") == contents(source)
-    assert root.sent(digest) == SIZE - 7 * CHUNK
+    assert size(asked) == SIZE - 7 * CHUNK
 
 
-def test_what_was_damaged_meanwhile_is_fetched_again(node, source, tmp_path):
+def test_what_was_damaged_meanwhile_is_fetched_again(node, source, tmp_path, asked):
     interrupted(node, source, tmp_path / "copy", 7)
     (part,) = (tmp_path / "copy" / PARTS).glob("*/0.part")
     with open(str(part), "r+b") as file:
         file.seek(2 * CHUNK + 5)
         file.write(b"rot")
-    (done,) = (tmp_path / "copy" / PARTS).glob("*/0.done")
-    done.write_bytes(done.read_bytes() + b"99\nx\n-1\n\xff\n5")  # as a crash may leave it
     root = node()
     digest = root.publish(source, "job")
-    node().download(digest, [root.url], tmp_path / "copy", deadline=60)
+    download(digest, [root.url], tmp_path / "copy")
     assert contents(tmp_path / "copy") == contents(source)
-    assert root.sent(digest) == SIZE - 6 * CHUNK
+    assert size(asked) == SIZE - 6 * CHUNK
 
 
-def test_files_in_their_places_are_checked_kept_or_replaced_and_others_stay(node, source, tmp_path):
+def test_files_in_their_places_are_checked_kept_or_replaced_and_others_stay(
+    node, source, tmp_path, asked
+):
     copy = tmp_path / "copy"
     subprocess.check_call(["cp", "-r", str(source), str(copy)])
     damaged = bytearray((copy / "one").read_bytes())
@@ -103,8 +108,8 @@ def test_files_in_their_places_are_checked_kept_or_replaced_and_others_stay(node
     (copy / "mine").write_bytes(b"stays")
     root = node()
     digest = root.publish(source, "job")
-    node().download(digest, [root.url], copy, deadline=60)
-    assert root.sent(digest) == CHUNK
+    download(digest, [root.url], copy)
+    assert size(asked) == CHUNK
     assert contents(copy) == dict(contents(source), mine=b"stays")
 
 
@@ -124,7 +129,7 @@ def test_a_changed_byte_is_found_and_its_source_is_named(node, source, tmp_path)
     digest = root.publish(source, "job")
     damage(source)
     with pytest.raises(BadInput) as error:
-        node().download(digest, [root.url], tmp_path / "copy", deadline=60)
+        download(digest, [root.url], tmp_path / "copy")
     assert "{}: it sent wrong bytes of model.ckpt (from byte {})".format(root.url, 3 * CHUNK) in (
         str(error.value)
     )
@@ -140,29 +145,27 @@ def test_a_bad_source_is_dropped_and_named_and_the_others_serve(node, source, tm
         if place.is_file() and place.stat().st_size:
             place.write_bytes(bytes(place.stat().st_size))
     with caplog.at_level(logging.WARNING, "semisync.cluster.files"):
-        node().download(digest, [bad.url, good.url], tmp_path / "copy", deadline=60)
+        download(digest, [bad.url, good.url], tmp_path / "copy")
     assert contents(tmp_path / "copy") == contents(source)
     assert "{} is asked no more: it sent wrong bytes".format(bad.url) in caplog.text
     assert good.url not in caplog.text
 
 
 def test_a_source_with_another_version_is_no_source(node, source, tmp_path):
-    root, other = node(), node()
+    other = node()
     digest = make_manifest(source, "job").digest
     (source / "one").write_bytes(b"newer")
     other.publish(source, "job")
     with pytest.raises(BadInput, match="no manifest came at the deadline.*there is no such path"):
-        node().download(digest, [other.url], tmp_path / "copy", deadline=0.5)
-    assert root.url
+        download(digest, [other.url], tmp_path / "copy", deadline=0.5)
 
 
-def test_a_wrong_key_ends_soon_with_what_the_source_says(node, source, tmp_path):
+def test_a_wrong_key_ends_soon_with_what_the_source_says(node, source, tmp_path, monkeypatch):
+    monkeypatch.setattr(downloading, "FAILURES", 2)
     root = node()
     digest = root.publish(source, "job")
     with pytest.raises(BadInput, match="no source is left: .*401: the signature is wrong"):
-        node(key=b"another key of the same length").download(
-            digest, [root.url], tmp_path / "copy", deadline=60
-        )
+        download(digest, [root.url], tmp_path / "copy", key=b"another key of the same length")
 
 
 def test_the_deadline_names_each_source_and_what_it_did(node, source, tmp_path):
@@ -171,7 +174,7 @@ def test_the_deadline_names_each_source_and_what_it_did(node, source, tmp_path):
     gone.close()
     digest = make_manifest(source, "job").digest
     with pytest.raises(BadInput) as error:
-        node().download(digest, [url], tmp_path / "copy", deadline=0.5)
+        download(digest, [url], tmp_path / "copy", deadline=0.5)
     assert "no manifest came at the deadline" in str(error.value)
     assert "{}: Cannot connect to host".format(url) in str(error.value)
 
@@ -180,9 +183,8 @@ def test_a_source_that_fails_now_and_then_is_asked_again(node, source, tmp_path,
     whole = Client.chunk
     root = node()
     digest = root.publish(source, "job")
-    follower = node()
     monkeypatch.setattr(Client, "chunk", lossy(whole))
-    follower.download(digest, [root.url], tmp_path / "copy", deadline=60)
+    download(digest, [root.url], tmp_path / "copy")
     assert contents(tmp_path / "copy") == contents(source)
 
 
@@ -190,11 +192,11 @@ def lossy(whole):
     """`Client.chunk` that fails for the first request of every third chunk."""
     seen = set()
 
-    async def chunk(self, source, digest, wanted, announce):
+    async def chunk(self, source, digest, wanted):
         if wanted.number % 3 == 0 and wanted.number not in seen:
             seen.add(wanted.number)
             raise SourceFailed("the connection broke")
-        return await whole(self, source, digest, wanted, announce)
+        return await whole(self, source, digest, wanted)
 
     return chunk
 
@@ -204,7 +206,7 @@ def test_a_full_disk_is_said_before_and_while_it_fills(node, source, tmp_path, m
     digest = root.publish(source, "job")
     monkeypatch.setattr("shutil.disk_usage", lambda _: Usage(1000))
     with pytest.raises(BadInput, match="bytes are missing and its disk has room for 1,000"):
-        node().download(digest, [root.url], tmp_path / "copy", deadline=60)
+        download(digest, [root.url], tmp_path / "copy")
     monkeypatch.undo()
 
     def full(*_):
@@ -212,7 +214,7 @@ def test_a_full_disk_is_said_before_and_while_it_fills(node, source, tmp_path, m
 
     monkeypatch.setattr(os, "pwrite", full)
     with pytest.raises(BadInput, match="cannot be written: No space left on device"):
-        node().download(digest, [root.url], tmp_path / "copy", deadline=60)
+        download(digest, [root.url], tmp_path / "copy")
 
 
 class Usage:
@@ -228,7 +230,7 @@ def test_one_process_at_a_time_downloads_into_a_folder(node, source, tmp_path):
     with open(str(parts / "lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(UsageError, match="another process downloads the same files into it"):
-            node().download(digest, [root.url], tmp_path / "copy", deadline=60)
+            download(digest, [root.url], tmp_path / "copy")
 
 
 def test_an_older_file_is_there_until_the_new_one_is_whole(node, source, tmp_path):
@@ -253,7 +255,7 @@ def test_an_older_file_is_there_until_the_new_one_is_whole(node, source, tmp_pat
 )
 def test_a_call_that_has_no_meaning_is_refused(node, tmp_path, digest, sources, sentence):
     with pytest.raises(UsageError, match=sentence):
-        node().download(digest, sources, tmp_path, deadline=1)
+        download(digest, sources, tmp_path, deadline=1)
 
 
 def test_a_place_that_cannot_be_listened_to_is_refused(node):
@@ -290,65 +292,23 @@ def test_over_tls_both_sides_show_a_certificate_of_the_jobs_authority(
     root = node(tls=ours)
     digest = root.publish(source, "job")
     assert root.url.startswith("https://")
-    node(tls=ours).download(digest, [root.url], tmp_path / "copy", deadline=60)
+    download(digest, [root.url], tmp_path / "copy", tls=ours)
     assert contents(tmp_path / "copy") == contents(source)
     names = ("other.pem", "other.key", "other.pem")
-    stranger = node(tls=files.Tls(*[str(certificates / name) for name in names]))
+    stranger = files.Tls(*[str(certificates / name) for name in names])
     with pytest.raises(BadInput, match="certificate verify failed"):
-        stranger.download(digest, [root.url], tmp_path / "none", deadline=0.5)
+        download(digest, [root.url], tmp_path / "none", deadline=0.5, tls=stranger)
     with pytest.raises(UsageError, match="no TLS with"):
         node(tls=files.Tls("none.pem", "none.key", "none.pem"))
-
-
-def test_a_node_that_is_closed_in_the_middle_ends_the_download(node, source, tmp_path):
-    digest = make_manifest(source, "job").digest
-    one, gone = node(), node()
-    gone.close()
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        running = pool.submit(one.download, digest, [gone.url], tmp_path / "copy", 600)
-        assert not running.done()
-        one.close()
-        with pytest.raises(UsageError, match="closed by another thread"):
-            running.result(timeout=60)
-
-
-def test_the_same_may_be_downloaded_twice_and_elsewhere_too(node, source, tmp_path):
-    root, one = node(), node()
-    digest = root.publish(source, "job")
-    for folder in ("copy", "copy", "other"):
-        one.download(digest, [root.url], tmp_path / folder, deadline=60)
-        assert contents(tmp_path / folder) == contents(source)
-    root.close()
-    node().download(digest, [root.url, one.url], tmp_path / "third", deadline=60)
-    assert contents(tmp_path / "third") == contents(source)
-
-
-def test_a_node_that_others_cannot_reach_does_not_offer_to_serve_on(node, tmp_path):
-    with pytest.raises(UsageError, match="give it its host, or pass serve_on=False"):
-        node().download("0" * 64, ["http://10.0.0.1:80"], tmp_path, deadline=1)
 
 
 def test_a_place_that_takes_no_file_is_named(node, source, tmp_path):
     root = node()
     digest = root.publish(source, "job")
     with pytest.raises(BadInput, match="/proc/copy cannot be written: No such file"):
-        node().download(digest, [root.url], "/proc/copy", deadline=60)
+        download(digest, [root.url], "/proc/copy")
 
 
 def test_a_host_that_no_url_can_have_is_refused(node):
     with pytest.raises(UsageError, match="'a b/c' is no host by which others could reach it"):
         node(host="a b/c", bind="127.0.0.1")
-
-
-def test_a_follower_that_promises_what_it_does_not_send_holds_nobody_up_for_long(
-    node, source, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(leases, "LONGEST", 1.0)
-    root, broken = node(), node()
-    digest = root.publish(source, "job")
-    broken.download(digest, [root.url], tmp_path / "broken", deadline=60)
-    for place in (tmp_path / "broken").rglob("*"):
-        if place.is_file():
-            os.truncate(str(place), 0)
-    node().download(digest, [root.url], tmp_path / "copy", deadline=60)
-    assert contents(tmp_path / "copy") == contents(source)

@@ -6,7 +6,7 @@ from semisync.cluster.files.signing import KEY_VARIABLE, Request, Verifier, read
 from semisync.common.errors import UsageError
 from tests.cluster.files.http import KEY
 
-ASKED = Request("GET", "host:1", "/path", "bytes=0-9", "http://me:2")
+ASKED = Request("GET", "host:1", "/path", "bytes=0-9")
 
 
 class Clock:

@@ -1,0 +1,103 @@
+"""What a machine asks of nodes: a folder, and the next version of a configuration."""
+
+import asyncio
+import json
+import time
+from typing import Any, Callable, List, Optional
+
+from semisync.cluster.files.client import Client, SourceFailed
+from semisync.cluster.files.configurations import Configuration
+from semisync.cluster.files.downloading import Download
+from semisync.cluster.files.loop import LoopThread
+from semisync.cluster.files.manifest import is_digest
+from semisync.cluster.files.server import authority_of
+from semisync.cluster.files.tls import Tls
+from semisync.common.errors import BadInput, UsageError
+
+_LOOK_AGAIN = 1.0  # seconds
+
+
+def download(
+    key: bytes,
+    digest: str,
+    sources: List[str],
+    into: Any,
+    deadline: float,
+    tls: Optional[Tls] = None,
+) -> None:
+    """Returns once every file of the manifest lies in `into`, checked and flushed to disk.
+
+    Args:
+      key: the job's, see `semisync.cluster.files.read_key`.
+      digest: of the manifest, from a place that you trust.
+      sources: URLs of nodes that publish it.
+      into: a folder, made where it is not there. An older file of the same path is replaced.
+      deadline: seconds.
+      tls: a `Tls`, where the nodes have one.
+
+    Raises:
+      UsageError: the digest or a source is none; another process downloads the same there.
+      BadInput: what is missing, and what each source did.
+    """
+    if not is_digest(digest):
+        raise UsageError("{!r} is no digest: 64 hexadecimal digits".format(digest))
+    if not sources:
+        raise UsageError("no source: name one that publishes the files")
+    for url in sources:
+        _check_source(url, tls)
+    _ask(key, tls, lambda client: Download(client, digest, sources, into, deadline).run())
+
+
+def next_configuration(
+    key: bytes, source: str, name: str, after: int, seconds: float, tls: Optional[Tls] = None
+) -> Optional[Configuration]:
+    """As `Configurations.next`, from a node that serves configurations.
+
+    Args:
+      key, tls: as of `download`.
+      source: the node's URL.
+
+    Raises:
+      BadInput: the node does not answer or refuses, or the version is not kept any more.
+    """
+    _check_source(source, tls)
+
+    async def look(client: Client) -> Optional[Configuration]:
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                found = await client.configuration(source, name, after + 1)
+            except SourceFailed as failure:
+                raise BadInput("{}: {}".format(source, failure)) from failure
+            if found is not None:
+                return Configuration(after + 1, json.loads(found.decode("utf-8")))
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return None
+            await asyncio.sleep(min(left, _LOOK_AGAIN))
+
+    return _ask(key, tls, look)
+
+
+def _check_source(url: str, tls: Optional[Tls]) -> None:
+    scheme = "https://" if tls else "http://"
+    if authority_of(url) is None or not url.startswith(scheme):
+        raise UsageError("{!r} is no source: {}HOST:PORT was expected".format(url, scheme))
+
+
+def _ask(key: bytes, tls: Optional[Tls], work: Callable[[Client], Any]) -> Any:
+    """What a coroutine function of a client returns."""
+    context = tls.client() if tls else None
+
+    async def run() -> Any:
+        client = Client(key, context)
+        try:
+            return await work(client)
+        finally:
+            await client.close()
+
+    loop = LoopThread("semisync-asking")
+    try:
+        return loop.call(run())
+    finally:
+        loop.close()
