@@ -1,6 +1,6 @@
 """`semisync launch`: starts the processes of a job, on many machines, and ends them with it.
 
-Each process of the job has a launcher. Places are named `ps-0`, `worker-0`, `chief-0`, `torch-0`.
+Each process of the job has a launcher. Places are named `ps-0`, `worker-0`, `chief-0`.
 
 A launcher
 1. holds a port that the kernel picked, and registers for a place with its address (`member`);

@@ -6,7 +6,7 @@ import re
 import resource
 import signal
 
-from semisync.cluster.job.places import CHIEF, PS, TORCH, WORKER, Shape
+from semisync.cluster.job.places import CHIEF, PS, WORKER, Shape
 from semisync.cluster.launch import child, codes
 from semisync.cluster.launch.local import LocalJob
 from semisync.cluster.launch.member import Launcher
@@ -25,8 +25,6 @@ examples:
   semisync launch --zookeeper zk1:2181,zk2:2181 --job ctr --role worker --ps 2 --workers 4 \\
       -- python train.py --ps_hosts={ps_hosts} --worker_hosts={worker_hosts} \\
       --job_name={job_name} --task_index={task_index}
-  semisync launch --zookeeper zk1:2181 --job ctr-torch --role torch --nodes 2 \\
-      -- torchrun --nproc-per-node 8 train.py
 
 """
 
@@ -59,7 +57,7 @@ def configure(parser):
         "--zookeeper", metavar="HOST:PORT,...[/PATH]", help="where the job's launchers meet"
     )
     parser.add_argument("--job", metavar="ID", help="the same for all of a job")
-    parser.add_argument("--role", choices=[PS, WORKER, CHIEF, TORCH], help="of this process")
+    parser.add_argument("--role", choices=[PS, WORKER, CHIEF], help="of this process")
     parser.add_argument("--index", type=int, metavar="I", help="its number; default: a free one")
     parser.add_argument("--ps", type=int, default=0, metavar="P", help="how many servers in all")
     parser.add_argument("--workers", type=int, default=0, metavar="N", help="how many workers")
@@ -68,13 +66,12 @@ def configure(parser):
         action="store_true",
         help="there is a chief besides the workers, as an Estimator wants it; else worker 0 is it",
     )
-    parser.add_argument("--nodes", type=int, default=0, metavar="N", help="of a torch job")
     parser.add_argument(
         "--restarts",
         type=_count,
         metavar="K",
         help="how often to start the command again when it fails; default: {}, of a parameter "
-        "server and in a torch job 0".format(RESTARTS),
+        "server 0".format(RESTARTS),
     )
     parser.add_argument(
         "--deadline",
@@ -121,7 +118,7 @@ def run(args):
     """Runs it; returns the exit code."""
     _allow_many_files()
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
-    shape = Shape(args.ps, args.workers, args.chief or args.role == CHIEF, args.nodes)
+    shape = Shape(args.ps, args.workers, args.chief or args.role == CHIEF)
     shape.check()
     child.check(command)
     order = Order(
@@ -151,14 +148,12 @@ def _restarts(args):
     def of_role(role):
         if args.restarts is not None:
             return args.restarts
-        return 0 if role in (PS, TORCH) else RESTARTS
+        return 0 if role == PS else RESTARTS
 
     return of_role
 
 
 def _local(args, order):
-    if order.shape.nodes:
-        raise UsageError("--local is for parameter servers: use torchrun --standalone")
     for name in ("role", "index", "host", "auth", "tls_ca"):
         if getattr(args, name) is not None:
             raise UsageError("--{} has no meaning with --local".format(name.replace("_", "-")))
@@ -189,7 +184,7 @@ def _root(job):
 
 def _check_place(order):
     if order.role is None:
-        raise UsageError("--role is missing: ps, worker, chief or torch")
+        raise UsageError("--role is missing: ps, worker or chief")
     count = order.shape.how_many(order.role)
     if not count or not 0 <= (order.number or 0) < count:
         raise UsageError(

@@ -6,11 +6,11 @@
    seconds have passed. It begins anew when nobody of the earlier one is left, as after its end or
    a crash of everything.
 2. While it runs, a worker that comes or is replaced is written down; the others need not know.
-3. A parameter server, or a torch node, that is replaced has lost its state: the next generation
-   begins, in which all processes start again, if its launcher allows restarts; else the job fails.
+3. A parameter server that is replaced has lost its state: the next generation begins, in which all
+   processes start again, if its launcher allows restarts; else the job fails.
 4. The job fails when a required process has ended in failure, or has been lost for DEADLINE
-   seconds. It is over when the chief (of torch: every node) has ended well: the last checkpoint is
-   written. It ends well when every other worker has ended, or has been lost for LOST seconds.
+   seconds. It is over when the chief has ended well: the last checkpoint is written. It ends well
+   when every other worker has ended, or has been lost for LOST seconds.
 """
 
 import threading
@@ -18,7 +18,7 @@ import time
 from typing import Any, Dict, NamedTuple, Optional
 
 from semisync.cluster.job import record
-from semisync.cluster.job.places import PS, TORCH, role_of, spoken
+from semisync.cluster.job.places import PS, role_of, spoken
 from semisync.cluster.launch import codes
 from semisync.cluster.zookeeper import generation as generations
 from semisync.cluster.zookeeper import membership
@@ -132,9 +132,9 @@ def decide(shape, sight, waited, deadline) -> Optional[Generation]:
     end = _end(shape, sight, waited, deadline)
     if end is not None:
         return current._replace(content=dict(current.content, outcome=end))
-    if not record.is_over(current) and _is_over(shape, sight):
+    if not record.is_over(current) and sight.ended(shape.chief_place):
         return current._replace(content=dict(current.content, over=True))
-    replaced = [name for name in _stateful(shape) if _is_replaced(sight, name)]
+    replaced = [name for name in shape.places if role_of(name) == PS and _is_replaced(sight, name)]
     if replaced:
         forbidden = [name for name in replaced if not sight.members[name]["restarts"]]
         if not forbidden:
@@ -145,10 +145,6 @@ def decide(shape, sight, waited, deadline) -> Optional[Generation]:
         )
         return current._replace(content=dict(current.content, outcome=end))
     return _with_newcomers(sight)
-
-
-def _stateful(shape):
-    return [name for name in shape.places if role_of(name) in (PS, TORCH)]
 
 
 def _is_replaced(sight, name):
@@ -192,12 +188,6 @@ def _failure(why):
     return {"code": codes.JOB_FAILED, "why": why}
 
 
-def _is_over(shape, sight):
-    """Whether those that decide it have ended; `_end` knows of those that have failed."""
-    decisive = [shape.chief_place] if shape.chief_place else shape.required
-    return all(map(sight.ended, decisive))
-
-
 def _end(shape, sight, waited, deadline):
     """The job's outcome, if it has ended."""
     lost = {}
@@ -214,7 +204,7 @@ def _end(shape, sight, waited, deadline):
                     spoken(name), deadline
                 )
             )
-    if not _is_over(shape, sight):
+    if not sight.ended(shape.chief_place):
         return None
     others = [name for name in sight.current.members if role_of(name) != PS]
     if all(sight.ended(name) or lost[name] > LOST for name in others):

@@ -5,13 +5,11 @@ these words are replaced in it:
 
     {ps_hosts} {worker_hosts} {chief_hosts}   HOST:PORT, separated by commas
     {job_name} {task_index}                   this process
-
-A torch job's command is torchrun, whose options have their defaults from PET_ variables.
 """
 
 import json
 
-from semisync.cluster.job.places import CHIEF, PS, TORCH, WORKER, index_of, place, role_of
+from semisync.cluster.job.places import CHIEF, PS, WORKER, index_of, place, role_of
 
 
 def variables(shape, book, name):
@@ -22,25 +20,12 @@ def variables(shape, book, name):
       book: {place: HOST:PORT}, of all places.
       name: the process's place.
     """
-    if shape.nodes:
-        return _torchrun(shape, book, name)
     cluster = {role: _hosts(shape, book, role) for role in (CHIEF, PS, WORKER)}
     told = {
         "cluster": {role: hosts for role, hosts in cluster.items() if hosts},
         "task": {"type": role_of(name), "index": index_of(name)},
     }
     return {"TF_CONFIG": json.dumps(told), "PYTHONUNBUFFERED": "1"}
-
-
-def _torchrun(shape, book, name):
-    host, _, port = book[place(TORCH, 0)].rpartition(":")
-    return {
-        "PET_NNODES": str(shape.nodes),
-        "PET_NODE_RANK": str(index_of(name)),
-        "PET_MASTER_ADDR": host.strip("[]"),
-        "PET_MASTER_PORT": port,
-        "PYTHONUNBUFFERED": "1",
-    }
 
 
 def words(command, shape, book, name):

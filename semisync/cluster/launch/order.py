@@ -10,7 +10,7 @@ class Order(NamedTuple):
 
     Attributes:
       shape: a `Shape`.
-      role: "ps", "worker", "chief" or "torch".
+      role: "ps", "worker" or "chief".
       number: of the place; None: any.
       command: a list of words.
       restarts: how often the command may be started again when it fails.

@@ -8,7 +8,7 @@ import time
 from typing import Any, Callable, Optional
 
 from semisync.cluster.job import record
-from semisync.cluster.job.places import PS, TORCH, role_of, spoken
+from semisync.cluster.job.places import PS, role_of, spoken
 from semisync.cluster.launch import codes, environment
 from semisync.cluster.launch.child import Child, in_words
 from semisync.cluster.launch.codes import End
@@ -92,7 +92,7 @@ class Running:
 
     def _reporting(self, name):
         """What a process that may be the chief is told besides; see `report_file`."""
-        return {} if role_of(name) in (PS, TORCH) else self.report.variables()
+        return {} if role_of(name) == PS else self.report.variables()
 
     def _book(self, own):
         """The address of every place; of one that was absent, an address here that leads to it."""

@@ -96,7 +96,6 @@ def test_output_that_nobody_reads_any_more_holds_up_nothing():
         ("--local --ps 1 --workers 1 -- no-such-program", "no-such-program is no program"),
         ("--local --ps 1 --workers 1", "the command is missing"),
         ("--local --ps 1 --workers 1 --host h -- true", "--host has no meaning with --local"),
-        ("--local --nodes 2 -- true", "torchrun --standalone"),
         (ELSEWHERE + "/b --role ps --ps 1 --workers 1 -- true", "--job takes letters"),
         (ELSEWHERE + " --ps 1 --workers 1 -- true", "--role is missing"),
         (ELSEWHERE + " --role ps --index 1 --ps 1 --workers 1 -- true", "no such place"),

@@ -171,14 +171,3 @@ def test_after_a_crash_of_everything_the_next_run_begins():
     job.goes(*SHAPE.places)
     job.decide()
     assert job.comes(*SHAPE.places, id="second").decide().number == 2
-
-
-def test_a_job_of_torch_ends_well_when_all_nodes_have_and_fails_when_one_does():
-    shape = Shape(nodes=2)
-    job = running(shape)
-    job.ends_with(0, "torch-0").goes("torch-0")
-    assert job.decide() is None
-    job.ends_with(0, "torch-1")
-    assert job.decide().content["outcome"]["code"] == 0
-    job = running(shape)
-    assert job.ends_with(10, "torch-1").decide().content["outcome"]["code"] == 11

@@ -41,17 +41,7 @@ def test_words_of_the_command_line_are_filled_in():
     ]
 
 
-def test_torchrun_meets_at_the_first_node():
-    book = {"torch-0": "h:29", "torch-1": "g:30"}
-    told = variables(Shape(nodes=2), book, "torch-1")
-    assert (told["PET_MASTER_ADDR"], told["PET_MASTER_PORT"]) == ("h", "29")
-    assert (told["PET_NNODES"], told["PET_NODE_RANK"]) == ("2", "1")
-
-
-@pytest.mark.parametrize(
-    "shape",
-    [Shape(), Shape(1, 0), Shape(0, 1), Shape(-1, 1), Shape(1, 1, nodes=2), Shape(nodes=-1)],
-)
+@pytest.mark.parametrize("shape", [Shape(), Shape(1, 0), Shape(0, 1), Shape(-1, 1)])
 def test_what_is_no_job_is_refused(shape):
     with pytest.raises(UsageError):
         shape.check()
@@ -60,7 +50,6 @@ def test_what_is_no_job_is_refused(shape):
 def test_a_job_cannot_do_without_its_servers_and_its_chief():
     assert Shape(2, 3).required == ["ps-0", "ps-1", "worker-0"]
     assert Shape(1, 0, chief=True).required == ["ps-0", "chief-0"]
-    assert Shape(nodes=2).required == ["torch-0", "torch-1"]
     assert Shape(2, 900).candidates == ["ps-0", "ps-1", "worker-0", "worker-1", "worker-2"]
 
 
