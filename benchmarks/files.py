@@ -58,12 +58,12 @@ def serve(folder):
 
 def copy(url, place):
     async def main():
-        async with aiohttp.ClientSession() as session:
-            async with session.get(url, timeout=aiohttp.ClientTimeout(total=None)) as answer:
-                with open(place, "wb") as file:
-                    async for part in answer.content.iter_any():
-                        file.write(part)
-                    os.fsync(file.fileno())
+        endless = aiohttp.ClientTimeout(total=None)
+        async with aiohttp.ClientSession() as session, session.get(url, timeout=endless) as answer:
+            with open(place, "wb") as file:
+                async for part in answer.content.iter_any():
+                    file.write(part)
+                os.fsync(file.fileno())
 
     began = time.perf_counter()
     asyncio.run(main())

@@ -42,12 +42,6 @@ def _count(text):
     return int(text)
 
 
-def _port(text):
-    if not 0 <= int(text) < 65536:
-        raise ValueError(text)
-    return int(text)
-
-
 def configure(parser):
     """Declares the arguments."""
     parser.epilog = EXAMPLES + codes.listing() + "\n"
@@ -96,13 +90,6 @@ def configure(parser):
     )
     parser.add_argument("--host", help="of this machine, for the others; default: its address")
     parser.add_argument(
-        "--status-port",
-        type=_port,
-        metavar="PORT",
-        help="serve the job's page, which needs no key, at this port of --host (with --local: of "
-        "127.0.0.1) while this launcher leads; default: no page",
-    )
-    parser.add_argument(
         "--workers-may-move",
         action="store_true",
         help="of a parameter server: workers may come back on other machines; costs a copy",
@@ -131,7 +118,6 @@ def run(args):
         grace=args.grace,
         host=args.host,
         moving=args.workers_may_move,
-        status_port=args.status_port,
     )
     return _local(args, order) if args.local else _with_zookeeper(args, order)
 

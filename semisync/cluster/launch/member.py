@@ -52,22 +52,12 @@ class Launcher:
         self.output = Output(lambda: spoken(self.name))
         self.running = Running(order, self.output, self._told.set)
         self._director: Any = None
-        self._page = self._made_page()
         self._generation: Optional[Generation] = None  # the newest that is known
         self._looked_at = 0.0
         self._said: Any = None  # by the chief, and not written down yet
         self._is_away = False
         self._say_after = SAY_AFTER
         self._leader_seen: Any = (None, time.monotonic())
-
-    def _made_page(self) -> Any:
-        if self._order.status_port is None:
-            return None
-        from semisync.cluster.launch.page import LeadersPage  # which needs aiohttp
-
-        return LeadersPage(
-            self._client, self._root, self._order.host, self._order.status_port, self.output.say
-        )
 
     def stop(self, signal: int) -> None:
         """Has `run` end the command and return 128 + signal; called from another thread."""
@@ -102,12 +92,10 @@ class Launcher:
         election = self._stand()
         self._client.listen(self._hear)
         try:
-            return self._until_the_end(election)
+            return self._until_the_end()
         finally:
             self.running.stop()
             joined.port.close()
-            if self._page is not None:
-                self._page.close()
             if election is not None:
                 election.resign()
             with contextlib.suppress(Unavailable):  # the session ends by itself
@@ -127,7 +115,7 @@ class Launcher:
         election.start()
         return election
 
-    def _until_the_end(self, election):
+    def _until_the_end(self):
         begun = time.monotonic()
         while True:
             self._told.wait(WAKE_EVERY)
@@ -135,8 +123,6 @@ class Launcher:
             if self._stopped.is_set():
                 return self._stopped_end()
             self._tell_of_connection()
-            if self._page is not None and election is not None:
-                self._page.follow(election.epoch is not None)
             try:
                 self._meet()
             except Taken as taken:

@@ -18,7 +18,6 @@ class Order(NamedTuple):
       grace: seconds that the command has to end when it is told to.
       host: name of this machine for the others.
       moving: of a parameter server: True where workers may come back on other machines.
-      status_port: of the job's page, which the launcher that leads serves; None: no page.
     """
 
     shape: Shape
@@ -30,4 +29,3 @@ class Order(NamedTuple):
     grace: float
     host: str
     moving: bool = False
-    status_port: Optional[int] = None

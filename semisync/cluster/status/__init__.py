@@ -4,7 +4,7 @@
     reporter    the chief's hook that says how the training goes
     report_file from the chief's process to its launcher
     published   the document in ZooKeeper: what the launchers know, and what the chief said
-    server      a page for people, /status.json for programs, /metrics for Prometheus
+    server      lines for people, /status.json for programs, /metrics for Prometheus
     command     `semisync status`
 
 docs/files.md tells how to use it.

@@ -38,7 +38,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--serve",
         metavar="HOST:PORT",
-        help="with --zookeeper: serve the page, /status.json and /metrics there until Ctrl-C",
+        help="with --zookeeper: serve the page (these lines), /status.json and /metrics there until "
+        "Ctrl-C",
     )
     parser.add_argument("--auth", metavar="FILE", help="USER:PASSWORD for ZooKeeper, mode 600")
     parser.add_argument("--tls-ca", metavar="FILE", help="certificates to trust; turns TLS on")

@@ -1,6 +1,6 @@
-"""The page of a job over HTTP: read-only, without a key, so for who may know how the job goes.
+"""The status of a job over HTTP: read-only, without a key, so for who may know how the job goes.
 
-    /              the page (`semisync.cluster.status.page`)
+    /              lines for people (`semisync.cluster.status.text`)
     /status.json   the document (`semisync.cluster.status.document`)
     /metrics       for Prometheus (`semisync.cluster.status.metrics`)
 
@@ -20,16 +20,11 @@ from semisync.cluster.files.loop import LoopThread
 from semisync.cluster.files.refusals import RefusalLog, Refused
 from semisync.cluster.status.document import document
 from semisync.cluster.status.metrics import CONTENT_TYPE, metrics
-from semisync.cluster.status.page import page
+from semisync.cluster.status.text import lines
 from semisync.common.errors import SemisyncError
 
 _FRESH = 1.0  # seconds
-_SAFE = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
+_SAFE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 class StatusServer:
@@ -107,7 +102,7 @@ class StatusServer:
             return web.Response(body=metrics(found).encode("utf-8"), headers=headers)
         if path == "/status.json":
             return web.json_response(found, headers=_SAFE)
-        return web.Response(text=page(found), content_type="text/html", headers=_SAFE)
+        return web.Response(text="\n".join(lines(found)) + "\n", headers=_SAFE)
 
     async def _current(self) -> Dict[str, Any]:
         if self._reading is None:

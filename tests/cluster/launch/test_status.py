@@ -1,10 +1,7 @@
-"""What the chief says reaches everybody: through its launcher, and on the page of the leader."""
+"""What the chief says reaches everybody through its launcher."""
 
 import json
 import shlex
-import signal
-import socket
-import urllib.request
 
 import pytest
 
@@ -28,49 +25,12 @@ def saying(said, then):
     return ["sh", "-c", words.format(shlex.quote(json.dumps(said)), then)]
 
 
-def shown(job):
-    """What the pages show that are served just now."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    found = []
-    for url in filter(None, [launcher._page.url for launcher in job.launchers.values()]):
-        try:
-            answer = opener.open(url + "/status.json", timeout=10)
-        except OSError:  # it has moved meanwhile
-            continue
-        with answer:
-            found.append(json.loads(answer.read().decode()))
-    return found
-
-
-def leaders(job):
-    """Who leads, as the pages say."""
-    return [document["cluster"]["leader"] for document in shown(job)]
-
-
-def test_the_leaders_page_shows_what_the_chief_says(job):
-    job.launch("ps", SLEEP, status_port=0)
-    job.launch("worker", saying(training(), "sleep 1000"), 0, status_port=0)
-    until(lambda: training() in [document["training"] for document in shown(job)])
-    until(lambda: leaders(job) in (["ps 0"], ["worker 0"]))
-
-
-def test_the_page_moves_with_the_leader(job):
-    job.launch("ps", SLEEP, status_port=0)
-    until(lambda: leaders(job) == ["ps 0"])
-    job.launch("worker", SLEEP, 0, status_port=0)
-    job.launchers["ps None"].stop(signal.SIGTERM)
-    job.ended("ps None")
-    until(lambda: leaders(job) == ["worker 0"])
-
-
-def test_a_port_that_is_taken_costs_the_page_and_not_the_job(job, capfd):
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen(1)
-        job.launch("ps", SLEEP, status_port=other.getsockname()[1])
-        job.launch("worker", ["true"], 0)
-        assert job.ended("ps None").code == 0
-    assert capfd.readouterr().err.count("the job has no page: ") == 1
+def test_what_the_chief_says_is_known_while_it_trains(job, store):
+    job.launch("ps", SLEEP)
+    job.launch("worker", saying(training(), "sleep 1000"), 0)
+    client = store.client()
+    until(lambda: client.stat(ROOT + "/training") and client.get(ROOT + "/training")[0])
+    assert read_status(client, ROOT, "job")["training"] == training()
 
 
 def test_what_is_no_report_is_ignored(job, store):

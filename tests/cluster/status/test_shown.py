@@ -1,4 +1,4 @@
-"""A person, a browser and Prometheus are told the same of a job."""
+"""A person and Prometheus are told the same of a job."""
 
 import json
 import re
@@ -7,11 +7,9 @@ import pytest
 
 from semisync.cluster.status.document import read_document
 from semisync.cluster.status.metrics import metrics
-from semisync.cluster.status.page import page
 from semisync.cluster.status.text import lines
 from semisync.common.errors import BadInput
-from tests.cluster.status.documents import HOSTILE, cluster, document, training
-from tests.parity.browser import answer
+from tests.cluster.status.documents import cluster, document, training
 
 
 def test_plain_lines_tell_all_of_it():
@@ -100,35 +98,6 @@ def test_a_job_of_which_little_is_known_has_fewer_metrics_and_hostile_names_stay
     found = families(metrics(document(cluster=None, training=nothing)))
     assert "semisync_global_step" not in found
     assert list(found["semisync_batches_total"][1]) == ['{job_id="ctr-7",fate="a\\"} 1\\nb\\\\"}']
-
-
-def test_what_members_say_of_themselves_is_escaped_on_the_page():
-    hostile = document(
-        job=HOSTILE,
-        cluster=cluster(members={HOSTILE: HOSTILE}, waiting_for=[HOSTILE], leader=HOSTILE),
-        training=training(workers={HOSTILE: 1.0}, fates={HOSTILE: 1}, staleness={"0": 1}),
-    )
-    text = page(hostile)
-    assert "<script" not in text
-    assert text.count("&lt;script&gt;") == 8
-
-
-_MEASURE = """(document.body.style.maxWidth = '{}px', document.body.style.padding = 0,
-  [document.body.scrollWidth, [...document.querySelectorAll('.bar')].map(
-    b => Math.round(b.offsetWidth)).join('/'), document.querySelector('.bad').innerText,
-  document.querySelector('dd').innerText].join('; '))"""
-
-
-@pytest.mark.parametrize("width", [800, 340])
-def test_a_browser_shows_it_without_scrolling_sideways(tmp_path, width):
-    long = document(cluster=cluster(members={"worker 0": "a" * 200}))
-    text = page(long).replace('<meta http-equiv="refresh" content="5">', "")
-    needed, bars, alarm, step = answer(tmp_path, text, _MEASURE.format(width)).split("; ")
-    assert int(needed) <= width
-    assert (alarm, step) == ("Waiting for worker 1.", "12,345")
-    widths = [int(bar) for bar in bars.split("/")]
-    assert widths == sorted(widths, reverse=True)
-    assert widths[1] == pytest.approx(0.6 * widths[0], abs=2)
 
 
 @pytest.mark.parametrize(
