@@ -3,18 +3,17 @@
 Each process runs `python -m MODULE SPEC`. SPEC is a JSON object with `cluster`, `job`, `task`,
 `parent` (this process's id, for `orphan.end_with_parent`) and whatever the caller adds.
 
-The ports are held by bound, never listening sockets until the cluster stops. A TensorFlow server
-may bind to the same port (both set SO_REUSEADDR), but the kernel gives it to no other process, so
-that no port is lost between choosing and using it.
+The ports are held until the cluster stops (`semisync.cluster.launch.port`), so that none is lost
+between choosing and using it.
 """
 
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 
+from semisync.cluster.launch.port import HeldPort
 from semisync.common.errors import SemisyncError, UsageError
 from semisync.common.logs import last_error
 
@@ -35,17 +34,10 @@ class LocalCluster:
         self._module = module
         self._logs = logs
         self._cwd = cwd
-        self._held = []
         self.processes = {}
-        addresses = [self._hold_port() for _ in range(ps + workers)]
+        self._held = [HeldPort() for _ in range(ps + workers)]
+        addresses = ["127.0.0.1:{}".format(held.number) for held in self._held]
         self.addresses = {"ps": addresses[:ps], "worker": addresses[ps:]}
-
-    def _hold_port(self):
-        held = socket.socket()
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        held.bind(("127.0.0.1", 0))
-        self._held.append(held)
-        return "127.0.0.1:{}".format(held.getsockname()[1])
 
     def __enter__(self):
         return self

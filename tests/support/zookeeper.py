@@ -1,9 +1,10 @@
 """A real ZooKeeper for the tests: one server or three, on this machine, until they are stopped.
 
 The jars are Debian's: of the system, or unpacked in .zookeeper by `make zookeeper`. Ports are the
-kernel's choice, and held as `semisync.cluster.local` holds them.
+kernel's choice, and held as `semisync.cluster.launch.port` holds them.
 """
 
+import itertools
 import os
 import pathlib
 import re
@@ -13,6 +14,7 @@ import socket
 import subprocess
 import time
 
+from semisync.cluster.launch.port import HeldPort
 from tests.support.require import ROOT, skip_without
 
 FOLDERS = (ROOT / ".zookeeper/usr/share/java", pathlib.Path("/usr/share/java"))
@@ -54,9 +56,10 @@ class ZooKeeper:
     def __init__(self, folder, servers=1, keystore=None, machines=None):
         self._classpath = classpath()
         self._folder = folder
-        self._held, self._keystore = [], keystore
+        self._keystore = keystore
         self._machines = machines
-        self._ports = [[self._hold() for _ in range(4)] for _ in range(servers)]
+        self._held = [[HeldPort() for _ in range(4)] for _ in range(servers)]
+        self._ports = [[held.number for held in of_one] for of_one in self._held]
         self._running = {}
         for number in range(servers):
             self.start(number)
@@ -74,13 +77,6 @@ class ZooKeeper:
 
     def _address(self, number):
         return self._machines[number].address if self._machines else "127.0.0.1"
-
-    def _hold(self):
-        held = socket.socket()
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        held.bind(("127.0.0.1", 0))
-        self._held.append(held)
-        return held.getsockname()[1]
 
     def start(self, number):
         """Starts a server, or starts it again."""
@@ -163,7 +159,7 @@ class ZooKeeper:
     def stop(self):
         for number in list(self._running):
             self.kill(number)
-        for held in self._held:
+        for held in itertools.chain(*self._held):
             held.close()
 
     def _log(self, number):

@@ -12,6 +12,7 @@ from semisync.cluster.launch.local import LocalJob
 from semisync.cluster.launch.member import Launcher
 from semisync.cluster.launch.order import Order
 from semisync.cluster.launch.port import own_host
+from semisync.cluster.zookeeper.options import add_access, connect
 from semisync.common.errors import UsageError
 
 RESTARTS = 3
@@ -94,10 +95,7 @@ def configure(parser):
         action="store_true",
         help="of a parameter server: workers may come back on other machines; costs a copy",
     )
-    parser.add_argument("--auth", metavar="FILE", help="USER:PASSWORD for ZooKeeper, mode 600")
-    parser.add_argument("--tls-ca", metavar="FILE", help="certificates to trust; turns TLS on")
-    parser.add_argument("--tls-certificate", metavar="FILE", help="of this machine")
-    parser.add_argument("--tls-key", metavar="FILE", help="of that certificate")
+    add_access(parser)
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND")
 
 
@@ -151,7 +149,7 @@ def _with_zookeeper(args, order):
     root = _root(args.job)
     _check_place(order)
     order = order._replace(host=args.host or own_host(args.zookeeper))
-    client = _connect(args)
+    client = connect(args, args.session_timeout)
     try:
         launcher = Launcher(client, root, order)
         end = _until_signal(launcher.run, launcher.stop)
@@ -176,18 +174,6 @@ def _check_place(order):
         raise UsageError(
             "the job has no such place: {} of them with {}".format(count, order.shape.options)
         )
-
-
-def _connect(args):
-    from semisync.cluster.zookeeper.connection import Access, Connection, read_auth
-
-    access = Access(
-        auth=read_auth(args.auth) if args.auth else None,
-        ca=args.tls_ca,
-        certificate=args.tls_certificate,
-        key=args.tls_key,
-    )
-    return Connection(args.zookeeper, args.session_timeout, access)
 
 
 def _until_signal(run, stop):

@@ -7,6 +7,7 @@ import time
 
 from semisync.cluster.status.document import read_document
 from semisync.cluster.status.text import lines
+from semisync.cluster.zookeeper.options import add_access, connect
 from semisync.common import exit_codes
 from semisync.common.errors import BadInput, SemisyncError, UsageError
 
@@ -38,13 +39,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--serve",
         metavar="HOST:PORT",
-        help="with --zookeeper: serve the page (these lines), /status.json and /metrics there until "
-        "Ctrl-C",
+        help="with --zookeeper: serve these lines, /status.json and /metrics there until Ctrl-C",
     )
-    parser.add_argument("--auth", metavar="FILE", help="USER:PASSWORD for ZooKeeper, mode 600")
-    parser.add_argument("--tls-ca", metavar="FILE", help="certificates to trust; turns TLS on")
-    parser.add_argument("--tls-certificate", metavar="FILE", help="of this machine")
-    parser.add_argument("--tls-key", metavar="FILE", help="of that certificate")
+    add_access(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,15 +53,8 @@ def run(args: argparse.Namespace) -> int:
     if not args.job:
         raise UsageError("--job is missing: the id that its launchers were given")
     from semisync.cluster.status.published import read_status
-    from semisync.cluster.zookeeper.connection import Access, Connection, read_auth
 
-    access = Access(
-        auth=read_auth(args.auth) if args.auth else None,
-        ca=args.tls_ca,
-        certificate=args.tls_certificate,
-        key=args.tls_key,
-    )
-    client = Connection(args.zookeeper, access=access)
+    client = connect(args)
     try:
 
         def read():

@@ -1,0 +1,23 @@
+"""The options with which a command reaches ZooKeeper."""
+
+from semisync.cluster.zookeeper.connection import (
+    SESSION_TIMEOUT,
+    Access,
+    Connection,
+    read_auth,
+)
+
+
+def add_access(parser):
+    """Declares them."""
+    parser.add_argument("--auth", metavar="FILE", help="USER:PASSWORD for ZooKeeper, mode 600")
+    parser.add_argument("--tls-ca", metavar="FILE", help="certificates to trust; turns TLS on")
+    parser.add_argument("--tls-certificate", metavar="FILE", help="of this machine")
+    parser.add_argument("--tls-key", metavar="FILE", help="of that certificate")
+
+
+def connect(args, session_timeout=SESSION_TIMEOUT):
+    """The `Connection` that they ask for."""
+    auth = read_auth(args.auth) if args.auth else None
+    access = Access(auth, args.tls_ca, args.tls_certificate, args.tls_key)
+    return Connection(args.zookeeper, session_timeout, access)
