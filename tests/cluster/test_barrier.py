@@ -11,6 +11,8 @@ from semisync.cluster.zookeeper.generation import Generation
 from semisync.cluster.zookeeper.leader import Deposed, Election
 from tests.cluster.waiting import until
 
+pytestmark = pytest.mark.one_tensorflow
+
 ROOT = "/job"
 
 

@@ -16,6 +16,8 @@ from semisync.cluster.zookeeper.client import (
 )
 from tests.cluster.waiting import until
 
+pytestmark = pytest.mark.one_tensorflow
+
 
 def test_a_node_has_its_value_and_counts_its_changes(store):
     client = store.client()

@@ -11,6 +11,8 @@ from tests.cluster.candidates import Candidates
 from tests.cluster.waiting import until
 from tests.support.zookeeper import ZooKeeper
 
+pytestmark = pytest.mark.one_tensorflow
+
 SESSION = 4.0  # seconds
 
 

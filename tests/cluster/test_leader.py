@@ -10,6 +10,8 @@ from semisync.cluster.zookeeper.generation import Generation, publish, read
 from semisync.cluster.zookeeper.leader import Deposed, Election, boot_clock
 from tests.cluster.waiting import until
 
+pytestmark = pytest.mark.one_tensorflow
+
 ROOT = "/job"
 
 

@@ -7,6 +7,8 @@ import pytest
 from semisync.cluster.zookeeper.membership import Membership, Taken, members
 from tests.cluster.waiting import until
 
+pytestmark = pytest.mark.one_tensorflow
+
 ROOT = "/job"
 
 

@@ -11,6 +11,8 @@ from semisync.cluster.files.manifest import PARTS, make_manifest, read_manifest
 from semisync.common.errors import BadInput, UsageError
 from tests.cluster.files.conftest import CHUNK
 
+pytestmark = pytest.mark.one_tensorflow
+
 
 def test_its_checksums_are_those_of_sha256sum(source):
     for file in make_manifest(source, "job").files:

@@ -6,6 +6,8 @@ from semisync.cluster.files.signing import KEY_VARIABLE, Request, Verifier, read
 from semisync.common.errors import UsageError
 from tests.cluster.files.http import KEY
 
+pytestmark = pytest.mark.one_tensorflow
+
 ASKED = Request("GET", "host:1", "/path", "bytes=0-9")
 
 

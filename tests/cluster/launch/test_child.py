@@ -14,6 +14,8 @@ from tests.cluster.waiting import DEADLINE, until
 from tests.support.processes import running
 from tests.support.require import ROOT
 
+pytestmark = pytest.mark.one_tensorflow
+
 
 class Heard:
     """Starts a child and keeps what it says."""

@@ -6,6 +6,8 @@ from semisync.cluster.job.places import Shape
 from semisync.cluster.launch import director
 from semisync.cluster.launch.director import Sight, decide
 
+pytestmark = pytest.mark.one_tensorflow
+
 SHAPE = Shape(ps=1, workers=3)
 DEADLINE = 100.0
 

@@ -9,6 +9,8 @@ from semisync.cluster.launch.environment import variables, words
 from semisync.cluster.launch.port import HeldPort, is_loopback, own_host, with_port
 from semisync.common.errors import SemisyncError, UsageError
 
+pytestmark = pytest.mark.one_tensorflow
+
 BOOK = {"ps-0": "a:1", "ps-1": "b:2", "worker-0": "c:3", "worker-1": "d:4", "chief-0": "e:5"}
 
 

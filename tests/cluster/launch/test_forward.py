@@ -8,6 +8,8 @@ import pytest
 from semisync.cluster.launch import forward
 from semisync.cluster.launch.forward import Forwards
 
+pytestmark = pytest.mark.one_tensorflow
+
 
 class Echo:
     """A server that sends back what it gets, with its name in front."""

@@ -93,10 +93,13 @@ def test_a_failed_chief_ends_the_job_for_all(job):
         )
 
 
-def test_who_is_missing_at_the_deadline_is_named(job):
-    job.launch("worker", SLEEP, 1, deadline=1.0)
+def test_who_is_missing_is_named_meanwhile_and_at_the_deadline(job, monkeypatch, capfd):
+    monkeypatch.setattr(member, "SAY_AFTER", 0.1)
+    job.launch("worker", SLEEP, 1, deadline=2.0)
     end = job.ended("worker 1")
-    assert end == (12, "ps 0, worker 0 did not come within 1 s")
+    assert end == (12, "ps 0, worker 0 did not come within 2 s")
+    said = capfd.readouterr().err.splitlines()
+    assert said == ["[worker 1] semisync launch: waiting for ps 0, worker 0"]
 
 
 def test_launchers_that_were_told_other_numbers_refuse_to_work_together(job):

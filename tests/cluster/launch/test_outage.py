@@ -11,6 +11,8 @@ from tests.cluster.launch.job import SLEEP, Job
 from tests.cluster.waiting import until
 from tests.support.zookeeper import ZooKeeper
 
+pytestmark = pytest.mark.one_tensorflow
+
 
 @pytest.fixture
 def own_server(tmp_path):

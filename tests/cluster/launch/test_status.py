@@ -11,6 +11,8 @@ from tests.cluster.launch.job import ROOT, SLEEP, Job
 from tests.cluster.status.documents import training
 from tests.cluster.waiting import until
 
+pytestmark = pytest.mark.one_tensorflow
+
 
 @pytest.fixture
 def job(store, tmp_path):

@@ -14,6 +14,8 @@ from semisync.cluster.zookeeper.membership import Membership
 from semisync.common.errors import BadInput
 from tests.cluster.status.documents import training
 
+pytestmark = pytest.mark.one_tensorflow
+
 ROOT = "/semisync/ctr-7"
 
 

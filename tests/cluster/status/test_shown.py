@@ -11,6 +11,8 @@ from semisync.cluster.status.text import lines
 from semisync.common.errors import BadInput
 from tests.cluster.status.documents import cluster, document, training
 
+pytestmark = pytest.mark.one_tensorflow
+
 
 def test_plain_lines_tell_all_of_it():
     assert lines(document()) == [
