@@ -6,7 +6,7 @@ import pytest
 
 from semisync.cluster.zookeeper.client import Forbidden
 from semisync.cluster.zookeeper.connection import Access, Connection, read_auth
-from semisync.common.errors import BadInput
+from semisync.common.errors import BadInput, UsageError
 from tests.support.zookeeper import ZooKeeper
 
 
@@ -30,7 +30,7 @@ def test_the_password_is_read_from_a_file_that_only_its_owner_can_read(tmp_path)
     file = tmp_path / "auth"
     file.write_text("me:secret:with:colons\n")
     file.chmod(0o644)
-    with pytest.raises(BadInput, match="chmod 600"):
+    with pytest.raises(UsageError, match="chmod 600"):
         read_auth(str(file))
     file.chmod(0o600)
     assert read_auth(str(file)) == "me:secret:with:colons"

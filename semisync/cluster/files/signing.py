@@ -22,10 +22,10 @@ import hmac
 import os
 import re
 import secrets
-import stat
 import time
 from typing import Callable, Deque, NamedTuple, Optional, Set, Tuple
 
+from semisync.cluster.secret import LONGEST, read_secret
 from semisync.common.errors import UsageError
 
 SCHEME = "Semisync-HMAC-SHA256"
@@ -34,7 +34,6 @@ MOST_NONCES = 100000  # 25 MB; 3,000 requests per second, more than one process 
 KEY_VARIABLE = "SEMISYNC_KEY"
 REPLAYED = "the signature has served before"
 _SHORTEST_KEY = 16  # bytes
-_LONGEST_KEY = 4096
 _HEADER = re.compile(SCHEME + r" time=([0-9]{1,12}),nonce=([0-9a-f]{32}),mac=([0-9a-f]{64})")
 
 
@@ -57,25 +56,14 @@ def read_key(path: Optional[str] = None) -> bytes:
       UsageError: there is no key, it is shorter than 16 bytes, or others may read the file.
     """
     if path is None:
-        key = os.environ.get(KEY_VARIABLE, "").encode("utf-8")
+        key = os.environ.get(KEY_VARIABLE, "").encode("utf-8").strip()
         where = "${}".format(KEY_VARIABLE)
     else:
-        where = os.fspath(path)
-        try:
-            with open(where, "rb") as file:
-                mode = os.fstat(file.fileno()).st_mode
-                key = file.read(_LONGEST_KEY + 1)
-        except OSError as error:
-            raise UsageError(
-                "{}: the key cannot be read: {}".format(where, error.strerror)
-            ) from error
-        if stat.S_IMODE(mode) & 0o077:
-            raise UsageError("{}: others may read the key; run: chmod 600 {}".format(where, where))
-    key = key.strip()
-    if not _SHORTEST_KEY <= len(key) <= _LONGEST_KEY:
+        where, key = os.fspath(path), read_secret(path)
+    if not _SHORTEST_KEY <= len(key) <= LONGEST:
         raise UsageError(
             "{} holds no key: {} to {} bytes were expected, such as `head -c 32 /dev/urandom | "
-            "base64` writes".format(where, _SHORTEST_KEY, _LONGEST_KEY)
+            "base64` writes".format(where, _SHORTEST_KEY, LONGEST)
         )
     return key
 

@@ -12,6 +12,7 @@ import os
 import time
 from typing import Any, Dict, NamedTuple, Optional
 
+from semisync.cluster.secret import read_secret
 from semisync.cluster.zookeeper import client
 from semisync.common.errors import BadInput
 
@@ -45,12 +46,10 @@ def read_auth(path: str) -> str:
     """`USER:PASSWORD` from a file that only its owner can read.
 
     Raises:
-      BadInput: others can read the file, or it holds something else.
+      UsageError: see `semisync.cluster.secret`.
+      BadInput: it holds something else.
     """
-    if os.stat(path).st_mode & 0o077:
-        raise BadInput("{} can be read by others: run chmod 600 {}".format(path, path))
-    with open(path, encoding="utf-8") as file:
-        auth = file.read().strip()
+    auth = read_secret(path).decode("utf-8", "replace")
     user, colon, password = auth.partition(":")
     if not (user and colon and password) or "\n" in auth:
         raise BadInput("{} must hold one line, USER:PASSWORD".format(path))
