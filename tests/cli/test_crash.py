@@ -20,7 +20,7 @@ ARGUMENTS = {
     "sequence": ["train", "given", "--data", "given", "--out", "out"],
     "verify": ["given", "out", "--tf-python", "absent"],
     "score": ["given", "--saved-model", "m", "--out", "out", "--tf-python", "absent"],
-    "status": ["--url", "given"],
+    "status": ["--zookeeper", "given", "--job", "ctr"],
     "launch": ["--local", "--ps", "1", "--workers", "1", "--", "given"],
     "parity": ["given", "--label", "y", "--baseline-score", "p", "--out", "out"],
 }

@@ -21,25 +21,10 @@ training          null, or what the chief said last:
     staleness     {global steps: batches}, since this chief began
 """
 
-import json
 from typing import Any, Dict, Optional
-
-from semisync.common.errors import BadInput
 
 SCHEMA = 1
 QUIET = 15.0  # seconds after which what the chief said is old
-_CLUSTER = ("leader", "epoch", "generation", "members", "waiting_for", "outcome")
-_TRAINING = (
-    "at",
-    "global_step",
-    "steps_per_second",
-    "batches_per_second",
-    "batches_per_step",
-    "pending",
-    "workers",
-    "fates",
-    "staleness",
-)
 
 
 def document(
@@ -47,28 +32,6 @@ def document(
 ) -> Dict[str, Any]:
     """The document of its parts."""
     return {"schema": SCHEMA, "job": job, "at": at, "cluster": cluster, "training": training}
-
-
-def read_document(data: bytes, where: str) -> Dict[str, Any]:
-    """The document whose JSON is `data`.
-
-    Args:
-      where: whence it comes, for the sentence.
-
-    Raises:
-      BadInput: it is none, or of another schema.
-    """
-    try:
-        found = json.loads(data.decode("utf-8"))
-        right = found["schema"] == SCHEMA and isinstance(found["job"], str)
-        for part, fields in (("cluster", _CLUSTER), ("training", _TRAINING)):
-            value = found[part]
-            right = right and (value is None or all(field in value for field in fields))
-    except (ValueError, KeyError, TypeError, RecursionError):
-        right = False
-    if not right:
-        raise BadInput("{}: it tells no job's status of schema {}".format(where, SCHEMA))
-    return found
 
 
 def age(document: Dict[str, Any]) -> Optional[float]:

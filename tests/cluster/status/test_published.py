@@ -70,5 +70,7 @@ def test_the_command_reads_a_real_zookeeper(real_store, capsys):
     assert "leader      worker 0, epoch 1" in capsys.readouterr().out
     assert main(["status", *where, "ctr-7", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cluster"]["generation"] == 1
+    assert main(["status", *where, "ctr-7", "--serve", "8080"]) == 3
+    assert "--serve takes HOST:PORT, not '8080'" in capsys.readouterr().err
     assert main(["status", *where, "none"]) == 3
     assert "there is no job none" in capsys.readouterr().err

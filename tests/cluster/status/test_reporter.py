@@ -4,9 +4,9 @@ import contextlib
 import logging
 
 from semisync.cluster.status import StatusHook
-from semisync.cluster.status.document import _TRAINING
 from semisync.cluster.status.report_file import ReportFile
 from semisync.common.compat import tf
+from tests.cluster.status import documents
 from tests.tf1.one_process import PATIENCE, Job
 
 
@@ -40,7 +40,7 @@ def test_the_last_report_has_every_batch_and_step():
     job, written = Job(batches_per_step=2, paced=True), Written()
     train(job, 10, written, every=60.0)
     (last,) = written.said
-    assert set(last) == set(_TRAINING)
+    assert set(last) == set(documents.training())
     assert (last["global_step"], last["batches_per_step"]) == (10, 2)
     assert (last["fates"]["admitted"], last["staleness"]) == (20, {"0": 20})
 

@@ -1,14 +1,11 @@
 """A person and Prometheus are told the same of a job."""
 
-import json
 import re
 
 import pytest
 
-from semisync.cluster.status.document import read_document
 from semisync.cluster.status.metrics import metrics
 from semisync.cluster.status.text import lines
-from semisync.common.errors import BadInput
 from tests.cluster.status.documents import cluster, document, training
 
 pytestmark = pytest.mark.one_tensorflow
@@ -100,12 +97,3 @@ def test_a_job_of_which_little_is_known_has_fewer_metrics_and_hostile_names_stay
     found = families(metrics(document(cluster=None, training=nothing)))
     assert "semisync_global_step" not in found
     assert list(found["semisync_batches_total"][1]) == ['{job_id="ctr-7",fate="a\\"} 1\\nb\\\\"}']
-
-
-@pytest.mark.parametrize(
-    "data",
-    [b"", b"{}", b"[]", b"\xff", b'{"schema": 2}', json.dumps(document(cluster={})).encode()],
-)
-def test_what_is_no_status_is_refused(data):
-    with pytest.raises(BadInput, match="there: it tells no job's status of schema 1"):
-        read_document(data, "there")
