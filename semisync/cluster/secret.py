@@ -10,10 +10,10 @@ LONGEST = 4096  # bytes
 
 
 def read_secret(path: Any) -> bytes:
-    """What the file holds, without spaces and line ends around it; of a longer one a part.
+    """What the file holds, without spaces and line ends around it.
 
     Raises:
-      UsageError: it cannot be read, or others may read it too.
+      UsageError: it cannot be read, is longer than LONGEST, or others may read it too.
     """
     try:
         with open(path, "rb") as file:
@@ -22,4 +22,6 @@ def read_secret(path: Any) -> bytes:
         raise UsageError("{}: it cannot be read: {}".format(path, error.strerror)) from error
     if stat.S_IMODE(mode) & 0o077:
         raise UsageError("{0}: others may read it; run: chmod 600 {0}".format(path))
+    if len(secret) > LONGEST:
+        raise UsageError("{}: it holds more than {} bytes, and no secret".format(path, LONGEST))
     return secret.strip()

@@ -49,7 +49,10 @@ def read_auth(path: str) -> str:
       UsageError: see `semisync.cluster.secret`.
       BadInput: it holds something else.
     """
-    auth = read_secret(path).decode("utf-8", "replace")
+    try:
+        auth = read_secret(path).decode("utf-8")
+    except UnicodeDecodeError:
+        auth = ""
     user, colon, password = auth.partition(":")
     if not (user and colon and password) or "\n" in auth:
         raise BadInput("{} must hold one line, USER:PASSWORD".format(path))

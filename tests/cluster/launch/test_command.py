@@ -11,6 +11,7 @@ import pytest
 
 from semisync.cli import main
 from semisync.cluster.launch import codes
+from tests.cluster.launch.processes import Launchers
 from tests.cluster.waiting import DEADLINE, until
 from tests.support.processes import running
 from tests.support.require import ROOT, environment
@@ -117,41 +118,10 @@ def test_the_page_has_the_exit_codes_of_the_help():
     assert rows == {str(code): meaning for code, meaning in codes.MEANINGS.items()}
 
 
-class Job:
-    """Launchers that meet in ZooKeeper, each with a log."""
-
-    def __init__(self, hosts, folder):
-        self._hosts, self._folder, self.launchers = hosts, folder, {}
-
-    def launch(self, key, role, *options):
-        """Starts a launcher for one server and two workers; what it prints is in `words(key)`."""
-        command = [sys.executable, "-m", "semisync", "launch", "--zookeeper", self._hosts]
-        command += ["--job", "test", "--role", role, "--ps", "1", "--workers", "2"]
-        command += ["--session-timeout", "4", *options]
-        with open(str(self._folder / key), "wb") as log:
-            self.launchers[key] = subprocess.Popen(
-                command,
-                env=environment(PYTHONPATH=str(ROOT)),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-
-    def words(self, key):
-        return (self._folder / key).read_text()
-
-    def ended(self, key):
-        return self.launchers[key].wait(timeout=DEADLINE)
-
-    def stop(self):
-        for launcher in self.launchers.values():
-            launcher.kill()
-            launcher.wait()
-
-
 @pytest.fixture
 def job(real_store, tmp_path):
-    made = Job(real_store.hosts, tmp_path)
+    options = ["--zookeeper", real_store.hosts, "--job", "test", "--ps", "1", "--workers", "2"]
+    made = Launchers(tmp_path, [*options, "--session-timeout", "4"])
     yield made
     made.stop()
 
@@ -164,7 +134,7 @@ def test_a_job_over_zookeeper_loses_a_launcher_and_ends_well(job, tmp_path):
     job.launch("one", "worker", "--index", "1", *wait)
     until(lambda: "ready" in job.words("one") and "ready" in job.words("chief"))
     child = psutil.Process(int(job.words("one").split()[-1]))
-    os.kill(job.launchers["one"].pid, signal.SIGKILL)
+    os.kill(job.running["one"].pid, signal.SIGKILL)
     until(lambda: not child.is_running() or child.status() == "zombie")
     job.launch("another", "worker", *wait)
     until(lambda: "[worker 1] ready" in job.words("another"))
@@ -180,10 +150,10 @@ def test_a_launcher_that_was_stopped_and_replaced_ends_its_command(job, tmp_path
     job.launch("one", "worker", "--index", "1", *wait)
     until(lambda: "ready" in job.words("one") and "ready" in job.words("chief"))
     child = psutil.Process(int(job.words("one").split()[-1]))
-    job.launchers["one"].send_signal(signal.SIGSTOP)
+    job.running["one"].send_signal(signal.SIGSTOP)
     job.launch("spare", "worker", *wait)
     until(lambda: "[worker 1] ready" in job.words("spare"))
-    job.launchers["one"].send_signal(signal.SIGCONT)
+    job.running["one"].send_signal(signal.SIGCONT)
     assert job.ended("one") == 13
     assert "worker 1 is held by a launcher on 127.0.0.1 now" in job.words("one")
     assert not child.is_running() or child.status() == "zombie"

@@ -6,15 +6,15 @@ Worker 2 comes when the others train, and worker 1 is killed: the job does not m
 import os
 import re
 import signal
-import subprocess
 
 import psutil
 import pytest
 
-from tests.cluster.waiting import DEADLINE, until
+from tests.cluster.launch.processes import Launchers
+from tests.cluster.waiting import until
 from tests.jobs import data
 from tests.support.processes import running_with
-from tests.support.require import ROOT, environment, tf1_python
+from tests.support.require import ROOT, tf1_python
 
 pytestmark = [pytest.mark.one_tensorflow, pytest.mark.long]
 
@@ -33,54 +33,29 @@ SCRIPT_WORDS = (
 )
 
 
-class Job:
+class Job(Launchers):
     """Two parameter servers and three workers, launched one by one."""
 
     def __init__(self, hosts, folder):
-        self._hosts, self.folder, self.launchers = hosts, folder, {}
+        options = ["--zookeeper", hosts, "--job", "real", "--ps", "2", "--workers", "3"]
+        # The launcher runs under the users' own Python, too.
+        super().__init__(folder, [*options, "--session-timeout", "3"], tf1_python())
         for worker in range(3):
             data.write(folder / "part-{}.csv".format(worker), data.rows(worker))
 
-    def launch(self, role, number):
-        # The launcher runs under the users' own Python, too.
-        command = [tf1_python(), "-m", "semisync", "launch", "--zookeeper", self._hosts]
-        command += ["--job", "real", "--role", role, "--index", str(number)]
-        command += ["--ps", "2", "--workers", "3", "--session-timeout", "3", "--"]
-        command += [tf1_python(), "-c", HASTE, str(SCRIPT), *SCRIPT_WORDS.split()]
-        with open(str(self._log(role, number)), "wb") as log:
-            self.launchers[role, number] = subprocess.Popen(
-                command,
-                cwd=str(self.folder),
-                env=environment(
-                    PYTHONPATH=str(ROOT), TF_CPP_MIN_LOG_LEVEL="2", CUDA_VISIBLE_DEVICES="-1"
-                ),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-
-    def _log(self, role, number):
-        return self.folder / "{}-{}.log".format(role, number)
-
-    def words(self, role, number):
-        return self._log(role, number).read_text(errors="replace")
+    def start(self, role, number):
+        command = [tf1_python(), "-c", HASTE, str(SCRIPT), *SCRIPT_WORDS.split()]
+        self.launch("{}-{}".format(role, number), role, "--index", str(number), "--", *command)
 
     def steps(self, number):
         """The global steps at which a worker trained."""
-        return [int(s) for s in re.findall(r"\] step (\d+),", self.words("worker", number))]
+        return [
+            int(s) for s in re.findall(r"\] step (\d+),", self.words("worker-{}".format(number)))
+        ]
 
-    def command_of(self, role, number):
+    def command_of(self, key):
         """The number of the process of a launcher's command."""
-        return running_with("fed_learning_rate", below=self.launchers[role, number].pid)[0]
-
-    def wait(self):
-        """The launchers' exit codes."""
-        return {key: launcher.wait(timeout=DEADLINE) for key, launcher in self.launchers.items()}
-
-    def stop(self):
-        for launcher in self.launchers.values():
-            launcher.kill()
-            launcher.wait()
+        return running_with("fed_learning_rate", below=self.running[key].pid)[0]
 
 
 @pytest.fixture(scope="module")
@@ -89,24 +64,24 @@ def ended(server, tmp_path_factory):
     job = Job(server.hosts + "/real", tmp_path_factory.mktemp("job"))
     try:
         for role, number in (("ps", 0), ("ps", 1), ("worker", 0), ("worker", 1)):
-            job.launch(role, number)
+            job.start(role, number)
         until(lambda: job.steps(0) and job.steps(1))
-        os.kill(job.command_of("worker", 1), signal.SIGKILL)
+        os.kill(job.command_of("worker-1"), signal.SIGKILL)
         launched_at = job.steps(0)[-1]
-        job.launch("worker", 2)
-        yield job, job.wait(), launched_at
+        job.start("worker", 2)
+        yield job, {key: job.ended(key) for key in job.running}, launched_at
     finally:
         job.stop()
 
 
 def test_every_launcher_ends_well_the_servers_too(ended):
     job, codes, _ = ended
-    assert set(codes.values()) == {0}, "\n".join(job.words(*key)[-2000:] for key in codes)
+    assert set(codes.values()) == {0}, "\n".join(job.words(key)[-2000:] for key in codes)
 
 
 def test_a_killed_worker_is_started_again_and_trains(ended):
     job, _, _ = ended
-    before, words, after = job.words("worker", 1).partition("killed by SIGKILL; start 2 of")
+    before, words, after = job.words("worker-1").partition("killed by SIGKILL; start 2 of")
     assert words and "] step" in before and "] step" in after
 
 
