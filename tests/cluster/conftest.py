@@ -47,7 +47,7 @@ class Store:
         if self.is_real:
             made = Connection(self.hosts, SESSION, **more)
         else:
-            made = memory.Client(self._tree, SESSION)
+            made = memory.Client(self._tree)
         self._clients.append(made)
         return made
 

@@ -64,11 +64,6 @@ class Manifest(NamedTuple):
     files: Tuple[File, ...]
 
     @property
-    def size(self) -> int:
-        """Bytes of all files."""
-        return sum(file.size for file in self.files)
-
-    @property
     def digest(self) -> str:
         """SHA-256 of `to_bytes()`, 64 hexadecimal digits."""
         return hashlib.sha256(self.to_bytes()).hexdigest()

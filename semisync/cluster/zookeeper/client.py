@@ -87,11 +87,6 @@ class Client(abc.ABC):
     def session(self) -> Optional[int]:
         """The session's id; None while there is no connection."""
 
-    @property
-    @abc.abstractmethod
-    def session_timeout(self) -> float:
-        """Seconds without a word after which the server ends the session."""
-
     @abc.abstractmethod
     def listen(self, callback: Callback) -> None:
         """Has `callback` run whenever the connection is lost or made, or the session replaced."""

@@ -129,10 +129,6 @@ class Connection(client.Client):
         """(session, password): who has it can close the session."""
         return self._kazoo.client_id
 
-    @property
-    def session_timeout(self):
-        return self._kazoo._session_timeout / 1000.0  # the one that was agreed upon
-
     def listen(self, callback):
         self._kazoo.add_listener(lambda state: callback())
 

@@ -95,12 +95,10 @@ class Client(client.Client):
 
     Args:
       tree: a `Tree`.
-      session_timeout: seconds; nothing here depends on it.
     """
 
-    def __init__(self, tree, session_timeout=10.0):
+    def __init__(self, tree):
         self._tree = tree
-        self._timeout = session_timeout
         self._listeners = []
         self._connected = True
         self._session = next(tree.sessions)
@@ -108,10 +106,6 @@ class Client(client.Client):
     @property
     def session(self):
         return self._session if self._connected else None
-
-    @property
-    def session_timeout(self):
-        return self._timeout
 
     def listen(self, callback):
         self._listeners.append(callback)
