@@ -55,7 +55,7 @@ SUBCOMMANDS = {
     "simulate": Subcommand(
         "semisync.simulate.command", "foresee a cluster's pace and staleness", "", (3, 7)
     ),
-    "inspect": Subcommand("migrate.cli.inspect", "list what a TF checkpoint holds", "torch"),
+    "inspect": Subcommand("migrate.cli.inspect", "list what a TF checkpoint holds", "files"),
     "convert": Subcommand(
         "migrate.cli.convert", "turn a TF checkpoint into one for TorchRec", "torch"
     ),
@@ -79,7 +79,7 @@ SUBCOMMANDS = {
     ),
     "status": Subcommand(
         "semisync.cluster.status.command",
-        "show who leads, who is missed, and how the training goes",
+        "show who leads, who is missing, and how the training goes",
         "zookeeper",
         (3, 7),
     ),

@@ -22,77 +22,77 @@ def configure(parser):
         help="the MetaGraph of a training job, or a folder of checkpoints: the newest one's",
     )
     parser.add_argument("out", metavar="OUT.meta", nargs="?", help="where to write the new one")
-    _declare_optimizer(parser)
-    _declare_graph(parser)
-    _declare_variables(parser)
+    _declare_optimizer(parser.add_argument_group("the global batch"))
+    _declare_graph(parser.add_argument_group("what the graph may not tell"))
+    _declare_variables(parser.add_argument_group("single variables and hyperparameters"))
     parser.add_argument("--dry-run", action="store_true", help="print the report, write no graph")
     parser.add_argument("--json", metavar="FILE", help="write the report there, too")
 
 
-def _declare_optimizer(parser):
+def _declare_optimizer(group):
     """What `semisync.GlobalBatchOptimizer` takes, too."""
-    parser.add_argument(
+    group.add_argument(
         "--batches-per-step",
         type=int,
         required=True,
         metavar="M",
         help="local batches in a global batch: global batch size / local batch size",
     )
-    parser.add_argument(
+    group.add_argument(
         "--max-staleness",
         type=int,
         metavar="N",
         help="global steps that a batch may be late and still count; default: any number",
     )
-    parser.add_argument(
+    group.add_argument(
         "--on-stale",
         choices=("keep", "drop"),
         default="keep",
         help="a batch that is too late leaves its slot empty, or to another one",
     )
-    parser.add_argument(
+    group.add_argument(
         "--on-nonfinite",
         choices=("drop", "stop", "keep"),
         default="drop",
         help="a batch with a NaN or an infinity in a gradient leaves its slot to another one, ends "
         "the training, or counts, as a graph that scales its loss needs it",
     )
-    parser.add_argument(
+    group.add_argument(
         "--paced", action="store_true", help="synchronous: M batches a step, none of them late"
     )
-    parser.add_argument(
+    group.add_argument(
         "--in-flight", type=int, metavar="K", help="how many batches may be under way at once"
     )
 
 
-def _declare_graph(parser):
+def _declare_graph(group):
     """What the graph may not tell."""
-    parser.add_argument(
+    group.add_argument(
         "--train-op",
         action="append",
         metavar="NAME",
         help="where the graph can be trained in several ways; if given several times, these are "
         "run together",
     )
-    parser.add_argument(
+    group.add_argument(
         "--global-step",
         metavar="NAME",
         help="the variable that counts global steps, where the graph does not tell",
     )
-    parser.add_argument(
+    group.add_argument(
         "--ps",
         type=int,
         metavar="N",
         help="for a graph without devices: variables go to N parameter servers, in turn",
     )
-    parser.add_argument(
+    group.add_argument(
         "--keep-devices", action="store_true", help="leave the exporting worker's task on the ops"
     )
 
 
-def _declare_variables(parser):
+def _declare_variables(group):
     """What becomes of single variables and hyperparameters."""
-    parser.add_argument(
+    group.add_argument(
         "--set",
         action="append",
         type=_name_and_number,
@@ -100,13 +100,13 @@ def _declare_variables(parser):
         metavar="NAME=VALUE",
         help="a hyperparameter, placeholder or constant, that has this value for good",
     )
-    parser.add_argument(
+    group.add_argument(
         "--batch-norm",
         choices=("aggregate", "aggregate-once", "async"),
         default="aggregate",
         help="whose moving statistics count: the global batch's, or each worker's own (async)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--policy",
         nargs=2,
         action="append",
@@ -114,7 +114,7 @@ def _declare_variables(parser):
         help='"semi-sync" or "async" for the variables whose name the regex finds; the first of '
         "several that finds one counts",
     )
-    parser.add_argument(
+    group.add_argument(
         "--share",
         nargs=2,
         action="append",

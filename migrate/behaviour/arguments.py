@@ -26,6 +26,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--data", metavar="DATA", help="for --steps: a data set with the labels, taken in order")
     _add_sides(parser.add_argument_group("how both sides are run"))
+    add_inputs(parser.add_argument_group("what both sides are fed"))
+    add_tensorflow(parser.add_argument_group("TensorFlow's side"))
 
 
 def _add_sides(group: Any) -> None:
@@ -36,13 +38,11 @@ def _add_sides(group: Any) -> None:
         action="append",
         help="of model.py, for --forward (default: all); may be repeated",
     )
-    add_inputs(group)
     add("--no-onnx", action="store_true", help="for --forward: do without onnxruntime")
     add("--rows", metavar="N", type=int, help="for --forward, the first N rows (default: 10000)")
     add("--batch-size", metavar="N", type=int, help="rows at a time, a step's (default: 512)")
     add("--meta", metavar="FILE", help="the MetaGraph (default: that of the conversion)")
     add_plugins(group)
-    add_tensorflow(group)
 
 
 def check(args: argparse.Namespace) -> None:

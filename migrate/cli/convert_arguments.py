@@ -42,24 +42,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--newer", metavar="PREFIX", help="a DeepRec incremental checkpoint to lay over it"
     )
-    _configure_plan(parser)
-    _configure_model(parser)
-    _configure_work(parser)
-    _configure_back(parser)
-
-
-def _configure_plan(parser: argparse.ArgumentParser) -> None:
-    """What each tensor becomes."""
     parser.add_argument(
         "--meta",
         metavar="FILE",
         help="the MetaGraph, .meta or saved_model.pb; default PREFIX.meta or the SavedModel's own",
     )
     add_plugins(parser)
-    parser.add_argument(
-        "--plan", metavar="FILE", help="a plan to carry out, as --dry-run prints it"
-    )
-    tables = parser.add_mutually_exclusive_group()
+    _configure_plan(parser.add_argument_group("what each tensor becomes"))
+    _configure_ids(parser.add_argument_group("hash tables"))
+    _configure_model(parser.add_argument_group("the model around the tables"))
+    _configure_work(parser.add_argument_group("the work"))
+    _configure_back(parser.add_argument_group("the way back"))
+
+
+def _configure_plan(group: argparse._ArgumentGroup) -> None:
+    """The plan, or what it is made by."""
+    group.add_argument("--plan", metavar="FILE", help="a plan to carry out, as --dry-run prints it")
+    group.add_argument("--dry-run", action="store_true", help="print the plan, write nothing")
+    tables = group.add_mutually_exclusive_group()
     tables.add_argument(
         "--tables", metavar="REGEX", help="variables that are tables; default: those looked up"
     )
@@ -70,20 +70,20 @@ def _configure_plan(parser: argparse.ArgumentParser) -> None:
         const=NO_TABLES,
         help="no variable is a table: the model is dense",
     )
-    parser.add_argument(
+    group.add_argument(
         "--partition-strategy",
         choices=STRATEGIES,
         help="how ids were dealt to partitions, where the MetaGraph does not tell",
     )
-    parser.add_argument(
+    group.add_argument(
         "--rename",
         metavar="REGEX=NAME",
         action="append",
         default=[],
         help="rename tables and dense variables, as re.sub does; may be repeated",
     )
-    parser.add_argument("--cast", choices=CASTS, help="data type of the tables in the target")
-    parser.add_argument(
+    group.add_argument("--cast", choices=CASTS, help="data type of the tables in the target")
+    group.add_argument(
         "--static",
         metavar="REGEX[=TYPE]",
         action="append",
@@ -91,25 +91,29 @@ def _configure_plan(parser: argparse.ArgumentParser) -> None:
         help="tables that are no longer trained: frozen, in fp16 (the default), int8 or float32, "
         "without optimizer state; may be repeated",
     )
-    parser.add_argument("--drop", metavar="REGEX", help="tensors to leave out")
-    parser.add_argument(
+    group.add_argument("--drop", metavar="REGEX", help="tensors to leave out")
+
+
+def _configure_ids(group: argparse._ArgumentGroup) -> None:
+    """What becomes of raw ids."""
+    group.add_argument(
         "--ids", choices=list(MODES), help="how hash tables find the row of an id; default rows"
     )
-    parser.add_argument(
+    group.add_argument(
         "--duplicates",
         choices=DUPLICATES,
         help="an id in two partitions of a hash table; default error",
     )
 
 
-def _configure_model(parser: argparse.ArgumentParser) -> None:
+def _configure_model(group: argparse._ArgumentGroup) -> None:
     """The model around the tables."""
-    parser.add_argument(
+    group.add_argument(
         "--model",
         action="store_true",
         help="write model.py too: the graph as a torch module that takes the raw features",
     )
-    parser.add_argument(
+    group.add_argument(
         "--input",
         metavar="NAME[=TENSOR]",
         action="append",
@@ -117,7 +121,7 @@ def _configure_model(parser: argparse.ArgumentParser) -> None:
         "or with commas the indices, values and shape of a sparse one; may be repeated, and there "
         "are no others then; default: what the graph is fed",
     )
-    parser.add_argument(
+    group.add_argument(
         "--output",
         metavar="TENSOR",
         action="append",
@@ -126,23 +130,23 @@ def _configure_model(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _configure_work(parser: argparse.ArgumentParser) -> None:
+def _configure_work(group: argparse._ArgumentGroup) -> None:
     """How that is carried out."""
-    parser.add_argument("--target", choices=TARGETS, default="dcp", help="format; default dcp")
-    parser.add_argument(
+    group.add_argument("--target", choices=TARGETS, default="dcp", help="format; default dcp")
+    group.add_argument(
         "--workers",
         type=int,
         metavar="N",
         help="threads that read, write and compare; default one per CPU, at most four, and "
         "eight for a URL",
     )
-    parser.add_argument(
+    group.add_argument(
         "--resume", action="store_true", help="go on with a conversion that was interrupted"
     )
-    parser.add_argument(
+    group.add_argument(
         "--no-verify", action="store_true", help="do not read and compare both sides at the end"
     )
-    parser.add_argument(
+    group.add_argument(
         "--deadline",
         type=float,
         metavar="SECONDS",
@@ -150,12 +154,10 @@ def _configure_work(parser: argparse.ArgumentParser) -> None:
         help="with several ranks (torchrun): how long to wait for the others to make progress; "
         "default %(default)g",
     )
-    parser.add_argument("--dry-run", action="store_true", help="print the plan, write nothing")
 
 
-def _configure_back(parser: argparse.ArgumentParser) -> None:
+def _configure_back(group: argparse._ArgumentGroup) -> None:
     """The way back."""
-    group = parser.add_argument_group("the way back")
     group.add_argument(
         "--to-tensorflow",
         action="store_true",

@@ -22,6 +22,7 @@ from migrate.open import open_model
 from migrate.planning.planner import plan
 from migrate.storage.files import size_of
 from semisync.common.errors import BadInput, SemisyncError
+from semisync.common.extras import extra
 from semisync.common.tensor_names import short
 
 SCHEMA = "semisync.graph/1"
@@ -58,10 +59,11 @@ def converts(path: str, meta: Optional[str], graph: Graph) -> Dict[str, Any]:
         "note": None,
     }
     try:
-        found["note"] = _write(prefix, meta).drops or None
+        with extra("torch", "to convert it"):
+            found["note"] = _write(prefix, meta).drops or None
     except SemisyncError as error:
         found["reason"] = str(error)
-    with contextlib.suppress(SemisyncError):  # then the reason is said already
+    with contextlib.suppress(SemisyncError), extra("torch", ""):  # the reason is said
         whole = lower(graph)
         outputs = find_outputs(whole, None)
         unknown = unknown_ops(whole, list(outputs.values()))

@@ -29,7 +29,7 @@ from parity.inputs.checks import Column as Place
 from parity.io.columns import is_list, is_text
 from parity.io.damage import explained
 from parity.io.formats import FORMATS
-from semisync.common.errors import BadInput
+from semisync.common.errors import BadInput, MissingColumn
 
 _CANDIDATES = ("ids", "weighted", "dense", "numbers")  # of text, the narrowest first
 
@@ -60,7 +60,7 @@ def infer(
     names = list(file.names if columns is None else columns)
     for name in [*labels, *keys, *names]:
         if name not in file.names:
-            raise BadInput(f"{path} has no column {name!r}; it has: {', '.join(file.names)}")
+            raise MissingColumn(path, name, file.names)
     names += [name for name in (*labels, *keys) if name not in names]
     known = {**dict.fromkeys(labels, "label"), **dict.fromkeys(keys, "key")}
     open_ones = [name for name in names if name not in known]

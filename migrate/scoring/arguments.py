@@ -2,9 +2,9 @@
 
 import argparse
 import os
-from typing import Any, Sequence
+from typing import Any
 
-from migrate.scoring.model_files import graph_of, likely_outputs, possible_inputs, prefix_of
+from migrate.scoring.model_files import graph_of, likely_outputs, prefix_of
 from migrate.scoring.options import add_inputs, add_tensorflow, named_inputs
 from migrate.servers import add_plugins
 from semisync.common.errors import UsageError
@@ -103,8 +103,8 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("--examples is TensorFlow's; model.py takes what is parsed out of them")
     named = [name for _, name, _ in named_inputs(args)]
     if args.checkpoint:
-        _check_graph(args, named)
-    if not named and (args.examples or args.torch_model or args.checkpoint):
+        _check_graph(args)
+    if not named and (args.examples or args.torch_model):
         raise UsageError("name the model's inputs with --input and --sparse")
     written = [args.key or "row", *filter(None, [args.label]), *args.keep, "score"]
     written += ["logit"] if args.sigmoid else []
@@ -136,17 +136,10 @@ def _check_spark(args: argparse.Namespace) -> None:
         raise UsageError(f"{args.out} exists; with --spark --out names a folder to write")
 
 
-def _check_graph(args: argparse.Namespace, named: Sequence[str]) -> None:
-    """Names the checkpoint's files, and what its graph has where the call does not name tensors."""
+def _check_graph(args: argparse.Namespace) -> None:
+    """Names the checkpoint's files, and the likely outputs where the call names none."""
     args.checkpoint = prefix_of(args.checkpoint)
     args.meta = args.meta or graph_of(args.checkpoint)
-    known = os.path.isfile(args.meta)
     if not args.output:
-        listed = f": {likely_outputs(args.meta)}" if known else ""
+        listed = f": {likely_outputs(args.meta)}" if os.path.isfile(args.meta) else ""
         raise UsageError(f"--checkpoint needs --output, the tensor that scores{listed}")
-    if not named and known:
-        raise UsageError(
-            f"name the model's inputs with --input and --sparse: {args.output} depends on "
-            f"{possible_inputs(args.meta, args.output)}; `semisync inspect {args.checkpoint} "
-            "--graph` tells what they take"
-        )

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Protocol, Sequence, Union
+import contextlib
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Sequence,
+    Union,
+)
 
 import numpy as np
+
+from semisync.common.errors import BadInput, MissingColumn
 
 if TYPE_CHECKING:  # --help does not need it
     import pyarrow as pa
@@ -25,6 +40,27 @@ class Input(NamedTuple):
     def several(self) -> bool:
         """Whether a row has several values, which a field of a text file separates."""
         return self.sparse or any(size not in (None, 1) for size in (self.shape or ())[1:])
+
+
+def columns_of(inputs: Sequence[Input]) -> Dict[str, str]:
+    """{column: the option that names another one for the input that takes it}"""
+    return {
+        one.column: f"--{'sparse' if one.sparse else 'input'} COLUMN={one.name}" for one in inputs
+    }
+
+
+@contextlib.contextmanager
+def naming_inputs(columns: Mapping[str, str]) -> Iterator[None]:
+    """Within it, a MissingColumn that is an input's also says which option names another column.
+
+    columns: as `columns_of` has them.
+    """
+    try:
+        yield
+    except MissingColumn as error:
+        if error.column not in columns:
+            raise
+        raise BadInput(f"{error}; {columns[error.column]} names another column") from error
 
 
 class Feature(NamedTuple):

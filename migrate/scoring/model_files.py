@@ -55,12 +55,6 @@ def likely_outputs(meta: str) -> str:
     return _listing(tensors) or "none that is known"
 
 
-def possible_inputs(meta: str, output: str) -> str:
-    """A listing of the tensors that can be fed and that the tensor `output` depends on."""
-    needed = _interface(meta).needed(output)
-    return _listing([tensor.name for tensor in needed]) or "none that is known"
-
-
 def of_saved_model(directory: str) -> Dict[str, Any]:
     """Of a SavedModel; BadInput where there is none."""
     if not os.path.isfile(os.path.join(directory, "saved_model.pb")):

@@ -22,7 +22,7 @@ import pyarrow as pa
 from migrate.scoring import model_files
 from migrate.scoring.features import feature
 from migrate.scoring.in_converted import ConvertedModel
-from migrate.scoring.model import Input
+from migrate.scoring.model import Input, columns_of, naming_inputs
 from migrate.scoring.module_inputs import ModuleInputs
 from migrate.scoring.options import Given
 from migrate.scoring.output import LOGIT, SCORE
@@ -30,7 +30,7 @@ from migrate.scoring.run import Reading
 from migrate.scoring.scores import scorer, written
 from parity.inputs.checks import Column
 from parity.io.batches import Batch
-from semisync.common.errors import BadInput, SemisyncError, UsageError
+from semisync.common.errors import MissingColumn, SemisyncError, UsageError
 from semisync.common.extras import extra
 
 _BATCH = "a batch of the DataFrame"  # what messages call it
@@ -77,20 +77,17 @@ def score_dataframe(
     """
     named = [(name, taken, False) for name, taken in inputs.items()]
     named += [(name, taken, True) for name, taken in sparse.items()]
-    return _scored(
-        df,
-        _Scoring(
-            converted,
-            tuple(named),
-            tuple(feeds.items()),
-            output,
-            tuple(keep),
-            Reading(tuple(types.items()), tuple(fills.items()), size=batch_size),
-            column,
-            sigmoid,
-        ),
-        "the DataFrame",
+    scoring = _Scoring(
+        converted,
+        tuple(named),
+        tuple(feeds.items()),
+        output,
+        tuple(keep),
+        Reading(tuple(types.items()), tuple(fills.items()), size=batch_size),
+        column,
+        sigmoid,
     )
+    return _scored(df, scoring, _inputs_of(scoring), "the DataFrame")
 
 
 def score_files(args: argparse.Namespace, said: Given) -> int:
@@ -109,7 +106,9 @@ def score_files(args: argparse.Namespace, said: Given) -> int:
         args.column,
         args.sigmoid,
     )
-    scored = _scored(read(session, args.data), scoring, args.data)
+    inputs = _inputs_of(scoring)
+    with naming_inputs(columns_of(inputs)):
+        scored = _scored(read(session, args.data), scoring, inputs, args.data)
     there = os.path.exists(args.out)
     try:
         with explained("Spark ended the scoring"):
@@ -123,17 +122,16 @@ def score_files(args: argparse.Namespace, said: Given) -> int:
     return 0
 
 
-def _scored(df: Any, scoring: _Scoring, source: str) -> Any:
+def _scored(df: Any, scoring: _Scoring, inputs: Sequence[Input], source: str) -> Any:
     """`score_dataframe`; `source` is what messages call the DataFrame."""
     with extra("spark", "to score on Spark"):
         import pandas  # noqa: F401 (mapInArrow asks for it)
         from pyspark.sql import types as T
     keep = scoring.keep
-    inputs = _inputs_of(scoring.converted, scoring.named, dict(scoring.feeds))
     taken = [one.column for one in inputs]
     for name in (*keep, *taken):
         if name not in df.columns:
-            raise BadInput(f"{source} has no column {name!r}; it has: {', '.join(df.columns)}")
+            raise MissingColumn(source, name, df.columns)
     added = [SCORE, LOGIT] if scoring.sigmoid else [SCORE]
     for name in added:
         if name in keep:
@@ -147,13 +145,14 @@ def _scored(df: Any, scoring: _Scoring, source: str) -> Any:
     )
 
 
-def _inputs_of(converted: str, named: Any, feeds: Mapping[str, Any]) -> List[Input]:
+def _inputs_of(scoring: _Scoring) -> List[Input]:
     """Those of model.py that take a column, without its weights."""
     from migrate.runtime.source import read_source
 
-    model_files.of_conversion(converted)
-    source = read_source(converted)
-    return ModuleInputs(f"{converted}/model.py", source.INPUTS, named, feeds).inputs
+    model_files.of_conversion(scoring.converted)
+    source, feeds = read_source(scoring.converted), dict(scoring.feeds)
+    path = f"{scoring.converted}/model.py"
+    return ModuleInputs(path, source.INPUTS, scoring.named, feeds).inputs
 
 
 class _Scoring(NamedTuple):

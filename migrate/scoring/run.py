@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from migrate.scoring.data import batches as rows_of
 from migrate.scoring.features import feature
-from migrate.scoring.model import Feature, Input, Model
+from migrate.scoring.model import Feature, Input, Model, columns_of, naming_inputs
 from migrate.scoring.output import ScoreFile
 from migrate.scoring.scores import Instability, find_instability, scorer, written
 from parity.inputs.checks import Column
@@ -93,7 +93,7 @@ def batches(
         lists=reading.lists,
         separator=reading.separator,
     )
-    for batch in rows_of(path, columns, reading.size):
+    for batch in _naming(inputs, rows_of(path, columns, reading.size)):
         yield (
             batch,
             [
@@ -107,6 +107,12 @@ def batches(
                 for taken, kind, fill in wanted
             ],
         )
+
+
+def _naming(inputs: Sequence[Input], found: Iterator[Batch]) -> Iterator[Batch]:
+    """The same batches; a column that an input lacks is named with its option."""
+    with naming_inputs(columns_of(inputs)):
+        yield from found
 
 
 def _values(batch: Batch, taken: Input) -> pa.ChunkedArray:

@@ -37,7 +37,7 @@ def is_remote(path: str) -> bool:
 
 def file_system(url: str) -> Tuple[Any, str]:
     """fsspec's file system for `url`, and the path within it."""
-    with extra("torch", f"to read {url}"):
+    with extra("files", f"to read {url}"):
         import fsspec.core
     try:
         return fsspec.core.url_to_fs(url)

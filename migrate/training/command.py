@@ -34,17 +34,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     add = parser.add_argument
     add("prefix", metavar="PREFIX", help="the checkpoint, with the graph that trained it")
-    add("--meta", metavar="FILE", help="the MetaGraph (default: PREFIX.meta)")
-    add_plugins(parser)
-    add("--data", metavar="PATH", nargs="+", required=True, help="files, folders or patterns")
-    add("--label", metavar="COL", help="column of labels, 0 or 1, for AUC and log loss")
-    add("--day", metavar="COL", help="column of days, for AUC by day")
-    add("--scores", metavar="FILE", help="write each row's score before its step there, as Parquet")
-    add("--key", metavar="COL", help="column of the rows' keys, for --scores")
-    add("--out", metavar="DIR", required=True, help="checkpoints, log and report go there")
+    _add_files(parser.add_argument_group("the data"))
     _add_steps(parser.add_argument_group("steps"))
     _add_model(parser.add_argument_group("the graph"))
-    _add_files(parser.add_argument_group("the files"))
+    _add_written(parser.add_argument_group("what is written"))
     add_processes(parser.add_argument_group("processes"))
 
 
@@ -56,15 +49,12 @@ def _add_steps(group: Any) -> None:
     add("--steps", metavar="N", type=size, help="end after so many steps in all")
     add("--shuffle", metavar="ROWS", type=size, help="shuffle, in windows of so many rows or more")
     add("--seed", metavar="N", type=int, default=0, help="of shuffling and chance (%(default)s)")
-    add("--eval-data", metavar="PATH", nargs="+", help="measure the trained model on these files")
-    add("--checkpoint-every", metavar="N", type=size, default=1000, help="steps (%(default)s)")
-    add("--keep", metavar="N", type=size, default=3, help="checkpoints (%(default)s)")
-    add("--report-every", metavar="N", type=size, default=100, help="steps (%(default)s)")
-    add("--resume", action="store_true", help="go on from the newest checkpoint of DIR, if any")
 
 
 def _add_model(group: Any) -> None:
     add = group.add_argument
+    add("--meta", metavar="FILE", help="the MetaGraph (default: PREFIX.meta)")
+    add_plugins(group)
     add("--output", metavar="TENSOR", help="the logits (default: those that the loss is given)")
     add("--loss", metavar="TENSOR", help="by default the one whose gradients are applied")
     add("--train-op", metavar="NODE", help="by default all training ops")
@@ -90,8 +80,23 @@ def _add_model(group: Any) -> None:
     )
 
 
+def _add_written(group: Any) -> None:
+    add = group.add_argument
+    add("--out", metavar="DIR", required=True, help="checkpoints, log and report go there")
+    add("--resume", action="store_true", help="go on from the newest checkpoint of DIR, if any")
+    add("--checkpoint-every", metavar="N", type=positive, default=1000, help="steps (%(default)s)")
+    add("--keep", metavar="N", type=positive, default=3, help="checkpoints (%(default)s)")
+    add("--report-every", metavar="N", type=positive, default=100, help="steps (%(default)s)")
+    add("--scores", metavar="FILE", help="write each row's score before its step there, as Parquet")
+    add("--key", metavar="COL", help="column of the rows' keys, for --scores")
+
+
 def _add_files(group: Any) -> None:
     add = group.add_argument
+    add("--data", metavar="PATH", nargs="+", required=True, help="files, folders or patterns")
+    add("--eval-data", metavar="PATH", nargs="+", help="measure the trained model on these files")
+    add("--label", metavar="COL", help="column of labels, 0 or 1, for AUC and log loss")
+    add("--day", metavar="COL", help="column of days, for AUC by day")
     add(
         "--fill",
         metavar="COL=VALUE",
@@ -162,6 +167,7 @@ def _train(args: argparse.Namespace) -> None:
 
     from migrate.data import Shuffle
     from migrate.model.training.begun import begun_text
+    from migrate.scoring.model import naming_inputs
     from migrate.training.processes import rank, ranks
     from migrate.training.reading import open_columns
     from migrate.training.scores import Scores
@@ -176,7 +182,9 @@ def _train(args: argparse.Namespace) -> None:
     task, reading = _opened(args)
     shuffle = None if args.shuffle is None else Shuffle(seed=args.seed, buffer=args.shuffle)
     text = _text_format(args.text)
-    data = open_columns(args.data, reading, size, args.epochs, shuffle, text=text)
+    named = {column: f"--input COLUMN={name}" for name, column in reading.column.items()}
+    with naming_inputs(named):
+        data = open_columns(args.data, reading, size, args.epochs, shuffle, text=text)
     if args.frozen is not None:
         _shrink(task, args.frozen)
     if args.device != "cpu":
@@ -185,7 +193,8 @@ def _train(args: argparse.Namespace) -> None:
         task = _shared_out(args, task, reading)
 
     def evaluation() -> Any:
-        return open_columns(args.eval_data, reading, size, last="pad", text=text)
+        with naming_inputs(named):
+            return open_columns(args.eval_data, reading, size, last="pad", text=text)
 
     begun = list(task.optimizer.begun)
     if begun and rank() == 0:

@@ -1,7 +1,7 @@
 """The arguments of `semisync parity`, as --help lists them; `checks` has which go together."""
 
 import argparse
-from typing import Any, Callable
+from typing import Any
 
 from parity.gates import METRICS
 from parity.report.junit import INCONCLUSIVE
@@ -18,15 +18,18 @@ _EXAMPLES = """examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.epilog = _EXAMPLES
-    add = parser.add_argument  # the order here is the order in --help
-    _declare_inputs(add)
-    _declare_columns(add)
-    _declare_diagnosis(add)
-    _declare_verdict_and_report(add)
+    _declare_files(parser)
+    _declare_columns(parser.add_argument_group("columns"))
+    _declare_parts(parser.add_argument_group("figures beside the AUC of all rows"))
+    _declare_verdict(parser.add_argument_group("the verdict"))
+    _declare_diagnosis(parser.add_argument_group("why the models differ"))
+    _declare_large(parser.add_argument_group("more rows than memory"))
+    _declare_report(parser.add_argument_group("the report"))
 
 
-def _declare_inputs(add: Callable[..., Any]) -> None:
-    """Where the rows come from: files of scores, or the counts of parts."""
+def _declare_files(parser: argparse.ArgumentParser) -> None:
+    """Where the scores are."""
+    add = parser.add_argument
     add(
         "baseline",
         metavar="BASELINE",
@@ -48,25 +51,11 @@ def _declare_inputs(add: Callable[..., Any]) -> None:
         nargs="+",
         help="the same for the candidate",
     )
-    add("--partial", metavar="FILE", help="write this part's counts there, to --merge; no verdict")
-    add("--merge", metavar="FILE", nargs="+", help="compare the parts that --partial wrote")
-    add(
-        "--spark",
-        metavar="MASTER",
-        help="compare on Spark, which reads the files (Parquet, ORC): local[4], spark://HOST:PORT, "
-        "yarn, ...",
-    )
-    add(
-        "--memory",
-        metavar="GB",
-        type=float,
-        default=4.0,
-        help="above it, count in histograms with a certified bound (default: %(default)g)",
-    )
 
 
-def _declare_columns(add: Callable[..., Any]) -> None:
+def _declare_columns(group: Any) -> None:
     """What the columns of the files are."""
+    add = group.add_argument
     add("--label", metavar="COL", help="column of labels, 0 or 1")
     add("--baseline-score", metavar="COL", help="column of the baseline's scores")
     add(
@@ -87,17 +76,7 @@ def _declare_columns(add: Callable[..., Any]) -> None:
         action="store_true",
         help="leave out rows whose key is in one file only, instead of refusing them",
     )
-    add("--group", metavar="COL", help="what rows share that vary together, such as the user")
     add("--weight", metavar="COL", help="column of sample weights")
-    add("--day", metavar="COL", help="compare day by day as well, and test for drift")
-    add(
-        "--slice",
-        metavar="COL",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="compare within each value as well",
-    )
     add(
         "--fill",
         metavar="COL=VALUE",
@@ -108,27 +87,18 @@ def _declare_columns(add: Callable[..., Any]) -> None:
     )
 
 
-def _declare_diagnosis(add: Callable[..., Any]) -> None:
-    """What helps to find where a difference comes from."""
+def _declare_parts(group: Any) -> None:
+    """What is compared within the rows."""
+    add = group.add_argument
+    add("--group", metavar="COL", help="what rows share that vary together, such as the user")
+    add("--day", metavar="COL", help="compare day by day as well, and test for drift")
     add(
-        "--ids",
-        metavar="COL[=TABLE]",
+        "--slice",
+        metavar="COL",
         nargs="+",
         action="extend",
         default=[],
-        help="columns that embedding tables are looked up with, to diagnose a difference",
-    )
-    add(
-        "--baseline-model",
-        metavar="PATH",
-        help="to diagnose a difference: a checkpoint, a converted directory or a .yaml of settings",
-    )
-    add("--candidate-model", metavar="PATH", help="the same for the candidate")
-    add(
-        "--verified",
-        metavar="RECORD",
-        help="what `semisync verify --json` printed of the candidate's conversion: it excludes "
-        "rare faults, for which the rows may be too few",
+        help="compare within each value as well",
     )
     add("--worst", metavar="N", type=int, default=0, help="list the rows that differ most")
     add(
@@ -141,8 +111,9 @@ def _declare_diagnosis(add: Callable[..., Any]) -> None:
     )
 
 
-def _declare_verdict_and_report(add: Callable[..., Any]) -> None:
-    """What decides the verdict, and where it is reported."""
+def _declare_verdict(group: Any) -> None:
+    """What decides the verdict."""
+    add = group.add_argument
     add(
         "--margin",
         metavar="AUC",
@@ -169,12 +140,62 @@ def _declare_verdict_and_report(add: Callable[..., Any]) -> None:
     )
     add("--require-slices", action="store_true", help="every slice must be equivalent as well")
     add("--require-days", action="store_true", help="every day, and their mean, as well")
-    add("--title", default="AUC parity", help="heading of the report")
+    add(
+        "--verified",
+        metavar="RECORD",
+        help="what `semisync verify --json` printed of the candidate's conversion: it excludes "
+        "rare faults, for which the rows may be too few",
+    )
     add(
         "--inconclusive",
         choices=INCONCLUSIVE,
         default="fail",
         help="fail: exit code 2; warn: exit code 0 and a warning on stderr (default: %(default)s)",
     )
+
+
+def _declare_diagnosis(group: Any) -> None:
+    """What helps to find where a difference comes from."""
+    add = group.add_argument
+    add(
+        "--ids",
+        metavar="COL[=TABLE]",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="columns that embedding tables are looked up with, to diagnose a difference",
+    )
+    add(
+        "--baseline-model",
+        metavar="PATH",
+        help="to diagnose a difference: a checkpoint, a converted directory or a .yaml of settings",
+    )
+    add("--candidate-model", metavar="PATH", help="the same for the candidate")
+
+
+def _declare_large(group: Any) -> None:
+    """What to do where an exact comparison would not fit."""
+    add = group.add_argument
+    add(
+        "--memory",
+        metavar="GB",
+        type=float,
+        default=4.0,
+        help="above it, count in histograms with a certified bound (default: %(default)g)",
+    )
+    add("--partial", metavar="FILE", help="write this part's counts there, to --merge; no verdict")
+    add("--merge", metavar="FILE", nargs="+", help="compare the parts that --partial wrote")
+    add(
+        "--spark",
+        metavar="MASTER",
+        help="compare on Spark, which reads the files (Parquet, ORC): local[4], spark://HOST:PORT, "
+        "yarn, ...",
+    )
+
+
+def _declare_report(group: Any) -> None:
+    """Where the answer goes."""
+    add = group.add_argument
     add("--out", metavar="DIR", help="where report.html, .json, .xml (JUnit) and .md go")
+    add("--title", default="AUC parity", help="heading of the report")
     add("--print-schema", action="store_true", help="print the JSON Schema of report.json and end")

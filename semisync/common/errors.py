@@ -2,6 +2,7 @@
 
     SemisyncError
     ├── BadInput        a file, a row or a value that cannot be trusted or used
+    │   └── MissingColumn   a data set without a column that was asked for
     ├── UsageError      the call itself is wrong: an option, an argument, an order of steps
     └── MissingExtra    an optional dependency is not installed
 
@@ -17,6 +18,15 @@ class SemisyncError(Exception):
 
 class BadInput(SemisyncError):
     """The input is missing, truncated, corrupt or not what it claims to be."""
+
+
+class MissingColumn(BadInput):
+    """A data set lacks `column`; who knows what it is for can say how to name another."""
+
+    def __init__(self, where, column, present):
+        listed = ", ".join(present)
+        super().__init__("{} has no column {!r}; it has: {}".format(where, column, listed))
+        self.column = column
 
 
 class UsageError(SemisyncError):

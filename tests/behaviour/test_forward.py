@@ -94,6 +94,7 @@ def test_a_data_set_without_a_column_is_refused(wide_and_deep, tmp_path, capsys)
     code, error = wide_and_deep.verify(capsys, *arguments)
     assert code == 3
     assert "has no column 'hour'" in error
+    assert "--input COLUMN=hour names another column" in error
     renamed = table.append_column("at", pa.array([7] * 48))
     pyarrow.parquet.write_table(renamed, tmp_path / "rows.parquet")
     code, found = wide_and_deep.verify(capsys, *arguments, "--input", "at=hour", "--no-onnx")

@@ -17,7 +17,7 @@ NEEDS = {  # {what is opened: (package, what opens it, extra)}
     "given.tfrecord": ("google_crc32c", lambda path: list(tables_of_values(path, ["a"])), "report"),
     "given.yaml": ("yaml", read_settings_file, "report"),
     "files": ("duckdb", lambda path: Store(), "report"),
-    "memory://given": ("fsspec.core", migrate.open_checkpoint, "torch"),
+    "memory://given": ("fsspec.core", migrate.open_checkpoint, "files"),
     "given": ("safetensors", SafetensorsReader, "torch"),
     "given to load": ("safetensors", lambda path: loading.read(path, {}), "torch"),
 }

@@ -41,6 +41,16 @@ def test_every_subcommand_shows_examples_that_it_takes(name, capsys):
     assert max(map(len, text.splitlines())) <= 100
 
 
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_no_help_lists_more_than_a_dozen_options_under_one_heading(name, capsys):
+    text = printed(capsys, name, "--help").partition("\nexamples:\n")[0]
+    groups = re.split(r"^(?=\S.*:$)", text, flags=re.MULTILINE)[1:]
+    options = {
+        group.split(":")[0]: len(re.findall(r"^  --", group, re.MULTILINE)) for group in groups
+    }
+    assert {title: count for title, count in options.items() if count > 12} == {}
+
+
 def test_the_page_of_commands_has_the_same_exit_codes():
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     assert dict(re.findall(r"^\| (\d) \| (.*?) \|$", page, re.MULTILINE)) == {

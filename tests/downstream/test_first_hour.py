@@ -12,6 +12,7 @@ from semisync.cli import SUBCOMMANDS
 from semisync.common.distribution import NAME
 from tests.downstream import environments
 from tests.migrate.table_writer import write_table
+from tests.support.require import shared
 
 PROGRAM = pathlib.Path(__file__).with_name("program.py")
 # A call of each command that a new user might try first, and the extra that it asks for.
@@ -80,6 +81,22 @@ def test_a_command_without_its_extra_is_one_sentence_that_names_it(name, bare, t
         done.stderr,
     ), done.stderr
     assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_inspect_needs_no_torch(tmp_path, wheel):
+    needed = [*environments.REQUIRED, "google-crc32c"]
+    home = environments.make(tmp_path / "home", wheel, needed)
+    prefix = shared("models", "joonyoung_dist_2shards") / "model.ckpt-0"
+    done = environments.run([home / "semisync", "inspect", prefix], cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "local/dense_1/kernel" in done.stdout
+    done = environments.run([home / "semisync", "inspect", prefix, "--graph"], cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "likely output" in done.stdout
+    assert (
+        "semisync convert --model does not write the model: the Python package 'torch', needed to "
+        f"convert it, is not installed; run: pip install '{NAME}[torch]'"
+    ) in done.stdout
 
 
 def test_pip_finds_the_distribution_installed_and_asks_only_for_what_an_extra_brings(bare):

@@ -28,7 +28,7 @@ TORCH = ["--torch-model", "m:build", "--converted", "c"]
         (["--converted", "c", "--examples", "e"], "--examples is TensorFlow's"),
         (["--converted", "c", "--saved-model", "s"], "give one model"),
         (["--checkpoint", "c"], "--checkpoint needs --output"),
-        (["--checkpoint", "c", "--output", "o"], "name the model's inputs"),
+        (["--checkpoint", "c", "--output", "o"], "there is no checkpoint c"),
         (["--saved-model", "s", "--examples", "e"], "name the model's inputs"),
         (
             [*TORCH, "--input", "a", "--output", "o"],

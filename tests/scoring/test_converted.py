@@ -136,7 +136,7 @@ def test_the_file_says_which_model_scored_it(wide_and_deep, model_of, tmp_path):
         (["--feed", 'city="Bergen"', "--input", "city"], "has both a column and a value of"),
         (["--feed", 'user="Ada"'], "the input 'user' takes int64, not 'Ada'"),
         (["--output", "probabilities"], "gives no output 'probabilities' but: logits:0; "),
-        (["--input", "absent=city"], "has no column 'absent'"),
+        (["--input", "absent=city"], "--input COLUMN=city names another column"),
         (["--input", "city=user"], "column 'city' in row 1 is 'Paris'; int64 is expected"),
     ],
 )  # fmt: skip

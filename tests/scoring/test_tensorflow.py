@@ -33,6 +33,27 @@ def test_a_checkpoint_scores_as_its_training_session_does(models, rows, data, tm
     assert about["model"]["versions"]["tensorflow"].startswith(("1.15", "2."))
 
 
+def test_a_placeholder_takes_the_column_of_its_name(models, data, rows, tmp_path, capsys):
+    place = models.checkpoint.index("--input")
+    bare = models.checkpoint[:place] + ["--feed", "is_training=false", "--output", "logits"]
+    renamed = str(tmp_path / "renamed.parquet")
+    pyarrow.parquet.write_table(
+        rows.rename_columns(["id", "y", "user_id", "age", "genres"]), renamed
+    )
+    found = score(renamed, tmp_path / "scores.parquet", *bare)
+    assert np.array_equal(found["score"], models.expected["logits"])
+    assert main(["score", data, *bare, "--out", str(tmp_path / "none")]) == 3
+    error = capsys.readouterr().err
+    assert "has no column 'user_id'; it has: id, y, user, age, genres; --input " in error
+    assert error.endswith("--input COLUMN=user_id names another column\n")
+
+
+def test_what_is_fed_inside_the_graph_needs_no_placeholder_before_it(tf2_models):
+    told = {"inputs": [["layer", "concat", False]], "feeds": {"is_training": False}}
+    scorer = Scorer(spec(tf2_models, "model.ckpt", **told))
+    assert described(scorer) == [("layer", "float32", False)]
+
+
 def saved(models, name):
     return ["--saved-model", str(models.folder / name), "--tf-python", models.python]
 
@@ -128,8 +149,10 @@ def test_what_the_model_lacks_is_named_beside_what_it_has(tf2_models, kind, chan
 
 def test_a_shape_that_does_not_fit_is_refused(tf2_models):
     scorer = Scorer(spec(tf2_models, inputs=[["ages", "age", False]]))
+    none = np.zeros(2, np.int64)
+    arrays = {"0": np.zeros((2, 3), np.float32), "1": none[:0], "1/lengths": none, "2": none}
     with pytest.raises(Refused, match=r"'age' takes the shape \[\?, 1\], but .* gives \[2, 3\]"):
-        scorer.score(2, {"0": np.zeros((2, 3), np.float32)})
+        scorer.score(2, arrays)
 
 
 def test_an_input_that_is_not_fed_is_a_sentence_and_no_file(tf1_models, data, tmp_path, capsys):
@@ -139,6 +162,6 @@ def test_an_input_that_is_not_fed_is_a_sentence_and_no_file(tf1_models, data, tm
     out = tmp_path / "out.parquet"
     assert main(["score", data, *arguments, "--out", str(out)]) == 3
     error = capsys.readouterr().err
-    assert "must feed a value for placeholder tensor 'is_training'" in error
+    assert "one value for all rows; give it with --feed is_training=VALUE" in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []

@@ -236,7 +236,8 @@ def test_what_a_process_refuses_is_the_commands_answer(interpreters, job, clicks
         (["--input", "price=cost"], "has no input 'cost'"),
         (["--input", "price"], "expected two names"),
         (["--feed", "price={"], "is no JSON value"),
-        (["--input", "absent=price"], "absent"),
+        (["--input", "absent=price"], "has no column 'absent'"),
+        (["--input", "absent=price"], "--input COLUMN=price names another column"),
         (["--frozen", "int8"], "the graph trains all of its tables"),
         (["--output", "nowhere"], "no tensor 'nowhere'"),
         (

@@ -13,10 +13,12 @@ one that does work would score other rows than those of the data.
 import os
 import tempfile
 
+from .inputs import SPARSE
 from .messages import Refused, listing, sizes
 
 _SHAPES = "_output_shapes"
 _TABLES = ("InitializeTable", "LookupTableImport")  # how the ops begin that fill one
+_PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 _KINDS = {"Iterator": "an iterator", "Queue": "a queue", "Reader": "a reader"}
 
 
@@ -44,21 +46,8 @@ def refuse_unfed(output, fed):
       output: a tensor.
       fed: the tensors that are fed.
     """
-    fed = {tensor.name for tensor in fed}
-    seen, own = set(), []
-    waiting = [] if output.name in fed else [output]
-    while waiting:
-        tensor = waiting.pop()
-        kind = _kind(tensor.op)
-        if kind is not None:
-            own.append((kind, tensor.op.name, tensor.name))
-        ops = [tensor.op]
-        while ops:
-            op = ops.pop()
-            if op.name not in seen:
-                seen.add(op.name)
-                ops += op.control_inputs
-                waiting += [source for source in op.inputs if source.name not in fed]
+    found = [(_kind(tensor.op), tensor) for tensor in _behind(output, fed)]
+    own = [(kind, tensor.op.name, tensor.name) for kind, tensor in found if kind is not None]
     if own:
         kind, name, _ = own[0]
         names = {tensor for _, op, tensor in own if op == name}
@@ -67,6 +56,43 @@ def refuse_unfed(output, fed):
             "the output {!r} takes its rows from {}, {!r}; feed its tensors with --input "
             "COL=TENSOR: {}".format(output.name, kind, name, listing(map(_described, tensors)))
         )
+
+
+def depends_on(output, tensors, fed):
+    """Whether `output` depends on one of the tensors, where others are fed."""
+    names = {tensor.name for tensor in tensors} - {tensor.name for tensor in fed}
+    return any(tensor.name in names for tensor in _behind(output, fed))
+
+
+def unfed_placeholders(output, fed):
+    """(name, whether it is a tf.sparse_placeholder) of those that `output` depends on and that
+    neither `fed` nor a default gives a value, in order."""
+    names = {t.op.name for t in _behind(output, fed) if t.op.type in _PLACEHOLDERS}
+    known = {op.name for op in output.graph.get_operations() if op.type in _PLACEHOLDERS}
+    known -= {tensor.op.name for tensor in fed}
+    found = {}
+    for name in sorted(names):
+        scope, _, _ = name.rpartition("/")
+        sparse = known.issuperset(scope + part for part in SPARSE)
+        found[scope if sparse else name] = sparse
+    return found.items()
+
+
+def _behind(output, fed):
+    """The tensors that `output` depends on, itself among them, as far as those that are fed."""
+    fed = {tensor.name for tensor in fed}
+    seen = set()
+    waiting = [] if output.name in fed else [output]
+    while waiting:
+        tensor = waiting.pop()
+        yield tensor
+        ops = [tensor.op]
+        while ops:
+            op = ops.pop()
+            if op.name not in seen:
+                seen.add(op.name)
+                ops += op.control_inputs
+                waiting += [source for source in op.inputs if source.name not in fed]
 
 
 def _checkpoint(tf, spec):

@@ -6,6 +6,7 @@ import numpy as np
 
 from .messages import Refused, sizes
 
+SPARSE = ("/indices", "/values", "/shape")  # the placeholders of a tf.sparse_placeholder
 _LISTS = {"i": "int64_list", "u": "int64_list", "b": "int64_list", "f": "float_list"}
 
 

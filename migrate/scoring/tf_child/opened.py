@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 from .graph import open_model
-from .inputs import Input, serialized
+from .inputs import SPARSE, Input, serialized
 from .messages import Refused, listing
 
 
@@ -25,7 +25,7 @@ class Opened:
     modules     to import first, for the ops that they register
     inputs      list of [column, name, sparse]. A name is a tensor's, or the signature's for it; a
                 sparse one that of a tf.sparse_placeholder, or its indices, values and shape, with
-                commas. An empty list stands for every input of the signature, by its own name
+                commas
     examples    name of the input that takes the inputs as serialized tf.train.Examples, or None
     feeds       {tensor: value}, the same for every batch
 
@@ -33,7 +33,6 @@ class Opened:
 
     Attributes:
       inputs: the columns that it takes, in order.
-      batch: rows that every run takes, where the graph has a fixed number of them, or None.
     """
 
     def __init__(self, spec):
@@ -52,10 +51,16 @@ class Opened:
         for name, value in spec["feeds"].items():
             tensor = self._tensor(name)
             self._constants[tensor] = _shaped(tensor, value)
-        wanted = spec["inputs"] or [(name, name, False) for name in sorted(inputs or ())]
-        self.inputs = [self._input(column, name, sparse, inputs) for column, name, sparse in wanted]
+        self._signature = inputs
+        self.inputs = [
+            self._input(column, name, sparse, inputs) for column, name, sparse in spec["inputs"]
+        ]
+
+    @property
+    def batch(self):
+        """Rows that every run takes, where the graph has a fixed number of them, or None."""
         dense = [taken.tensors[0] for taken in self.inputs if len(taken.tensors) == 1]
-        self.batch = _fixed_rows(dense if self._examples is None else self._fed())
+        return _fixed_rows(dense if self._examples is None else self._fed())
 
     def versions(self):
         """Of what computes."""
@@ -99,7 +104,7 @@ class Opened:
             return Input(column, name, [self._named(name, signature, "input")])
         names = name.split(",")
         if len(names) == 1:
-            names = [name + part for part in ("/indices", "/values", "/shape")]
+            names = [name + part for part in SPARSE]
         if len(names) != 3:
             raise Refused("{!r} does not name indices, values and shape".format(name))
         return Input(column, name, [self._tensor(part) for part in names])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .graph import refuse_unfed
+from .graph import depends_on, refuse_unfed, unfed_placeholders
 from .messages import Refused, listing
 from .opened import Opened
 
@@ -11,6 +11,9 @@ class Scorer(Opened):
     """The model that `spec` describes, see `Opened`, with
 
     output      name of the output; None for the only one of the signature
+
+    Beside `inputs` it takes what the output depends on and nothing feeds, each the column of its
+    name: inputs of the signature, and placeholders.
 
     Raises: Refused, and whatever TensorFlow does.
     """
@@ -24,7 +27,26 @@ class Scorer(Opened):
                     self._output.name, self._output.dtype.name
                 )
             )
+        if self._examples is None:
+            self._add_signature()
+            self._add_placeholders()
         refuse_unfed(self._output, self._fed() + list(self._constants))
+
+    def _add_signature(self):
+        for name in sorted(self._signature or ()):
+            one = self._input(name, name, False, self._signature)
+            if depends_on(self._output, one.tensors, self._fed() + list(self._constants)):
+                self.inputs.append(one)
+
+    def _add_placeholders(self):
+        for name, sparse in unfed_placeholders(self._output, self._fed() + list(self._constants)):
+            one = self._input(name, name, sparse, None)
+            if not sparse and one.tensors[0].shape.ndims == 0:
+                raise Refused(
+                    "the output {!r} depends on {!r}, which is one value for all rows; give it "
+                    "with --feed {}=VALUE".format(self._output.name, name, name)
+                )
+            self.inputs.append(one)
 
     def answer(self, head, arrays):
         """(head, arrays) of the answer to a batch of `messages`."""

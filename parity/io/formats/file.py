@@ -4,7 +4,7 @@ from typing import Collection, Dict, List, Mapping, NamedTuple, Sequence
 
 import pyarrow as pa
 
-from semisync.common.errors import BadInput
+from semisync.common.errors import BadInput, MissingColumn
 
 
 class Columns(NamedTuple):
@@ -27,5 +27,5 @@ def chosen(
         if count > 1:
             raise BadInput(f"{path} has {count} columns named {name!r}; rename them")
         if not count and name not in optional:
-            raise BadInput(f"{path} has no column {name!r}; it has: {', '.join(present)}")
+            raise MissingColumn(path, name, present)
     return [name for name, count in counts.items() if count]

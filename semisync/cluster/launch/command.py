@@ -46,57 +46,75 @@ def _count(text):
 def configure(parser):
     """Declares the arguments."""
     parser.epilog = EXAMPLES + codes.listing() + "\n"
+    _add_place(parser)
+    _add_shape(parser.add_argument_group("the job's processes"))
+    _add_waits(parser.add_argument_group("waits and restarts"))
+    add_access(parser.add_argument_group("access to ZooKeeper"))
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND")
+
+
+def _add_place(parser):
+    """Where the process belongs."""
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--local", action="store_true", help="the whole job on this machine")
     where.add_argument(
         "--zookeeper", metavar="HOST:PORT,...[/PATH]", help="where the job's launchers meet"
     )
-    parser.add_argument("--job", metavar="ID", help="the same for all of a job")
-    parser.add_argument("--role", choices=[PS, WORKER, CHIEF], help="of this process")
-    parser.add_argument("--index", type=int, metavar="I", help="its number; default: a free one")
-    parser.add_argument("--ps", type=int, default=0, metavar="P", help="how many servers in all")
-    parser.add_argument("--workers", type=int, default=0, metavar="N", help="how many workers")
-    parser.add_argument(
+    add = parser.add_argument
+    add("--job", metavar="ID", help="the same for all of a job")
+    add("--role", choices=[PS, WORKER, CHIEF], help="of this process")
+    add("--index", type=int, metavar="I", help="its number; default: a free one")
+    add("--host", help="of this machine, for the others; default: its address")
+
+
+def _add_shape(group):
+    """How many of each there are."""
+    add = group.add_argument
+    add("--ps", type=int, default=0, metavar="P", help="how many servers in all")
+    add("--workers", type=int, default=0, metavar="N", help="how many workers")
+    add(
         "--chief",
         action="store_true",
         help="there is a chief besides the workers, as an Estimator wants it; else worker 0 is it",
     )
-    parser.add_argument(
+    add(
+        "--workers-may-move",
+        action="store_true",
+        help="of a parameter server: workers may come back on other machines; costs a copy",
+    )
+
+
+def _add_waits(group):
+    """How long, and how often."""
+    add = group.add_argument
+    add(
         "--restarts",
         type=_count,
         metavar="K",
         help="how often to start the command again when it fails; default: {}, of a parameter "
         "server 0".format(RESTARTS),
     )
-    parser.add_argument(
+    add(
         "--deadline",
         type=_seconds,
         default=600.0,
         metavar="S",
         help="seconds to wait for what the job cannot do without; default: 600",
     )
-    parser.add_argument(
+    add(
         "--grace",
         type=_seconds,
         default=10.0,
         metavar="S",
         help="seconds between SIGTERM and SIGKILL; default: 10",
     )
-    parser.add_argument(
+    add(
         "--session-timeout",
         type=_seconds,
         default=10.0,
         metavar="S",
         help="seconds without a word after which ZooKeeper takes a launcher for lost; default: 10",
     )
-    parser.add_argument("--host", help="of this machine, for the others; default: its address")
-    parser.add_argument(
-        "--workers-may-move",
-        action="store_true",
-        help="of a parameter server: workers may come back on other machines; costs a copy",
-    )
-    add_access(parser)
-    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND")
 
 
 def run(args):

@@ -1,4 +1,4 @@
-"""What a running job does: who leads, who is there, who is missed, and how the training goes.
+"""What a running job does: who leads, who is there, who is missing, and how the training goes.
 
     document    the JSON document that everything here shows
     reporter    the chief's hook that says how the training goes

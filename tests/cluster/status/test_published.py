@@ -20,7 +20,7 @@ ROOT = "/semisync/ctr-7"
 
 
 def begin(store):
-    """A job of one parameter server and two workers, of which one is missed; returns a client."""
+    """A job of one parameter server and two workers, of which one is missing; returns a client."""
     client, shape = store.client(), Shape(ps=1, workers=2)
     for name in ("ps-0", "worker-0"):
         about = {"id": "id of " + name, "host": name + ".example", "shape": shape._asdict()}
