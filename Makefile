@@ -126,7 +126,7 @@ $(ZOOKEEPER):
 	@rm -r .zookeeper/packages
 	@touch $@
 
-# A warning fails it. Search needs a server: python -m http.server --directory out/site
+# A warning fails it.
 docs: $(VENV)
 	@NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --strict
 	@echo 'the site is in out/site/index.html'

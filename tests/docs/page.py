@@ -7,19 +7,24 @@
                  errors included; a command must succeed, unless `$ echo $?` follows it
 
 In output, `...` stands for anything within a line, and alone on a line for any number of lines.
-Blocks of other kinds are not run.
+Blocks of other kinds are not run. A page with `<!-- continues: PAGE ... -->`, paths from its own
+folder, begins in a copy of what the blocks of those pages leave in theirs.
 """
 
+import functools
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 from tests.support.require import environment
 
 _BLOCK = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^\$ (.*(?:\n> .*)*)\n?", re.MULTILINE)
+_CONTINUES = re.compile(r"^<!-- continues: (.+) -->$", re.MULTILINE)
 _MARK = "--- exit code"
 
 
@@ -33,6 +38,11 @@ def check(page, folder, python):
 
     python: the interpreter; its folder comes first in PATH.
     """
+    page = pathlib.Path(page)
+    before = _CONTINUES.search(page.read_text(encoding="utf-8"))
+    for name in before.group(1).split() if before else []:
+        left = _left_by((page.parent / name).resolve(), python)
+        shutil.copytree(left.name, str(folder), dirs_exist_ok=True)
     ran, printed = 0, None
     for kind, text in blocks(page):
         if kind == "text":
@@ -51,6 +61,14 @@ def check(page, folder, python):
                 assert done.returncode == 0, "{}\n{}{}".format(text, done.stdout, done.stderr)
                 printed, ran = done.stdout, ran + 1
     assert ran, "{} has no block that runs".format(page)
+
+
+@functools.lru_cache(maxsize=None)
+def _left_by(page, python):
+    """The folder in which the blocks of a page were run."""
+    folder = tempfile.TemporaryDirectory()
+    check(page, pathlib.Path(folder.name), python)
+    return folder
 
 
 def console(text, folder, python):

@@ -11,7 +11,7 @@ _TOP = "benchmarks|docs|graph_rewrite|migrate|parity|semisync|tests"
 _PATH = re.compile(r"(?<![\w./-])(?:{})/[\w./-]*(?:\.py|\.md|/)(?!\w)".format(_TOP))
 _LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 _NAME = re.compile(r"(?<![\w./\"-])(?:{})(?:\.(?!md\b)[A-Za-z_]\w*)+(?![\w/])".format(_TOP))
-_PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")])
+_PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])
 _RESOLVE = """
 import pkgutil, sys
 

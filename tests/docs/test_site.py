@@ -52,6 +52,15 @@ def test_a_browser_fetches_nothing_from_elsewhere(site):
     assert [url for url in fetched if re.match(r"(?:https?:)?//", url)] == []
 
 
+def test_search_works_in_a_page_that_is_opened_as_a_file(site):
+    """A browser then fetches neither the index nor a worker: both come as scripts."""
+    fetched = Page(site / "convert" / "plan.html").fetched
+    assert "../iframe-worker.js" in fetched
+    assert (site / "iframe-worker.js").is_file()
+    index = (site / "search" / "search_index.js").read_text(encoding="utf-8")
+    assert index.startswith("var __index = {") and "Rare faults" in index
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_reference_has_every_public_name(package, site):
     anchors = Page(site / "api" / (package + ".html")).anchors

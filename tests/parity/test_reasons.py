@@ -98,8 +98,8 @@ def test_carriers_that_decide_are_noted_however_many_they_are():
 
 
 def test_the_table_of_verdicts_has_every_reason():
-    page = (pathlib.Path(__file__).parents[2] / "docs" / "prove.md").read_text("utf-8")
-    table = page.partition("## The verdict\n")[2].partition("\n### ")[0]
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "prove" / "verdict.md").read_text("utf-8")
+    table = page.partition("# The verdict\n")[2].partition("\n## ")[0]
     named = re.findall(r"^\|.*`INCONCLUSIVE`, `(\w+)`", table, re.MULTILINE)
     assert named == [reason.value for reason in Reason]
 

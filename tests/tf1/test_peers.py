@@ -3,7 +3,7 @@
 TensorFlow 1.15 tests SyncReplicasOptimizer in sync_replicas_optimizer_test.py and contrib's
 DropStaleGradientOptimizer in drop_stale_gradient_optimizer_test.py. The set-up is theirs: several
 workers, each with a graph and a session of its own, in one process, and servers that talk gRPC.
-docs/wrap.md lists the differences that stay.
+docs/wrap/peers.md lists the differences that stay.
 """
 
 import contextlib

@@ -121,7 +121,7 @@ def test_the_last_of_repeated_ids_is_the_one_that_tfra_keeps(gathered):
 
 
 def test_tfra_alone_counts_an_id_of_one_look_up_once():
-    """What the test before would find without semisync: docs/wrap.md says so."""
+    """What the test before would find without semisync: docs/wrap/hash_tables.md says so."""
     ids = tf.placeholder(tf.int64, [None])
     table = de.get_variable("table", dim=1, initializer=tf.constant_initializer(0.0))
     loss = -tf.reduce_sum(de.embedding_lookup(table, ids))

@@ -2,7 +2,7 @@
 
 A feature is a list of values per row: of a dense one all of the row's, of a sparse one those that
 are there. Steps change each value, or leave some out; where the values stand in their tensors
-(indices, shapes) follows, and is not said again. docs/model.md lists the steps.
+(indices, shapes) follows, and is not said again. docs/model/features.md lists the steps.
 
     GatherNd(x, Where(x != v))                  drop v: what a dense column takes for missing
     Gather(x, Where(ids >= 0)), (weights > 0)   keep those: safe_embedding_lookup_sparse
