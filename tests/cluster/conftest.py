@@ -1,6 +1,7 @@
 """A tree of nodes for the recipes: in memory, and on a real server."""
 
 import itertools
+import subprocess
 
 import pytest
 
@@ -17,6 +18,23 @@ def server(tmp_path_factory):
     started = ZooKeeper(tmp_path_factory.mktemp("zookeeper"))
     yield started
     started.stop()
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory):
+    """A folder with two certificates of 127.0.0.1, ours and other, each its own authority."""
+    folder = tmp_path_factory.mktemp("certificates")
+    for name in ("ours", "other"):
+        subprocess.run(
+            "openssl req -x509 -newkey rsa:2048 -nodes -keyout {0}.key -out {0}.crt -days 2 "
+            "-subj /CN={0} -addext subjectAltName=IP:127.0.0.1 && cat {0}.key {0}.crt > "
+            "{0}.pem".format(name),
+            shell=True,
+            check=True,
+            cwd=str(folder),
+            stderr=subprocess.DEVNULL,
+        )
+    return folder
 
 
 class Store:

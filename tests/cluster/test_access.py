@@ -1,7 +1,5 @@
 """A server that asks who is there, and over TLS."""
 
-import subprocess
-
 import pytest
 
 from semisync.cluster.zookeeper.client import Forbidden
@@ -42,49 +40,25 @@ def test_the_password_is_read_from_a_file_that_only_its_owner_can_read(tmp_path)
 
 
 @pytest.fixture(scope="module")
-def certificates(tmp_path_factory):
-    """A folder with certificates of 127.0.0.1 and of another host, each its own authority."""
-    folder = tmp_path_factory.mktemp("certificates")
-    for name, address in (("ours", "IP:127.0.0.1"), ("elsewhere", "DNS:elsewhere")):
-        subprocess.run(
-            "openssl req -x509 -newkey rsa:2048 -nodes -keyout {0}.key -out {0}.crt -days 2 "
-            "-subj /CN={0} -addext subjectAltName={1} && cat {0}.key {0}.crt > {0}.pem".format(
-                name, address
-            ),
-            shell=True,
-            check=True,
-            cwd=str(folder),
-            stderr=subprocess.DEVNULL,
-        )
-    return folder
+def secure_hosts(certificates, tmp_path_factory):
+    """Of a server that shows our certificate."""
+    started = ZooKeeper(tmp_path_factory.mktemp("secure"), keystore=certificates / "ours.pem")
+    yield started.secure_hosts
+    started.stop()
 
 
-@pytest.fixture
-def secure(certificates, tmp_path):
-    """Starts a server with one of the certificates."""
-    started = []
-
-    def start(name):
-        started.append(ZooKeeper(tmp_path, keystore=certificates / (name + ".pem")))
-        return started[-1].secure_hosts
-
-    yield start
-    for server in started:
-        server.stop()
-
-
-def test_tls_trusts_the_named_authority_alone(secure, certificates, monkeypatch):
+def test_tls_trusts_the_named_authority_alone(secure_hosts, certificates, monkeypatch):
     monkeypatch.setattr("semisync.cluster.zookeeper.connection.CONNECT_WITHIN", 3.0)
-    hosts = secure("ours")
-    client = Connection(hosts, access=Access(ca=str(certificates / "ours.crt")))
+    client = Connection(secure_hosts, access=Access(ca=str(certificates / "ours.crt")))
     client.create("/a", b"1")
     assert client.get("/a")[0] == b"1"
     client.close()
     with pytest.raises(BadInput, match="no ZooKeeper at .* accepts us"):
-        Connection(hosts, access=Access(ca=str(certificates / "elsewhere.crt")))
+        Connection(secure_hosts, access=Access(ca=str(certificates / "other.crt")))
 
 
-def test_tls_refuses_a_server_with_another_hosts_certificate(secure, certificates, monkeypatch):
+def test_tls_refuses_a_certificate_of_another_host(secure_hosts, certificates, monkeypatch):
     monkeypatch.setattr("semisync.cluster.zookeeper.connection.CONNECT_WITHIN", 3.0)
+    hosts = secure_hosts.replace("127.0.0.1", "localhost")
     with pytest.raises(BadInput, match="check the address, its certificate"):
-        Connection(secure("elsewhere"), access=Access(ca=str(certificates / "elsewhere.crt")))
+        Connection(hosts, access=Access(ca=str(certificates / "ours.crt")))

@@ -34,26 +34,9 @@ UP = ["..", "%2e%2e", ".%2e", "%2E.", "%252e%252e", "..%00", "%c0%ae%c0%ae", "%u
 UP += ["..;", "%ff..", "..%20", "\u2024\u2024", ".%00."]
 SLASH = ["/", "//", "%2f", "%252f", "\\", "%5c", "/./", "%c0%af", "\u2215", "/;/", "%2F"]
 TARGETS = ["etc/passwd", "outside.txt", "proc/self/environ", "source/model.ckpt", "job.key"]
-METHODS = [
-    "POST",
-    "PUT",
-    "DELETE",
-    "OPTIONS",
-    "TRACE",
-    "CONNECT",
-    "PATCH",
-    "get",
-    "GETT",
-    "PROPFIND",
-]
+METHODS = ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PATCH", "get", "PROPFIND"]
 RANGES = ["bytes=9-5", "bytes=99999999-", "bytes=0-0,2-3", "bytes=--1", "bytes=", "x"]
-RANGES += [
-    "bytes=1e3-",
-    "bytes=0x0-0x9",
-    "bytes=0-1;",
-    "bytes=\t0-1",
-    "=0-1",
-]
+RANGES += ["bytes=1e3-", "bytes=0x0-0x9", "bytes=0-1;", "bytes=\t0-1", "=0-1"]
 
 
 class Hostile:

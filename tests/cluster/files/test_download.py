@@ -266,36 +266,18 @@ def test_a_place_that_cannot_be_listened_to_is_refused(node):
     assert threading.active_count() == before
 
 
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory):
-    """PEM files of an authority, of a node at 127.0.0.1, and of a stranger's authority."""
-    folder = tmp_path_factory.mktemp("tls")
-    new = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
-    script = """
-    {new} -keyout ca.key -out ca.pem -subj /CN=authority
-    {new} -keyout other.key -out other.pem -subj /CN=stranger
-    openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes \
-      -keyout node.key -out node.csr -subj /CN=node
-    echo subjectAltName=IP:127.0.0.1 > names
-    openssl x509 -req -in node.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
-      -extfile names -out node.pem
-    """.format(new=new)
-    subprocess.run(["sh", "-ec", script], cwd=str(folder), check=True, stderr=subprocess.DEVNULL)
-    return folder
-
-
 def test_over_tls_both_sides_show_a_certificate_of_the_jobs_authority(
     node, source, tmp_path, certificates
 ):
-    names = ("node.pem", "node.key", "ca.pem")
-    ours = files.Tls(*[str(certificates / name) for name in names])
+    ours, stranger = (
+        files.Tls(*[str(certificates / (name + suffix)) for suffix in (".crt", ".key", ".crt")])
+        for name in ("ours", "other")
+    )
     root = node(tls=ours)
     digest = root.publish(source, "job")
     assert root.url.startswith("https://")
     download(digest, [root.url], tmp_path / "copy", tls=ours)
     assert contents(tmp_path / "copy") == contents(source)
-    names = ("other.pem", "other.key", "other.pem")
-    stranger = files.Tls(*[str(certificates / name) for name in names])
     with pytest.raises(BadInput, match="certificate verify failed"):
         download(digest, [root.url], tmp_path / "none", deadline=0.5, tls=stranger)
     with pytest.raises(UsageError, match="no TLS with"):

@@ -61,9 +61,9 @@ def test_a_launcher_that_is_cut_off_ends_its_command_at_the_deadline(tmp_path, m
     job = Job(Store(), Shape(ps=1, workers=2), tmp_path)
     job.launch("ps", SLEEP)
     job.launch("worker", SLEEP, 0)
-    job.launch("worker", job.write("one", "sleep 1000"), 1, deadline=8.0)
+    job.launch("worker", job.write("one", "sleep 1000"), 1, deadline=4.0)
     until(lambda: job.lines("one"))
     job.clients["worker 1"].cut()
-    why = "nobody led the job, or ZooKeeper was away, for 8 s"
+    why = "nobody led the job, or ZooKeeper was away, for 4 s"
     assert job.ended("worker 1") == (11, why)
     job.stop()
