@@ -17,7 +17,7 @@ from typing import Any, Counter, Dict, Optional
 
 from aiohttp import web
 
-from semisync.cluster.files.refusals import RefusalLog
+from semisync.cluster.files.refusals import RefusalLog, Refused
 from semisync.common.errors import UsageError
 
 MOST = 512  # below the 1,024 open files that a process usually may have
@@ -67,7 +67,7 @@ async def listen(handle: Any, limits: Limits, bind: str, port: int, tls: Any = N
     """Starts to serve with these limits.
 
     Args:
-      handle: coroutine function from a request to a response.
+      handle: coroutine function from a request to a response; may raise `Refused`.
       bind, port: where; 0 lets the kernel pick a port.
       tls: an ssl.SSLContext, or None.
 
@@ -81,6 +81,10 @@ async def listen(handle: Any, limits: Limits, bind: str, port: int, tls: Any = N
         connection.request_began()
         try:
             return await handle(request)
+        except Refused as refused:
+            asked = str(request.remote), request.method, request.raw_path
+            limits.log.add(*asked, refused.status, refused.reason)
+            return _refusal(refused)
         except ConnectionError:  # the client has gone, or was cut
             connection.force_close()
             return web.Response()
@@ -103,6 +107,18 @@ async def listen(handle: Any, limits: Limits, bind: str, port: int, tls: Any = N
             "{}:{} cannot be listened to: {}".format(bind, port, error.strerror or error)
         ) from error
     return Listening(http, listening)
+
+
+def _refusal(refused: Refused) -> web.Response:
+    headers: Dict[str, str] = {}
+    if refused.status == 405:
+        headers["Allow"] = "GET, HEAD"
+    if refused.wait is not None:
+        headers["Retry-After"] = str(refused.wait)
+    response = web.Response(status=refused.status, text=refused.reason + "\n", headers=headers)
+    if refused.status in (401, 405, 413, 431):  # no client of ours
+        response.force_close()
+    return response
 
 
 class Listening:

@@ -54,7 +54,7 @@ class Node:
         configurations: Optional[Configurations] = None,
     ) -> None:
         self._log = RefusalLog()
-        self._server = Server(Verifier(key), self._log, configurations)
+        self._server = Server(Verifier(key), configurations)
         self._listening: Any = None
         self._loop = LoopThread("semisync-files")
         self.url = ""

@@ -14,8 +14,7 @@ A request, in order:
    decoded, joined or opened by a name that a client chose (404);
 4. a file is refused for a while (503) where SENDING are on their way already.
 
-Refusals are logged by `semisync.cluster.files.refusals`, limits on connections are those of
-`semisync.cluster.files.connections`.
+Refusals are answered and logged by `semisync.cluster.files.connections`, which has limits, too.
 """
 
 import asyncio
@@ -27,7 +26,7 @@ from aiohttp import web
 
 from semisync.cluster.files.configurations import Configurations
 from semisync.cluster.files.manifest import File
-from semisync.cluster.files.refusals import RefusalLog, Refused
+from semisync.cluster.files.refusals import Refused
 from semisync.cluster.files.share import Share, manifest_path
 from semisync.cluster.files.signing import Request, Verifier
 from semisync.cluster.zookeeper.client import Unavailable
@@ -44,7 +43,6 @@ class Server:
 
     Args:
       verifier: the `Verifier` of signatures.
-      log: the `RefusalLog`.
       configurations: the `Configurations`, or None.
 
     Attributes:
@@ -52,27 +50,14 @@ class Server:
       shares: {digest: Share}.
     """
 
-    def __init__(
-        self, verifier: Verifier, log: RefusalLog, configurations: Optional[Configurations] = None
-    ) -> None:
+    def __init__(self, verifier: Verifier, configurations: Optional[Configurations] = None) -> None:
         self.authority = ""
         self.shares: Dict[str, Share] = {}
         self._verifier, self._configurations = verifier, configurations
         self._sending = 0
-        self._log = log
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answers one request."""
-        try:
-            return await self._answer(request)
-        except Refused as refused:
-            self._refused(request, refused.status, refused.reason)
-            return _refusal(refused)
-
-    def _refused(self, request: web.BaseRequest, status: int, reason: str) -> None:
-        self._log.add(str(request.remote), request.method, request.raw_path, status, reason)
-
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answers one request, or raises Refused."""
         if len(request.headers) > MOST_HEADERS:
             raise Refused(431, "it has more than {} headers".format(MOST_HEADERS))
         if request.method not in ("GET", "HEAD"):
@@ -107,22 +92,15 @@ class Server:
         if self._sending >= SENDING:
             raise Refused(503, "{} files are on their way already".format(SENDING), wait=1)
         connection: Any = request.protocol
-        size = _size(request, file.size)
-        response = _File(
-            os.path.join(share.folder, file.path),
-            headers={"Content-Type": "application/octet-stream"},
-        )
+        size, place = _size(request, file.size), os.path.join(share.folder, file.path)
+        if os.path.islink(place) or not os.path.isfile(place):
+            raise Refused(404, "the file is gone")
+        response = _File(place, headers={"Content-Type": "application/octet-stream"})
         self._sending += 1
         try:
             await connection.within_limit(response.prepare(request), size)
-        except ConnectionError:
-            raise
-        except OSError as error:
-            raise Refused(404, "the file is gone: {}".format(error.strerror)) from error
         finally:
             self._sending -= 1
-        if response.status >= 400:
-            self._refused(request, response.status, str(response.reason))
         return response
 
     async def _configuration(self, path: str) -> web.StreamResponse:
@@ -162,18 +140,6 @@ def _size(request: web.BaseRequest, whole: int) -> int:
     if not size and "Range" in request.headers:
         raise Refused(416, "its Range is not one range of the file's {} bytes".format(whole))
     return size
-
-
-def _refusal(refused: Refused) -> web.Response:
-    headers: Dict[str, str] = {}
-    if refused.status == 405:
-        headers["Allow"] = "GET, HEAD"
-    if refused.wait is not None:
-        headers["Retry-After"] = str(refused.wait)
-    response = web.Response(status=refused.status, text=refused.reason + "\n", headers=headers)
-    if refused.status in (401, 405, 413, 431):  # no client of ours
-        response.force_close()
-    return response
 
 
 def authority_of(url: str) -> Optional[str]:

@@ -52,7 +52,7 @@ class StatusServer:
         self._reading: Optional[asyncio.Lock] = None
         self._loop = LoopThread("semisync-status-page")
         try:
-            self._listening = self._loop.call(listen(self._handle, Limits(self._log), host, port))
+            self._listening = self._loop.call(listen(self._answer, Limits(self._log), host, port))
         except BaseException:
             self._loop.close()
             raise
@@ -70,23 +70,6 @@ class StatusServer:
         self._loop.close(self._listening.close)
         self._log.close()
 
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        try:
-            return await self._answer(request)
-        except Refused as refused:
-            self._log.add(
-                str(request.remote),
-                request.method,
-                request.raw_path,
-                refused.status,
-                refused.reason,
-            )
-            response = web.Response(
-                status=refused.status, text=refused.reason + "\n", headers=_SAFE
-            )
-            response.force_close()
-            return response
-
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.method not in ("GET", "HEAD"):
             raise Refused(405, "only GET and HEAD are served")
@@ -96,7 +79,7 @@ class StatusServer:
         try:
             found = await self._current()
         except SemisyncError as error:
-            return web.Response(status=503, text=str(error) + "\n", headers=_SAFE)
+            raise Refused(503, str(error)) from error
         if path == "/metrics":
             headers = dict(_SAFE, **{"Content-Type": CONTENT_TYPE})
             return web.Response(body=metrics(found).encode("utf-8"), headers=headers)
