@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional
 
 from migrate.data.order.position import Position
 from migrate.data.rows import Rows
-from migrate.runtime.columns import Input
+from migrate.runtime.interface import Input
 from migrate.scoring.features import feature
 from migrate.scoring.module_inputs import taking, tensor
 from parity.inputs.checks import Column

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import sys
+import weakref
+from types import ModuleType
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Union
 
 from migrate.checkpoint.checkpoint import Checkpoint
@@ -28,6 +32,7 @@ from migrate.open import open_model
 from semisync.common.errors import BadInput
 from semisync.common.files import write_text
 
+_NUMBERS = itertools.count()
 SOURCE, FEATURES = "model.py", "features.json"  # beside a conversion's data
 
 
@@ -188,8 +193,13 @@ def fill(module: Any, written: Written, checkpoint: Checkpoint) -> None:
 
 
 def _module(text: str, files: Any) -> Any:
-    scope: Dict[str, Any] = {"__name__": "model", "__file__": "model.py"}
-    exec(compile(text, "model.py", "exec"), scope)
-    module = scope["Model"](files)
-    module.tensorflow_inputs = scope["INPUTS"]
+    """The module of a source, which is imported under a name of its own as long as it lives:
+    torch.compile looks there for what the source reads."""
+    home = ModuleType(f"model_{next(_NUMBERS)}")
+    home.__file__ = "model.py"
+    exec(compile(text, "model.py", "exec"), home.__dict__)
+    module = home.Model(files)
+    module.tensorflow_inputs = home.INPUTS
+    sys.modules[home.__name__] = home
+    weakref.finalize(module, sys.modules.pop, home.__name__, None)
     return module

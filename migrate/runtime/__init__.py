@@ -9,12 +9,12 @@ from typing import Any, List
 
 from migrate.runtime import numeric
 
-_HOME = {
+HOME = {
     **numeric.HOME,
     "Bags": "migrate.runtime.embeddings",
     "Files": "migrate.runtime.files",
-    "Input": "migrate.runtime.columns",
-    "Variable": "migrate.runtime.loading",
+    "Input": "migrate.runtime.interface",
+    "Variable": "migrate.runtime.interface",
     "keep_freed_memory": "migrate.runtime.serving.memory",
     "load": "migrate.runtime.loading",
     "BatchNorm": "migrate.runtime.batch_norm",
@@ -26,7 +26,8 @@ _HOME = {
     "as_string": "migrate.runtime.printing",
     "bags": "migrate.runtime.embeddings",
     "bucketize": "migrate.runtime.buckets",
-    "by_name": "migrate.runtime.columns",
+    "bucketize_each": "migrate.runtime.buckets",
+    "by_name": "migrate.runtime.interface",
     "decode_csv": "migrate.runtime.decode",
     "decode_raw": "migrate.runtime.decode",
     "fingerprint64": "migrate.runtime.hashing",
@@ -39,7 +40,7 @@ _HOME = {
     "regex_full_match": "migrate.runtime.text",
     "regex_replace": "migrate.runtime.text",
     "rows": "migrate.runtime.tables.rows",
-    "sparse_bags": "migrate.runtime.embeddings",
+    "sparse_bags": "migrate.runtime.sparse_bags",
     "sparse_cross": "migrate.runtime.crosses",
     "string_join": "migrate.runtime.text",
     "string_length": "migrate.runtime.text",
@@ -56,12 +57,12 @@ _HOME = {
     "where_the_weights_are": "migrate.runtime.devices",
 }
 
-__all__ = sorted(_HOME)
+__all__ = sorted(HOME)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        found = getattr(importlib.import_module(_HOME[name]), name)
+    if name in HOME:
+        found = getattr(importlib.import_module(HOME[name]), name)
         globals()[name] = found  # this function is not called for it again
         return found
     raise AttributeError(f"module 'migrate.runtime' has no attribute {name!r}")

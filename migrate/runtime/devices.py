@@ -59,7 +59,8 @@ def _run(
 ) -> Any:
     """devices: of what is given. device: where the method runs."""
     there = all(one == device for one in devices)
-    if there and torch.get_default_device() == device:
+    # torch.compile does not follow the question, and keeps to the devices of what is given.
+    if there and (torch.compiler.is_compiling() or torch.get_default_device() == device):
         return method(self, given)
     with device:
         return method(self, _moved(given, device))

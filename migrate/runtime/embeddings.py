@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Optional
 
@@ -10,11 +9,6 @@ import torch
 from torch import nn
 from torch.nn import functional
 from torchrec import EmbeddingBagCollection, EmbeddingCollection, KeyedJaggedTensor
-
-from migrate.runtime.compiled import bags as compiled
-from migrate.runtime.numeric.axes import integers
-from migrate.runtime.numeric.gathering import places_of
-from semisync.common.errors import BadInput
 
 
 @dataclass(frozen=True)
@@ -49,24 +43,6 @@ def bags(ids: torch.Tensor, segments: torch.Tensor, weights: Optional[torch.Tens
     """
     bounds = functional.pad(torch.bincount(segments).cumsum(0), (1, 0))
     return Bags(ids.reshape(-1).long(), bounds, None if weights is None else weights.reshape(-1))
-
-
-def sparse_bags(indices: torch.Tensor, ids: torch.Tensor, shape: Any) -> Bags:
-    """What safe_embedding_lookup_sparse makes of a SparseTensor of ids: a bag for each place on all
-    its axes but the last.
-
-    Negative ids are left out. A bag without ids has the id 0, as in TensorFlow, which gives that
-    row a gradient of 0; the result of the bag is 0.
-    Raises BadInput for an index outside of the shape.
-    """
-    sizes = integers(shape)[:-1]
-    rows = indices[:, 0] if len(sizes) == 1 else places_of(indices[:, :-1], sizes)
-    arrays = (one.reshape(-1).long().cpu().contiguous().numpy() for one in (rows, ids))
-    kept, bounds, empty, inside = compiled.filled(*arrays, math.prod(sizes))
-    if not inside:
-        raise BadInput(f"a sparse tensor has an index outside of its shape {integers(shape)}")
-    found = (torch.from_numpy(one).to(ids.device) for one in (kept, bounds, empty))
-    return Bags(next(found), next(found), None, next(found))
 
 
 def look_up(collection: nn.Module, ids: Mapping[str, torch.Tensor]) -> Dict[str, torch.Tensor]:

@@ -13,7 +13,6 @@ from typing import Any, Dict, Mapping
 import numpy
 import torch
 
-from migrate.runtime.strings import Strings
 from semisync.common.errors import BadInput
 
 CONSTANTS, ASSETS = "constants.npz", "assets"
@@ -41,6 +40,8 @@ class Files:
                 f"{os.path.join(self._directory, CONSTANTS)} has no constant {name!r}; convert the "
                 "model again"
             )
+        from migrate.runtime.strings import Strings  # pyarrow and numba, for text alone
+
         return Strings(data, offsets, tuple(int(size) for size in shape))
 
     def asset(self, name: str) -> str:
@@ -56,6 +57,8 @@ class InMemory(Files):
 
     def constant(self, name: str) -> Any:
         """A torch tensor, or Strings."""
+        from migrate.runtime.strings import Strings
+
         array = self._constants[name]
         return Strings.of(array) if array.dtype == object else torch.tensor(array)
 
@@ -64,10 +67,21 @@ class InMemory(Files):
         return self._assets[name]
 
 
+def has_text(directory: str) -> bool:
+    """Whether constants that `write_files` wrote are text."""
+    path = os.path.join(directory, CONSTANTS)
+    if not os.path.exists(path):
+        return False
+    with numpy.load(path, allow_pickle=False) as arrays:
+        return any(name.endswith(".offsets") for name in arrays)
+
+
 def write_files(
     directory: str, constants: Mapping[str, numpy.ndarray], assets: Mapping[str, str]
 ) -> None:
     """Writes what `Files` reads."""
+    from migrate.runtime.strings import Strings
+
     arrays: Dict[str, numpy.ndarray] = {}
     for name, array in constants.items():
         if array.dtype == object:

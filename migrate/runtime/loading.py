@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Mapping
 
 import torch
 
 from migrate.manifest.manifest import Written, read_manifest
 from migrate.manifest.transforms import INT8
+from migrate.runtime.interface import Variable
 from migrate.runtime.serving.linear import score_by_onednn
 from migrate.torchrec.loading import read
 from semisync.common.errors import BadInput
-
-
-class Variable(NamedTuple):
-    """A TensorFlow variable. axes: their order in the module, where it is another. rows: those of
-    a part of a partitioned variable, first and after the last."""
-
-    name: str
-    axes: Optional[Tuple[int, ...]] = None
-    rows: Optional[Tuple[int, int]] = None
 
 
 def load(module: torch.nn.Module, directory: str, variables: Mapping[str, Variable]) -> Any:

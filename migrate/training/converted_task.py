@@ -19,7 +19,7 @@ from semisync.common.errors import UsageError
 
 
 class Converted(NamedTuple):
-    """inputs: what the module takes, by name (migrate.runtime.columns.Input). loss, scores: the
+    """inputs: what the module takes, by name (migrate.runtime.interface.Input). loss, scores: the
     tensors' names; scores is None where none are wanted."""
 
     task: Task

@@ -15,7 +15,7 @@ import torch
 
 from migrate.data import Column, DataSet, Rows, Shuffle, open_data
 from migrate.data.inputs import input_of
-from migrate.runtime.columns import Input
+from migrate.runtime.interface import Input
 from migrate.scoring.module_inputs import ModuleInputs, input_called
 from migrate.training.task import Batch
 from semisync.common.errors import UsageError

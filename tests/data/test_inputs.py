@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from migrate.data import Column, inputs_of, open_data
-from migrate.runtime.columns import Input
+from migrate.runtime.interface import Input
 from semisync.common.errors import BadInput, UsageError
 
 SCHEMA = [

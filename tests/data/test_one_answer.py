@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from migrate.data import Column, open_data
-from migrate.runtime.columns import Input as ModuleInput
+from migrate.runtime.interface import Input as ModuleInput
 from migrate.scoring.model import Input
 from migrate.scoring.run import batches as scored
 from migrate.storage import sources

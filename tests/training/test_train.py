@@ -14,7 +14,7 @@ from tensorboard.compat.proto import event_pb2
 import migrate
 from migrate.data import TextFormat
 from migrate.encoding.tfrecord import read_records
-from migrate.runtime.columns import Input
+from migrate.runtime.interface import Input
 from migrate.training.command import _arguments
 from migrate.training.converted_task import open_converted
 from migrate.training.reading import open_columns, reading_of

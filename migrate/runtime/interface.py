@@ -1,0 +1,70 @@
+"""What model.py lists of itself: what it takes, and what its tensors are in TensorFlow."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from semisync.common.errors import UsageError
+
+
+class Variable(NamedTuple):
+    """A TensorFlow variable. axes: their order in the module, where it is another. rows: those of
+    a part of a partitioned variable, first and after the last."""
+
+    name: str
+    axes: Optional[Tuple[int, ...]] = None
+    rows: Optional[Tuple[int, int]] = None
+
+
+class Input(NamedTuple):
+    """What a module takes under one name: an entry of INPUTS in its model.py.
+
+    dtype     TensorFlow's name for it, "string" for text; None: not known
+    shape     None stands for any size, the rows first; None alone: not known
+    tensors   its names in TensorFlow: one, or the indices, values and dense_shape of a sparse one
+    optional  whether the graph has a default for it
+    guessed   whether its name is a guess, from the scopes of feature columns in the graph
+    """
+
+    dtype: Optional[str]
+    shape: Optional[Sequence[Optional[int]]]
+    tensors: Sequence[str]
+    optional: bool = False
+    guessed: bool = False
+
+    @property
+    def sparse(self) -> bool:
+        """Whether it takes any number of values per row."""
+        return len(self.tensors) > 1
+
+    @property
+    def own_names(self) -> Tuple[str, ...]:
+        """What TensorFlow's graph calls it."""
+        first, number = self.tensors[0].rpartition(":")[::2]
+        if self.sparse:
+            return (first[: -len("/indices")] if first.endswith("/indices") else first,)
+        return (self.tensors[0], first) if number == "0" else (self.tensors[0],)
+
+
+def by_name(inputs: Mapping[str, Any], wanted: Mapping[str, Input]) -> Dict[str, Any]:
+    """`inputs` by the names in `wanted`, where they may also have the names of the graph.
+
+    Raises UsageError where one is not given that has no default, and for a key that nothing reads
+    where one is not given that has: it may be meant by that name.
+    """
+    found: Dict[str, Any] = {}
+    unread = set(inputs)
+    for name, one in wanted.items():
+        key = name if name in inputs else next(filter(inputs.__contains__, one.own_names), None)
+        if key is not None:
+            found[name] = inputs[key]
+            unread.discard(key)
+    left = [name for name in wanted if name not in found]
+    needed = [name for name in left if not wanted[name].optional]
+    if needed or (left and unread):
+        what = f"the model needs {needed[0]!r}" if needed else f"nothing reads {min(unread)!r}"
+        raise UsageError(
+            f"{what}: it takes {', '.join(map(repr, wanted))}, and was given "
+            f"{', '.join(map(repr, inputs)) or 'nothing'}"
+        )
+    return found
