@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, Set
+from typing import Dict, Set, Tuple
 
 import numpy
 
@@ -26,13 +26,18 @@ class Constants:
         self.arrays: Dict[str, numpy.ndarray] = {}
         self.large: Dict[str, numpy.ndarray] = {}
         self.assets: Dict[str, str] = {}
+        self._known: Dict[Tuple, str] = {}
 
     def value(self, array: numpy.ndarray, node: str) -> Value:
-        """A constant as a value: a scalar is a literal, anything else an attribute."""
+        """A constant as a value: a scalar is a literal, anything else an attribute, of all that are
+        equal one."""
         kind, dtype = (STRINGS, "string") if array.dtype == object else (TENSOR, array.dtype.name)
         if not array.ndim:
             return Value(literal(array[()]), kind, dtype, (), array)
-        attribute = self._names.fresh(local_name(node))
+        key = (dtype, array.shape, array.tobytes() if kind == TENSOR else repr(array.tolist()))
+        attribute = self._known.get(key)
+        if attribute is None:
+            attribute = self._known[key] = self._names.fresh(local_name(node))
         self.arrays[attribute] = array
         return Value("self." + attribute, kind, dtype, array.shape, array)
 

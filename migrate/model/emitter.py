@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import Any, Dict, List, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from migrate.graph.attributes import output_shape
 from migrate.graph.interface.inputs import Input, Inputs
@@ -25,17 +25,18 @@ from migrate.model.constants import Constants
 from migrate.model.control.guards import EXITS, MERGES, NOWHERE, SWITCHES, Region, loop_guard
 from migrate.model.control.regions import Regions
 from migrate.model.embeddings.collections import Collection, Group, ends, find_groups
-from migrate.model.folding import RANDOM, fold
+from migrate.model.folding import RANDOM, Known, fold
 from migrate.model.inputs import cut_at_inputs, is_training_flag
 from migrate.model.layers.finders import find_layers
-from migrate.model.layers.layer import SAME, Cond, Modules, Subject
+from migrate.model.layers.layer import SAME, Cond, Layer, Modules, Subject
+from migrate.model.local_names import LocalNames, only_input
 from migrate.model.lookup_tables import TABLES, Tables
 from migrate.model.ops import tensor_arrays
 from migrate.model.ops.registry import DYNAMIC_OPS, Expression, write
 from migrate.model.ops.types import kind_of, output_dtype
 from migrate.model.ops.values import HOST, OBJECT, STRINGS, TENSOR, Call, Host, Many, Value
 from migrate.model.parameters import Parameters
-from migrate.model.source.names import Names, local_name
+from migrate.model.source.names import local_name
 from migrate.model.source.statements import (
     DYNAMIC,
     RAW,
@@ -50,6 +51,7 @@ from migrate.model.source.statements import (
     assigned,
     unassigned,
 )
+from migrate.model.unchanged import find_unchanged
 from semisync.common.errors import BadInput, UsageError
 
 _COMPARED = 64  # values of constants that are looked at: shapes, bounds
@@ -83,19 +85,31 @@ class Emitter:
         self._graph, self._parameters, self._constants = graph, parameters, constants
         self._tables, self.features = tables, Inputs(graph)
         self.regions = Regions(cut_at_inputs(graph), outputs)
-        uses, conds = _uses(self.regions.needed), _conds(self.regions)
-        self.subject = Subject(graph, uses, conds, _kept(graph, self.regions), self.regions.rounds)
+        known = Known(graph)
+        self.subject = Subject(
+            graph,
+            known,
+            frozenset(name for name, _ in outputs),
+            _users(self.regions.needed),
+            _conds(self.regions),
+            _kept(graph, self.regions),
+            find_unchanged(graph, known, self.regions.needed),
+            self.regions.rounds,
+        )
         self.layers = find_layers(self.subject, self.regions.order)
         self._flags = {layer.flag for layer in self.layers.values()}
         kernels = {layer.kernel for layer in self.layers.values()}
-        replaced = {name: layer.inputs for name, layer in self.layers.items()}
+        replaced: Dict[str, Tuple[Edge, ...]] = {
+            name: (edge,) for name, edge in self.subject.unchanged.items()
+        }
+        replaced.update((name, layer.inputs) for name, layer in self.layers.items())
         self.regions.replace(replaced)
-        self.groups = find_groups(self.subject, self.regions, parameters, kernels)
+        self.groups = find_groups(self.subject, self.regions, parameters, kernels, self.features)
         self._lookups = ends(self.groups)
         self.regions.replace({**replaced, **{n: g.inputs for n, (g, _) in self._lookups.items()}})
         self._found: Dict[str, Found] = {}
         self._edges = _edges(self.regions, outputs)
-        self._names = Names()
+        self._names = LocalNames(self.subject, self.regions, self.features)
         self._values: Dict[Edge, Value] = {}
         self._opened: Set[str] = set()
         self._first: Dict[Any, str] = {}
@@ -119,6 +133,8 @@ class Emitter:
             elif node.op == "Const":
                 array = constant_array(self._graph, node)
                 self._values[edge] = self._constants.value(array, node.name)
+            elif node.name in self.subject.unchanged:
+                edge = self.subject.unchanged[node.name]
             elif node.op in SAME and node.inputs:
                 edge = node.inputs[0]
             else:
@@ -136,10 +152,11 @@ class Emitter:
 
     def computed(self) -> Dict[Edge, Value]:
         """What is computed outside of branches and loops, in the order of the source."""
+        inside = frozenset().union(*(layer.inside for layer in self.layers.values()))
         return {
             edge: value
             for edge, value in self._values.items()
-            if edge not in self.inputs
+            if not (edge in self.inputs or edge[0] in inside)
             and value.kind in (TENSOR, STRINGS)
             and not (value.is_variable or value.constant is not None)
             and self.regions.of.get(edge[0]) == NOWHERE
@@ -164,9 +181,7 @@ class Emitter:
     def _emit(self, node: Node) -> None:
         name = node.name
         if name in self.layers:
-            layer = self.layers[name]
-            values = [self.value(edge) for edge in layer.inputs]
-            self._assign(node, layer.write(self._parameters, self.modules, values))
+            self._layer(node, self.layers[name])
         elif name in self._lookups:
             self._look_up(node)
         elif name in self._flags or is_training_flag(self._graph, node):
@@ -181,15 +196,31 @@ class Emitter:
             self._loop(node)
         elif name in self.regions.conditions:
             self._block(node).append(Until(str(self.value(node.inputs[0]))))
-        elif node.op not in SAME and node.op not in VARIABLES and node.op != "Const":
+        elif not (node.op in {"Const", *SAME, *VARIABLES} or name in self.subject.unchanged):
             self._compute(node)
+
+    def _layer(self, node: Node, layer: Layer) -> None:
+        values = [self.value(edge) for edge in layer.inputs]
+        if layer.same:
+            self._values[node.name, 0] = values[0]
+            return
+        for name, array in layer.constants:
+            of = only_input(self._graph, self.features, layer.inputs[0]) or node.name
+            values.append(self._constants.value(array, f"{of}/{name}"))
+        written = layer.write(self._parameters, self.modules, values)
+        key = (written, self.regions.of[node.name])
+        first = self._first.setdefault(key, node.name) if layer.pure else node.name
+        if first == node.name:
+            self._assign(node, written, TENSORS if layer.static else None)
+        else:
+            self._values[node.name, 0] = self._values[first, 0]
 
     def _block(self, node: Node) -> List[Statement]:
         return self._blocks.setdefault(self.regions.of[node.name], Block()).statements
 
-    def _assign(self, node: Node, written: Expression) -> None:
-        """Gives the outputs of `node` names."""
-        target = self._names.fresh(local_name(node.name))
+    def _assign(self, node: Node, written: Expression, kind: Optional[str] = None) -> None:
+        """Gives the outputs of `node` names. kind: see `Assign`; by default what the node says."""
+        target = self._names.of(node)
         inline = node.op not in RANDOM
         if isinstance(written, Many):
             numbers = range(written.outputs)
@@ -207,7 +238,7 @@ class Emitter:
             value = self._told(node, 0, target)
         text = written.text if isinstance(written, Host) else written
         self._values[node.name, 0] = value
-        kind = self._kind(node, text, isinstance(written, Host))
+        kind = kind or self._kind(node, text, isinstance(written, Host))
         self._block(node).append(Assign([target], text, inline, kind))
 
     def _kind(self, node: Node, text: str, host: bool) -> str:
@@ -308,7 +339,7 @@ class Emitter:
         if sides[0] == sides[1]:
             self._values[merge.name, 0] = sides[0]
             return
-        name = self._names.fresh(local_name(merge.name))
+        name = self._names.of(merge)
         kind = sides[0].kind if sides[0].kind == sides[1].kind else TENSOR
         for branch, side in enumerate(sides):
             block = self._blocks.setdefault(outer | {(cond, str(branch))}, Block())
@@ -332,7 +363,7 @@ class Emitter:
             if node.name in self.subject.kept:
                 self._values[node.name, 0] = entered
                 return
-            name = self._names.fresh(local_name(node.name))
+            name = self._names.of(node)
             outside = self.regions.of[node.name] - {guard}
             kind = TENSOR if entered.kind == HOST else entered.kind
             block = self._blocks.setdefault(outside, Block())
@@ -404,9 +435,9 @@ def _edges(regions: Regions, outputs: Sequence[Edge]) -> Dict[str, List[Edge]]:
     return edges
 
 
-def _uses(order: Sequence[Node]) -> Dict[str, int]:
-    uses: Dict[str, int] = {}
+def _users(order: Sequence[Node]) -> Dict[str, List[Node]]:
+    users: Dict[str, List[Node]] = {}
     for node in order:
         for name, _ in node.inputs:
-            uses[name] = uses.get(name, 0) + 1
-    return uses
+            users.setdefault(name, []).append(node)
+    return users

@@ -19,13 +19,7 @@ Converted from {origin}. `forward` takes the raw features,
 a mapping of what INPUTS lists, and returns what OUTPUTS lists: a tensor, or a tuple of several.
 {frozen}"""
 
-import math
-import os
-
-import torch
-{torchrec}from torch import nn
-from torch.nn import functional as F
-
+{imports}
 from migrate import runtime
 
 # The raw features: type, shape (None: any size) and what they are in TensorFlow{guessed}.
@@ -104,10 +98,22 @@ def model_source(
         outputs=list(outputs),
         flags=emitter.flags,
         variables=_mapping([_variable(parameter) for parameter in parameters]),
-        torchrec="import torchrec\n" if any("torchrec." in line for line in lines) else "",
+        imports=_imports("".join(lines) + transform + numeric),
     )
     text += "".join(f"        {line}\n" for line in lines)
     return laid_out(text + transform + numeric + _TAIL)
+
+
+def _imports(code: str) -> str:
+    """Those that the code needs beside what every model.py has, in their order."""
+
+    def of(name: str, statement: str) -> str:
+        return f"{statement}\n" if re.search(rf"(?<![\w.]){name}\.", code) else ""
+
+    standard = of("math", "import math") + "import os\n"
+    torch = of("torch", "import torch") + of("torchrec", "import torchrec")
+    parts = "from torch import nn\n" + of("F", "from torch.nn import functional as F")
+    return f"{standard}\n{torch}{parts}"
 
 
 def _attributes(methods: str) -> Set[str]:

@@ -26,6 +26,14 @@ def bucketize(values: torch.Tensor, boundaries: Sequence[float]) -> torch.Tensor
     return torch.bucketize(values, edges, out_int32=True, right=True)
 
 
+def bucketize_each(values: torch.Tensor, boundaries: torch.Tensor) -> torch.Tensor:
+    """The buckets of each value in several divisions: int32 [values, divisions].
+
+    values: [values]. boundaries: float32 [divisions, n], ascending.
+    """
+    return torch.stack([bucketize(values, one) for one in boundaries.tolist()], 1)
+
+
 @functools.lru_cache(maxsize=1024)
 def _edges(boundaries: Tuple[float, ...], dtype: torch.dtype) -> numpy.ndarray:
     """The boundaries in the type of the values; no tensor, which torch.export would make its own.

@@ -13,6 +13,7 @@ have, are sums divided by the size of the bag or its root.
 
 from __future__ import annotations
 
+import re
 from typing import (
     Container,
     Dict,
@@ -27,21 +28,22 @@ from typing import (
 )
 
 from migrate.graph.attributes import output_dtype
-from migrate.graph.interface.inputs import is_input
+from migrate.graph.interface.inputs import Inputs
 from migrate.graph.metagraph import Edge, Node
 from migrate.manifest.naming import table_name
-from migrate.model.control.guards import MERGES, NOWHERE
-from migrate.model.control.order import sort
+from migrate.model.control.guards import NOWHERE
 from migrate.model.control.regions import Regions
 from migrate.model.embeddings.lookups import Lookup, find_bags, find_rows
 from migrate.model.embeddings.safe_lookups import find_end, find_sparse_ids
 from migrate.model.layers.layer import Modules, Subject
+from migrate.model.local_names import only_input
 from migrate.model.ops.arguments import plain
 from migrate.model.ops.values import Value
 from migrate.model.parameters import Parameters
-from migrate.model.source.names import Names, local_name
+from migrate.model.source.names import Names
 
 _PASSING = {"Identity", "ReadVariableOp"}
+_WORDS = re.compile(r"(embedding_)?(weights?|table|embeddings?)|part_\d+")
 
 Table = Tuple[str, ...]  # the variable nodes of its parts
 
@@ -63,8 +65,10 @@ def find_groups(
     regions: Regions,
     parameters: Parameters,
     kernels: Container[Optional[str]],
+    inputs: Inputs,
 ) -> List[Group]:
-    """The collections of a model. kernels: variables that its layers multiply with."""
+    """The collections of a model. kernels: variables that its layers multiply with. inputs: the
+    features that it reads."""
     lookups = _chosen(subject, regions, parameters, kernels)
     levels = _levels(regions, lookups)
     names = Names()
@@ -75,21 +79,18 @@ def find_groups(
             continue
         wish = _collection(lookup, lookups, parameters)
         group = groups.setdefault((levels[node.name], wish), Group(wish, {}))
-        feature = names.fresh(_feature(subject, lookup.given))
+        table = parameters.saved_name(lookup.parts[0]) or lookup.parts[0].name
+        feature = names.fresh(only_input(subject.graph, inputs, lookup.given) or _layer_of(table))
         group.lookups[feature] = lookup
     return [groups[key] for key in sorted(groups)]
 
 
-def _feature(subject: Subject, ids: Edge) -> str:
-    """What to call the ids: as the input that they are made from, where that is one."""
-    graph = subject.graph
-    before = sort(graph, [ids[0]], lambda node: [] if is_input(node) else _sources(node))
-    inputs = [node.name for node in before if is_input(node)]
-    return local_name(inputs[0] if len(inputs) == 1 else subject.beyond(ids)[0])
-
-
-def _sources(node: Node) -> List[str]:
-    return [name for name, _ in node.inputs] if node.op not in MERGES else []
+def _layer_of(table: str) -> str:
+    """The last of a variable's scopes that is no word for a table: what to call its ids where no
+    input alone names them."""
+    parts = table.split("/")
+    telling = [part for part in parts if not _WORDS.fullmatch(part)] or parts
+    return telling[-1]
 
 
 def _table(lookup: Lookup) -> Table:

@@ -15,7 +15,7 @@ Source: tensorflow/python/feature_column/feature_column_v2.py, ops/embedding_ops
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy
 
@@ -62,7 +62,9 @@ class Chains:
             "SparseToDense": lambda node: self.steps(node.inputs[2]),
             "StringToHashBucketFast": self._hashed,
             "StringToHashBucketStrong": self._hashed,
-            **dict.fromkeys(_ADDS, self._by_column),
+            "Concat": lambda node: self._joined(node, node.inputs[0], node.inputs[1:]),
+            "ConcatV2": lambda node: self._joined(node, node.inputs[-1], node.inputs[:-1]),
+            **dict.fromkeys(_ADDS, self._added),
             **dict.fromkeys(_FINDS, self._found),
             **dict.fromkeys(GATHERS, self._kept),
             **dict.fromkeys(_SELECTS, self._selected),
@@ -205,6 +207,18 @@ class Chains:
         if where.op != "Where":
             raise Unknown(where.name)
         return where, self._subject.node(where.inputs[0])
+
+    def _joined(self, node: Node, axis: Edge, parts: Sequence[Edge]) -> Steps:
+        """The values of several columns of dense features, side by side."""
+        if self._scalar(axis) not in (1, -1):
+            raise Unknown(node.name)
+        return [{"op": "concat", "columns": [self.steps(edge) for edge in parts]}]
+
+    def _added(self, node: Node) -> Steps:
+        for values, number in (node.inputs, node.inputs[::-1]):
+            if self._subject.constant(number) is not None:
+                return [*self.steps(values), {"op": "add", "value": self._scalar(number)}]
+        return self._by_column(node)
 
     def _by_column(self, node: Node) -> Steps:
         for values, more in (node.inputs, node.inputs[::-1]):

@@ -3,7 +3,8 @@
 inputs     by name, what model.py lists in INPUTS
 lookups    a table, the steps to its ids, what pools them
 one_hots   the same where ids become vectors of 0 and 1, or of their weights
-computed   what features go into that is none of these, as model.py writes it
+computed   what features go into that is none of these, as model.py writes it; names: what the
+           names in it are
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from migrate.model.features.indicators import find_weighted_one_hot
 from migrate.model.layers.layer import SAME
 from migrate.model.lookup_tables import Tables
 from migrate.model.parameters import Parameters
-from migrate.model.source.statements import Assign
+from migrate.model.source.statements import Assign, names_in
 
 SCHEMA = "semisync.features/1"
 _SIZES = {"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"}  # read no values
@@ -42,9 +43,11 @@ class _Description:
         self._inside: Dict[str, Tuple[str, ...]] = {}  # the nodes of a use, by the one it ends at
         given = {emitter.value(edge).text for edge in emitter.inputs}
         self._texts = {
-            statement.targets[0]: statement.text
+            target: statement.text if len(statement.targets) == 1 else f"({statement.text})[{k}]"
             for statement in emitter.block.statements
-            if isinstance(statement, Assign) and statement.targets[0] not in given
+            if isinstance(statement, Assign)
+            for k, target in enumerate(statement.targets)
+            if target not in given
         }
         self._readers: Dict[Edge, List[Node]] = {}
         for node in emitter.regions.order:
@@ -130,7 +133,17 @@ class _Description:
             found = edge
         text = self._text(found) or self._emitter.value(found).text
         expression = _expanded(text, self._texts)
-        return {"tensor": _name(found), "reads": self._reads(found), "expression": expression}
+        said = {"tensor": _name(found), "reads": self._reads(found), "expression": expression}
+        names = self._names(expression)
+        return {**said, "names": names} if names else said
+
+    def _names(self, expression: str) -> Dict[str, str]:
+        """What the names in an expression are but inputs, each after those that it reads."""
+        wanted = names_in(expression)
+        for name, text in reversed(self._texts.items()):
+            if name in wanted:
+                wanted |= names_in(text)
+        return {name: text for name, text in self._texts.items() if name in wanted}
 
     def _text(self, edge: Edge) -> Optional[str]:
         """What is assigned to the name of a tensor."""

@@ -17,6 +17,7 @@ from typing import (
 
 import numpy
 
+from migrate.graph.attributes import Shape, output_shape
 from migrate.graph.lookups import PASS, VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.control.guards import SWITCHES
@@ -44,13 +45,22 @@ class Layer(NamedTuple):
     values; it adds the layer's parameters and modules. flag: the placeholder that says whether the
     model trains, where the layer shows that it does. off: tensors of the graph that keep the layer
     from doing anything where they are fed these values. kernel: the variable node of its matrix,
-    which is thus no table, whatever else reads it."""
+    which is thus no table, whatever else reads it. same: whether it gives its first input as it is.
+    static: whether it has as many values as its inputs, whatever the op that it ends at. pure:
+    whether its expression says all that it does. constants: by what to call them, arrays whose
+    values follow those of the inputs. inside: nodes whose values are not those of the graph as long
+    as the layer is."""
 
     inputs: Tuple[Edge, ...]
     write: Callable[[Parameters, Modules, List[Value]], str]
     flag: Optional[str] = None
     off: Mapping[Edge, float] = {}
     kernel: Optional[str] = None
+    same: bool = False
+    static: bool = False
+    pure: bool = False
+    constants: Tuple[Tuple[str, numpy.ndarray], ...] = ()
+    inside: FrozenSet[str] = frozenset()
 
 
 class Cond(NamedTuple):
@@ -63,22 +73,26 @@ class Cond(NamedTuple):
 class Subject:
     """A graph as the finders see it.
 
-    uses: by node, how many inputs of needed nodes it is. conds: by the Merge of a tf.cond. kept: of
-    a loop's variables that stay what they are, by their Merges, what they are. rounds: the loops in
-    whose rounds a node runs, by its name.
+    outputs: the nodes of what is asked for. users: by node, the needed nodes that read it, each as
+    often as it does. conds: by the Merge of a tf.cond. kept: of
+    a loop's variables that stay what they are, by their Merges, what they are. unchanged: what
+    `migrate.model.unchanged` finds. rounds: the loops in whose rounds a node runs, by its name.
     """
 
     def __init__(
         self,
         graph: Graph,
-        uses: Dict[str, int],
+        known: Known,
+        outputs: FrozenSet[str],
+        users: Dict[str, List[Node]],
         conds: Dict[str, Cond],
         kept: Dict[str, Edge],
+        unchanged: Dict[str, Edge],
         rounds: Callable[[str], FrozenSet[str]],
     ) -> None:
-        self.graph, self._uses, self._conds = graph, uses, conds
-        self.kept, self.rounds = kept, rounds
-        self._known = Known(graph)
+        self.graph, self._known, self.outputs = graph, known, outputs
+        self._users, self._conds = users, conds
+        self.kept, self.unchanged, self.rounds = kept, unchanged, rounds
 
     def beyond(self, edge: Edge) -> Edge:
         """`edge`, or what it comes from through nodes that only hand it on."""
@@ -99,7 +113,7 @@ class Subject:
             yield source
             node = self.graph.nodes[source[0]]
             handed = node.inputs[0] if node.op in ops and node.inputs else None
-            source = handed or self.kept.get(node.name)
+            source = self.unchanged.get(node.name) or handed or self.kept.get(node.name)
 
     def node(self, edge: Edge) -> Node:
         """The node that computes `edge`, beyond nodes that only hand it on."""
@@ -114,13 +128,25 @@ class Subject:
         """The constant that `edge` is, or is computed from; None if it is something else."""
         return self._known.value(self.beyond(edge))
 
+    def shape(self, edge: Edge) -> Shape:
+        """The sizes of `edge` as far as the graph tells them; None: not even the rank."""
+        for name, output in self._way(edge, SAME):
+            told = output_shape(self.graph, self.graph.nodes[name], output)
+            if told is not None:
+                return told
+        return None
+
     def sole(self, node: Node) -> bool:
         """Whether one needed node uses this one, and uses it once."""
-        return self._uses.get(node.name) == 1
+        return len(self.users(node)) == 1
 
     def used(self, node: Node) -> bool:
         """Whether a needed node uses this one."""
-        return node.name in self._uses
+        return node.name in self._users
+
+    def users(self, node: Node) -> List[Node]:
+        """The needed nodes that read this one, each as often as it does."""
+        return self._users.get(node.name, [])
 
     def flag(self, merge: Node, training: Edge) -> Optional[str]:
         """The placeholder that chooses `training` of a Merge's inputs where it is true; None where

@@ -1,11 +1,18 @@
-"""nn.Linear: a MatMul with a variable of float32, and the variable that is added to it, if any."""
+"""nn.Linear: a MatMul with a variable of float32, and the variable that is added to it, if any.
+
+    tensordot   of more axes than two, the matrix of the last one, in the shape of the others:
+                Reshape(MatMul(Reshape(x), kernel), [*x.shape[:-1], columns])
+
+Source: tensordot, tensorflow/python/ops/math_ops.py
+"""
 
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import List, NamedTuple, Optional
 
 from migrate.graph.attributes import flag, output_dtype
-from migrate.graph.metagraph import Node
+from migrate.graph.lookups import GATHERS
+from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Layer, Modules, Subject
 from migrate.model.ops.values import Value
 from migrate.model.parameters import Parameter, Parameters
@@ -14,22 +21,67 @@ from migrate.model.source.names import layer_scope
 _ADDS = {"Add", "AddV2", "BiasAdd"}
 
 
+class _Product(NamedTuple):
+    """x times a matrix. node: the MatMul. end: the node that gives it in the shape of x."""
+
+    x: Edge
+    node: Node
+    end: Node
+
+
 def find_linear(subject: Subject, node: Node) -> Optional[Layer]:
     """The layer that ends at `node`."""
-    if node.op == "MatMul":
-        return _linear(subject, node, None)
     if node.op in _ADDS and len(node.inputs) == 2:
-        product = subject.graph.nodes[node.inputs[0][0]]
+        product = _product(subject, subject.graph.nodes[node.inputs[0][0]])
         bias = subject.variable(node.inputs[1])
-        if product.op == "MatMul" and bias is not None and subject.sole(product):
-            return _linear(subject, product, bias)
-    return None
+        if product is None or bias is None:
+            return None
+        alone = subject.sole(product.end) and subject.sole(product.node)
+        return _linear(subject, product, bias) if alone else None
+    product = _product(subject, node)
+    return None if product is None else _linear(subject, product, None)
 
 
-def _linear(subject: Subject, product: Node, bias: Optional[Node]) -> Optional[Layer]:
+def _product(subject: Subject, end: Node) -> Optional[_Product]:
+    if end.op == "MatMul":
+        return _Product(end.inputs[0], end, end)
+    product = subject.graph.nodes[end.inputs[0][0]] if end.op == "Reshape" else end
+    if product.op != "MatMul" or not subject.sole(product):
+        return None
+    flat = subject.node(product.inputs[0])
+    if flat.op != "Reshape":
+        return None
+    x = subject.beyond(flat.inputs[0])
+    has, gives = subject.shape(x), subject.shape((end.name, 0))
+    kernel = subject.shape(product.inputs[1])
+    if has is None or gives is None or kernel is None or None in kernel or len(has) < 3:
+        return None
+    same = len(has) == len(gives) and [has[-1], gives[-1]] == list(kernel)
+    return _Product(x, product, end) if same and _keeps(subject, end.inputs[1], x) else None
+
+
+def _keeps(subject: Subject, shape: Edge, x: Edge) -> bool:
+    """Whether a shape is that of x but for the last axis."""
+    joined = subject.node(shape)
+    if joined.op != "ConcatV2" or len(joined.inputs) != 3:
+        return False
+    gathered, last = subject.node(joined.inputs[0]), subject.constant(joined.inputs[1])
+    if gathered.op not in GATHERS or last is None or last.size != 1:
+        return False
+    whole, places = subject.node(gathered.inputs[0]), subject.constant(gathered.inputs[1])
+    axes = list(range(len(subject.shape(x) or ()) - 1))
+    return (
+        whole.op == "Shape"
+        and subject.beyond(whole.inputs[0]) == x
+        and places is not None
+        and places.tolist() == axes
+    )
+
+
+def _linear(subject: Subject, product: _Product, bias: Optional[Node]) -> Optional[Layer]:
     graph = subject.graph
-    kernel = subject.variable(product.inputs[1])
-    turned = any(flag(graph, product, name) for name in ("transpose_a", "transpose_b"))
+    kernel = subject.variable(product.node.inputs[1])
+    turned = any(flag(graph, product.node, name) for name in ("transpose_a", "transpose_b"))
     if kernel is None or turned or output_dtype(graph, kernel) != "float32":
         return None
 
@@ -53,7 +105,7 @@ def _linear(subject: Subject, product: Node, bias: Optional[Node]) -> Optional[L
             return text
         return f"{text} + {parameters.add(bias).expression}"
 
-    return Layer((product.inputs[0],), write, kernel=kernel.name)
+    return Layer((product.x,), write, kernel=kernel.name)
 
 
 def _again(parameters: Parameters, kernel: Parameter, bias: Optional[Node], value: str) -> str:

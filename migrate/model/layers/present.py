@@ -8,28 +8,44 @@ feature_column_v2.py
 
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import List, NamedTuple, Optional
 
-from migrate.graph.metagraph import Node
+import numpy
+
+from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Layer, Modules, Subject
 from migrate.model.ops.values import Value
 from migrate.model.parameters import Parameters
 
 
-def find_present(subject: Subject, node: Node) -> Optional[Layer]:
-    """The choice that `node` is."""
-    if node.op != "GatherNd":
-        return None
+class Present(NamedTuple):
+    """The choice that a GatherNd makes. mask: x != missing. where: the node of its places."""
+
+    x: Edge
+    missing: numpy.ndarray
+    mask: Edge
+    where: str
+
+
+def present(subject: Subject, node: Node) -> Optional[Present]:
+    """What `node`, a GatherNd, chooses; None where that is something else."""
     where = subject.node(node.inputs[1])
     differs = subject.node(where.inputs[0]) if where.op == "Where" else where
     if differs.op != "NotEqual":
         return None
-    missing = subject.constant(differs.inputs[1])
-    same = subject.beyond(differs.inputs[0]) == subject.beyond(node.inputs[0])
-    if not same or missing is None or missing.ndim:
+    missing, x = subject.constant(differs.inputs[1]), subject.beyond(node.inputs[0])
+    if subject.beyond(differs.inputs[0]) != x or missing is None or missing.ndim:
+        return None
+    return Present(x, missing, where.inputs[0], where.name)
+
+
+def find_present(subject: Subject, node: Node) -> Optional[Layer]:
+    """The choice that `node` is."""
+    chosen = present(subject, node) if node.op == "GatherNd" else None
+    if chosen is None:
         return None
 
     def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
         return f"{values[0].tensor}[{values[1].tensor}]"
 
-    return Layer((node.inputs[0], where.inputs[0]), write)
+    return Layer((node.inputs[0], chosen.mask), write, pure=True)

@@ -7,7 +7,26 @@ import keyword
 import re
 from typing import AbstractSet, Dict
 
-_TAKEN = {"F", "inputs", "math", "nn", "runtime", "self", "torch", *keyword.kwlist, *dir(builtins)}
+_OURS = {
+    "F",
+    "files",
+    "given",
+    "inputs",
+    "math",
+    "nn",
+    "os",
+    "runtime",
+    "self",
+    "torch",
+    "torchrec",
+}
+_TAKEN = {*_OURS, *keyword.kwlist, *dir(builtins)}
+
+# Scopes of feature columns and look-ups that say how a value is found, not what it is.
+_HOW = re.compile(
+    r"(to_sparse_input|hash_table(_lookup)?|embedding_lookup(_sparse)?|sparsefillemptyrows)(_\d+)?",
+    re.IGNORECASE,
+)
 
 
 class Names:
@@ -28,11 +47,17 @@ class Names:
         self._next[name] = 1
         return name
 
+    def is_free(self, wish: str) -> bool:
+        """Whether `fresh` gives the name as it is."""
+        return _identifier(wish) not in self._next
+
 
 def local_name(node: str) -> str:
-    """What the value of a node is called in a method: its last two scopes."""
-    parts = [part for part in node.split("/") if part]
-    return "_".join(parts[-2:])
+    """What the value of a node is called in a method: its own name after that of the innermost
+    scope that says what it is."""
+    *scopes, name = [part for part in node.split("/") if part] or [node]
+    telling = [scope for scope in scopes if not _HOW.fullmatch(scope)] or scopes
+    return "_".join([*telling[-1:], name])
 
 
 def scope_name(variable: str) -> str:

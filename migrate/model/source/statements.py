@@ -42,7 +42,7 @@ class Block:
 
 @dataclass
 class If:
-    """if condition: then; else: orelse."""
+    """if condition: then; else: orelse. Where both do the same, it is `then` alone."""
 
     condition: str
     then: Block
@@ -147,7 +147,8 @@ def _count(block: Block, results: Sequence[str]) -> Dict[str, int]:
 
 
 def _inline(block: Block, uses: Dict[str, int]) -> None:
-    """Puts expressions that are used once where they are used; drops those that are not used."""
+    """Puts expressions that are used once where they are used; drops those that are not used, and
+    the names of those that come with others."""
     kept: List[Statement] = []
     waiting: Dict[str, Assign] = {}
     assigned = _assigned_twice(block)
@@ -160,6 +161,8 @@ def _inline(block: Block, uses: Dict[str, int]) -> None:
                     continue
                 if uses[name] == 1:
                     waiting[name] = statement
+            elif len(statement.targets) > 1:
+                statement.targets = [one if uses.get(one) else "_" for one in statement.targets]
         elif isinstance(statement, (If, Until)):
             statement.condition = _filled(statement.condition, waiting)
         for inner in _blocks(statement):
@@ -231,8 +234,22 @@ def _branches(statement: If, margin: str) -> Iterator[str]:
         then, orelse, condition = orelse, then, f"not {condition}"
     if not then.statements:
         return
+    if _is_dropout(statement) or [*_lines(then, margin)] == [*_lines(orelse, margin)]:
+        yield from _lines(then, margin)
+        return
     yield f"{margin}if {condition}:"
     yield from _lines(then, margin + "    ")
     if orelse.statements:
         yield f"{margin}else:"
         yield from _lines(orelse, margin + "    ")
+
+
+def _is_dropout(statement: If) -> bool:
+    """Whether values are dropped while the module trains, which F.dropout itself sees to."""
+    both = [one for block in _blocks(statement) for one in block.statements]
+    lines = [f"{one.targets[0]} = {one.text}" for one in both if isinstance(one, Assign)]
+    if statement.condition != "self.training" or not len(both) == len(lines) == 2:
+        return False
+    name, text = lines[1].split(" = ", 1)
+    dropped = rf"{name} = F\.dropout\({re.escape(text)}, [0-9.]+, self\.training\)"
+    return re.fullmatch(dropped, lines[0]) is not None

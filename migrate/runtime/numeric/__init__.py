@@ -150,6 +150,7 @@ _NAMES = {
         "strided_slice",
     ],
     "sparse": [
+        "all_places",
         "sparse_concat",
         "sparse_fill_empty_rows",
         "sparse_reorder",

@@ -129,6 +129,11 @@ def sparse_reorder(indices: Tensor, values: Any, shape: Any) -> Tuple[Tensor, An
     return indices[order], taken(values, order)
 
 
+def all_places(x: Tensor) -> Tensor:
+    """The indices of all values of x, one row after the other: int64 [values, rank]."""
+    return torch.cartesian_prod(*(torch.arange(size, device=x.device) for size in x.shape))
+
+
 def indices_of(places: Tensor, sizes: Sequence[int]) -> Tensor:
     """The indices, [n, rank], of places in the flattened tensor."""
     columns: List[Tensor] = []

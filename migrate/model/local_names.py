@@ -1,0 +1,95 @@
+"""What the value of a node is called in a method.
+
+1. What alone leaves a scope has the scope's name: of input_layer/city_indicator/Sum, which is all
+   that is read of input_layer/city_indicator, `city_indicator`. Where nothing reads it, it is an
+   output, and the innermost scope gives the name; else the outermost one that it leaves.
+2. What is made of an input alone, by an op that changes its form, is called by that input's name.
+3. Anything else is called by its own name and that of its scope, see `source.names.local_name`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Dict, List, Optional
+
+from migrate.graph.interface.inputs import Inputs, is_input
+from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.model.control.guards import MERGES
+from migrate.model.control.regions import Regions
+from migrate.model.layers.layer import SAME, Subject
+from migrate.model.source.names import Names, local_name
+
+_FORMS = {"AsString", "Cast", "ExpandDims", "Reshape", "Squeeze"}
+_OF_SHAPES = {"Rank", "Shape", "ShapeN", "Size"}
+
+
+class LocalNames:
+    """Those of one method. regions: in their last order."""
+
+    def __init__(self, subject: Subject, regions: Regions, inputs: Inputs) -> None:
+        self._subject, self._inputs = subject, inputs
+        self._names = Names()
+        self._readers: Dict[str, List[Node]] = {}
+        for node in regions.order:
+            for name in {name for name, _ in regions.read_by(node)}:
+                self._readers.setdefault(name, []).append(node)
+        left = {node.name: self._left(node) for node in regions.order if self._is_value(node)}
+        count = Counter(left.values())
+        self._scopes = {name: scope for name, scope in left.items() if scope and count[scope] == 1}
+
+    def of(self, node: Node) -> str:
+        """A name for the value of `node`, another one each time."""
+        scope = self._scopes.get(node.name)
+        if scope is None:
+            source = self._inputs.of(node.inputs[0]) if node.op in _FORMS else None
+            own = node.name.rpartition("/")[2]
+            return self.fresh(local_name(node.name if source is None else f"{source.name}/{own}"))
+        name = scope.rpartition("/")[2]
+        return self.fresh(name if self._names.is_free(name) else local_name(scope))
+
+    def fresh(self, wish: str) -> str:
+        """As `Names.fresh`."""
+        return self._names.fresh(wish)
+
+    def _is_value(self, node: Node) -> bool:
+        handed_on = node.op in SAME or node.name in self._subject.unchanged
+        known = node.op in _OF_SHAPES or self._subject.constant((node.name, 0)) is not None
+        return not handed_on and not known
+
+    def _left(self, node: Node) -> Optional[str]:
+        """The scope that `node` is all there is of, as far as its readers tell."""
+        scopes = node.name.split("/")[:-1]
+        readers = self._readers_of(node)
+        if not readers:
+            return "/".join(scopes) or None
+        paths = [reader.name.split("/") for reader in readers]
+        for depth in range(1, len(scopes) + 1):
+            if all(path[:depth] != scopes[:depth] for path in paths):
+                return "/".join(scopes[:depth])
+        return None
+
+    def _readers_of(self, node: Node) -> List[Node]:
+        """The nodes that compute with the value of `node`."""
+        found: List[Node] = []
+        for reader in self._readers.get(node.name, []):
+            handed_on = reader.op in SAME or reader.name in self._subject.unchanged
+            found += self._readers_of(reader) if handed_on else [reader]
+        return found
+
+
+def only_input(graph: Graph, inputs: Inputs, edge: Edge) -> Optional[str]:
+    """The name of the input that `edge` is made of; None where it is made of several, or the graph
+    does not name it."""
+    edges, names, pending = {edge}, set(), [edge]
+    while pending:
+        one = pending.pop()
+        node = graph.nodes[one[0]]
+        found = inputs.of(one) if is_input(node) else None
+        if found is not None:
+            names.add(found.name)
+            continue
+        more = [] if node.op in MERGES else [other for other in node.inputs if other not in edges]
+        edges.update(more)
+        pending += more
+    name = names.pop() if len(names) == 1 else ":"
+    return local_name(name) if ":" not in name else None

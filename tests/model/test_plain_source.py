@@ -1,0 +1,143 @@
+"""model.py has no line that does nothing, and names that say what a value is."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from migrate.model.load import load_model
+from tests.model.features import outputs_of
+from tests.model.zoo.read import models
+
+tf = pytest.importorskip("tensorflow").compat.v1
+
+
+def saved(folder, build, feeds):
+    """A model of what `build` gives for placeholders, and what TensorFlow gives for `feeds`."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.set_random_seed(1)
+        given = {
+            name: tf.placeholder(value.dtype, [None, *value.shape[1:]], name)
+            for name, value in feeds.items()
+        }
+        tf.identity(build(**given), name="y")
+        session.run(tf.global_variables_initializer())
+        expected = session.run("y:0", {f"{name}:0": value for name, value in feeds.items()})
+        prefix = tf.train.Saver().save(session, str(folder / "model"))
+    module = load_model(prefix, output="y")
+    found = outputs_of(module, {name: torch.tensor(value) for name, value in feeds.items()})[0]
+    np.testing.assert_allclose(found, expected, 1e-6, 1e-6)
+    return module, found, expected
+
+
+def forward(module):
+    """The lines after the inputs."""
+    return module.source.partition("    def forward(self, inputs):\n")[2].partition("\n\n")[0]
+
+
+def variable(shape=()):
+    return tf.get_variable("w", shape)
+
+
+CHANGES_NOTHING = {
+    "integers plus 0": (
+        lambda n: tf.cast(0 + (n + 0), tf.float32) * variable(),
+        np.int64([[1], [2]]),
+    ),
+    "times 1": (lambda n: 1.0 * n * 1.0 / 1.0 - 0.0 + variable(), np.float32([[1], [2]])),
+    "its own shape": (
+        lambda n: tf.reshape(n, [tf.shape(n)[0], 2]) + tf.reshape(n, [-1, 2]) * variable(),
+        np.float32([[1, 3], [2, 4]]),
+    ),
+    "axes in their order": (
+        lambda n: tf.tile(tf.transpose(n, [0, 1, 2]), [1, 1, 1]) * variable(),
+        np.float32([[[1], [3]]]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES_NOTHING)
+def test_what_changes_nothing_is_not_written(name, tmp_path):
+    build, value = CHANGES_NOTHING[name]
+    text = forward(saved(tmp_path, build, {"n": value})[0])
+    for word in ("+ 0", "0 +", "* 1", "1.0 *", "/ 1.0", "- 0.0", "reshape", "permute", "tile"):
+        assert word not in text, text
+
+
+def test_a_zero_that_changes_the_sign_of_a_zero_is_written(tmp_path):
+    _, found, expected = saved(
+        tmp_path, lambda n: 1.0 / (n + 0.0) + variable(), {"n": np.float32([[-0.0]])}
+    )
+    assert found == expected == [[np.inf]]
+
+
+CHANGES_THE_SHAPE = {
+    "rows of another length": (
+        lambda n: tf.reshape(n, [-1, 3]),
+        np.float32([[1, 2], [3, 4], [5, 6]]),
+    ),
+    "an axis more": (lambda n: tf.reshape(n, [-1, 2, 1]), np.float32([[1, 2]])),
+    "the size of another axis": (
+        lambda n: tf.reshape(n, [tf.shape(n)[1], 2]),
+        np.float32([[1, 2], [3, 4]]),
+    ),
+    "the size of another tensor": (
+        lambda n: tf.reshape(n, [tf.shape(tf.concat([n, n], 1))[0], 2]),
+        np.float32([[1, 2], [3, 4]]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES_THE_SHAPE)
+def test_another_shape_is_written(name, tmp_path):
+    build, value = CHANGES_THE_SHAPE[name]
+    text = forward(saved(tmp_path, lambda n: build(n) * variable(), {"n": value})[0])
+    assert "reshape(" in text
+
+
+@pytest.mark.parametrize("axes", [3, 4])
+def test_a_layer_over_more_axes_than_two_is_a_linear_one(axes, tmp_path):
+    value = np.random.RandomState(0).randn(2, *range(3, axes + 1), 5).astype("f")
+
+    def build(n):
+        kernel, bias = tf.get_variable("deep/kernel", [5, 7]), tf.get_variable("deep/bias", [7])
+        return tf.nn.relu(tf.nn.bias_add(tf.tensordot(n, kernel, [[axes - 1], [0]]), bias))
+
+    module = saved(tmp_path, build, {"n": value})[0]
+    assert "self.deep = nn.Linear(5, 7)\n" in module.source
+    assert "torch.relu(self.deep(n))" in module.source
+
+
+def test_a_product_along_another_axis_is_no_linear_layer(tmp_path):
+    value = np.random.RandomState(0).randn(2, 5, 5).astype("f")
+
+    def build(n):
+        return tf.tensordot(n, tf.get_variable("kernel", [5, 5]), [[1], [0]])
+
+    assert ".permute(" in forward(saved(tmp_path, build, {"n": value})[0])
+
+
+def test_equal_branches_are_one(zoo):
+    (model,) = [model for model in models(zoo) if model.said["name"] == "deepfm"]
+    assert "if self.training" not in load_model(model.prefix).source
+
+
+def test_what_a_scope_gives_is_called_as_the_scope(zoo):
+    by_name = {model.said["name"]: model for model in models(zoo)}
+    source = load_model(by_name["canned_dnn"].prefix).source
+    assert "        city_indicator = " in source and "        user_embedding = " in source
+    assert 'feature_names=["user"]' in source and "iterator_get_next_" not in source.partition(
+        "def forward"
+    )[2].replace("iterator_get_next_7", "")
+
+
+def test_every_import_and_every_name_is_used(zoo, tmp_path):
+    for model in models(zoo):
+        outputs = list(model.said["outputs"].values())
+        path = tmp_path / (model.said["name"] + ".py")
+        path.write_text(load_model(model.prefix, output=outputs).source)
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
