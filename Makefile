@@ -35,12 +35,12 @@ help:
 demo: $(VENV)
 	@.venv/bin/semisync demo $(DEMO_ARGS)
 
-# Streams side by side, a process per core in each: all tests, and those of TensorFlow 1.15, then of
-# TFRA, each under its own Python. What is marked one_tensorflow is left to 1.15 where there is one,
-# and what is marked long to LONG=1. Each stream is a process group that an interruption ends; the
-# logs are printed one after the other.
+# Streams side by side: the checks, all tests, and those of TensorFlow 1.15, then of TFRA, each under
+# its own Python, with a process per core. What is marked one_tensorflow is left to 1.15 where there
+# is one, and what is marked long to LONG=1. Each stream is a process group that an interruption
+# ends; the logs are printed one after the other.
 test: SHELL := bash
-test: $(VENV) tf1-environment tfra-environment zookeeper check
+test: $(VENV) tf1-environment tfra-environment zookeeper
 	@set -m; export REQUIRE=$(REQUIRE); \
 	end() { trap '' INT TERM; kill -$$1 $${streams[@]/#/-}; wait; exit 130; }; \
 	trap 'end INT' INT; trap 'end TERM' TERM; \
@@ -56,7 +56,9 @@ test: $(VENV) tf1-environment tfra-environment zookeeper check
 	rm -f .venv-tf1/failed .venv-tfra/failed; \
 	{ others_in .venv-tf1 tests/tf1 tests/jobs tests/cluster tests/simulate; \
 	  others_in .venv-tfra tests/tfra; } & streams+=($$!); \
-	wait $${streams[0]}; result=$$?; wait $${streams[1]}; \
+	$(MAKE) --no-print-directory check > .venv/check.log 2>&1 < /dev/null & streams+=($$!); \
+	wait $${streams[0]}; result=$$?; wait $${streams[1]}; wait $${streams[2]} || result=1; \
+	cat .venv/check.log; \
 	for home in .venv-tf1 .venv-tfra; do \
 	  [ ! -e $$home/.made ] || { echo "$$home:"; cat $$home/tests.log; }; \
 	  [ ! -e $$home/failed ] || result=1; \
