@@ -6,6 +6,7 @@ import semisync
 from semisync import ADMITTED, DECAYED, PENDING, STALE, audit
 from semisync.common.compat import raw_ops, tf
 from semisync.staleness import PROBES, safe_steps
+from semisync.transport import job_state
 from semisync.worker.state import DUE, TOKEN
 from tests.tf1.one_process import Job
 
@@ -118,6 +119,20 @@ def test_the_fate_is_pending_until_the_global_batch_is_applied(on_stale):
         assert job.fate(session) == (PENDING, -1)
         job.train(session, 1)
         assert job.fate(session) == (ADMITTED, 0)
+
+
+def test_the_fate_of_an_older_batch_in_the_same_place_is_not_taken_for_a_pending_one(monkeypatch):
+    monkeypatch.setattr(job_state, "RING", 2)
+    job = late_job(2, semisync.Threshold(1))
+    with job.session() as session:
+        job.train(session, 1, 1)
+        assert job.fate(session) == (ADMITTED, 0)
+        for _ in range(2):
+            job.train(session, 1)
+            fate = job.fate(session)
+        assert fate == (ADMITTED, 0)
+        job.train(session, 1)
+        assert job.fate(session) == (PENDING, -1)
 
 
 @pytest.mark.parametrize("on_stale", ["keep", "drop"])

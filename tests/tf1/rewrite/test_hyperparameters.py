@@ -131,8 +131,10 @@ def test_a_number_that_the_loss_takes_stays_the_workers():
     assert "keep" not in report.fed
 
 
-def test_the_report_names_what_may_be_fed():
-    _, report = graph_rewrite.semi_synchronize(export("adagrad", RATES["constant"]).meta, M)
+@pytest.mark.parametrize("optimizer", ["adagrad", "sgd", "adam"])
+def test_the_report_names_what_may_be_fed(optimizer):
+    """The training ops' definitions call it lr, or alpha."""
+    _, report = graph_rewrite.semi_synchronize(export(optimizer, RATES["constant"]).meta, M)
     assert report.fed == ["rate"]
     assert "fed      may be, and goes with each batch: rate" in str(report)
 
