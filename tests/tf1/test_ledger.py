@@ -6,7 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semisync.chief.ledger import Ledger
-from semisync.transport.messages import DRAWN, JOINED, LEFT, NEVER_DRAWN, STAGED, WITHHELD, Message
+from semisync.fate import Fate
+from semisync.transport.messages import (
+    DRAWN,
+    JOINED,
+    LEFT,
+    NEVER_DRAWN,
+    NONFINITE,
+    STAGED,
+    WITHHELD,
+    Message,
+)
 
 
 class Clock:
@@ -152,8 +162,38 @@ def test_in_flight_bounds_the_tickets_that_are_out():
     assert len(tickets) == 2
     tell(ledger, "worker", DRAWN, tickets[0])
     assert ledger.tickets_due(undrawn=1) == 0
+    assert ledger.lacking == 1  # of four: the tickets of the others come with this one
     tell(ledger, "worker", STAGED, tickets[0])
     assert ledger.tickets_due(undrawn=1) == 1
+
+
+def test_each_fate_is_told_to_the_job_state_once():
+    ledger = Ledger(2, first=1000)
+    tickets = ledger.issue(4)
+    for ticket, token in zip(tickets[:2], (9, 2)):
+        draw_and_stage(ledger, [ticket], token=token)
+    tell(ledger, "worker", NONFINITE, tickets[2])
+    apply_all(ledger, clock=9, bound=3)
+    ledger.lose(tickets[3])
+    assert sorted(ledger.drain("settled")) == [
+        (tickets[0], Fate.ADMITTED, 0),
+        (tickets[1], Fate.STALE, 7),
+        (tickets[2], Fate.NONFINITE, -1),
+        (tickets[3], Fate.LOST, -1),
+    ]
+    assert ledger.drain("settled") == []
+
+
+def test_the_slot_of_a_batch_that_is_not_finite_is_anothers():
+    ledger = Ledger(2, paced=True, first=1000)
+    first, second = ledger.issue(ledger.tickets_due(undrawn=0))
+    for member, ticket in (("a", first), ("b", second)):
+        tell(ledger, member, DRAWN, ticket)
+        tell(ledger, member, NONFINITE, ticket)
+    assert (ledger.broken, ledger.broken_of) == (2, "b")
+    assert ledger.tickets_due(undrawn=0) == 2
+    draw_and_stage(ledger, ledger.issue(1), "a")
+    assert ledger.broken == 0 and ledger.balance()
 
 
 def test_a_paced_ticket_that_comes_back_or_is_lost_is_replaced():
@@ -286,6 +326,16 @@ def test_what_is_out_when_pacing_begins_counts_for_the_next_global_steps():
     assert ledger.tickets_due(undrawn=0) == 3
     ledger.pace(False)
     assert ledger.tickets_due(undrawn=0) > 3
+
+
+def test_to_go_on_pacing_issues_no_ticket_and_takes_none_back():
+    ledger = Ledger(3, paced=True, ahead=2, first=1000)
+    for due in (5, 3, 3):
+        ledger.pace(True)
+        tickets = ledger.issue(ledger.tickets_due(undrawn=0))
+        assert len(tickets) == due
+        draw_and_stage(ledger, list(ledger.outstanding)[:3])
+        apply_all(ledger)
 
 
 @given(EVENTS, st.integers(1, 4), st.integers(0, 12), st.integers(0, 12))

@@ -13,10 +13,19 @@ import semisync
 from semisync.chief.ledger import Ledger
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
-from semisync.pacing import MeanStaleness
+from semisync.pacing import MeanStaleness, PacedSteps
 from semisync.simulate import Cluster, SemiSync, Times, command, simulate
 from semisync.transport.messages import DRAWN, STAGED
 from tests.tf1.test_ledger import apply_all, draw_and_stage, tell
+
+
+def test_tickets_ahead_are_whole_batches_however_the_product_is_rounded():
+    assert [MeanStaleness(0.29).ahead(100), MeanStaleness(0.5).ahead(3)] == [29, 1]
+
+
+def test_paced_steps_are_the_first_and_those_from_the_last_change_on():
+    paced = PacedSteps(first=2, since=5)
+    assert [paced.at(step) for step in range(7)] == [True, True, *[False] * 3, True, True]
 
 
 def test_m_tickets_a_step_and_those_ahead_of_it_once():
