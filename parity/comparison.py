@@ -67,9 +67,12 @@ def compare(
         verified: what `semisync verify --json` printed of the candidate's conversion, as a path or
             a mapping: it stands for the rows that it takes to exclude rare faults.
 
-    Returns: a Comparison; its `verdict` is EQUIVALENT, NOT_EQUIVALENT or INCONCLUSIVE.
+    Returns:
+        A Comparison; its `verdict` is EQUIVALENT, NOT_EQUIVALENT or INCONCLUSIVE.
 
-    Raises: BadInput, naming the argument and the first row at fault; UsageError for the margin.
+    Raises:
+        BadInput: a column is not as above; the message names it and the first row at fault.
+        UsageError: the margin is out of range.
     """
     check_margin(margin)
     record = None if verified is None else read_record(verified)

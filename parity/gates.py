@@ -46,8 +46,8 @@ class Requirements(NamedTuple):
 def parse_requirements(items: Iterable[str]) -> Requirements:
     """From METRIC=MARGIN and auc>=VALUE.
 
-    Raises: UsageError for another metric, a margin or AUC without meaning, and a metric that comes
-        twice.
+    Raises:
+        UsageError: another metric, a margin or AUC without meaning, and a metric that comes twice.
     """
     margins: Dict[str, float] = {}
     least = None

@@ -76,10 +76,13 @@ def compare_runs(
         baselines: the scores of each training run of the baseline, each (n,), on the same rows.
         candidates: the same for the candidate; at least one side has two runs.
 
-    Returns: a Comparison whose delta, standard error, interval and verdict cover seeds and rows,
-    with `training` set. AUCs are means over runs; the figures beside them are the first run's.
+    Returns:
+        A Comparison whose delta, standard error, interval and verdict cover seeds and rows, with
+        `training` set. AUCs are means over runs; the figures beside them are the first run's.
 
-    Raises: BadInput and UsageError as `parity.compare`; UsageError for one run per side.
+    Raises:
+        BadInput, UsageError: as `parity.compare`.
+        UsageError: one run per side.
     """
     if not baselines or not candidates or len(baselines) + len(candidates) < 3:
         raise UsageError(

@@ -33,7 +33,8 @@ def read_record(record: Record) -> Verified:
     Args:
         record: the path of what `semisync verify --json` printed, or that as a mapping.
 
-    Raises: BadInput for anything else, and for a record of a sample or of a model that differs.
+    Raises:
+        BadInput: anything else, or a record of a sample or of a model that differs.
     """
     if isinstance(record, Mapping):
         return _checked(record, "the record of the verification")

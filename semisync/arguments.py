@@ -81,8 +81,8 @@ def gradients(grads_and_vars):
     """The (gradient, variable) that have one, a tensor or tf.IndexedSlices of this process's batch.
 
     Raises:
-      UsageError: there is none, one is not of a batch, or a variable is a local one or has no known
-        shape.
+        UsageError: there is none, one is not of a batch, or a variable is a local one or has no
+            known shape.
     """
     if tf.get_default_graph().finalized:
         raise UsageError(
@@ -120,8 +120,8 @@ def shared(variables, own, counted):
     """Raises UsageError where one of the variables is this process's own, and not the job's.
 
     Args:
-      own: the device of this process.
-      counted: that of the global step.
+        own: the device of this process.
+        counted: that of the global step.
     """
     here = (_process(own), _process(""))  # where a session puts what has no place
     for variable in variables:

@@ -82,7 +82,7 @@ def check(path):
     that were out when a chief was killed.
 
     Raises:
-      BadInput: a ticket was settled twice, or never issued, or is still out at an "end".
+        BadInput: a ticket was settled twice, or never issued, or is still out at an "end".
     """
     counts: Counter[str] = collections.Counter()
     out: Set[int] = set()

@@ -11,12 +11,12 @@ class Handles(NamedTuple):
     """The ops and tensors of one `GlobalBatchOptimizer` in one graph, and its settings.
 
     Attributes:
-      settings, chief, worker: see their types.
-      draws_between_runs: True when a worker draws its tickets between the runs of its train op.
-      number: of the optimizer among those of the graph, in the order in which they were built.
-      global_step: the op of the variable that counts global batches.
-      unfed: names of the tensors that the chief's step is made of and that go with no batch;
-        feeding one of them has no effect.
+        settings, chief, worker: see their types.
+        draws_between_runs: True when a worker draws its tickets between the runs of its train op.
+        number: of the optimizer among those of the graph, in the order in which they were built.
+        global_step: the op of the variable that counts global batches.
+        unfed: names of the tensors that the chief's step is made of and that go with no batch;
+            feeding one of them has no effect.
     """
 
     settings: Settings

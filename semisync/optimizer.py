@@ -60,46 +60,46 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
     optimizer's own: checkpoints are the same with and without the wrapper.
 
     Args:
-      optimizer: any tf.compat.v1.train.Optimizer.
-      batches_per_step: M, global batch / local batch. Need not be the number of workers.
-      staleness: the staleness policy, see `semisync.staleness`. None counts every batch fully.
-      on_stale: what becomes of the slot of a batch of weight 0: "keep" leaves it empty (GBA),
-        "drop" gives it to another batch.
-      on_nonfinite: what becomes of a batch with a NaN or an infinity in a gradient: "drop" gives
-        its slot to another batch, and ends the training after 100 of them in a row; "stop" ends it
-        at the first; "keep" counts it, and the model is NaN from then on. None: "keep" for an
-        optimizer that scales the loss, which looks for them itself, else "drop".
-      sparse_mean: "batches" divides an id's summed gradient by M, as the global batch does;
-        "touches" by the number of batches that met the id (GBA); "sum" by nothing.
-      policy: list of (regex, "semi-sync" | "async"): the first whose regex is found in a variable's
-        name says how it is trained. Or a function (gradient, variable) -> one of the two. None:
-        every variable is "semi-sync".
-      batch_norm: "aggregate" has BatchNorm's moving statistics share the fate of their batch and
-        decay as with M local updates per global step; "aggregate-once" decays them as one step with
-        the global batch would; "async" leaves their updates alone.
-        See `semisync.aggregate.batch_norm`.
-      shared_updates: list of (regex, "sum" | "mean" | "last"): the updates of the variables that
-        are not trained and whose names a regex finds, such as counters, share the fate of their
-        batch. See `semisync.aggregate.updates`.
-      paced: True hands out exactly M tickets per global step: synchronous, staleness zero.
-        `PacedSteps` does so at some global steps.
-      in_flight: how many tickets may be out at once, that is batches between reading their
-        parameters and being staged on the PS; further workers wait. None: one per worker.
-        `MeanStaleness(s)`: as many as make the mean staleness s at most; "auto" is s = 1.
-      repeated_ids: of tables in hash tables (TFRA): "sum" adds up the gradients of an id that a
-        look-up has several times, as those of a variable; "last" keeps the last one alone, as TFRA
-        by itself does, for a job that was tuned to that.
-      name: of the ops, and of the queues on the PS; the same in every process.
+        optimizer: any tf.compat.v1.train.Optimizer.
+        batches_per_step: M, global batch / local batch. Need not be the number of workers.
+        staleness: the staleness policy, see `semisync.staleness`. None counts every batch fully.
+        on_stale: what becomes of the slot of a batch of weight 0: "keep" leaves it empty (GBA),
+            "drop" gives it to another batch.
+        on_nonfinite: what becomes of a batch with a NaN or an infinity in a gradient: "drop" gives
+            its slot to another batch, and ends the training after 100 of them in a row; "stop" ends
+            it at the first; "keep" counts it, and the model is NaN from then on. None: "keep" for
+            an optimizer that scales the loss, which looks for them itself, else "drop".
+        sparse_mean: "batches" divides an id's summed gradient by M, as the global batch does;
+            "touches" by the number of batches that met the id (GBA); "sum" by nothing.
+        policy: list of (regex, "semi-sync" | "async"): the first whose regex is found in a
+            variable's name says how it is trained. Or a function (gradient, variable) -> one of the
+            two. None: every variable is "semi-sync".
+        batch_norm: "aggregate" has BatchNorm's moving statistics share the fate of their batch and
+            decay as with M local updates per global step; "aggregate-once" decays them as one step
+            with the global batch would; "async" leaves their updates alone. See
+            `semisync.aggregate.batch_norm`.
+        shared_updates: list of (regex, "sum" | "mean" | "last"): the updates of the variables that
+            are not trained and whose names a regex finds, such as counters, share the fate of their
+            batch. See `semisync.aggregate.updates`.
+        paced: True hands out exactly M tickets per global step: synchronous, staleness zero.
+            `PacedSteps` does so at some global steps.
+        in_flight: how many tickets may be out at once, that is batches between reading their
+            parameters and being staged on the PS; further workers wait. None: one per worker.
+            `MeanStaleness(s)`: as many as make the mean staleness s at most; "auto" is s = 1.
+        repeated_ids: of tables in hash tables (TFRA): "sum" adds up the gradients of an id that a
+            look-up has several times, as those of a variable; "last" keeps the last one alone, as
+            TFRA by itself does, for a job that was tuned to that.
+        name: of the ops, and of the queues on the PS; the same in every process.
 
     Attributes:
-      fate: int64 tensor [2], made by minimize: what became of this worker's last batch
-        (`semisync.Fate`) and its staleness; (PENDING, -1) until it is decided. Fetched together
-        with the train op it tells of the batch before.
-      aggregated_gradients: the global batch's gradients as a list of (gradient, variable); the
-        chief's hook can fetch what is computed from them, see `GlobalBatchHook.observe`.
+        fate: int64 tensor [2], made by minimize: what became of this worker's last batch
+            (`semisync.Fate`) and its staleness; (PENDING, -1) until it is decided. Fetched together
+            with the train op it tells of the batch before.
+        aggregated_gradients: the global batch's gradients as a list of (gradient, variable); the
+            chief's hook can fetch what is computed from them, see `GlobalBatchHook.observe`.
 
     Raises:
-      UsageError: an argument is not what it should be.
+        UsageError: an argument is not what it should be.
     """
 
     def __init__(
@@ -171,10 +171,10 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         """Has more than gradients share the fate of each batch; call it before apply_gradients.
 
         Args:
-          tensors: of this batch, a list of tensors of static shapes.
-          device: of the PS that keeps them.
-          update: (weights float32 [k], list of tensors [k, ...]) -> op, built once: what a global
-            step does with those of its k batches whose weight is not 0.
+            tensors: of this batch, a list of tensors of static shapes.
+            device: of the PS that keeps them.
+            update: (weights float32 [k], list of tensors [k, ...]) -> op, built once: what a global
+                step does with those of its k batches whose weight is not 0.
         """
         self._in_graph.of().extras.add(tensors, device, update)
 
@@ -182,13 +182,13 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         """Builds the worker's train op and the chief's step; returns the train op.
 
         Args:
-          grads_and_vars: as compute_gradients returns it; pairs without a gradient are left out.
-          global_step: counts global batches. None: the one that another GlobalBatchOptimizer of the
-            graph counts already, else the graph's own, which the job then no longer counts.
+            grads_and_vars: as compute_gradients returns it; pairs without a gradient are left out.
+            global_step: counts global batches. None: the one that another GlobalBatchOptimizer of
+                the graph counts already, else the graph's own, which the job then no longer counts.
 
         Raises:
-          UsageError: no gradient, no global step, a second call in one graph, or no place to build
-            a train op in.
+            UsageError: no gradient, no global step, a second call in one graph, or no place to
+                build a train op in.
         """
         arguments.graph_mode()
         pairs = hash_tables.by_shard(grads_and_vars, self.options.repeated_ids)
@@ -234,15 +234,15 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         It may be made before minimize, and serve one session after another, also of other graphs.
 
         Args:
-          is_chief: True in exactly one process, which applies the global batches.
-          num_tokens: accepted, and not used, for jobs that pass it to SyncReplicasOptimizer.
-          patience: seconds of silence after which the chief gives up the batch of a worker, and a
-            worker gives up the chief; the log or the error says who is missing.
-          audit: path of a file to which the chief appends what becomes of every ticket, see
-            `semisync.audit`.
+            is_chief: True in exactly one process, which applies the global batches.
+            num_tokens: accepted, and not used, for jobs that pass it to SyncReplicasOptimizer.
+            patience: seconds of silence after which the chief gives up the batch of a worker, and a
+                worker gives up the chief; the log or the error says who is missing.
+            audit: path of a file to which the chief appends what becomes of every ticket, see
+                `semisync.audit`.
 
         Raises:
-          UsageError: an argument is not what it should be, or `audit` cannot be written.
+            UsageError: an argument is not what it should be, or `audit` cannot be written.
         """
         return GlobalBatchHook(
             self._handles_here,

@@ -10,8 +10,8 @@ class Options(NamedTuple):
     """See `GlobalBatchOptimizer` for the meaning of each.
 
     Attributes:
-      mode_of: function (gradient, variable) -> "semi-sync" or "async", made of `policy`.
-      shared_updates: list of (compiled regex, how).
+        mode_of: function (gradient, variable) -> "semi-sync" or "async", made of `policy`.
+        shared_updates: list of (compiled regex, how).
     """
 
     batches_per_step: int
@@ -45,7 +45,7 @@ def checked(
     """Returns the `Options`.
 
     Raises:
-      UsageError: an argument is not what it should be.
+        UsageError: an argument is not what it should be.
     """
     paced, in_flight = arguments.pace(paced, in_flight)
     return Options(

@@ -42,8 +42,8 @@ class MeanStaleness(NamedTuple):
         semisync.MeanStaleness(0.5)
 
     Args:
-      most: the largest mean staleness, in global steps, greater than 0 and up to 100; it is rounded
-        down to whole batches, 1 / M each.
+        most: the largest mean staleness, in global steps, greater than 0 and up to 100; it is
+            rounded down to whole batches, 1 / M each.
     """
 
     most: float = 1.0
@@ -57,7 +57,7 @@ def checked(paced):
     """`paced`: True, False, `PacedSteps` or `MeanStaleness`, which an imported graph has as a dict.
 
     Raises:
-      UsageError: it is something else.
+        UsageError: it is something else.
     """
     if isinstance(paced, dict):
         paced = (MeanStaleness if "most" in paced else PacedSteps)(**paced)

@@ -30,13 +30,13 @@ def wrap(optimizer, mode, global_batch, local_batch, **more):
     and checkpoints mean the same.
 
     Args:
-      optimizer: any tf.compat.v1.train.Optimizer.
-      mode: one of the four.
-      global_batch, local_batch: examples; the second divides the first.
-      **more: arguments of GlobalBatchOptimizer, which override the mode's.
+        optimizer: any tf.compat.v1.train.Optimizer.
+        mode: one of the four.
+        global_batch, local_batch: examples; the second divides the first.
+        **more: arguments of GlobalBatchOptimizer, which override the mode's.
 
     Raises:
-      UsageError: an argument is not what it should be.
+        UsageError: an argument is not what it should be.
     """
     choice("mode", mode, tuple(PRESETS))
     for size in (global_batch, local_batch):

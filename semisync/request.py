@@ -15,8 +15,8 @@ class Extras:
     """What a batch sends besides gradients.
 
     Attributes:
-      items: list of `StackedTensors`.
-      replaced: names of the ops of the graph whose work the chief does instead, a list.
+        items: list of `StackedTensors`.
+        replaced: names of the ops of the graph whose work the chief does instead, a list.
     """
 
     def __init__(self):
@@ -43,13 +43,13 @@ class Request(NamedTuple):
     """What to build for.
 
     Attributes:
-      options: the `Options`.
-      optimizer: the `WrappedOptimizer`, or what stands for it.
-      pairs: (gradient, variable) of all variables.
-      extras: the `Extras`.
-      add_updates: function (`Extras`) that adds BatchNorm's statistics and the shared updates.
-      global_step: the variable that counts global batches, or None, see `apply_gradients`.
-      name: of the scope of the ops, or None.
+        options: the `Options`.
+        optimizer: the `WrappedOptimizer`, or what stands for it.
+        pairs: (gradient, variable) of all variables.
+        extras: the `Extras`.
+        add_updates: function (`Extras`) that adds BatchNorm's statistics and the shared updates.
+        global_step: the variable that counts global batches, or None, see `apply_gradients`.
+        name: of the scope of the ops, or None.
     """
 
     options: Options
@@ -65,10 +65,10 @@ class Built(NamedTuple):
     """What was built.
 
     Attributes:
-      train_op: of the worker.
-      handles: the `Handles`.
-      aggregated_gradients: the global batch's, a list of (gradient, variable).
-      sole_counter: the `SoleCounter` of a global step that the job counts by itself, or None.
+        train_op: of the worker.
+        handles: the `Handles`.
+        aggregated_gradients: the global batch's, a list of (gradient, variable).
+        sole_counter: the `SoleCounter` of a global step that the job counts by itself, or None.
     """
 
     train_op: Any

@@ -34,9 +34,9 @@ def describe(handles, identity, worker_job):
     """The JSON string of the `Handles` of a `GlobalBatchOptimizer`.
 
     Args:
-      identity: names of the constants that hold its `WorkerOps.member`.
-      worker_job: such as "/job:worker", of the devices whose task each process has to add; "" for
-        none.
+        identity: names of the constants that hold its `WorkerOps.member`.
+        worker_job: such as "/job:worker", of the devices whose task each process has to add; "" for
+            none.
     """
     return json.dumps(
         {
@@ -88,13 +88,13 @@ def restore_hook(is_chief, patience=120.0, audit=None, worker_device=None):
     tensor that tells what became of this worker's last batch.
 
     Args:
-      is_chief, patience, audit: see `GlobalBatchOptimizer.make_session_run_hook`.
-      worker_device: of this process, such as "/job:worker/task:3". None where the graph was
-        imported under tf.device (replica_device_setter or plain), where TF_CONFIG names the task,
-        or where the graph has no devices.
+        is_chief, patience, audit: see `GlobalBatchOptimizer.make_session_run_hook`.
+        worker_device: of this process, such as "/job:worker/task:3". None where the graph was
+            imported under tf.device (replica_device_setter or plain), where TF_CONFIG names the
+            task, or where the graph has no devices.
 
     Raises:
-      UsageError: the default graph was not rewritten, or this process's task is not known.
+        UsageError: the default graph was not rewritten, or this process's task is not known.
     """
     graph = tf.get_default_graph()
     if graph not in _restored:

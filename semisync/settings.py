@@ -18,9 +18,9 @@ class Settings(NamedTuple):
     """The settings of a `GlobalBatchOptimizer`, apart from its staleness policy.
 
     Attributes:
-      batches_per_step, on_stale, on_nonfinite, paced, in_flight: see `GlobalBatchOptimizer`.
-      hyperparameters: {name: value} of the wrapped optimizer's own numbers.
-      payload: what each batch sends, a list of strings.
+        batches_per_step, on_stale, on_nonfinite, paced, in_flight: see `GlobalBatchOptimizer`.
+        hyperparameters: {name: value} of the wrapped optimizer's own numbers.
+        payload: what each batch sends, a list of strings.
     """
 
     batches_per_step: int

@@ -45,7 +45,7 @@ class _Formula:
     """A policy whose weights depend on the staleness alone: a float32 tensor, or a numpy array.
 
     Attributes:
-      may_reject: whether a staleness can have the weight 0.
+        may_reject: whether a staleness can have the weight 0.
     """
 
     may_reject = False
@@ -55,8 +55,8 @@ class Threshold(_Formula):
     """Weight 1 up to `bound` steps of staleness, 0 beyond it.
 
     Args:
-      bound: the largest staleness, in global steps, that still counts. 0 admits only gradients
-        of the current parameters.
+        bound: the largest staleness, in global steps, that still counts. 0 admits only gradients
+            of the current parameters.
     """
 
     may_reject = True
@@ -89,7 +89,7 @@ class Polynomial(_Formula):
     """Weight (staleness + 1) ** -power.
 
     Args:
-      power: >= 0; 0.5 is FedAsync's own.
+        power: >= 0; 0.5 is FedAsync's own.
     """
 
     def __init__(self, power=0.5):
@@ -106,8 +106,8 @@ class Hinge(_Formula):
     """Weight 1 up to `bound` steps of staleness, 1 / (slope * (staleness - bound) + 1) beyond it.
 
     Args:
-      slope: >= 0.
-      bound: in global steps, >= 0.
+        slope: >= 0.
+        bound: in global steps, >= 0.
     """
 
     def __init__(self, slope, bound):
@@ -125,7 +125,7 @@ class Exponential(_Formula):
     """Weight exp(-rate * staleness).
 
     Args:
-      rate: decay per global step, >= 0.
+        rate: decay per global step, >= 0.
     """
 
     def __init__(self, rate):
@@ -142,7 +142,7 @@ def weights_of(staleness_policy, staleness):
     """The weights of stalenesses by a staleness policy, or None; both float32 tensors [n].
 
     Raises:
-      UsageError: the policy returns another shape.
+        UsageError: the policy returns another shape.
     """
     from semisync.common.compat import tf
 
@@ -169,7 +169,7 @@ def safe_steps(weights):
     """How many usual global steps make no batch too stale, not even twice as many and one more.
 
     Args:
-      weights: the staleness policy's at PROBES.
+        weights: the staleness policy's at PROBES.
     """
     counted = [staleness for staleness, weight in zip(PROBES, weights) if weight > 0]
     return max(0.0, (max(counted, default=0) - 1) / 2)

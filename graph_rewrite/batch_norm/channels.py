@@ -20,10 +20,10 @@ def channel_axes(view, statistics, names, variance):
     """The axes that are normalised each by its own numbers, a tuple.
 
     Args:
-      view: the `View`.
-      statistics: those of the batch, a list of `Statistic`.
-      names: of variables whose shape is that of the channels; some may be None.
-      variance: the tensor that the normalisation takes.
+        view: the `View`.
+        statistics: those of the batch, a list of `Statistic`.
+        names: of variables whose shape is that of the channels; some may be None.
+        variance: the tensor that the normalisation takes.
     """
     shapes = [shape for shape in (_shape(view, name) for name in names) if shape]
     for statistic in statistics:

@@ -26,7 +26,7 @@ def find_batch_norms(graph):
     """The batch normalisations of a graph, a list of `BatchNorm` in its order.
 
     Args:
-      graph: a tf.Graph, GraphDef or MetaGraphDef.
+        graph: a tf.Graph, GraphDef or MetaGraphDef.
     """
     return of_view(View(graph))
 
@@ -45,7 +45,7 @@ def find_updates(graph):
     `graph_rewrite.batch_norm.updates` for what is none.
 
     Args:
-      graph: a tf.Graph, GraphDef or MetaGraphDef.
+        graph: a tf.Graph, GraphDef or MetaGraphDef.
     """
     view = View(graph)
     updates = all_updates(view)

@@ -15,12 +15,12 @@ def finding(owned, names, updates, updated, in_collection, runs):
     """What the author should know, or "".
 
     Args:
-      owned: the `Owned`.
-      names: (moving mean's variable, moving variance's), either may be None.
-      updates: (that of the mean, that of the variance), either may be None.
-      updated: the variables that the updates of any layer of the graph move.
-      in_collection: whether the updates stand in UPDATE_OPS.
-      runs: whether anything needs them, or nothing has to: the graph does not train.
+        owned: the `Owned`.
+        names: (moving mean's variable, moving variance's), either may be None.
+        updates: (that of the mean, that of the variance), either may be None.
+        updated: the variables that the updates of any layer of the graph move.
+        in_collection: whether the updates stand in UPDATE_OPS.
+        runs: whether anything needs them, or nothing has to: the graph does not train.
     """
     mean, variance = updates
     moving = _list([name for name in names if name])
@@ -52,10 +52,10 @@ def reason(view, owned, kept, sharers):
     """Why nothing of an `Owned` may be rewritten, or "".
 
     Args:
-      view: the `View`.
-      owned: the `Owned`.
-      kept: [(Update, Statistic)] of its mean and of its variance, with their rates in training.
-      sharers: {variable: the ops of the layers that update it}.
+        view: the `View`.
+        owned: the `Owned`.
+        kept: [(Update, Statistic)] of its mean and of its variance, with their rates in training.
+        sharers: {variable: the ops of the layers that update it}.
     """
     layer = owned.layer
     reasons = [update.left_alone for update, _ in kept]
@@ -102,7 +102,7 @@ def out_of_reach(view, layer, updates, statistics):
     """Why nothing outside of a branch or a function can do what the updates do, or "".
 
     Args:
-      statistics: the tensors that the updates take.
+        statistics: the tensors that the updates take.
     """
     for update in updates:
         if not can_do_without(view.nodes, update.op):

@@ -9,17 +9,17 @@ class Update(NamedTuple):
     Tensors are named as in a GraphDef, in functions as `graph_rewrite.graph.functions` says.
 
     Attributes:
-      variable: the name of the variable's op.
-      source: the tensor that the variable moves towards, or that is added or assigned. For a part
-        of a partitioned variable that moves: the tensor that the whole one moves towards.
-      rate: of a moving average, variable += rate x (source - variable): a float, or the name of a
-        tensor where that varies; None of any other.
-      op: the name of the op that assigns.
-      in_branch: whether that op lies in a branch of a condition.
-      dependents: the names of the nodes at the top level that take the op's output or wait for it;
-        where it lies in a function, those of the call. A tuple.
-      kind: "average", "add", "subtract", "assign" or "scatter" (some rows only).
-      left_alone: why it may not be rewritten, or "".
+        variable: the name of the variable's op.
+        source: the tensor that the variable moves towards, or that is added or assigned. For a part
+            of a partitioned variable that moves: the tensor that the whole one moves towards.
+        rate: of a moving average, variable += rate x (source - variable): a float, or the name of a
+            tensor where that varies; None of any other.
+        op: the name of the op that assigns.
+        in_branch: whether that op lies in a branch of a condition.
+        dependents: the names of the nodes at the top level that take the op's output or wait for
+            it; where it lies in a function, those of the call. A tuple.
+        kind: "average", "add", "subtract", "assign" or "scatter" (some rows only).
+        left_alone: why it may not be rewritten, or "".
     """
 
     variable: str
@@ -40,26 +40,27 @@ class BatchNorm(NamedTuple):
     share.
 
     Attributes:
-      name: the scope.
-      kind: "fused" or "unfused".
-      op: the name of the FusedBatchNorm, of two the one for training; else of the Rsqrt (or Sqrt,
-        Pow).
-      input: the tensor x at the top level, outside of any branch.
-      gamma, beta, moving_mean, moving_variance: variables, or None.
-      momentum: a float, or the name of a tensor where it varies, while training. None without an
-        update, and where only its complement is a tensor: `updates` name that as their rate.
-      epsilon: a float.
-      axis: the channel axes, a tuple; (-1,) where the graph does not tell how many there are.
-      training: True; False; or the name of the predicate's tensor, which is true in training.
-      mean, variance: the batch's statistics as the updates take them, at the top level, outside of
-        branches, wherever such a tensor exists; None where no batch statistic is computed.
-      bessel: whether that variance is the corrected one, x n / (n - 1), as FusedBatchNorm gives it.
-      updates: the `Update`s of the moving statistics, the mean's first; one per part.
-      dependents: the names of the nodes at the top level that depend on the updates, nearest ones,
-        a tuple.
-      in_collection: whether all updates stand in UPDATE_OPS; False for a GraphDef.
-      finding: what the graph's author should know, a sentence, or "".
-      left_alone: why nothing of it may be rewritten, a sentence, or "".
+        name: the scope.
+        kind: "fused" or "unfused".
+        op: the name of the FusedBatchNorm, of two the one for training; else of the Rsqrt (or Sqrt,
+            Pow).
+        input: the tensor x at the top level, outside of any branch.
+        gamma, beta, moving_mean, moving_variance: variables, or None.
+        momentum: a float, or the name of a tensor where it varies, while training. None without an
+            update, and where only its complement is a tensor: `updates` name that as their rate.
+        epsilon: a float.
+        axis: the channel axes, a tuple; (-1,) where the graph does not tell how many there are.
+        training: True; False; or the name of the predicate's tensor, which is true in training.
+        mean, variance: the batch's statistics as the updates take them, at the top level, outside
+            of branches, wherever such a tensor exists; None where no batch statistic is computed.
+        bessel: whether that variance is the corrected one, x n / (n - 1), as FusedBatchNorm gives
+            it.
+        updates: the `Update`s of the moving statistics, the mean's first; one per part.
+        dependents: the names of the nodes at the top level that depend on the updates, nearest
+            ones, a tuple.
+        in_collection: whether all updates stand in UPDATE_OPS; False for a GraphDef.
+        finding: what the graph's author should know, a sentence, or "".
+        left_alone: why nothing of it may be rewritten, a sentence, or "".
     """
 
     name: str

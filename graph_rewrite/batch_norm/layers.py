@@ -17,11 +17,11 @@ class Layer(NamedTuple):
     """One or two Normalisations that are one layer.
 
     Attributes:
-      main: the Normalisation that trains, or the only one.
-      other: that of the other branch, or None.
-      training: as in BatchNorm.
-      guard: under which it trains, or None.
-      reason: why nothing may be rewritten, or "".
+        main: the Normalisation that trains, or the only one.
+        other: that of the other branch, or None.
+        training: as in BatchNorm.
+        guard: under which it trains, or None.
+        reason: why nothing may be rewritten, or "".
     """
 
     main: Normalisation

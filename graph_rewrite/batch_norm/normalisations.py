@@ -26,16 +26,16 @@ class Normalisation(NamedTuple):
     """One of them.
 
     Attributes:
-      kind: "fused" or "unfused".
-      op: the FusedBatchNorm, or the root.
-      x: the tensor at the top level.
-      mean, variance: the tensors that it takes; of a FusedBatchNorm in training: that it gives.
-      statistics: those of a batch that these may be.
-      moving: the variables that the mean, and that the variance, may be read from.
-      gamma, beta: variables or None.
-      epsilon: a float, or None.
-      axis: the channel axes.
-      over_batch: whether its statistics, if any, run over the rows of a batch.
+        kind: "fused" or "unfused".
+        op: the FusedBatchNorm, or the root.
+        x: the tensor at the top level.
+        mean, variance: the tensors that it takes; of a FusedBatchNorm in training: that it gives.
+        statistics: those of a batch that these may be.
+        moving: the variables that the mean, and that the variance, may be read from.
+        gamma, beta: variables or None.
+        epsilon: a float, or None.
+        axis: the channel axes.
+        over_batch: whether its statistics, if any, run over the rows of a batch.
     """
 
     kind: str

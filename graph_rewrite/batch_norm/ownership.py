@@ -21,11 +21,11 @@ class Owned(NamedTuple):
     """A Layer and what is its own.
 
     Attributes:
-      layer: the `Layer`.
-      mean, variance: the updates that keep its mean, and its variance, with what they take.
-      unknown: an update that makes something else of its statistics, for a variable that it reads;
-        or None.
-      variables: all that are moved, a list.
+        layer: the `Layer`.
+        mean, variance: the updates that keep its mean, and its variance, with what they take.
+        unknown: an update that makes something else of its statistics, for a variable that it
+            reads; or None.
+        variables: all that are moved, a list.
     """
 
     layer: Layer
@@ -116,8 +116,8 @@ class _Traced:
         """[(Update, Statistic)] of those that are a Normalisation's own, in the graph's order.
 
         Args:
-          normalisation: one that trains, or none.
-          known: the keys of the statistics that any normalisation takes.
+            normalisation: one that trains, or none.
+            known: the keys of the statistics that any normalisation takes.
         """
         keys = {statistic.key for statistic in normalisation.statistics}
         entries = [entry for key in keys for entry in self._by_key.get(key, ())]

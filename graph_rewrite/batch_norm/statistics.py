@@ -23,13 +23,13 @@ class Statistic(NamedTuple):
     """One statistic of a batch.
 
     Attributes:
-      kind: MEAN or VARIANCE.
-      key: see the module.
-      tensor: where it is computed.
-      x: the tensor that it is a statistic of.
-      axes: those that it runs over, a tuple; None where they are not constant.
-      guards: the branches that lead to it.
-      reason: why nothing may be rewritten, or "".
+        kind: MEAN or VARIANCE.
+        key: see the module.
+        tensor: where it is computed.
+        x: the tensor that it is a statistic of.
+        axes: those that it runs over, a tuple; None where they are not constant.
+        guards: the branches that lead to it.
+        reason: why nothing may be rewritten, or "".
     """
 
     kind: str

@@ -21,7 +21,7 @@ def disconnect(graph, names):
     """Detaches ops from a tf.Graph that is not finalized, before a session runs it.
 
     Args:
-      names: of assign-like ops.
+        names: of assign-like ops.
     """
     graph_def = graph.as_graph_def()
     nodes = open_functions(graph_def)
@@ -77,7 +77,7 @@ def detach(meta, nodes, names):
     op, waits for the training itself from now on: people fetch it to train.
 
     Args:
-      nodes: its `Nodes`, functions opened, which do not see the change.
+        nodes: its `Nodes`, functions opened, which do not see the change.
     """
     replaced = {name for name in names if not home(name)}
     dead = replaced | dead_ops(nodes, OpTraits(nodes, meta.graph_def.library), replaced)

@@ -16,9 +16,9 @@ class Exporter(NamedTuple):
     """The worker that exported a graph.
 
     Attributes:
-      device: its own, of its new ops too; "" where there is none.
-      job: what is to be left of it, such as "/job:worker"; "" where the devices stay.
-      why: why they stay, or "".
+        device: its own, of its new ops too; "" where there is none.
+        job: what is to be left of it, such as "/job:worker"; "" where the devices stay.
+        why: why they stay, or "".
     """
 
     device: str
@@ -30,8 +30,8 @@ def find_exporter(graph_def, servers, keep=False):
     """The `Exporter` of a GraphDef.
 
     Args:
-      servers: devices of the trained variables; who has one of them is a parameter server.
-      keep: True leaves the devices alone.
+        servers: devices of the trained variables; who has one of them is a parameter server.
+        keep: True leaves the devices alone.
     """
     jobs = {_job(device) for device in servers}
     tasks = map(_TASK.match, {node.device for node in _nodes(graph_def)})

@@ -25,9 +25,9 @@ class Editor:
     """Edits one MetaGraphDef in place; `finish` completes it.
 
     Args:
-      meta: the MetaGraphDef.
-      nodes, traits: its `Nodes`, which see the edits, and `OpTraits`.
-      chief: its `ChiefPart`.
+        meta: the MetaGraphDef.
+        nodes, traits: its `Nodes`, which see the edits, and `OpTraits`.
+        chief: its `ChiefPart`.
     """
 
     def __init__(self, meta, nodes, traits, chief):
@@ -108,9 +108,10 @@ class Editor:
         """Puts the stand-ins in their places; appends what they replace, and all that is new.
 
         Args:
-          graph: the MetaGraph as a tf.Graph, with what the library added to it.
+            graph: the MetaGraph as a tf.Graph, with what the library added to it.
 
-        Returns: how many ops it has added.
+        Returns:
+            How many ops it has added.
         """
         renamed = self._chief.ops & set(self._stand_ins)
         library = {f.signature.name for f in self._meta.graph_def.library.function}

@@ -20,11 +20,12 @@ def run_without(calls, library, names):
     """Has calls run copies of their functions in which some ops are missing.
 
     Args:
-      calls: {name: NodeDef} of the top level; those that run the ops are changed.
-      library: the FunctionDefLibrary of the graph; the copies are added.
-      names: of assign-like ops inside functions, which make no tensor.
+        calls: {name: NodeDef} of the top level; those that run the ops are changed.
+        library: the FunctionDefLibrary of the graph; the copies are added.
+        names: of assign-like ops inside functions, which make no tensor.
 
-    Returns: {call: {attribute: [names of the functions that it runs now]}}, the changed ones.
+    Returns:
+        {call: {attribute: [names of the functions that it runs now]}}, the changed ones.
     """
     functions = {function.signature.name: function for function in library.function}
     before = set(functions)

@@ -30,9 +30,9 @@ def number(nodes, tensor, allowed=None):
     A float32 0.01 is 0.01 here, not 0.0099999998.
 
     Args:
-      nodes: a `Nodes`.
-      tensor: a name.
-      allowed: function of a tensor's name: whether a condition may choose it; None: any of them.
+        nodes: a `Nodes`.
+        tensor: a name.
+        allowed: function of a tensor's name: whether a condition may choose it; None: any of them.
     """
     behind = back(nodes, tensor, JOIN)
     if behind:

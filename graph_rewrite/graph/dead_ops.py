@@ -19,8 +19,8 @@ def dead_ops(nodes, traits, names):
     that has an effect comes before it, apart from `names`.
 
     Args:
-      nodes, traits: the graph's `Nodes` and `OpTraits`.
-      names: of the ops at the top level that are taken out, a set.
+        nodes, traits: the graph's `Nodes` and `OpTraits`.
+        names: of the ops at the top level that are taken out, a set.
     """
 
     def takers(node):

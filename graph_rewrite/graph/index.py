@@ -28,13 +28,13 @@ class Nodes:
     """The nodes of one GraphDef, or of one function of its library.
 
     Args:
-      nodes: NodeDefs, in their order.
-      results: {tensor: [tensors]}, see below.
+        nodes: NodeDefs, in their order.
+        results: {tensor: [tensors]}, see below.
 
     Attributes:
-      by_name: {name: NodeDef}, in that order.
-      results: {a tensor that a call makes: the tensors inside the called functions that it may
-        be}; empty unless functions were opened, see `graph_rewrite.graph.functions`.
+        by_name: {name: NodeDef}, in that order.
+        results: {a tensor that a call makes: the tensors inside the called functions that it may
+            be}; empty unless functions were opened, see `graph_rewrite.graph.functions`.
     """
 
     def __init__(self, nodes, results=None):
@@ -74,7 +74,7 @@ class Nodes:
         """The NodeDefs of some types, a list in their order.
 
         Args:
-          holds: function of an op's type, asked once for each.
+            holds: function of an op's type, asked once for each.
         """
         if self._types is None:
             self._types = [node.op for node in self]
@@ -171,11 +171,11 @@ class Nodes:
         """The names of all nodes that are reached from `starts`, these too.
 
         Args:
-          starts: names.
-          follow: NodeDef -> names to go on to.
-          together: NodeDef -> a tuple of names to go on to as well, one and the same where many
-            nodes have the same: each is gone through once.
-          without: names of nodes where no way leads through.
+            starts: names.
+            follow: NodeDef -> names to go on to.
+            together: NodeDef -> a tuple of names to go on to as well, one and the same where many
+                nodes have the same: each is gone through once.
+            without: names of nodes where no way leads through.
         """
         reached: Set[str] = set()
         waiting: List[str] = []
@@ -201,7 +201,7 @@ class Nodes:
         """The names of all nodes that `starts` need, by data or control, these too.
 
         Args:
-          without: see `reachable`.
+            without: see `reachable`.
         """
         return self.reachable(starts, self.makers, self.control_inputs, without)
 

@@ -58,7 +58,7 @@ def imported(meta):
     """A new tf.Graph of a MetaGraphDef; it collects the global variables and the global step alone.
 
     Raises:
-      BadInput: TensorFlow cannot import it.
+        BadInput: TensorFlow cannot import it.
     """
     copy = tf.MetaGraphDef(  # the import changes what it is given
         meta_info_def=meta.meta_info_def, graph_def=meta.graph_def, saver_def=_NO_SAVER

@@ -39,12 +39,12 @@ class OpTraits:
     """Looks up the definitions of a graph's ops.
 
     Args:
-      nodes: the graph's `Nodes`.
-      library: its FunctionDefLibrary.
+        nodes: the graph's `Nodes`.
+        library: its FunctionDefLibrary.
 
     Attributes:
-      carried: names of the ops that bring no batch, regardless of their type: the chief gets their
-        values from the batches; a set to add to.
+        carried: names of the ops that bring no batch, regardless of their type: the chief gets
+            their values from the batches; a set to add to.
     """
 
     def __init__(self, nodes, library):
@@ -61,7 +61,7 @@ class OpTraits:
         """The OpDef of a NodeDef.
 
         Raises:
-          BadInput: TensorFlow has none.
+            BadInput: TensorFlow has none.
         """
         if node.op not in self._known:
             function = self._functions.get(node.op)
@@ -151,8 +151,8 @@ class OpTraits:
         """The names of all nodes whose values depend on one of `starts`, these too.
 
         Args:
-          starts: names.
-          cut: set of (node, number of its input) that do not count.
+            starts: names.
+            cut: set of (node, number of its input) that do not count.
         """
         return self._nodes.reachable(starts, lambda node: self.values_of(node, cut))
 

@@ -24,7 +24,7 @@ def whole(names, name):
     """The name that the parts share of which a variable is one, or its own.
 
     Args:
-      names: of the graph's nodes, or of its variables.
+        names: of the graph's nodes, or of its variables.
     """
     part = _PART.match(name)
     return part.group(1) if part and part.group(1) + "/part_1" in names else name

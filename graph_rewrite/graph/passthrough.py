@@ -31,9 +31,9 @@ def back(nodes, tensor, hops):
     """The tensors that `tensor` hands on, one hop upstream: none where its op is not in `hops`.
 
     Args:
-      nodes: a `Nodes`.
-      tensor: a name.
-      hops: op types.
+        nodes: a `Nodes`.
+        tensor: a name.
+        hops: op types.
     """
     name, output = split(tensor)
     if name not in nodes or output < 0:

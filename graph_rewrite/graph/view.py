@@ -17,14 +17,15 @@ class View:
     """Everything that is asked of one graph more than once.
 
     Args:
-      graph: a tf.Graph, GraphDef or MetaGraphDef.
+        graph: a tf.Graph, GraphDef or MetaGraphDef.
 
     Attributes:
-      nodes: `Nodes`, functions opened.
-      guards: `Guards` of these.
-      update_ops: the names of the ops in UPDATE_OPS, a set; None for a GraphDef, which cannot tell.
-      trains: whether an optimizer applies gradients in it.
-      whole: whether it trains and has been exported, so that nothing is built on it any more.
+        nodes: `Nodes`, functions opened.
+        guards: `Guards` of these.
+        update_ops: the names of the ops in UPDATE_OPS, a set; None for a GraphDef, which cannot
+            tell.
+        trains: whether an optimizer applies gradients in it.
+        whole: whether it trains and has been exported, so that nothing is built on it any more.
     """
 
     def __init__(self, graph):

@@ -15,12 +15,12 @@ class Built(NamedTuple):
     """What the library built around the ops of a `TrainingGraph`, in its tf.Graph.
 
     Attributes:
-      handles: the `Handles`.
-      step: the `GlobalStep`, made where there was none.
-      put: {GradientInput: name of the tensor that it takes}.
-      brought: {name of an op: name of the tensor that the chief takes instead of its value}.
-      sent: name of the op that ends the library's part of the worker.
-      summaries: names of the summaries that were added.
+        handles: the `Handles`.
+        step: the `GlobalStep`, made where there was none.
+        put: {GradientInput: name of the tensor that it takes}.
+        brought: {name of an op: name of the tensor that the chief takes instead of its value}.
+        sent: name of the op that ends the library's part of the worker.
+        summaries: names of the summaries that were added.
     """
 
     handles: Any

@@ -14,7 +14,7 @@ def meta_file(path):
     """The file with the MetaGraph that a path names: for a folder, that of its newest checkpoint.
 
     Raises:
-      BadInput: it is a checkpoint's prefix, or a folder whose newest checkpoint has none.
+        BadInput: it is a checkpoint's prefix, or a folder whose newest checkpoint has none.
     """
     if os.path.isfile(path + ".meta") and not os.path.isfile(path):
         raise BadInput("{} is a checkpoint's prefix: give its graph, {}.meta".format(path, path))
@@ -34,7 +34,7 @@ def read(path):
     """The MetaGraphDef in a file that Saver or export_meta_graph wrote.
 
     Raises:
-      BadInput: it is something else, or not whole.
+        BadInput: it is something else, or not whole.
     """
     meta = tf.MetaGraphDef()
     with open(path, "rb") as file:

@@ -46,12 +46,13 @@ def place(meta, servers):
     """Gives a device to the ops of a MetaGraphDef that name no job, in place.
 
     Args:
-      servers: how many parameter servers there are.
+        servers: how many parameter servers there are.
 
-    Returns: {job and task: how many variables and tables it got, in turn}.
+    Returns:
+        {job and task: how many variables and tables it got, in turn}.
 
     Raises:
-      UsageError: every op has a device, or `servers` is no number of servers.
+        UsageError: every op has a device, or `servers` is no number of servers.
     """
     arguments.count("ps", "the number of parameter servers", servers)
     nodes = Nodes.of(meta)

@@ -13,10 +13,10 @@ class Trained(NamedTuple):
     """One trained variable.
 
     Attributes:
-      variable: its name.
-      kind: "dense" or "sparse", as its gradient.
-      by: the types of the ops that train it.
-      device: its own.
+        variable: its name.
+        kind: "dense" or "sparse", as its gradient.
+        by: the types of the ops that train it.
+        device: its own.
     """
 
     variable: str
@@ -30,17 +30,17 @@ class Report:
     """The report of one rewrite.
 
     Attributes:
-      nodes: how many the MetaGraph had.
-      settings: {option: value} of the optimizer.
-      trained: list of `Trained`.
-      chiefs: names of the ops that write, and that the chief runs once per global step.
-      stand_ins: names of the ops that are fetched as before, and now train semi-synchronously.
-      fed: names of the hyperparameters that a job may feed; they go with each batch.
-      moved: names of ops with a batch that the train op waits for, instead of the chief.
-      added: how many ops were added.
-      changes: sentences on what else was changed.
-      left: sentences on what was left alone, and why.
-      warnings: sentences on what will not train as meant, unless something is done.
+        nodes: how many the MetaGraph had.
+        settings: {option: value} of the optimizer.
+        trained: list of `Trained`.
+        chiefs: names of the ops that write, and that the chief runs once per global step.
+        stand_ins: names of the ops that are fetched as before, and now train semi-synchronously.
+        fed: names of the hyperparameters that a job may feed; they go with each batch.
+        moved: names of ops with a batch that the train op waits for, instead of the chief.
+        added: how many ops were added.
+        changes: sentences on what else was changed.
+        left: sentences on what was left alone, and why.
+        warnings: sentences on what will not train as meant, unless something is done.
     """
 
     nodes: int

@@ -53,28 +53,28 @@ def semi_synchronize(
         hooks=[semisync.restore_hook(is_chief)]
 
     Args:
-      meta_graph_def: of a training job, as one of its workers exported it; not changed.
-      batches_per_step, staleness: of `semisync.GlobalBatchOptimizer`.
-      train_op: name of the op by which training ends, or a list of several that are to train
-        together; needed only where the graph can be trained in several ways.
-      keep_devices: True leaves the exporting worker's task on the ops.
-      batch_norm: what becomes of moving statistics, see `semisync.GlobalBatchOptimizer`.
-      policy: of `semisync.GlobalBatchOptimizer`. What trains an "async" variable stays as it is:
-        each worker's own, run at once with every batch, also with one that turns out too stale
-        or not finite.
-      shared_updates: of `semisync.GlobalBatchOptimizer`.
-      ps: how many parameter servers the job has, for a graph without devices: its variables go to
-        these in turn, see `graph_rewrite.metagraph.placement`.
-      global_step: name of the variable that counts the global steps; needed only where the graph
-        does not tell.
-      fixed: {name of a placeholder or a constant: number} of hyperparameters that get this value
-        for good, see `graph_rewrite.training.hyperparameters`.
-      options: on_stale, on_nonfinite, sparse_mean, paced, in_flight and name of
-        `semisync.GlobalBatchOptimizer`.
+        meta_graph_def: of a training job, as one of its workers exported it; not changed.
+        batches_per_step, staleness: of `semisync.GlobalBatchOptimizer`.
+        train_op: name of the op by which training ends, or a list of several that are to train
+            together; needed only where the graph can be trained in several ways.
+        keep_devices: True leaves the exporting worker's task on the ops.
+        batch_norm: what becomes of moving statistics, see `semisync.GlobalBatchOptimizer`.
+        policy: of `semisync.GlobalBatchOptimizer`. What trains an "async" variable stays as it is:
+            each worker's own, run at once with every batch, also with one that turns out too stale
+            or not finite.
+        shared_updates: of `semisync.GlobalBatchOptimizer`.
+        ps: how many parameter servers the job has, for a graph without devices: its variables go to
+            these in turn, see `graph_rewrite.metagraph.placement`.
+        global_step: name of the variable that counts the global steps; needed only where the graph
+            does not tell.
+        fixed: {name of a placeholder or a constant: number} of hyperparameters that get this value
+            for good, see `graph_rewrite.training.hyperparameters`.
+        options: on_stale, on_nonfinite, sparse_mean, paced, in_flight and name of
+            `semisync.GlobalBatchOptimizer`.
 
     Raises:
-      BadInput: the graph does not train, or not in a way that can be made semi-synchronous.
-      UsageError: an option is not what it should be.
+        BadInput: the graph does not train, or not in a way that can be made semi-synchronous.
+        UsageError: an option is not what it should be.
     """
     if restore.COLLECTION in meta_graph_def.collection_def:
         raise BadInput("the MetaGraph is rewritten already: rewrite the one that it was made of")

@@ -18,16 +18,16 @@ class Rewrite(NamedTuple):
     """What a report is made of.
 
     Attributes:
-      before: the MetaGraphDef as it was given.
-      meta: the one that is rewritten, before its training ops are edited.
-      training: the `TrainingGraph`.
-      step: the `GlobalStep`, made where there was none.
-      train_ops: names of the train ops that were asked for, a list.
-      fixed: {name: number} of the hyperparameters that are fixed.
-      placed: {server: how many variables and tables it got}, see `placement.place`.
-      batch_norms: list of `BatchNorm`.
-      shares: list of `shared.Shared`.
-      unshaped: how many ops were stripped of their shapes, see `editor.forget_shapes`.
+        before: the MetaGraphDef as it was given.
+        meta: the one that is rewritten, before its training ops are edited.
+        training: the `TrainingGraph`.
+        step: the `GlobalStep`, made where there was none.
+        train_ops: names of the train ops that were asked for, a list.
+        fixed: {name: number} of the hyperparameters that are fixed.
+        placed: {server: how many variables and tables it got}, see `placement.place`.
+        batch_norms: list of `BatchNorm`.
+        shares: list of `shared.Shared`.
+        unshaped: how many ops were stripped of their shapes, see `editor.forget_shapes`.
     """
 
     before: Any

@@ -21,7 +21,7 @@ class Pattern:
     """Base of all: `ways` yields a State for every way in which a tensor matches.
 
     Attributes:
-      roots: the op types that the tensor's maker must be of, a frozenset; None: any.
+        roots: the op types that the tensor's maker must be of, a frozenset; None: any.
     """
 
     roots: Optional[FrozenSet[str]] = None

@@ -28,9 +28,9 @@ class Match:
     """A subgraph that matches a pattern.
 
     Attributes:
-      root: the name of the node it was matched at.
-      bindings: {name: tensor}, tensors named as in a GraphDef.
-      ops: the names of the nodes that the pattern's `op`s stand for, from the root on.
+        root: the name of the node it was matched at.
+        bindings: {name: tensor}, tensors named as in a GraphDef.
+        ops: the names of the nodes that the pattern's `op`s stand for, from the root on.
     """
 
     def __init__(self, root, state):
@@ -50,12 +50,12 @@ def op(types, *inputs, name=None, swap=False, output=None, **attributes):
     """A tensor that a node makes.
 
     Args:
-      types: op types, one or several.
-      *inputs: patterns for its first inputs; further ones may be anything.
-      name: binds the tensor.
-      swap: its first two inputs may stand either way round.
-      output: the number of the output that it must be; None: any.
-      **attributes: the values that attributes of the node must have.
+        types: op types, one or several.
+        *inputs: patterns for its first inputs; further ones may be anything.
+        name: binds the tensor.
+        swap: its first two inputs may stand either way round.
+        output: the number of the output that it must be; None: any.
+        **attributes: the values that attributes of the node must have.
     """
     return Op(types, inputs, name=name, swap=swap, output=output, attributes=attributes)
 

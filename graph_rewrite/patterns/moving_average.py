@@ -47,8 +47,8 @@ def _forms(old, again, change):
     """The forms of a moving average.
 
     Args:
-      old, again: patterns for the variable's value, of which a form may read two.
-      change: pattern for the value that the op takes -> pattern for its input.
+        old, again: patterns for the variable's value, of which a form may read two.
+        change: pattern for the value that the op takes -> pattern for its input.
     """
     apart, towards = _some_of(op("Sub", old, "source")), _some_of(op("Sub", "source", old))
     weights = given(plus(times(old, "kept"), times("source", "rate")), _adds_to_one)

@@ -25,35 +25,35 @@ class TrainingGraph:
     """The analysis of one MetaGraphDef.
 
     Args:
-      meta: the MetaGraphDef; not changed, but its NodeDefs are those of `nodes`.
-      train_ops: names of the ops by which training ends, a list; none where the graph tells.
-      keep_devices, global_step: see `semi_synchronize`.
-      mode_of: function (gradient, variable) -> "semi-sync" or "async".
-      fixed: names of the hyperparameters that are fixed, a set.
+        meta: the MetaGraphDef; not changed, but its NodeDefs are those of `nodes`.
+        train_ops: names of the ops by which training ends, a list; none where the graph tells.
+        keep_devices, global_step: see `semi_synchronize`.
+        mode_of: function (gradient, variable) -> "semi-sync" or "async".
+        fixed: names of the hyperparameters that are fixed, a set.
 
     Attributes:
-      graph: the MetaGraphDef as a tf.Graph, on which the library builds.
-      nodes, traits: `Nodes` and `OpTraits` of the MetaGraphDef.
-      exporter: the `devices.Exporter`.
-      sync: its `SyncReplicas`.
-      trained: list of `TrainedVariable`, with the gradients of the batch.
-      asynchronous: list of `TrainedVariable` that each worker trains at once, as before.
-      unrelated: names of variables that another train op trains.
-      untrained: names of trainable variables that nothing trains.
-      chief: the `ChiefPart`.
-      hyperparameters: names of the ops whose values the chief's part takes from the batches.
-      unfed: names of the tensors that the chief's part is made of and no batch brings; a list.
-      waited_for: names of ops that the worker's train op waits for.
-      written_by_batches: {op: variable}, names, of what else every batch writes that all workers
-        share.
-      summed: names of those of these variables that a batch writes before its gradients are made of
-        them, such as a sum of gradients; a set.
-      stand_ins: names of ops that are fetched as before, and then train semi-synchronously.
-      global_step: the `GlobalStep`.
-      counted_elsewhere: names of the ops that count it, which nothing that trains needs.
+        graph: the MetaGraphDef as a tf.Graph, on which the library builds.
+        nodes, traits: `Nodes` and `OpTraits` of the MetaGraphDef.
+        exporter: the `devices.Exporter`.
+        sync: its `SyncReplicas`.
+        trained: list of `TrainedVariable`, with the gradients of the batch.
+        asynchronous: list of `TrainedVariable` that each worker trains at once, as before.
+        unrelated: names of variables that another train op trains.
+        untrained: names of trainable variables that nothing trains.
+        chief: the `ChiefPart`.
+        hyperparameters: names of the ops whose values the chief's part takes from the batches.
+        unfed: names of the tensors that the chief's part is made of and no batch brings; a list.
+        waited_for: names of ops that the worker's train op waits for.
+        written_by_batches: {op: variable}, names, of what else every batch writes that all workers
+            share.
+        summed: names of those of these variables that a batch writes before its gradients are made
+            of them, such as a sum of gradients; a set.
+        stand_ins: names of ops that are fetched as before, and then train semi-synchronously.
+        global_step: the `GlobalStep`.
+        counted_elsewhere: names of the ops that count it, which nothing that trains needs.
 
     Raises:
-      BadInput: the graph does not train, or not in a way that can be made semi-synchronous.
+        BadInput: the graph does not train, or not in a way that can be made semi-synchronous.
     """
 
     def __init__(self, meta, train_ops, keep_devices, mode_of, global_step, fixed=frozenset()):

@@ -13,15 +13,15 @@ class BatchFlow:
     """The flow of one graph's batches.
 
     Args:
-      nodes, traits: the graph's `Nodes` and `OpTraits`.
-      trainable: names of the trainable variables.
+        nodes, traits: the graph's `Nodes` and `OpTraits`.
+        trainable: names of the trainable variables.
 
     Attributes:
-      nodes, traits: the same.
-      trainable: the same, a set.
-      sources: names of the nodes that bring a batch, a list.
-      reached: names of the nodes whose values depend on a batch, a set.
-      written: {name of a node that writes: name of its variable}, in the graph's order.
+        nodes, traits: the same.
+        trainable: the same, a set.
+        sources: names of the nodes that bring a batch, a list.
+        reached: names of the nodes whose values depend on a batch, a set.
+        written: {name of a node that writes: name of its variable}, in the graph's order.
     """
 
     def __init__(self, nodes, traits, trainable):

@@ -33,14 +33,14 @@ class ChiefPart(NamedTuple):
     """The part of a training graph that the chief runs; all names of ops.
 
     Attributes:
-      ops: those downstream of the gradients that are the chief's.
-      needs: all that it runs.
-      last: those of `ops` that no other of them needs.
-      fetched: those of `ops` that other processes' ops or people refer to.
-      tensors: those of `ops` of which an output is wanted too, and what it is made of.
-      edges: {op: the control inputs that it has from now on}.
-      moved: what the worker's train op waits for instead.
-      left: ops downstream that stay the worker's.
+        ops: those downstream of the gradients that are the chief's.
+        needs: all that it runs.
+        last: those of `ops` that no other of them needs.
+        fetched: those of `ops` that other processes' ops or people refer to.
+        tensors: those of `ops` of which an output is wanted too, and what it is made of.
+        edges: {op: the control inputs that it has from now on}.
+        moved: what the worker's train op waits for instead.
+        left: ops downstream that stay the worker's.
     """
 
     ops: Set[str]
@@ -57,14 +57,14 @@ def split_off(nodes, traits, trained, sync, collected, until=()):
     """The `ChiefPart` of a graph.
 
     Args:
-      nodes, traits: the graph's `Nodes` and `OpTraits`.
-      trained: list of `TrainedVariable`, with the batch's own gradients.
-      sync: the graph's `SyncReplicas`.
-      collected: {op: whether one of its outputs is meant} for all that the collections name.
-      until: names of the ops by which the training ends; none for all that is downstream.
+        nodes, traits: the graph's `Nodes` and `OpTraits`.
+        trained: list of `TrainedVariable`, with the batch's own gradients.
+        sync: the graph's `SyncReplicas`.
+        collected: {op: whether one of its outputs is meant} for all that the collections name.
+        until: names of the ops by which the training ends; none for all that is downstream.
 
     Raises:
-      BadInput: the chief would need a batch.
+        BadInput: the chief would need a batch.
     """
     return _Split(nodes, traits, trained, sync, until).part(collected)
 

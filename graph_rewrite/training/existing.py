@@ -15,8 +15,8 @@ class ExistingVariable:
     """What the library asks of a variable, for one `TrainedVariable`.
 
     Args:
-      graph: the tf.Graph.
-      trained: the `TrainedVariable`.
+        graph: the tf.Graph.
+        trained: the `TrainedVariable`.
     """
 
     def __init__(self, graph, trained):
@@ -58,15 +58,15 @@ class ExistingStep:
     """Stands for `semisync.wrapped.optimizer.WrappedOptimizer`, and for its `Hyperparameters`.
 
     Args:
-      last: the ops by which the chief's step ends.
-      counts: whether these count the global step.
-      per_batch: the names of the ops whose values go with each batch.
-      unfed: names of the tensors that the step is made of and that do not.
-      at_once: the ops by which a worker trains "async" variables.
+        last: the ops by which the chief's step ends.
+        counts: whether these count the global step.
+        per_batch: the names of the ops whose values go with each batch.
+        unfed: names of the tensors that the step is made of and that do not.
+        at_once: the ops by which a worker trains "async" variables.
 
     Attributes:
-      put: {GradientInput: the name of the tensor that it is to take}.
-      brought: {op of `per_batch`: the name of the tensor that is to take its place}.
+        put: {GradientInput: the name of the tensor that it is to take}.
+        brought: {op of `per_batch`: the name of the tensor that is to take its place}.
     """
 
     def __init__(self, last, counts, per_batch, unfed, at_once):

@@ -30,9 +30,9 @@ class GlobalStep(NamedTuple):
     """The global step of a training graph.
 
     Attributes:
-      variable: it, or its tensor; None until a new one is made.
-      origin: NAMED by the graph or by the caller, told by being COUNTED, or MADE.
-      counts: names of the ops by which training counts it; without any the chief counts it.
+        variable: it, or its tensor; None until a new one is made.
+        origin: NAMED by the graph or by the caller, told by being COUNTED, or MADE.
+        counts: names of the ops by which training counts it; without any the chief counts it.
     """
 
     variable: Any
@@ -55,7 +55,7 @@ def check_named(name, meta, nodes, counted):
     """Raises UsageError where a name is no global variable of one whole number.
 
     Args:
-      counted: of `counters`.
+        counted: of `counters`.
     """
     if name in variables(meta) and name in nodes and _is_whole_number(nodes[name]):
         return
@@ -69,11 +69,11 @@ def find(graph, name, counted, chief, traits):
     """The `GlobalStep` of a graph; a new one is not made yet, and its variable is None.
 
     Args:
-      graph: the tf.Graph.
-      name: that the caller gives, or None.
-      counted: of `counters`.
-      chief: the `ChiefPart`.
-      traits: the MetaGraph's `OpTraits`.
+        graph: the tf.Graph.
+        name: that the caller gives, or None.
+        counted: of `counters`.
+        chief: the `ChiefPart`.
+        traits: the MetaGraph's `OpTraits`.
     """
     variable, origin = _named(graph, name), NAMED
     if variable is None:

@@ -40,10 +40,10 @@ class TrainedVariable(NamedTuple):
     """How a graph trains one variable.
 
     Attributes:
-      node: the NodeDef of the variable.
-      ops: names of the ops that write it, or its slots; the variable's own first.
-      values, indices: tensors of the batch's gradient; indices is None for a dense one.
-      inputs: list of `GradientInput`.
+        node: the NodeDef of the variable.
+        ops: names of the ops that write it, or its slots; the variable's own first.
+        values, indices: tensors of the batch's gradient; indices is None for a dense one.
+        inputs: list of `GradientInput`.
     """
 
     node: Any
@@ -72,11 +72,11 @@ def find_trained(nodes, traits, trainable):
     """Every `TrainedVariable` of a graph, in its order.
 
     Args:
-      nodes, traits: the graph's `Nodes` and `OpTraits`.
-      trainable: names of the trainable variables.
+        nodes, traits: the graph's `Nodes` and `OpTraits`.
+        trainable: names of the trainable variables.
 
     Raises:
-      BadInput: one is trained by a rule that is not known, or by a batch that may not reach it.
+        BadInput: one is trained by a rule that is not known, or by a batch that may not reach it.
     """
     flow = BatchFlow(nodes, traits, trainable)
     finder = _Finder(flow)
@@ -128,7 +128,7 @@ class _Finder:
         """The `TrainedVariable`s whose ops share one sum by id, a list.
 
         Args:
-          claimed: names of ops that belong to others, a set.
+            claimed: names of ops that belong to others, a set.
         """
         trained = []
         for node in self._nodes.of_type(_SUM.__eq__):
@@ -201,7 +201,8 @@ class _Finder:
 
         Such as a decay of the rows that a batch touches (contrib.opt's "W" optimizers).
 
-        Returns: the names of these ops, and of all that lies between the ids and them.
+        Returns:
+            The names of these ops, and of all that lies between the ids and them.
         """
         ops, between = [], set()
         for use in self._uses_of_ids(summed):

@@ -23,8 +23,8 @@ def find_fed(nodes, traits, trainable):
     """The names of the placeholders that are hyperparameters, a list in the graph's order.
 
     Args:
-      nodes, traits: the graph's `Nodes` and `OpTraits`.
-      trainable: names of the trainable variables.
+        nodes, traits: the graph's `Nodes` and `OpTraits`.
+        trainable: names of the trainable variables.
     """
     sources = [node for node in nodes if traits.brings_batch(node)]
     candidates = [node for node in sources if _is_number(node, known=False)]
@@ -79,10 +79,10 @@ def fix(meta, values):
     """Puts constants in the places of hyperparameters of a MetaGraphDef, in place.
 
     Args:
-      values: {name of an op: number}.
+        values: {name of an op: number}.
 
     Raises:
-      UsageError: no such op, or no floating-point number.
+        UsageError: no such op, or no floating-point number.
     """
     nodes = Nodes.of(meta) if values else {}
     for name, value in values.items():

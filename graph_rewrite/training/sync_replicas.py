@@ -32,10 +32,10 @@ class SyncReplicas:
     """The ops of the SyncReplicasOptimizers of a graph; without any, every list is empty.
 
     Attributes:
-      replicas_to_aggregate: their numbers of gradients per global step, a set.
-      train_ops: names of the ops that assign a token to the local step.
-      unused: names of the ops that nothing needs any more.
-      waited_for: names of what these waited for, by control edges, and the train op still does.
+        replicas_to_aggregate: their numbers of gradients per global step, a set.
+        train_ops: names of the ops that assign a token to the local step.
+        unused: names of the ops that nothing needs any more.
+        waited_for: names of what these waited for, by control edges, and the train op still does.
     """
 
     def __init__(self, nodes, traits):

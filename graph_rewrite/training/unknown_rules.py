@@ -21,12 +21,12 @@ def check_steps(flow, others, steps):
     What else an optimizer of `others` does to its variable, such as a constraint, is no step.
 
     Args:
-      flow: the `BatchFlow`.
-      others, steps: lists of `TrainedVariable`.
+        flow: the `BatchFlow`.
+        others, steps: lists of `TrainedVariable`.
 
     Raises:
-      BadInput: a gradient is not the batch's, but what an optimizer made of it, or it may not reach
-        its variable.
+        BadInput: a gradient is not the batch's, but what an optimizer made of it, or it may not
+            reach its variable.
     """
     scopes = _scopes(others)
     steps = [step for step in steps if _made_in(step) not in scopes]
@@ -42,8 +42,8 @@ def check(flow, trained):
     """Raises BadInput where a variable is trained in a way that is not known.
 
     Args:
-      flow: the `BatchFlow`.
-      trained: every `TrainedVariable`.
+        flow: the `BatchFlow`.
+        trained: every `TrainedVariable`.
     """
     claimed = {name for variable in trained for name in variable.ops}
     replacing = [name for name in flow.written if name not in claimed and flow.replaces(name)]

@@ -44,7 +44,8 @@ class TensorFlowGraph(TensorFlowModel):
         steps: how it trains, see `tf_child.probe.Probe`; None: it does not.
         fused: FusedBatchNorms that take constants, see `serving`.
 
-    Raises: as `TensorFlowModel`.
+    Raises:
+        BadInput: as `TensorFlowModel`.
     """
 
     def __init__(

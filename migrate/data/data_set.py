@@ -202,7 +202,8 @@ class DataSet(Generic[B]):
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Goes to the place of a state; the number of ranks and the batch size may be others.
 
-        Raises: BadInput where the state is of other files or another shuffle.
+        Raises:
+            BadInput: the state is of other files or another shuffle.
         """
         if not isinstance(state, dict) or state.get("schema") != _STATE:
             raise BadInput(f"this is not the state of a data set ({_STATE}): {state!r}")

@@ -51,7 +51,8 @@ def infer(
         label, key: names of columns that are labels and keys.
         columns: the ones to take; by default all.
 
-    Raises: BadInput for a column that is not there, or of a type that is of no kind.
+    Raises:
+        BadInput: a column that is not there, or of a type that is of no kind.
     """
     labels = [label] if isinstance(label, str) else list(label)
     keys = [key] if isinstance(key, str) else list(key)

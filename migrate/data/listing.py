@@ -70,8 +70,9 @@ def survey(
 ) -> Listing:
     """Lists the files, and reads of each the columns' names and the rows of its blocks.
 
-    Raises: BadInput where there is no file, where one with rows lacks a column of the schema, and,
-        unless they are to be skipped, for a broken one.
+    Raises:
+        BadInput: there is no file, where one with rows lacks a column of the schema, and, unless
+            they are to be skipped, a broken one.
     """
     found = files_of(paths, written is not None)
     shared: Dict[Tuple[str, ...], Tuple[str, ...]] = {}
@@ -125,7 +126,9 @@ def read_block(
 ) -> Dict[str, Any]:
     """The schema's columns of a block as Arrow arrays.
 
-    Raises: Broken for damage; BadInput for text that is not of its column's kind.
+    Raises:
+        Broken: damage.
+        BadInput: text that is not of its column's kind.
     """
     at, first = listing.files[file], listing.first_row(file, block)
     columns = [column for column in schema if column.name in at.names]

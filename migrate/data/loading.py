@@ -42,9 +42,10 @@ class Loader:
     def load(self, number: int) -> Union[Any, Lost]:
         """A pyarrow.RecordBatch of the rows of a block, as `Rows` has them.
 
-        Raises: BadInput for a column of another kind, for values that are missing or out of range,
-            for a file that changed, for a type that differs from another file's, and for damage
-            unless it is to be skipped.
+        Raises:
+            BadInput: a column of another kind, values that are missing or out of range, a file that
+                changed, a type that differs from another file's, or damage unless it is to be
+                skipped.
         """
         file, block = self._blocks[number]
         at = self._listing.files[file]

@@ -17,7 +17,8 @@ def files_of(paths: Paths, written: bool = False) -> Dict[str, int]:
 
     written: whether it is known how text files are written.
 
-    Raises: BadInput where a path stands for no file, or for more than its files tell.
+    Raises:
+        BadInput: a path stands for no file, or more than its files tell.
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]

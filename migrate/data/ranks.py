@@ -12,8 +12,9 @@ from semisync.common.errors import BadInput, UsageError
 def share_of(rank: Optional[int], ranks: Optional[int]) -> Tuple[int, int, bool]:
     """The rank, the number of ranks, and whether they are those of torch.distributed.
 
-    Raises: UsageError where only one of them is given, they do not fit, or a launcher has started
-        several processes that torch.distributed does not know of yet.
+    Raises:
+        UsageError: only one of them is given, they do not fit, or a launcher has started several
+            processes that torch.distributed does not know of yet.
     """
     if rank is not None and ranks is not None:
         if not 0 <= rank < ranks:

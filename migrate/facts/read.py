@@ -24,8 +24,9 @@ def read_facts(path: str) -> Facts:
 
         parity.diagnose(comparison, baseline_model=migrate.read_facts("model.ckpt-40000"))
 
-    Raises: BadInput for what is neither of the three or is damaged; MissingExtra where reading it
-    needs what is not installed.
+    Raises:
+        BadInput: what is neither of the three or is damaged.
+        MissingExtra: reading it needs what is not installed.
     """
     facts = _facts(path)
     record = OPTIMIZERS.get(facts.optimizer or "")

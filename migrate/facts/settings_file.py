@@ -24,7 +24,9 @@ _PARTS = ("optimizer", "batch_norm", "combiner", "model")
 def read_settings_file(path: str) -> Tuple[Facts, Optional[str]]:
     """The file's own facts, and the path of the model that it names.
 
-    Raises: BadInput, naming what is wrong in it; MissingExtra for YAML without pyyaml.
+    Raises:
+        BadInput: something in it is wrong.
+        MissingExtra: YAML without pyyaml.
     """
     data = _load(path)
     unknown = sorted(map(str, set(data) - set(_PARTS)))

@@ -17,7 +17,8 @@ from semisync.common.errors import BadInput
 def batches(path: str, columns: Columns, size: int) -> Iterator[Batch]:
     """The columns of the data set in batches of at most `size` rows.
 
-    Raises: BadInput for a file or a column that is not there, damage, and a data set without rows.
+    Raises:
+        BadInput: a file or a column that is not there, damage, and a data set without rows.
     """
     empty = True
     for read in batches_of(path, columns, size):

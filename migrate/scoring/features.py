@@ -47,7 +47,9 @@ def feature(
         fill: stands for a missing value, as text.
         nan_is_missing: also without a fill.
 
-    Raises: BadInput, naming the row; UsageError for a `fill` of another type.
+    Raises:
+        BadInput: a value that the input does not take, with its row.
+        UsageError: a `fill` of another type.
     """
     array, at, rows = plain(values), At(column), len(values)
     _check_type(array.type, column, wanted)

@@ -28,8 +28,9 @@ class ConvertedModel:
         origin: what `model.Model.origin` returns, but for the versions.
 
     module: of model.py.
-    Raises: UsageError where a name is not the model's or a value is missing, BadInput for a
-    directory that is no whole conversion with its model.
+    Raises:
+        UsageError: a name is not the model's or a value is missing.
+        BadInput: a directory that is no whole conversion with its model.
     """
 
     def __init__(

@@ -32,7 +32,9 @@ class TensorFlowModel:
         origin: what `model.Model.origin` returns, but for the versions.
         timeout: seconds for each answer.
 
-    Raises: UsageError where the interpreter cannot be run, BadInput for what it or TensorFlow says.
+    Raises:
+        UsageError: the interpreter cannot be run.
+        BadInput: what it or TensorFlow says.
     """
 
     def __init__(

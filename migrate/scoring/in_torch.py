@@ -33,7 +33,9 @@ class TorchModel:
         inputs: what the model takes; the sparse ones in int64.
         origin: what `model.Model.origin` returns, but for the versions.
 
-    Raises: UsageError where there is no such factory, BadInput for what the user's code raises.
+    Raises:
+        UsageError: there is no such factory.
+        BadInput: what the user's code raises.
     """
 
     batch = output = None

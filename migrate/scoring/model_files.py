@@ -22,7 +22,9 @@ _LISTED = 8  # tensors in a sentence
 def prefix_of(path: str) -> str:
     """The checkpoint's prefix; of a directory the one that its file `checkpoint` names.
 
-    Raises: BadInput where it names none, UsageError for a SavedModel.
+    Raises:
+        BadInput: it names none.
+        UsageError: a SavedModel.
     """
     if not os.path.isdir(path):
         return path
@@ -36,7 +38,8 @@ def prefix_of(path: str) -> str:
 def graph_of(prefix: str) -> str:
     """The MetaGraph beside a checkpoint; of a frozen graph, which is its own, the file.
 
-    Raises: BadInput for a file with a graph whose variables have no values.
+    Raises:
+        BadInput: a file with a graph whose variables have no values.
     """
     meta = f"{prefix}.meta"
     if os.path.isfile(meta) or not os.path.isfile(prefix):

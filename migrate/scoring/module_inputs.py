@@ -27,8 +27,9 @@ class ModuleInputs:
         named: of each --input and --sparse.
         feeds: {input: value} of constants.
 
-    Raises: UsageError where a name is not the module's or a value is missing, BadInput for a
-    constant of another type.
+    Raises:
+        UsageError: a name is not the module's or a value is missing.
+        BadInput: a constant of another type.
 
     Attributes:
         inputs: those that take a column, in the order of `wanted`.

@@ -68,11 +68,12 @@ def score_dataframe(
             probability.
         batch_size: rows at a time.
 
-    Returns: a DataFrame; nothing runs before it is used.
+    Returns:
+        A DataFrame; nothing runs before it is used.
 
     Raises:
-        BadInput: for a column that is not there, and a directory without a model.
-        UsageError: for an input that the model does not have.
+        BadInput: a column that is not there, or a directory without a model.
+        UsageError: an input that the model does not have.
         MissingExtra: without pyspark or pandas.
     """
     named = [(name, taken, False) for name, taken in inputs.items()]

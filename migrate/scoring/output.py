@@ -52,8 +52,9 @@ class ScoreFile:
     def add(self, batch: Batch, scores: Mapping[str, np.ndarray]) -> None:
         """Appends the batch's rows, and `scores` as columns.
 
-        Raises: BadInput for a missing key, a label that is not 0 or 1, and columns of another type
-        than those of the rows before.
+        Raises:
+            BadInput: a missing key, a label that is not 0 or 1, and columns of another type than
+                those of the rows before.
         """
         rows = batch.table.num_rows
         columns = {}

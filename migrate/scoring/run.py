@@ -79,7 +79,8 @@ def batches(
     """The rows of a data set, each batch with the features of `inputs` in their order.
 
     others: further columns that a batch has.
-    Raises: BadInput for what cannot be read, or is not as an input takes it, with its row.
+    Raises:
+        BadInput: what cannot be read, or is not as an input takes it, with its row.
     """
     wanted = [
         (taken, reading.type_of(taken.column), reading.fill_of(taken.column)) for taken in inputs
@@ -133,8 +134,9 @@ def score(
     """Writes the model's score of every row of a data set to the Parquet file `out`.
 
     progress: called after each batch with the rows so far and the file they are from.
-    Raises: BadInput as `batches`, and for scores that are not one finite number per row; nothing is
-    left at `out` then.
+    Raises:
+        BadInput: as `batches`, or scores that are not one finite number per row; nothing is left at
+            `out` then.
     """
     reading = reading._replace(size=min(reading.size, model.batch or sys.maxsize))
     others = [name for name in (writing.key, writing.label, *writing.keep) if name]

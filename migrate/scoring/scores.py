@@ -61,7 +61,8 @@ def one_a_row(
         output: float32 or float64, (rows,) or (rows, 1), or (rows, k) of which `column` is taken.
         rows: that the model was given, the batch's own first; by default there are no others.
 
-    Raises: BadInput for another shape, and for a score that is not finite, with its row.
+    Raises:
+        BadInput: another shape, or a score that is not finite, with its row.
     """
     rows = rows or batch.table.num_rows
     if column is not None:

@@ -35,7 +35,8 @@ def run(model: Callable[[Any], Any], given: Any) -> Any:
 def scores(found: Any, name: str) -> np.ndarray:
     """A model's output as an array, float32 or float64; half precision is widened.
 
-    Raises: BadInput where it is no tensor of floats; name: what gave it.
+    Raises:
+        BadInput: it is no tensor of floats; name: what gave it.
     """
     import torch
 

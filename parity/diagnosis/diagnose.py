@@ -42,7 +42,8 @@ def diagnose(
         baseline_model, candidate_model: facts about each side's model; `migrate.read_facts` reads
             them from a checkpoint, a converted directory or a file of settings.
 
-    Raises: BadInput for a column that cannot be read.
+    Raises:
+        BadInput: a column that cannot be read.
     """
     if comparison.decision is Verdict.EQUIVALENT:
         return comparison

@@ -45,7 +45,9 @@ def compare_summary(
         estimate: of the summary, where it was made before.
         verified: the record that stands for the rows that rare faults take.
 
-    Raises: BadInput for fewer than two rows of a class; UsageError for the margin.
+    Raises:
+        BadInput: fewer than two rows of a class.
+        UsageError: the margin is out of range.
     """
     check_margin(margin)
     models = models_of(checked(summary))

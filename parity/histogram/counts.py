@@ -114,7 +114,8 @@ class Counts:
     def save(self, path: str) -> None:
         """Writes the bins in use to a file, whole or not at all.
 
-        Raises: UsageError where it cannot be written.
+        Raises:
+            UsageError: it cannot be written.
         """
         values = {name: list(of_values) for name, of_values in self.within.items()}
         source = self.source._asdict()
@@ -136,7 +137,8 @@ class Counts:
     def load(cls, path: str) -> "Counts":
         """Reads what `save` wrote.
 
-        Raises: BadInput for a file that is not there, damaged, or not such counts.
+        Raises:
+            BadInput: a file that is not there, damaged, or not such counts.
         """
         if not os.path.isfile(path):
             raise BadInput(f"there is no file {path}")
@@ -186,7 +188,8 @@ class Counts:
 def load_all(paths: Sequence[str]) -> Counts:
     """The counts of all rows of the parts in these files.
 
-    Raises: BadInput as `Counts.load`, and for parts that do not fit together.
+    Raises:
+        BadInput: as `Counts.load`, or parts that do not fit together.
     """
     whole = Counts.load(paths[0])
     sources = {paths[0]: whole.source}

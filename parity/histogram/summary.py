@@ -120,8 +120,9 @@ class Summary:
     def from_arrays(cls, held: Dict[str, np.ndarray], weighted: bool) -> "Summary":
         """What `arrays` gave.
 
-        Raises: KeyError, IndexError or ValueError for what `arrays` never gives, and BadInput for
-            counts that do not add up.
+        Raises:
+            KeyError, IndexError, ValueError: what `arrays` never gives.
+            BadInput: counts that do not add up.
         """
         summary = cls(weighted)
         summary.rows_by_bin[:, :, held["bins"]] = held["rows"]

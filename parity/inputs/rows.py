@@ -57,7 +57,8 @@ def checked_rows(
 ) -> Rows:
     """Checks the columns of `parity.compare`.
 
-    Raises: BadInput, naming the argument and the first row at fault.
+    Raises:
+        BadInput: a column is not as above; the message names it and the first row at fault.
     """
     positive = check_labels(labels, Column("labels"))
     scores = []

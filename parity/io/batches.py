@@ -69,8 +69,9 @@ def batches(
         alike: whether `names` must have one type in all files, and values in their first rows.
         fills: what stands for a missing value, by column.
 
-    Raises: BadInput for a file or a column that is not there, and for a file that is empty, cut
-        short, corrupt or of another format.
+    Raises:
+        BadInput: a file or a column that is not there, or a file that is empty, cut short, corrupt
+            or of another format.
     """
     first: Optional[Batch] = None
     for batch in batches_of(path, _columns(numbers, names, optional), size):
@@ -85,7 +86,8 @@ def batches(
 def batches_of(path: str, columns: Columns, size: int) -> Iterator[Batch]:
     """The data set's rows as `batches`, of columns that are read as they say.
 
-    Raises: as `batches`.
+    Raises:
+        BadInput: as `batches`.
     """
     files = files_of(path)
     partitions = partitions_of(files)

@@ -51,7 +51,8 @@ def blocks(path: str, names: ColumnNames, progress: Optional[Progress] = None) -
     Args:
         progress: called after each batch.
 
-    Raises: BadInput as `parity.io.readers.read_one`; for copies and repeated keys at the end.
+    Raises:
+        BadInput: as `parity.io.readers.read_one`; for copies and repeated keys at the end.
     """
     if names.key is None:
         yield from _blocks(path, names, progress, None)

@@ -110,7 +110,8 @@ def cast(array: pa.Array, target: pa.DataType, at: At) -> pa.Array:
 
     Text is parsed: with blanks around it, and to floats true and false, in any case, as 1 and 0.
 
-    Raises: BadInput for another type, and naming the row for a value that does not fit.
+    Raises:
+        BadInput: another type, or a value that does not fit, with its row.
     """
     if array.type == target:
         return array
@@ -169,7 +170,8 @@ FILL = ", unless --fill COL=VALUE gives one"
 def filled(values: Any, fill: Any, column: Column) -> Any:
     """The array, or chunked array, with `fill` for missing values, of the type that it has.
 
-    Raises: UsageError for a `fill` of another type.
+    Raises:
+        UsageError: a `fill` of another type.
     """
     if pa.types.is_null(values.type):
         values = values.cast(pa.scalar(fill).type)

@@ -19,8 +19,9 @@ class Broken(BadInput):
 def explained(path: str) -> Iterator[None]:
     """Turns what pyarrow and the file system raise into one sentence.
 
-    Raises: Broken for contents that cannot be decoded; BadInput for a file that cannot be reached,
-        which is no reason to go on without its rows.
+    Raises:
+        Broken: contents that cannot be decoded.
+        BadInput: a file that cannot be reached, which is no reason to go on without its rows.
     """
     try:
         yield

@@ -47,7 +47,8 @@ _OF_SPARK = re.compile(r"/part-[^/]*$")
 def files_of(path: str) -> List[str]:
     """The files that a path, a folder or a pattern stands for, sorted.
 
-    Raises: as `sizes_of`.
+    Raises:
+        BadInput: as `sizes_of`.
     """
     return list(sizes_of(path))
 
@@ -57,7 +58,8 @@ def sizes_of(path: str, written: bool = False) -> Dict[str, int]:
 
     written: whether it is known how text files are written, whatever their names.
 
-    Raises: BadInput where there is none, and for one in a folder that cannot be told to be data.
+    Raises:
+        BadInput: there is none, or one in a folder that cannot be told to be data.
     """
     try:
         if folders.is_file(path):
@@ -86,7 +88,9 @@ def format_of(path: str, written: bool = False) -> str:
 
     written: whether it is known how text files are written; "text" then.
 
-    Raises: BadInput for a file of no known format, Broken for an empty one.
+    Raises:
+        BadInput: a file of no known format.
+        Broken: an empty one.
     """
     kind, by_name = _by_magic(path), named(path)
     if kind == "" and by_name != "tfrecord":  # without records that has no byte

@@ -31,8 +31,9 @@ def live_files(table: str) -> List[str]:
     Args:
         table: the folder that holds the log.
 
-    Raises: BadInput for a log with gaps or damage, and for a table of which this reads too much or
-        too little: rows marked as deleted, files elsewhere.
+    Raises:
+        BadInput: a log with gaps or damage, or a table of which this reads too much or too little:
+            rows marked as deleted, files elsewhere.
     """
     import pyarrow as pa  # when there is a log: --help needs none
 
@@ -55,7 +56,8 @@ def in_last_version(files: Iterable[str], whole: Optional[str] = None) -> List[s
 
     whole: the folder of which these are all files; a live one that is missing there is refused.
 
-    Raises: BadInput as `live_files`, and for a file of a Hudi table, whose log is not read.
+    Raises:
+        BadInput: as `live_files`, or a file of a Hudi table, whose log is not read.
     """
     live: Dict[str, Set[str]] = {}
     tables: Dict[str, Optional[str]] = {}  # by folder

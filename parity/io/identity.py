@@ -32,8 +32,9 @@ def identify(path: str, rows: Optional[int] = None) -> FileIdentity:
 def identify_all(files: Iterable[Tuple[str, Optional[int]]]) -> Tuple[FileIdentity, ...]:
     """`identify` of a data set's files, each with its rows if they are known.
 
-    Raises: BadInput for two files of the same bytes, whose rows would be counted twice; parts
-        without rows are no copies of each other.
+    Raises:
+        BadInput: two files of the same bytes, whose rows would be counted twice; parts without rows
+            are no copies of each other.
     """
     known: Dict[str, str] = {}
     identities = []
@@ -57,7 +58,8 @@ def refuse_copy(file: str, earlier: str) -> None:
 def holds_rows(path: str) -> bool:
     """Whether a data file has a row.
 
-    Raises: BadInput for a file that cannot be read.
+    Raises:
+        BadInput: a file that cannot be read.
     """
     from parity.io.damage import explained
     from parity.io.formats import open_file

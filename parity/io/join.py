@@ -37,7 +37,8 @@ def match_keys(
         columns: where each came from, for the messages.
         allow_misses: leave out rows without a partner instead of refusing them.
 
-    Raises: BadInput for duplicate keys, for misses unless allowed, and when nothing matches.
+    Raises:
+        BadInput: duplicate keys, misses unless allowed, and when nothing matches.
     """
     if baseline.type != candidate.type:
         baseline, candidate = (

@@ -22,7 +22,8 @@ from semisync.common.errors import BadInput
 def to_keys(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     """Keys as `parity.io.columns.to_names` has them, and whole numbers of floating point as int64.
 
-    Raises: BadInput for a missing value, and for floating point that names no row surely.
+    Raises:
+        BadInput: a missing value, or floating point that names no row surely.
     """
     names = to_names(values, column)
     if not pa.types.is_floating(names.type):

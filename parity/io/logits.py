@@ -22,7 +22,8 @@ def probabilities(logits: np.ndarray) -> np.ndarray:
 def choose_columns(args: Any) -> None:
     """Takes --baseline-logit and --candidate-logit for the columns of scores.
 
-    Raises: UsageError where a side has both a score and a logit.
+    Raises:
+        UsageError: a side has both a score and a logit.
     """
     for side in ("baseline", "candidate"):
         logit: Optional[str] = getattr(args, f"{side}_logit")

@@ -16,7 +16,8 @@ def values_at(path: str, names: Sequence[str], rows: Sequence[int]) -> List[Dict
         names: columns of any type; a value may be missing.
         rows: their numbers from 0, in any order.
 
-    Raises: BadInput for a column that is not there.
+    Raises:
+        BadInput: a column that is not there.
     """
     values: Dict[int, Dict[str, Any]] = {}
     wanted, seen = np.unique(np.array(rows, np.int64)), 0

@@ -73,8 +73,9 @@ class Sample(NamedTuple):
 def read_one(path: str, names: ColumnNames) -> Sample:
     """Reads a data set (parity.io.batches) that holds the label and both models' scores.
 
-    Raises: BadInput, naming file, column and data row (from 1); for repeated keys, where
-        `names.key` is given, and for a file with the rows of another.
+    Raises:
+        BadInput: a value that cannot be used, with file, column and data row (from 1); repeated
+            keys, where `names.key` is given; a file with the rows of another.
     """
     table = _read(path, names, [names.label, names.baseline_score, names.candidate_score])
     labels, clusters, weights = _common(path, table, names)
@@ -105,7 +106,8 @@ def read_two(
     Args:
         allow_misses: leave out, and count, rows whose key is in one file only.
 
-    Raises: BadInput as `read_one`, and for duplicate keys, misses, and labels that disagree.
+    Raises:
+        BadInput: as `read_one`, or duplicate keys, misses, and labels that disagree.
     """
     if names.key is None:
         raise BadInput("two files need a key column, whose value names the same row in both")
@@ -148,9 +150,11 @@ def read_runs(
 ) -> Tuple[Sample, List[np.ndarray], List[np.ndarray]]:
     """Reads one file per training run and joins each to the first baseline's by `names.key`.
 
-    Returns: the sample of the first two files, and the scores of all runs of either side, aligned.
+    Returns:
+        The sample of the first two files, and the scores of all runs of either side, aligned.
 
-    Raises: BadInput as `read_two`; every key must be in every file.
+    Raises:
+        BadInput: as `read_two`; every key must be in every file.
     """
     sample = read_two(baselines[0], candidates[0], names)
     swapped = names._replace(

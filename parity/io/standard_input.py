@@ -27,7 +27,9 @@ _TOLD = "standard input"
 def kept(args: argparse.Namespace) -> Iterator[None]:
     """Puts a file's path in place of `-` in the arguments, and takes it out of messages.
 
-    Raises: UsageError where it comes twice; BadInput for what holds no data.
+    Raises:
+        UsageError: it comes twice.
+        BadInput: what holds no data.
     """
     given = [(side, getattr(args, side)) for side in _SIDES if getattr(args, side)]
     named = [path for _, paths in given for path in ([paths] if isinstance(paths, str) else paths)]

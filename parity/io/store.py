@@ -54,7 +54,8 @@ class Store:
     def add(self, name: str, rows: pa.Table) -> None:
         """Appends rows to the table of that name.
 
-        Raises: BadInput where the disk is full, and for columns of another type than before.
+        Raises:
+            BadInput: the disk is full, or columns of another type than before.
         """
         schema = self._schemas.get(name)
         try:

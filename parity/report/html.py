@@ -68,8 +68,9 @@ def write_report(
         provenance: what was compared, as nested mappings, lists and plain values of strict JSON.
         inconclusive: "fail" or "warn": what report.xml makes of an INCONCLUSIVE verdict.
 
-    Raises: UsageError where the directory cannot be written, or for another `inconclusive`;
-    MissingExtra without matplotlib.
+    Raises:
+        UsageError: the directory cannot be written, or another `inconclusive`.
+        MissingExtra: without matplotlib.
     """
     provenance = dict(provenance or {})
     folder = pathlib.Path(directory)

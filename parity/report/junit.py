@@ -31,7 +31,8 @@ def junit(comparison: Comparison, title: str, inconclusive: str = "fail") -> str
     Args:
         inconclusive: one of INCONCLUSIVE.
 
-    Raises: UsageError for another one.
+    Raises:
+        UsageError: another one.
     """
     if inconclusive not in INCONCLUSIVE:
         raise UsageError(f"inconclusive is {inconclusive!r}; 'fail' or 'warn' is expected")

@@ -52,10 +52,14 @@ def compare(
         weights: a column of sample weights >= 0; rows of weight 0 are left out.
         margin, verified: as for `parity.compare`.
 
-    Returns: a Comparison, as `parity.compare` gives it of the same rows; what it lacks is said in
+    Returns:
+        A Comparison, as `parity.compare` gives it of the same rows; what it lacks is said in
         `unavailable`.
 
-    Raises: BadInput, naming the column; UsageError for the margin; MissingExtra without pyspark.
+    Raises:
+        BadInput: a column is not as above; the message names it.
+        UsageError: the margin is out of range.
+        MissingExtra: without pyspark.
     """
     check_margin(margin)
     record = None if verified is None else read_record(verified)

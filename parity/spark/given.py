@@ -104,7 +104,8 @@ def given(df: DataFrame, names: Names, source: str, told: Mapping[str, Column]) 
         source: what the messages call the DataFrame.
         told: what they call a column of another source, by the name that it has in `rows`.
 
-    Raises: BadInput, naming the column.
+    Raises:
+        BadInput: a column is not as above; the message names it.
     """
     columns = {
         role: Column(name, source) for role, name in _roles(names).items() if name is not None

@@ -38,8 +38,8 @@ def join(
         sources: what the messages call either side.
         allow_misses: leave out rows without a partner instead of refusing them.
 
-    Raises: BadInput for a missing column, duplicate keys, misses unless allowed, and labels that
-        disagree.
+    Raises:
+        BadInput: a missing column, duplicate keys, misses unless allowed, and labels that disagree.
     """
     columns = Column(key, sources[0]), Column(key, sources[1])
     keys = _keys(sides, columns)

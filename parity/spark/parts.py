@@ -42,7 +42,8 @@ class _Compared(NamedTuple):
 def parts_of(given: Given, names: Names, margin: float) -> Parts:
     """The slices and the days.
 
-    Raises: BadInput where no day has two rows of each class.
+    Raises:
+        BadInput: no day has two rows of each class.
     """
     compared = {name: _compared(given, name, margin, name == names.day) for name in names.parts}
     days = None

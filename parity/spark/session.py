@@ -21,7 +21,10 @@ def start(master: str, **settings: str) -> Any:
         master: as spark-submit takes it: local[4], local-cluster[2,1,1024], spark://HOST:PORT.
         settings: of a new one, by Spark's names, with _ for a dot.
 
-    Raises: MissingExtra without pyspark, UsageError without Java, BadInput where it does not start.
+    Raises:
+        MissingExtra: without pyspark.
+        UsageError: without Java.
+        BadInput: it does not start.
     """
     with extra("spark", "to compare on Spark"):
         import pyspark
@@ -48,7 +51,8 @@ def start(master: str, **settings: str) -> Any:
 def explained(what: str) -> Iterator[None]:
     """Within it an error of Spark's is one sentence, after `what`.
 
-    Raises: BadInput.
+    Raises:
+        BadInput: Spark raised one.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -66,7 +70,8 @@ def explained(what: str) -> Iterator[None]:
 def read(session: Any, path: str) -> Any:
     """The DataFrame of a file, folder or pattern of Parquet or ORC, as Spark reads it.
 
-    Raises: BadInput where it is neither, or not there.
+    Raises:
+        BadInput: it is neither, or not there.
     """
     for kind in _FORMATS[::-1] if path.endswith(".orc") else _FORMATS:
         with contextlib.suppress(BadInput), explained(path):

@@ -60,7 +60,8 @@ def alpha() -> float:
 def at_confidence(level: float) -> Iterator[None]:
     """Sets the confidence of the intervals of all comparisons in the block.
 
-    Raises: UsageError unless it is from 0.5 to 0.99999.
+    Raises:
+        UsageError: unless it is from 0.5 to 0.99999.
     """
     if not 0.5 <= level <= 0.99999:
         raise UsageError(

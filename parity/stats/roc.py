@@ -44,9 +44,11 @@ def auc(labels: Any, scores: Any, weights: Any = None) -> float:
             is ranked as it is and is the fastest.
         weights: (n,) finite and >= 0, or None for ones.
 
-    Returns: a number in [0, 1].
+    Returns:
+        A number in [0, 1].
 
-    Raises: BadInput, naming the argument and the first row at fault.
+    Raises:
+        BadInput: a column is not as above; the message names it and the first row at fault.
     """
     positive = check_labels(labels, Column("labels"))
     scores = check_scores(scores, Column("scores"))

@@ -61,9 +61,11 @@ def compare_slices(
         slices: (n,) the name of each row's slice, numbers or strings.
         labels, baseline, candidate, margin, clusters, weights: as for `parity.compare`.
 
-    Returns: a Part for each slice, by name.
+    Returns:
+        A Part for each slice, by name.
 
-    Raises: BadInput and UsageError as `parity.compare`.
+    Raises:
+        BadInput, UsageError: as `parity.compare`.
     """
     check_margin(margin)
     rows = checked_rows(labels, baseline, candidate, clusters, weights)
@@ -106,7 +108,8 @@ def days_of(
         error, observations: of the mean.
         bound: certified, of the mean, where scores were counted in histograms.
 
-    Raises: BadInput where no day has a difference.
+    Raises:
+        BadInput: no day has a difference.
     """
     deltas = [day.delta for day in days if day.delta is not None]
     if not deltas:

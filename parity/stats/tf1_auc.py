@@ -34,7 +34,8 @@ def tf1_compat_auc(labels: Any, scores: Any, weights: Any = None) -> float:
         labels, weights: as for `parity.auc`.
         scores: (n,) probabilities in [0, 1], compared in float32.
 
-    Raises: BadInput, as `parity.auc`, and for a score outside [0, 1].
+    Raises:
+        BadInput: as `parity.auc`, or a score outside [0, 1].
     """
     positive = check_labels(labels, Column("labels"))
     checked = check_scores(scores, Column("scores"))

@@ -34,7 +34,9 @@ def worst_rows(
         labels, baseline, candidate, weights: as for `parity.compare`.
         count: how many rows at most; rows that pull the other way are never among them.
 
-    Raises: BadInput as `parity.compare`; UsageError for a count below 0.
+    Raises:
+        BadInput: as `parity.compare`.
+        UsageError: a count below 0.
     """
     if count < 0:
         raise UsageError(f"the count of rows is {count}; 0 or more is expected")

@@ -33,10 +33,10 @@ class _Part(NamedTuple):
     """What one BatchNorm keeps on one PS, or a part of it where its variables are partitioned.
 
     Attributes:
-      batch_norm: the `BatchNorm`.
-      start: the element at which the part begins.
-      whole: how many elements the whole variable has.
-      mean, variance: its variables there, either of them None.
+        batch_norm: the `BatchNorm`.
+        start: the element at which the part begins.
+        whole: how many elements the whole variable has.
+        mean, variance: its variables there, either of them None.
     """
 
     batch_norm: Any
@@ -56,11 +56,12 @@ def aggregate(batch_norms, add, once=False):
     Those that an optimizer of the graph aggregates already are left to it.
 
     Args:
-      batch_norms: of the graph, see `find_batch_norms`.
-      add: `GlobalBatchOptimizer.aggregate`.
-      once: True for "aggregate-once".
+        batch_norms: of the graph, see `find_batch_norms`.
+        add: `GlobalBatchOptimizer.aggregate`.
+        once: True for "aggregate-once".
 
-    Returns: the names of the ops whose work is now done once per global step, a list.
+    Returns:
+        The names of the ops whose work is now done once per global step, a list.
     """
     aggregated = _aggregated.setdefault(tf.get_default_graph(), set())
     own = [
@@ -107,18 +108,18 @@ class _Layout:
     """How a batch's vector holds b BatchNorms: [n [b], rate [b], means [s], variances [v]].
 
     Args:
-      parts: of `_Part`, in the vector's order.
+        parts: of `_Part`, in the vector's order.
 
     Attributes:
-      parts: the same.
-      means, variances: the variables, lists of at most b.
-      moved: where the values of the former lie among the means, int32.
-      kept: the positions of the parts with the latter.
-      sizes: how many values each has, a list of b.
-      owner: the position of the BatchNorm of each mean, int32 [s].
-      owner_of_variance: that of each variance, int32 [v].
-      mean_of: the position among the means that belongs to each variance, int32 [v].
-      bessel: which variances TensorFlow corrects, bool [v].
+        parts: the same.
+        means, variances: the variables, lists of at most b.
+        moved: where the values of the former lie among the means, int32.
+        kept: the positions of the parts with the latter.
+        sizes: how many values each has, a list of b.
+        owner: the position of the BatchNorm of each mean, int32 [s].
+        owner_of_variance: that of each variance, int32 [v].
+        mean_of: the position among the means that belongs to each variance, int32 [v].
+        bessel: which variances TensorFlow corrects, bool [v].
     """
 
     def __init__(self, parts):
@@ -233,8 +234,8 @@ def _assign(variables, statistics, keep):
     """The ops that move variables towards their parts of a vector, whole vectors at a time.
 
     Args:
-      variables: on one PS, a list; none if it has, say, means alone.
-      statistics, keep: what belongs to their elements, one variable after the other, [e].
+        variables: on one PS, a list; none if it has, say, means alone.
+        statistics, keep: what belongs to their elements, one variable after the other, [e].
     """
     if not variables:
         return []

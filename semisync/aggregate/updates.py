@@ -39,12 +39,12 @@ def find(graph, rules, taken=()):
     """The updates that share the fate of their batch, a list of `Shared` in the graph's order.
 
     Args:
-      graph: a tf.Graph or a MetaGraphDef.
-      rules: list of (compiled regex, how): the first that is found in a variable's name counts.
-      taken: names of ops that others do already.
+        graph: a tf.Graph or a MetaGraphDef.
+        rules: list of (compiled regex, how): the first that is found in a variable's name counts.
+        taken: names of ops that others do already.
 
     Raises:
-      UsageError: a rule finds no update, or none that is left to it.
+        UsageError: a rule finds no update, or none that is left to it.
     """
     shared, used = [], set()
     known = list(updates(graph, Nodes.of(graph))) if rules else []
@@ -70,8 +70,8 @@ def updates(graph, nodes):
     """(op, variable), names, of every assign-like op on a variable that no optimizer trains.
 
     Args:
-      graph: a tf.Graph or a MetaGraphDef.
-      nodes: its `Nodes`.
+        graph: a tf.Graph or a MetaGraphDef.
+        nodes: its `Nodes`.
     """
     trained = _variables(graph, tf.GraphKeys.TRAINABLE_VARIABLES)
     variables = _variables(graph, tf.GraphKeys.GLOBAL_VARIABLES) - trained
@@ -92,13 +92,14 @@ def aggregate(shared, add):
     """Has updates of the default graph share the fate of their batch.
 
     Args:
-      shared: list of `Shared`.
-      add: `GlobalBatchOptimizer.aggregate`.
+        shared: list of `Shared`.
+        add: `GlobalBatchOptimizer.aggregate`.
 
-    Returns: the names of the ops whose work is now done once per global step, a list.
+    Returns:
+        The names of the ops whose work is now done once per global step, a list.
 
     Raises:
-      UsageError: one cannot be shared.
+        UsageError: one cannot be shared.
     """
     graph = tf.get_default_graph()
     variables = {variable.op.name: variable for variable in tf.global_variables()}

@@ -34,7 +34,7 @@ class WholeStepSaver:
     """Has the savers of one graph hold the step lock while they save, and repeats the last save.
 
     Attributes:
-      step_lock: every chief of the graph holds it while variables change.
+        step_lock: every chief of the graph holds it while variables change.
     """
 
     def __init__(self):

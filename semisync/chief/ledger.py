@@ -64,21 +64,22 @@ class Ledger:
     """Tickets issued, batches pending, fates decided.
 
     Args:
-      batches_per_step: M, the number of batches of a global step.
-      paced: True issues M tickets per step (zero staleness).
-      ahead: paced throughout, how many tickets more are out or pending.
-      in_flight: how many tickets may be out at once, or None.
-      keep_stale: True when a stale batch keeps its slot in the global batch.
-      patience: seconds of silence after which a worker's ticket is lost.
-      first: the first ticket, greater than any of an earlier run; default: microseconds since 1970.
-      now: a function that returns seconds, monotonic.
+        batches_per_step: M, the number of batches of a global step.
+        paced: True issues M tickets per step (zero staleness).
+        ahead: paced throughout, how many tickets more are out or pending.
+        in_flight: how many tickets may be out at once, or None.
+        keep_stale: True when a stale batch keeps its slot in the global batch.
+        patience: seconds of silence after which a worker's ticket is lost.
+        first: the first ticket, greater than any of an earlier run; default: microseconds since
+            1970.
+        now: a function that returns seconds, monotonic.
 
     Attributes:
-      fates: Counter of tickets by what became of them, and of those "issued".
-      staleness: Counter of applied batches by their staleness.
-      members: {worker: when its last message came}.
-      broken: how many batches in a row were not finite; broken_of: the worker of the last one.
-      events, settled: what happened since `drain`, for the audit log and for the job state.
+        fates: Counter of tickets by what became of them, and of those "issued".
+        staleness: Counter of applied batches by their staleness.
+        members: {worker: when its last message came}.
+        broken: how many batches in a row were not finite; broken_of: the worker of the last one.
+        events, settled: what happened since `drain`, for the audit log and for the job state.
     """
 
     def __init__(
@@ -251,10 +252,11 @@ class Ledger:
         """Gives up the tickets of members that were silent for `patience` seconds.
 
         Args:
-          undrawn: how many tickets are in the queue; of those that no worker announced, the others
-            were drawn by a worker that was killed before it could announce them.
+            undrawn: how many tickets are in the queue; of those that no worker announced, the
+                others were drawn by a worker that was killed before it could announce them.
 
-        Returns: the members given up, and None for one unknown, a list.
+        Returns:
+            The members given up, and None for one unknown, a list.
         """
         now = self._now()
         silent: List[Optional[str]] = []
@@ -290,8 +292,8 @@ class Ledger:
         """The next M batches, in order of arrival, a list of `Weighed`; None while there are fewer.
 
         Args:
-          clock: the global step at which they are to be applied.
-          weigh: list of stalenesses -> list of weights.
+            clock: the global step at which they are to be applied.
+            weigh: list of stalenesses -> list of weights.
         """
         if len(self.pending) < self.batches_per_step:
             return None

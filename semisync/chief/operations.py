@@ -25,10 +25,10 @@ class PayloadOps(NamedTuple):
     """What the chief runs on the payload of one ticket.
 
     Attributes:
-      epoch, ticket, weight: placeholders; epoch: the chief's own, see `JobState.own`.
-      scale: placeholder: M / the number of batches, for the items that are means. 1 but for the
-        last global batch.
-      weigh, blank, fill, sweep: see the module.
+        epoch, ticket, weight: placeholders; epoch: the chief's own, see `JobState.own`.
+        scale: placeholder: M / the number of batches, for the items that are means. 1 but for the
+            last global batch.
+        weigh, blank, fill, sweep: see the module.
     """
 
     epoch: Any
@@ -45,12 +45,12 @@ class StepOps(NamedTuple):
     """What the chief runs for a global step.
 
     Attributes:
-      request: placeholder, int64 [...]: see `step_request`.
-      apply: the op that applies a global batch, issues tickets, ticks and records fates.
-      new_fates: placeholder, int64 [n, 3]: see `semisync.transport.job_state`.
-      record_fates: the op that records `new_fates` alone.
-      staleness, weights: placeholder float32 [n], and the staleness policy's weights of it.
-      lasting: True when a staleness has the same weight at every step.
+        request: placeholder, int64 [...]: see `step_request`.
+        apply: the op that applies a global batch, issues tickets, ticks and records fates.
+        new_fates: placeholder, int64 [n, 3]: see `semisync.transport.job_state`.
+        record_fates: the op that records `new_fates` alone.
+        staleness, weights: placeholder float32 [n], and the staleness policy's weights of it.
+        lasting: True when a staleness has the same weight at every step.
     """
 
     request: Any
@@ -66,10 +66,10 @@ def step_request(epoch, tickets, new_tickets, new_fates):
     """The request of a global step, one list of ints, since every tensor that is fed has a cost.
 
     Args:
-      epoch: the chief's own.
-      tickets: of the global batch, a list of M.
-      new_tickets: to be issued, a list.
-      new_fates: list of (ticket, fate, staleness).
+        epoch: the chief's own.
+        tickets: of the global batch, a list of M.
+        new_tickets: to be issued, a list.
+        new_fates: list of (ticket, fate, staleness).
     """
     flat = [number for fate in new_fates for number in fate]
     return [epoch] + tickets + [len(new_tickets)] + new_tickets + flat
@@ -79,9 +79,9 @@ class OpenOps(NamedTuple):
     """What the chief runs first: see `build_open_ops`.
 
     Attributes:
-      epoch, settings: placeholders: see `semisync.transport.job_state`.
-      claim: the epoch of an earlier chief, 0 if there was none, and an op.
-      open: the messages that were there, and the clock: `packed`.
+        epoch, settings: placeholders: see `semisync.transport.job_state`.
+        claim: the epoch of an earlier chief, 0 if there was none, and an op.
+        open: the messages that were there, and the clock: `packed`.
     """
 
     epoch: Any
@@ -94,7 +94,7 @@ class ChiefOps(NamedTuple):
     """What the chief runs.
 
     Attributes:
-      open, mailbox, job_state, payload, step: see their types.
+        open, mailbox, job_state, payload, step: see their types.
     """
 
     open: OpenOps
@@ -108,12 +108,12 @@ class Aggregation:
     """Takes the payloads of M tickets and combines them.
 
     Args:
-      size: M.
-      job_state: the `JobState`.
+        size: M.
+        job_state: the `JobState`.
 
     Attributes:
-      request: the placeholder of a global step, see `step_request`.
-      new_tickets, new_fates: what it holds besides the tickets of the global batch.
+        request: the placeholder of a global step, see `step_request`.
+        new_tickets, new_fates: what it holds besides the tickets of the global batch.
     """
 
     def __init__(self, size, job_state):
@@ -142,11 +142,11 @@ def build_open_ops(mailbox, job_state, areas, first_clock, forget, size):
     `JobState.own`. To open is to wait for a ticket, as to withdraw: run it with a deadline.
 
     Args:
-      mailbox, job_state: the `Mailbox` and the `JobState`.
-      areas: list of `Staging`.
-      first_clock: function that returns the global step, int64.
-      forget: the op that forgets the hyperparameters of an earlier run.
-      size: M.
+        mailbox, job_state: the `Mailbox` and the `JobState`.
+        areas: list of `Staging`.
+        first_clock: function that returns the global step, int64.
+        forget: the op that forgets the hyperparameters of an earlier run.
+        size: M.
     """
     with tf.device(job_state.device):
         epoch = tf.placeholder(tf.int64, [], name="new_epoch")
@@ -168,9 +168,9 @@ def build_payload_ops(areas, job_state, device):
     """Returns the `PayloadOps`.
 
     Args:
-      areas: list of `Staging`.
-      job_state: the `JobState`.
-      device: of the global step, a CPU; the ops on a staging area are on the CPU of its PS.
+        areas: list of `Staging`.
+        job_state: the `JobState`.
+        device: of the global step, a CPU; the ops on a staging area are on the CPU of its PS.
     """
     weigh, blank, fill, sweep = [], [], [], []
     with tf.device(device):
@@ -221,11 +221,11 @@ def build_step_ops(applied, aggregation, mailbox, job_state, staleness_policy, o
     """Returns the `StepOps`: once a global batch is applied, the clock and the fates follow.
 
     Args:
-      applied: the ops that apply the global batch.
-      aggregation: the `Aggregation`.
-      mailbox, job_state: the `Mailbox` and the `JobState`.
-      staleness_policy: see `semisync.staleness`.
-      own_device: of this process, where the staleness policy is computed.
+        applied: the ops that apply the global batch.
+        aggregation: the `Aggregation`.
+        mailbox, job_state: the `Mailbox` and the `JobState`.
+        staleness_policy: see `semisync.staleness`.
+        own_device: of this process, where the staleness policy is computed.
     """
     with tf.device(job_state.device):
         new_fates = tf.placeholder(tf.int64, [None, 3], name="new_fates")

@@ -33,13 +33,13 @@ class Chief(threading.Thread):
     """Applies global batches through one session until it is told to finish, or fails.
 
     Args:
-      handles: the `Handles` of the session's graph.
-      session: a raw tf.Session.
-      coordinator: of that session; a failure here stops it and is raised in the main thread.
-      step_lock: held while the variables change, so that a checkpoint sees whole steps.
-      patience: seconds of silence after which what a worker holds is lost.
-      audit: a path for the audit log, or None.
-      observers: list of (fetches, function): see `GlobalBatchHook.observe`.
+        handles: the `Handles` of the session's graph.
+        session: a raw tf.Session.
+        coordinator: of that session; a failure here stops it and is raised in the main thread.
+        step_lock: held while the variables change, so that a checkpoint sees whole steps.
+        patience: seconds of silence after which what a worker holds is lost.
+        audit: a path for the audit log, or None.
+        observers: list of (fetches, function): see `GlobalBatchHook.observe`.
     """
 
     def __init__(self, handles, session, coordinator, step_lock, patience, audit, observers):
@@ -77,8 +77,8 @@ class Chief(threading.Thread):
         have joined before the chief began, and found the training over.
 
         Args:
-          settings: as every process describes them.
-          weights: the staleness policy's at PROBES.
+            settings: as every process describes them.
+            weights: the staleness policy's at PROBES.
         """
         self._safe_steps = safe_steps(weights)
         self._weights = dict(zip(PROBES, weights.tolist()))

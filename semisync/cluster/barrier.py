@@ -13,10 +13,10 @@ class Barrier(tf.train.SessionRunHook):
     until its own queue holds a task of every worker.
 
     Args:
-      name: of the barrier, which workers pass once.
-      task: of this worker.
-      parties: the number of workers.
-      timeout: seconds to wait for the others.
+        name: of the barrier, which workers pass once.
+        task: of this worker.
+        parties: the number of workers.
+        timeout: seconds to wait for the others.
     """
 
     def __init__(self, name, task, parties, timeout=120.0):
@@ -40,11 +40,11 @@ def wait_for_workers(session, count, parties, timeout, sentence):
     """Waits until the tensor `count` reaches `parties`.
 
     Args:
-      timeout: seconds.
-      sentence: takes the count, `parties` and `timeout`.
+        timeout: seconds.
+        sentence: takes the count, `parties` and `timeout`.
 
     Raises:
-      SemisyncError: the sentence, after `timeout`.
+        SemisyncError: the sentence, after `timeout`.
     """
     deadline = time.monotonic() + timeout
     while session.run(count) < parties:

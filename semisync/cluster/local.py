@@ -22,11 +22,11 @@ class LocalCluster:
     """Starts, watches and stops the processes; use it as a context manager.
 
     Args:
-      python: an interpreter with TensorFlow.
-      module: the module that each process runs, as for `python -m`.
-      ps, workers: their numbers.
-      logs: a directory; each process writes JOB-TASK.log there.
-      cwd: the processes' working directory.
+        python: an interpreter with TensorFlow.
+        module: the module that each process runs, as for `python -m`.
+        ps, workers: their numbers.
+        logs: a directory; each process writes JOB-TASK.log there.
+        cwd: the processes' working directory.
     """
 
     def __init__(self, python, module, ps, workers, logs, cwd=None):
@@ -83,12 +83,12 @@ class LocalCluster:
         """Waits until every worker has ended without an error.
 
         Args:
-          timeout: seconds, in total.
-          tick: called about ten times per second.
+            timeout: seconds, in total.
+            tick: called about ten times per second.
 
         Raises:
-          SemisyncError: a process failed, with the last error in its log; or a worker did not end
-            in time.
+            SemisyncError: a process failed, with the last error in its log; or a worker did not end
+                in time.
         """
         deadline = time.monotonic() + timeout
         while True:

@@ -11,8 +11,8 @@ def end_with_parent(parent):
     """Ends this process when the parent ends; a thread polls for that.
 
     Args:
-      parent: the process id that the parent passed on. os.getppid() will not do: by now another
-        process may have adopted this one.
+        parent: the process id that the parent passed on. os.getppid() will not do: by now another
+            process may have adopted this one.
     """
 
     def watch():

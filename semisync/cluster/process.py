@@ -11,10 +11,11 @@ def join_cluster(verbosity):
     """Joins the cluster that the only argument describes; a parameter server never returns.
 
     Args:
-      verbosity: of TensorFlow's log, such as tf.logging.ERROR.
+        verbosity: of TensorFlow's log, such as tf.logging.ERROR.
 
-    Returns: (the argument, a dict, see `semisync.cluster.local`; the tf.train.Server; a device
-      function that puts variables on the parameter servers).
+    Returns:
+        (the argument, a dict, see `semisync.cluster.local`; the tf.train.Server; a device function
+        that puts variables on the parameter servers).
     """
     spec = json.loads(sys.argv[1])
     end_with_parent(spec["parent"])

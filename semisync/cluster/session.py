@@ -29,11 +29,11 @@ def wait_until_initialised(target, config, timeout=120.0):
     """Returns once every global variable of the default graph is initialised on the PS.
 
     Args:
-      target, config: of the session, e.g. `server.target` and `worker_config(task)`.
-      timeout: seconds.
+        target, config: of the session, e.g. `server.target` and `worker_config(task)`.
+        timeout: seconds.
 
     Raises:
-      SemisyncError: the variables were not initialised in time, or a PS did not answer.
+        SemisyncError: the variables were not initialised in time, or a PS did not answer.
     """
     variables = tf.global_variables()
     missing = tf.report_uninitialized_variables(variables)

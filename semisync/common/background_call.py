@@ -8,8 +8,8 @@ class BackgroundCall(threading.Thread):
     """A call in a thread of its own, which may never return.
 
     Attributes:
-      result: what the function returned; None before.
-      error: what it raised; None before.
+        result: what the function returned; None before.
+        error: what it raised; None before.
     """
 
     def __init__(self, function):

@@ -15,8 +15,8 @@ def extra(names: str, purpose: str) -> Iterator[None]:
     """Within it, a package that is not installed raises MissingExtra, which names the command.
 
     Args:
-      names: of the extras, such as "report,torch".
-      purpose: what the package is for, "to ...".
+        names: of the extras, such as "report,torch".
+        purpose: what the package is for, "to ...".
     """
     try:
         yield

@@ -12,7 +12,7 @@ class PerGraph:
     """One value per graph, made on first use.
 
     Args:
-      make: function without arguments.
+        make: function without arguments.
     """
 
     def __init__(self, make):

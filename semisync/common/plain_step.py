@@ -19,8 +19,8 @@ class PlainStep(NamedTuple):
     """By names, as a GraphDef has them.
 
     Attributes:
-      tensors: {tensor that is made of M batches: the tensor that the plain job has in its place}.
-      waits: {op: names of ops}: in its place the plain job has a NoOp that waits for these.
+        tensors: {tensor that is made of M batches: the tensor that the plain job has in its place}.
+        waits: {op: names of ops}: in its place the plain job has a NoOp that waits for these.
     """
 
     tensors: Dict[str, str]
@@ -38,10 +38,10 @@ def understand(entry: str, path: str) -> Optional[PlainStep]:
     Imported with import_scope="SCOPE", TensorFlow puts "SCOPE/" before every entry.
 
     Args:
-      path: of the file that holds the entry.
+        path: of the file that holds the entry.
 
     Raises:
-      BadInput: it is damaged.
+        BadInput: it is damaged.
     """
     scope, brace, rest = entry.partition("{")
     try:

@@ -20,10 +20,10 @@ class Table(NamedTuple):
     """One embedding table.
 
     Attributes:
-      name: of the TensorFlow variable.
-      rows: their number.
-      partitions: their number, over the PS; 1 is a plain variable.
-      fields: the click log's fields that look their ids up here, in the log's order.
+        name: of the TensorFlow variable.
+        rows: their number.
+        partitions: their number, over the PS; 1 is a plain variable.
+        fields: the click log's fields that look their ids up here, in the log's order.
     """
 
     name: str
@@ -36,9 +36,9 @@ def tables(fields: Tuple[str, ...], numeric: int, partitions: int) -> List[Table
     """The tables for a click log, without a table that no field uses.
 
     Args:
-      fields: of the log, the `numeric` bucketised ones last.
-      numeric: how many of them are numbers.
-      partitions: of the categorical table.
+        fields: of the log, the `numeric` bucketised ones last.
+        numeric: how many of them are numbers.
+        partitions: of the categorical table.
     """
     categorical = len(fields) - numeric
     both = [

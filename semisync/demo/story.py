@@ -36,12 +36,13 @@ def tell(data: Optional[str], out: str, workers: int, tf_python: str) -> int:
     """Runs the whole demo.
 
     Args:
-      data: a file or folder for `reading.read`, or None for a generated log.
-      out: a folder of an earlier demo, which is replaced, or a new one.
-      workers: 1 or more.
-      tf_python: an interpreter that can import TensorFlow.
+        data: a file or folder for `reading.read`, or None for a generated log.
+        out: a folder of an earlier demo, which is replaced, or a new one.
+        workers: 1 or more.
+        tf_python: an interpreter that can import TensorFlow.
 
-    Returns: the verdict's exit code.
+    Returns:
+        The verdict's exit code.
     """
     if workers < 1:
         raise UsageError(f"--workers takes a whole number of 1 or more, not {workers}")

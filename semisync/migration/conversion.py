@@ -20,7 +20,8 @@ def convert(
 
     resume: go on with a conversion of the same that was interrupted. progress: is called with the
     bytes done and those in all.
-    Raises: BadInput and UsageError for what cannot be converted.
+    Raises:
+        BadInput, UsageError: what cannot be converted.
     """
     import migrate
     from migrate.graph.find import frozen_file

@@ -42,9 +42,9 @@ class Parts:
     """Makes the parts, in order.
 
     Args:
-      settings: of the migration.
-      results: where they are kept.
-      progress: shows what is at work, and what was found.
+        settings: of the migration.
+        results: where they are kept.
+        progress: shows what is at work, and what was found.
     """
 
     def __init__(self, settings: Settings, results: Results, progress: Progress) -> None:

@@ -21,9 +21,10 @@ class Results:
     """Those of one output folder.
 
     Args:
-      out: the folder; a new or an empty one, or that of an earlier migration.
+        out: the folder; a new or an empty one, or that of an earlier migration.
 
-    Raises: UsageError where it holds something else.
+    Raises:
+        UsageError: it holds something else.
     """
 
     def __init__(self, out: str) -> None:

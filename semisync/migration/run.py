@@ -25,14 +25,14 @@ class Migration(NamedTuple):
     """What was found.
 
     Attributes:
-      settings: what was asked for, with the checkpoint and its graph as they were found.
-      verdict, sentence: of all parts together.
-      parts: in order.
-      carried: what the conversion has, see `conversion.convert`.
-      features: the inputs of model.py and their columns.
-      comparison: of the AUC, a `parity.Comparison`; None where it could not be made.
-      provenance: of the comparison.
-      identities: of the checkpoint, the data and the conversion.
+        settings: what was asked for, with the checkpoint and its graph as they were found.
+        verdict, sentence: of all parts together.
+        parts: in order.
+        carried: what the conversion has, see `conversion.convert`.
+        features: the inputs of model.py and their columns.
+        comparison: of the AUC, a `parity.Comparison`; None where it could not be made.
+        provenance: of the comparison.
+        identities: of the checkpoint, the data and the conversion.
     """
 
     settings: Settings
@@ -49,8 +49,9 @@ class Migration(NamedTuple):
 def migrate(settings: Settings, stream: Optional[TextIO] = None) -> Migration:
     """Goes the whole way, as far as it has not been gone before.
 
-    Raises: SemisyncError for a checkpoint, a graph or a data set that is not what it should be; no
-    report is written then.
+    Raises:
+        SemisyncError: a checkpoint, a graph or a data set that is not what it should be; no report
+            is written then.
     """
     check_writable(settings.out)
     settings = _found(settings)

@@ -51,7 +51,8 @@ def score(
     """Scores all rows of the data with one side, BASELINE or CANDIDATE, into its file.
 
     sigmoid: the output is a logit.
-    Raises: BadInput and UsageError for what cannot be scored.
+    Raises:
+        BadInput, UsageError: what cannot be scored.
     """
     from migrate.scoring.run import Reading, Writing, score
 

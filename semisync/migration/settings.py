@@ -13,25 +13,25 @@ class Settings(NamedTuple):
     """A migration.
 
     Attributes:
-      checkpoint: the prefix.
-      data: a data set, as `semisync score` reads it.
-      label: its column of labels.
-      out: the folder to write.
-      meta: the MetaGraph; by default it stands beside the checkpoint.
-      key: a column that names a row.
-      output: the tensor that scores; by default what the graph says of itself.
-      column: of an output with several per row.
-      sigmoid: the output is a logit, whatever the graph says.
-      named: (column, input, whether it is sparse) of inputs that take a column of another name.
-      inputs: {name: what it takes} of all inputs, where `named` has what the graph would compute.
-      feeds: {input: value} of constants.
-      types, fills: (pattern of columns, type or value).
-      separator: between the values of a sparse field in CSV or TSV.
-      python: an interpreter with TensorFlow.
-      modules: that it imports first.
-      timeout: seconds for each of its answers.
-      margin: the largest difference in AUC that does not matter.
-      steps: of training to compare; 0 leaves that out.
+        checkpoint: the prefix.
+        data: a data set, as `semisync score` reads it.
+        label: its column of labels.
+        out: the folder to write.
+        meta: the MetaGraph; by default it stands beside the checkpoint.
+        key: a column that names a row.
+        output: the tensor that scores; by default what the graph says of itself.
+        column: of an output with several per row.
+        sigmoid: the output is a logit, whatever the graph says.
+        named: (column, input, whether it is sparse) of inputs that take a column of another name.
+        inputs: {name: what it takes} of all inputs, where `named` has what the graph would compute.
+        feeds: {input: value} of constants.
+        types, fills: (pattern of columns, type or value).
+        separator: between the values of a sparse field in CSV or TSV.
+        python: an interpreter with TensorFlow.
+        modules: that it imports first.
+        timeout: seconds for each of its answers.
+        margin: the largest difference in AUC that does not matter.
+        steps: of training to compare; 0 leaves that out.
     """
 
     checkpoint: str

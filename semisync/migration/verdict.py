@@ -39,11 +39,11 @@ class Part(NamedTuple):
     """One part.
 
     Attributes:
-      name: as the package has it.
-      compared: what with what, or what is made.
-      state: what became of it.
-      finding: in words, one or several lines.
-      found: its result; {} where it did not run.
+        name: as the package has it.
+        compared: what with what, or what is made.
+        state: what became of it.
+        finding: in words, one or several lines.
+        found: its result; {} where it did not run.
     """
 
     name: str

@@ -26,9 +26,9 @@ class Advice(NamedTuple):
     """What is proposed, and what the simulation says of it.
 
     Attributes:
-      batches_per_step, bound, servers: the proposal.
-      result: of semi-synchronous training with it.
-      asynchronous: of asynchronous training on the same cluster.
+        batches_per_step, bound, servers: the proposal.
+        result: of semi-synchronous training with it.
+        asynchronous: of asynchronous training on the same cluster.
     """
 
     batches_per_step: int
@@ -44,13 +44,14 @@ def advise(
     """Proposes settings.
 
     Args:
-      cluster: a `Cluster`; its number of servers is the least that is proposed.
-      staleness: the largest mean staleness that is wanted, in global steps.
-      batches_per_step: M where it is given, such as by the global batch of a synchronous job.
-      batches: how many each simulation applies.
-      seed: of all draws.
+        cluster: a `Cluster`; its number of servers is the least that is proposed.
+        staleness: the largest mean staleness that is wanted, in global steps.
+        batches_per_step: M where it is given, such as by the global batch of a synchronous job.
+        batches: how many each simulation applies.
+        seed: of all draws.
 
-    Raises: BadInput where no M up to twice the number of workers has such a staleness.
+    Raises:
+        BadInput: no M up to twice the number of workers has such a staleness.
     """
     given = batches_per_step is not None
     sizes = _powers_of_2(2 * cluster.workers) if batches_per_step is None else [batches_per_step]

@@ -20,17 +20,17 @@ class Costs(NamedTuple):
     """Processor seconds beside the workers' own demand, and what a message takes.
 
     Attributes:
-      pull, push: on all parameter servers together, per batch.
-      apply, apply_step: on all parameter servers together, to apply a global batch: per batch of it
-        and per global step (modes that aggregate).
-      chief, chief_step: in the chief's process, the same.
-      worker: in a worker's process per batch, besides its demand (modes that aggregate).
-      background: the share of every demand that nobody waits for, such as what other threads of the
-        process do; from 0 to less than 1.
-      accumulators: how many variables share a push evenly: each adds one gradient at a time
-        (SyncReplicasOptimizer; a large table counts as the only one).
-      latency: seconds of a message, one way.
-      payload: bytes of a batch's gradients, for the memory of the parameter servers.
+        pull, push: on all parameter servers together, per batch.
+        apply, apply_step: on all parameter servers together, to apply a global batch: per batch of
+            it and per global step (modes that aggregate).
+        chief, chief_step: in the chief's process, the same.
+        worker: in a worker's process per batch, besides its demand (modes that aggregate).
+        background: the share of every demand that nobody waits for, such as what other threads of
+            the process do; from 0 to less than 1.
+        accumulators: how many variables share a push evenly: each adds one gradient at a time
+            (SyncReplicasOptimizer; a large table counts as the only one).
+        latency: seconds of a message, one way.
+        payload: bytes of a batch's gradients, for the memory of the parameter servers.
     """
 
     pull: float = 0.0005
@@ -50,12 +50,12 @@ class Cluster(NamedTuple):
     """A cluster.
 
     Attributes:
-      workers, servers: their numbers.
-      times: how long the workers' batches take.
-      costs: what everything else takes.
-      cores: of each parameter server.
-      shared_cores: the cores of the one machine that all processes share; None: each worker, and
-        the chief, has a machine of its own.
+        workers, servers: their numbers.
+        times: how long the workers' batches take.
+        costs: what everything else takes.
+        cores: of each parameter server.
+        shared_cores: the cores of the one machine that all processes share; None: each worker, and
+            the chief, has a machine of its own.
     """
 
     workers: int
@@ -86,13 +86,13 @@ class Worker:
     """A worker in a simulation.
 
     Attributes:
-      number: from 0.
-      times: its `WorkerTimes`.
-      begun: since when it waits for others.
-      version: updates of the parameters that its batch has seen.
-      batches: how many it has sent.
-      ticket, token, waited, due: of `semisync.worker.state`; token also of SyncReplicasOptimizer.
-      untold: kind, ticket, token and waited of a batch that the chief was not told of yet.
+        number: from 0.
+        times: its `WorkerTimes`.
+        begun: since when it waits for others.
+        version: updates of the parameters that its batch has seen.
+        batches: how many it has sent.
+        ticket, token, waited, due: of `semisync.worker.state`; token also of SyncReplicasOptimizer.
+        untold: kind, ticket, token and waited of a batch that the chief was not told of yet.
     """
 
     __slots__ = (

@@ -35,11 +35,11 @@ class Processor:
     virtual instant at which it came plus its size, whatever comes and goes meanwhile.
 
     Args:
-      clock: the `Clock`.
-      cores: their number; infinity for processes that each have a machine of their own.
+        clock: the `Clock`.
+        cores: their number; infinity for processes that each have a machine of their own.
 
     Attributes:
-      busy: core seconds that were used.
+        busy: core seconds that were used.
     """
 
     def __init__(self, clock, cores):

@@ -19,12 +19,12 @@ class Job:
     and counts with `applied`.
 
     Attributes:
-      clock: the `Clock`.
-      version: global steps, or, in asynchronous training, batches applied.
-      staleness: Counter of applied batches by their staleness, in versions.
-      fates: Counter of batches by what became of them.
-      waiting: seconds that workers waited for others, in total.
-      steps: when each version's update was done, beginning with the first.
+        clock: the `Clock`.
+        version: global steps, or, in asynchronous training, batches applied.
+        staleness: Counter of applied batches by their staleness, in versions.
+        fates: Counter of batches by what became of them.
+        waiting: seconds that workers waited for others, in total.
+        steps: when each version's update was done, beginning with the first.
     """
 
     overhead = False  # True where the mode's costs for aggregating are the workers', too

@@ -25,9 +25,9 @@ class SemiSyncJob(Job):
     """See the module.
 
     Args:
-      batches_per_step, in_flight, keep_stale: of the `Ledger`; in_flight may be `MeanStaleness`.
-      paced: True for the mode "sync".
-      staleness: the staleness policy, one of `semisync.staleness`, or None.
+        batches_per_step, in_flight, keep_stale: of the `Ledger`; in_flight may be `MeanStaleness`.
+        paced: True for the mode "sync".
+        staleness: the staleness policy, one of `semisync.staleness`, or None.
     """
 
     overhead = True

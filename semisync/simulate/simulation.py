@@ -15,15 +15,15 @@ class Result(NamedTuple):
     """What was simulated, measured after a tenth of the batches.
 
     Attributes:
-      batches_per_second: applied ones, whatever their weight.
-      steps_per_second: updates of the variables.
-      staleness: {staleness: batches}, in updates between reading and applying.
-      fates: {fate: batches}: "admitted", "decayed", "stale" and, given back, "dropped".
-      waiting: the share of the workers' time in which they wait for others.
-      server_load: the share of the parameter servers' cores that is busy.
-      payload_bytes: the most that the parameter servers hold of batches in flight, all together.
-      seconds: simulated, in all.
-      events: how many happened.
+        batches_per_second: applied ones, whatever their weight.
+        steps_per_second: updates of the variables.
+        staleness: {staleness: batches}, in updates between reading and applying.
+        fates: {fate: batches}: "admitted", "decayed", "stale" and, given back, "dropped".
+        waiting: the share of the workers' time in which they wait for others.
+        server_load: the share of the parameter servers' cores that is busy.
+        payload_bytes: the most that the parameter servers hold of batches in flight, all together.
+        seconds: simulated, in all.
+        events: how many happened.
     """
 
     batches_per_second: float
@@ -67,12 +67,14 @@ def simulate(cluster: Any, mode: Any, batches: int, seed: int = 0) -> Result:
     """Simulates a job until `batches` batches are applied.
 
     Args:
-      cluster: a `Cluster`.
-      mode: one of `semisync.simulate.modes`.
-      batches: 10 or more.
-      seed: of all draws.
+        cluster: a `Cluster`.
+        mode: one of `semisync.simulate.modes`.
+        batches: 10 or more.
+        seed: of all draws.
 
-    Raises: UsageError for numbers that make no cluster, BadInput where nothing goes on any more.
+    Raises:
+        UsageError: numbers that make no cluster.
+        BadInput: nothing goes on any more.
 
         result = simulate(Cluster(workers=400), SemiSync(64, Threshold(4)), batches=100000)
         print(result.batches_per_second, result.mean_staleness)

@@ -43,15 +43,15 @@ class Times(NamedTuple):
     """Seconds per batch, see the module.
 
     Attributes:
-      pause, demand: means, before the factors.
-      spread: standard deviation of the logarithm of the log-normal factor; 0: none.
-      slow_share, slow_factor: which share of the batches takes how many times as long.
-      slow_workers, slow_worker_factor: how many of the workers, the last ones, are always slower.
-      every, away: preemption, in seconds; `every` None: none.
-      day, day_factor: seconds of a day, over which the load rises to `day_factor` and falls to 1 as
-        a cosine; `day` None: none.
-      traces: [(pauses, demands)] of arrays in seconds, instead of all of these but preemption and
-        the load of the day.
+        pause, demand: means, before the factors.
+        spread: standard deviation of the logarithm of the log-normal factor; 0: none.
+        slow_share, slow_factor: which share of the batches takes how many times as long.
+        slow_workers, slow_worker_factor: how many of the workers, the last ones, are always slower.
+        every, away: preemption, in seconds; `every` None: none.
+        day, day_factor: seconds of a day, over which the load rises to `day_factor` and falls to 1
+            as a cosine; `day` None: none.
+        traces: [(pauses, demands)] of arrays in seconds, instead of all of these but preemption and
+            the load of the day.
     """
 
     pause: float = 0.0
@@ -91,12 +91,12 @@ class WorkerTimes:
     """The batches of one worker, one after another.
 
     Args:
-      times: the `Times`.
-      worker, workers: this one's number, and how many there are.
-      seed: with the worker's number it fixes every draw.
+        times: the `Times`.
+        worker, workers: this one's number, and how many there are.
+        seed: with the worker's number it fixes every draw.
 
     Attributes:
-      phase: at which part of a batch the worker starts, from 0 to 1.
+        phase: at which part of a batch the worker starts, from 0 to 1.
     """
 
     def __init__(self, times, worker, workers, seed):
@@ -147,9 +147,11 @@ def read_traces(paths):
 
     A last line without an end, as a worker that was killed leaves it, is not counted.
 
-    Returns: [(pauses, demands)], float64 arrays of seconds.
+    Returns:
+        [(pauses, demands)], float64 arrays of seconds.
 
-    Raises: BadInput for a file that is none.
+    Raises:
+        BadInput: a file that is none.
     """
     return [_read(path) for path in paths]
 

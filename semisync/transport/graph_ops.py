@@ -45,8 +45,8 @@ class TracedFunction:
     """A function of tensors alone, traced once and called wherever it is needed.
 
     Args:
-      function: of tensors; returns a tuple of tensors. The graph's library holds it by its name.
-      specs: a (dtype, shape) per tensor.
+        function: of tensors; returns a tuple of tensors. The graph's library holds it by its name.
+        specs: a (dtype, shape) per tensor.
     """
 
     def __init__(self, function, specs):

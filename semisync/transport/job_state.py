@@ -55,8 +55,8 @@ class JobStateOps(NamedTuple):
     """What the chief runs on the job state once a second.
 
     Attributes:
-      new_fresh_for, new_heartbeat, new_gauges: placeholders.
-      publish: the op that writes them.
+        new_fresh_for, new_heartbeat, new_gauges: placeholders.
+        publish: the op that writes them.
     """
 
     new_fresh_for: Any
@@ -69,8 +69,8 @@ class JobState:
     """The variables, for one optimizer of one graph.
 
     Args:
-      name: shared by all processes of the job.
-      device: of the global step.
+        name: shared by all processes of the job.
+        device: of the global step.
     """
 
     def __init__(self, name, device):
@@ -87,7 +87,8 @@ class JobState:
     def claim(self, epoch):
         """Makes the process of `epoch` the chief.
 
-        Returns: the epoch of an earlier chief, 0 if there was none, and the op that claims.
+        Returns:
+            The epoch of an earlier chief, 0 if there was none, and the op that claims.
         """
         earlier = _value_or_initial(self._epoch)
         with tf.control_dependencies([earlier]):

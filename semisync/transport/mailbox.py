@@ -20,9 +20,9 @@ class Taken(NamedTuple):
     """What a run of `MailboxOps.take` took.
 
     Attributes:
-      messages: list of `Message`, of workers only.
-      undrawn: how many tickets are in the queue.
-      epoch: of the job state.
+        messages: list of `Message`, of workers only.
+        undrawn: how many tickets are in the queue.
+        epoch: of the job state.
     """
 
     messages: List[Message]
@@ -40,8 +40,8 @@ def packed(messages, numbers):
     """Messages and numbers as strings, one tensor, since every tensor that is fetched has a cost.
 
     Args:
-      messages: list of (members string [n], batches int64 [n, BATCH], drawn int64 [n]).
-      numbers: list of int64 scalars.
+        messages: list of (members string [n], batches int64 [n, BATCH], drawn int64 [n]).
+        numbers: list of int64 scalars.
     """
     members, batches, drawn = zip(*messages)
     flat = [tf.reshape(batch, [-1]) for batch in batches] + list(drawn) + [tf.stack(numbers)]
@@ -62,13 +62,13 @@ class MailboxOps(NamedTuple):
     """What the chief runs on the mailbox.
 
     Attributes:
-      request: placeholder, int64 [1 + n]: `at_least`, and new tickets; by default M and none. One
-        vector, since every tensor that is fed has a cost.
-      take: issues the new tickets, waits for `at_least` messages and takes every one that is there;
-        its value is for `taken`. Never with a deadline: messages would be lost.
-      wake: the op that sends as many WAKEs as a chief may wait for messages.
-      withdraw: every ticket that is in the queue. May wait for a ticket that a worker has drawn
-        meanwhile: run it with a deadline.
+        request: placeholder, int64 [1 + n]: `at_least`, and new tickets; by default M and none. One
+            vector, since every tensor that is fed has a cost.
+        take: issues the new tickets, waits for `at_least` messages and takes every one that is
+            there; its value is for `taken`. Never with a deadline: messages would be lost.
+        wake: the op that sends as many WAKEs as a chief may wait for messages.
+        withdraw: every ticket that is in the queue. May wait for a ticket that a worker has drawn
+            meanwhile: run it with a deadline.
     """
 
     request: Any
@@ -81,8 +81,8 @@ class Mailbox:
     """The two queues, for one optimizer of one graph.
 
     Args:
-      name: shared by all processes of the job; two optimizers of one graph have two names.
-      device: of the global step.
+        name: shared by all processes of the job; two optimizers of one graph have two names.
+        device: of the global step.
     """
 
     def __init__(self, name, device):
@@ -126,8 +126,8 @@ class Mailbox:
         """Returns the `MailboxOps`.
 
         Args:
-          size: M.
-          job_state: the `JobState`.
+            size: M.
+            job_state: the `JobState`.
         """
         with tf.device(self.device):
             request = tf.placeholder_with_default(tf.constant([size], tf.int64), [None], "request")
@@ -158,9 +158,9 @@ class Mailbox:
         """Returns the op that sends one message to the chief.
 
         Args:
-          member: the sender, a string.
-          batch: kind, ticket, token, waited: an int64 tensor [BATCH].
-          drawn: int64.
+            member: the sender, a string.
+            batch: kind, ticket, token, waited: an int64 tensor [BATCH].
+            drawn: int64.
         """
         with tf.device(self.device):
             return self._messages.enqueue([member, batch, drawn], name="send")

@@ -33,12 +33,13 @@ def items_by_device(pairs, stacked, batches, sparse_mean):
     """The payload's items for each PS.
 
     Args:
-      pairs: (gradient, variable).
-      stacked: list of `StackedTensors`.
-      batches: M.
-      sparse_mean: see `SparseGradients`.
+        pairs: (gradient, variable).
+        stacked: list of `StackedTensors`.
+        batches: M.
+        sparse_mean: see `SparseGradients`.
 
-    Returns: {device: list of items}, the devices in the order in which they first occur.
+    Returns:
+        {device: list of items}, the devices in the order in which they first occur.
     """
     items: Dict[str, List[Any]] = {variable.device: [] for _, variable in pairs}
     sparse: Dict[str, List[Any]] = {}  # device -> pairs
@@ -62,8 +63,8 @@ class DenseGradients:
     """Gradients with the shapes of their variables.
 
     Args:
-      pairs: (gradient, variable), all of one dtype.
-      batches: M.
+        pairs: (gradient, variable), all of one dtype.
+        batches: M.
     """
 
     is_mean = True  # of M batches: a smaller global batch needs another divisor
@@ -95,9 +96,9 @@ class SparseGradients:
     """Gradients of some rows of variables: tf.IndexedSlices, values [n, ...], ids [n] of any int.
 
     Args:
-      pairs: (gradient, variable).
-      batches: M.
-      sparse_mean: "batches", "touches" or "sum".
+        pairs: (gradient, variable).
+        batches: M.
+        sparse_mean: "batches", "touches" or "sum".
     """
 
     def __init__(self, pairs, batches, sparse_mean):
@@ -156,7 +157,8 @@ class SparseGradients:
 class StackedTensors:
     """Tensors that share the batch's fate, such as its statistics.
 
-    Args: see `GlobalBatchOptimizer.aggregate`.
+    Args:
+        See `GlobalBatchOptimizer.aggregate`.
     """
 
     is_mean = False
@@ -178,7 +180,8 @@ class StackedTensors:
     def combined(self, batches):
         """Stacks the k batches that count.
 
-        Returns: weights float32 [k], and a list of tensors [k, ...].
+        Returns:
+            Weights float32 [k], and a list of tensors [k, ...].
         """
         columns = [tf.concat(list(column), 0) for column in zip(*batches)]
         columns[0].set_shape([None])

@@ -19,11 +19,12 @@ def sum_by_id(values, ids, shape):
     """Sums the rows of each id.
 
     Args:
-      values: list of tensors [n, ...], one per batch.
-      ids: list of int32 or int64 tensors [n], one per batch, each id from 0 to shape[0] - 1.
-      shape: of the variable, a tensor of the ids' dtype.
+        values: list of tensors [n, ...], one per batch.
+        ids: list of int32 or int64 tensors [n], one per batch, each id from 0 to shape[0] - 1.
+        shape: of the variable, a tensor of the ids' dtype.
 
-    Returns: the sums [k, ...], the ids [k], each once, and how many rows each had, int32 [k].
+    Returns:
+        The sums [k, ...], the ids [k], each once, and how many rows each had, int32 [k].
     """
     traced = _traced(len(values), values[0].dtype.base_dtype, ids[0].dtype.base_dtype)
     sums, unique, counts = traced(*values, *ids, shape)

@@ -12,9 +12,9 @@ class Staging:
     """The payloads on one PS, each a list of tensors under its ticket.
 
     Args:
-      name: shared by all processes of the job.
-      device: the PS.
-      items: the payload's items for this PS, see `semisync.transport.payload`.
+        name: shared by all processes of the job.
+        device: the PS.
+        items: the payload's items for this PS, see `semisync.transport.payload`.
     """
 
     def __init__(self, name, device, items):

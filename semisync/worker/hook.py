@@ -49,10 +49,11 @@ class GlobalBatchHook(tf.train.SessionRunHook):
     """Made by `GlobalBatchOptimizer.make_session_run_hook`; see there for the arguments.
 
     Attributes:
-      is_chief: True in the process that applies the global batches.
-      fate: what became of this worker's last batch, a tensor of the graph, see
-        `semisync.GlobalBatchOptimizer`.
-      ledger: on the chief, the account of all batches (`semisync.chief.ledger.Ledger`); else None.
+        is_chief: True in the process that applies the global batches.
+        fate: what became of this worker's last batch, a tensor of the graph, see
+            `semisync.GlobalBatchOptimizer`.
+        ledger: on the chief, the account of all batches (`semisync.chief.ledger.Ledger`); else
+            None.
     """
 
     LOOK_EVERY = 1.0  # seconds between two looks at the chief while waiting for it
@@ -62,9 +63,9 @@ class GlobalBatchHook(tf.train.SessionRunHook):
     def __init__(self, find, is_chief, patience, audit, ready=lambda: None):
         """
         Args:
-          find: function that returns the `Handles` of the default graph, or raises.
-          is_chief, patience, audit: see `GlobalBatchOptimizer.make_session_run_hook`.
-          ready: function that makes the default graph, which is complete, ready for sessions.
+            find: function that returns the `Handles` of the default graph, or raises.
+            is_chief, patience, audit: see `GlobalBatchOptimizer.make_session_run_hook`.
+            ready: function that makes the default graph, which is complete, ready for sessions.
         """
         self._find, self._ready = find, ready
         self.is_chief = arguments.flag("is_chief", "whether this process is the chief", is_chief)
@@ -96,9 +97,9 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         """On the chief, fetches something of every global step; call it before the session is made.
 
         Args:
-          fetches: tensors, such as those of `aggregated_gradients` or what is computed from them.
-          observer: function (global step, values), called in the chief's thread: it should be
-            quick.
+            fetches: tensors, such as those of `aggregated_gradients` or what is computed from them.
+            observer: function (global step, values), called in the chief's thread: it should be
+                quick.
         """
         self._observers.append((fetches, observer))
 
@@ -198,8 +199,8 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         Never with a deadline: a draw that is cut off may lose a ticket.
 
         Raises:
-          tf.errors.OutOfRangeError: the training is over; MonitoredSession ends normally.
-          SemisyncError: no chief came.
+            tf.errors.OutOfRangeError: the training is over; MonitoredSession ends normally.
+            SemisyncError: no chief came.
         """
         heartbeat, changed = None, time.monotonic()
         log_at = changed + self.LOG_EVERY

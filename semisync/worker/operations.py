@@ -24,17 +24,17 @@ class WorkerOps(NamedTuple):
     """What each worker runs beside its train op.
 
     Attributes:
-      member: this process, as its messages name it.
-      state: the variable of the worker state; its op, in an imported graph.
-      ticket, token, empty: see `semisync.worker.state`.
-      join, leave: the ops that send the first and the last message.
-      first_draw: the op that draws a ticket when there is none.
-      objection: placeholder, string: how the settings differ.
-      disagree: the op that sends it.
-      fate: what became of the last batch, int64 [2]: see `GlobalBatchOptimizer`.
-      heartbeat, chief_settings: of the job state.
-      weights: the staleness policy's weights at `settings.PROBES`.
-      pings: {device of a PS: a tensor that is computed there anew each time}.
+        member: this process, as its messages name it.
+        state: the variable of the worker state; its op, in an imported graph.
+        ticket, token, empty: see `semisync.worker.state`.
+        join, leave: the ops that send the first and the last message.
+        first_draw: the op that draws a ticket when there is none.
+        objection: placeholder, string: how the settings differ.
+        disagree: the op that sends it.
+        fate: what became of the last batch, int64 [2]: see `GlobalBatchOptimizer`.
+        heartbeat, chief_settings: of the job state.
+        weights: the staleness policy's weights at `settings.PROBES`.
+        pings: {device of a PS: a tensor that is computed there anew each time}.
     """
 
     member: str
@@ -61,7 +61,7 @@ def own_device(ready):
     are computed.
 
     Args:
-      ready: the gradients, tensors.
+        ready: the gradients, tensors.
     """
     return on_cpu(tf.no_op(name="device").device or ready[0].device)
 
@@ -76,8 +76,8 @@ class Member:
     """One worker as a member of the job: its name, its state, and how it talks to the chief.
 
     Args:
-      mailbox, job_state: the `Mailbox` and the `JobState`.
-      device: of the worker's process.
+        mailbox, job_state: the `Mailbox` and the `JobState`.
+        device: of the worker's process.
     """
 
     def __init__(self, mailbox, job_state, device):
@@ -105,10 +105,10 @@ class Member:
         """Returns the op that draws a ticket, tells the chief, and then stores it with its token.
 
         Args:
-          batch: what the message says besides: kind, the ticket of the last batch, token, waited:
-            int64 [4].
-          since: from when on the new ticket ages, see `semisync.worker.state.now`.
-          sent: what comes before.
+            batch: what the message says besides: kind, the ticket of the last batch, token, waited:
+                int64 [4].
+            since: from when on the new ticket ages, see `semisync.worker.state.now`.
+            sent: what comes before.
         """
         with tf.device(self.mailbox.device):
             with tf.control_dependencies(sent):
@@ -149,17 +149,18 @@ def build_train_op(member, ready, guarded, early, staleness_policy, send, draw, 
     """Returns the op of one batch: spend the ticket, send, draw the next ticket, tell the chief.
 
     Args:
-      member: the `Member`.
-      ready: tensors that are there once the batch's gradients are.
-      guarded: the gradients that withhold a batch where they are not finite.
-      early: a tensor that is there when most of the batch's work is done, at the latest with them.
-      staleness_policy: withholds a batch that is too stale; None sends every batch.
-      send: (batch, gate) -> list of the ops that stage the payload under the ticket in `batch`, a
-        vector of kind, ticket, token and waited, and do everything else that a batch does on the
-        PS. `gate` is a function that every tensor passes through before it is sent; it stops those
-        of a batch that is withheld.
-      draw: False leaves the worker without a ticket; `first_draw` draws one then.
-      rationed: True where the next ticket may be issued only once the chief knows of this batch.
+        member: the `Member`.
+        ready: tensors that are there once the batch's gradients are.
+        guarded: the gradients that withhold a batch where they are not finite.
+        early: a tensor that is there when most of the batch's work is done, at the latest with
+            them.
+        staleness_policy: withholds a batch that is too stale; None sends every batch.
+        send: (batch, gate) -> list of the ops that stage the payload under the ticket in `batch`, a
+            vector of kind, ticket, token and waited, and do everything else that a batch does on
+            the PS. `gate` is a function that every tensor passes through before it is sent; it
+            stops those of a batch that is withheld.
+        draw: False leaves the worker without a ticket; `first_draw` draws one then.
+        rationed: True where the next ticket may be issued only once the chief knows of this batch.
     """
     state = member.state
     with tf.device(state.device):

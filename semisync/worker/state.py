@@ -25,15 +25,15 @@ class WorkerState:
     """The vector, as ops of one worker read and write it.
 
     Args:
-      name: no other worker's.
-      device: of the worker's process.
+        name: no other worker's.
+        device: of the worker's process.
 
     Attributes:
-      variable: the vector.
-      values: the vector before a run changes it.
-      ticket, token, due: elements of it.
-      empty: True when there is no ticket that a batch may use.
-      initializer: the op with which a session begins.
+        variable: the vector.
+        values: the vector before a run changes it.
+        ticket, token, due: elements of it.
+        empty: True when there is no ticket that a batch may use.
+        initializer: the op with which a session begins.
     """
 
     def __init__(self, name, device):
@@ -77,8 +77,8 @@ class WorkerState:
         spent it, since part of its payload may be staged: the hook draws another one then.
 
         Args:
-          values: the vector, or the same of another kind.
-          ready: tensors that are there once the batch's gradients are.
+            values: the vector, or the same of another kind.
+            ready: tensors that are there once the batch's gradients are.
         """
         has_ticket = tf.Assert(
             self._usable,
@@ -101,8 +101,8 @@ class WorkerState:
         """Returns the op that stores a ticket.
 
         Args:
-          drawn: the vector, but for `due`: how long the ticket is surely not too stale, in us.
-          since: from when on, as `now` tells it.
+            drawn: the vector, but for `due`: how long the ticket is surely not too stale, in us.
+            since: from when on, as `now` tells it.
         """
         with tf.device(self.device):
             return self.variable.assign(drawn + numbers(0, 0, 0, 0, since, 0), read_value=False)

@@ -20,7 +20,7 @@ class TraceHook(tf.train.SessionRunHook):
     others. The first batches are left out.
 
     Args:
-      path: of the file, one for each worker, such as "traces/worker-3.csv"; its folder is made.
+        path: of the file, one for each worker, such as "traces/worker-3.csv"; its folder is made.
 
         hooks.append(semisync.TraceHook("traces/worker-{}.csv".format(task)))
     """

@@ -13,7 +13,7 @@ class TrainsIn:
     """Tells of fetches whether they need an op, such as that of a worker state; remembers it.
 
     Args:
-      op: a tf.Operation.
+        op: a tf.Operation.
     """
 
     def __init__(self, op):

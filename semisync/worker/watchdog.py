@@ -37,11 +37,11 @@ class Watchdog(threading.Thread):
     """Watches the chief and the parameter servers until it is told to stop.
 
     Args:
-      heartbeat: the chief's heartbeat, a tensor.
-      pings: {device of a PS: tensor computed there}.
-      session: a raw tf.Session.
-      coordinator: of that session.
-      patience: seconds.
+        heartbeat: the chief's heartbeat, a tensor.
+        pings: {device of a PS: tensor computed there}.
+        session: a raw tf.Session.
+        coordinator: of that session.
+        patience: seconds.
     """
 
     PROBE_EVERY = 5.0  # seconds

@@ -18,10 +18,10 @@ def judged(staleness_policy, state, job_state, time):
     """The worker state's vector, of the kind WITHHELD where the batch is too stale to be sent.
 
     Args:
-      staleness_policy: see `semisync.staleness`.
-      state: the `WorkerState`.
-      job_state: the `JobState`.
-      time: at which most of the batch's work is done, see `now`.
+        staleness_policy: see `semisync.staleness`.
+        state: the `WorkerState`.
+        job_state: the `JobState`.
+        time: at which most of the batch's work is done, see `now`.
     """
     late = tf.greater(time, state.due)
     # Never a Switch of its own condition, nor a constant into a Merge: TensorFlow 2's constant
@@ -62,10 +62,10 @@ def send_unless(withheld, send, batch, mailbox):
     Switch of a value that is made there; TensorFlow places a Switch where its data is.
 
     Args:
-      withheld: bool tensor, made in this process.
-      send: (batch, gate) -> list of ops, see `semisync.worker.operations.build_train_op`.
-      batch: kind, ticket, token, waited: int64 [4].
-      mailbox: the `Mailbox`.
+        withheld: bool tensor, made in this process.
+        send: (batch, gate) -> list of ops, see `semisync.worker.operations.build_train_op`.
+        batch: kind, ticket, token, waited: int64 [4].
+        mailbox: the `Mailbox`.
     """
     # Every tensor that is sent passes a Switch: to wait for a Switch is to wait for both branches.
     sent = send(batch, lambda tensor: raw_ops.Switch(data=tensor, pred=withheld)[0])

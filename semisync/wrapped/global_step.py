@@ -60,12 +60,12 @@ class SoleCounter:
     """Has one op alone count a global step; make it before the graph is finalized.
 
     Args:
-      step: a variable.
-      counter: the op that counts global batches.
-      given: whether the step was given to the optimizer whose global batches these are.
+        step: a variable.
+        counter: the op that counts global batches.
+        given: whether the step was given to the optimizer whose global batches these are.
 
     Attributes:
-      counts: list of (what other ops add, what they add in the plain job), tensors.
+        counts: list of (what other ops add, what they add in the plain job), tensors.
     """
 
     def __init__(self, step, counter, given):
@@ -78,7 +78,7 @@ class SoleCounter:
         """Has every other op of the graph that adds a constant 1 to the step add 0.
 
         Raises:
-          UsageError: one sets the step to the next number instead.
+            UsageError: one sets the step to the next number instead.
         """
         graph = self._step.graph
         if not self._is_given and self._step.op in _given.of(graph):

@@ -43,12 +43,12 @@ class Shard:
     """One shard of a table, for what knows variables.
 
     Args:
-      table: a tfra.dynamic_embedding.Variable.
-      number: of the shard.
-      look_ups: of the table, a list of (gradient, wrapper).
+        table: a tfra.dynamic_embedding.Variable.
+        number: of the shard.
+        look_ups: of the table, a list of (gradient, wrapper).
 
     Attributes:
-      op, name, device, dtype, shape: as a variable's; the rows are as many as there are ids.
+        op, name, device, dtype, shape: as a variable's; the rows are as many as there are ids.
     """
 
     def __init__(self, table, number, look_ups):
@@ -63,10 +63,10 @@ def by_shard(pairs, repeated_ids="sum"):
     """(gradient, variable), with the look-ups' wrappers of each table replaced by its `Shard`s.
 
     Args:
-      repeated_ids: see `GlobalBatchOptimizer`.
+        repeated_ids: see `GlobalBatchOptimizer`.
 
     Raises:
-      UsageError: a table has keys or values of a type, or look-ups, that cannot be trained so.
+        UsageError: a table has keys or values of a type, or look-ups, that cannot be trained so.
     """
     pairs = list(pairs)
     tables: Dict[Any, List[Any]] = {}  # table -> its (gradient, wrapper)
@@ -82,11 +82,11 @@ def prepare(outer, optimizer, pairs):
     """Has an optimizer train the `Shard`s among (gradient, variable), where there are any.
 
     Args:
-      outer: the GlobalBatchOptimizer, which may have been given to DynamicEmbeddingOptimizer.
-      optimizer: the optimizer that it wraps.
+        outer: the GlobalBatchOptimizer, which may have been given to DynamicEmbeddingOptimizer.
+        optimizer: the optimizer that it wraps.
 
     Raises:
-      UsageError: it cannot.
+        UsageError: it cannot.
     """
     shards = [variable for _, variable in pairs if isinstance(variable, Shard)]
     if not shards:
@@ -112,7 +112,7 @@ def wrappers(pairs):
     """Within it TFRA applies what it gives: (gradient, variable) with wrappers for the `Shard`s.
 
     Args:
-      pairs: (gradient, variable), each id of a sparse gradient once.
+        pairs: (gradient, variable), each id of a sparse gradient once.
     """
     if not any(isinstance(variable, Shard) for _, variable in pairs):
         yield pairs
@@ -137,7 +137,7 @@ def look_ups(pairs):
     """(gradient, variable) with a table's own (gradient, wrapper) in the place of its `Shard`s.
 
     Raises:
-      UsageError: some of a table's shards are not there.
+        UsageError: some of a table's shards are not there.
     """
     shards: Dict[Any, List[Shard]] = {}
     for _, variable in pairs:

@@ -32,8 +32,8 @@ class Taken(NamedTuple):
     """A tensor of the job that the chief's ops take.
 
     Attributes:
-      tensor: the tensor.
-      uses: pairs (op, number of its input).
+        tensor: the tensor.
+        uses: pairs (op, number of its input).
     """
 
     tensor: Any
@@ -44,16 +44,16 @@ class Hyperparameters:
     """The hyperparameters of the ops by which the chief applies a global batch.
 
     Args:
-      applied: the op that applies it.
-      before: the names of all ops that were there before it was built, a set.
-      gradients: what it applies, tensors.
+        applied: the op that applies it.
+        before: the names of all ops that were there before it was built, a set.
+        gradients: what it applies, tensors.
 
     Attributes:
-      per_batch: list of `Taken`, which go with each batch.
-      unfed: names of the tensors, a set, that the chief's ops are made of and that do not.
+        per_batch: list of `Taken`, which go with each batch.
+        unfed: names of the tensors, a set, that the chief's ops are made of and that do not.
 
     Raises:
-      UsageError: one depends on the run, and is not a floating-point tensor of known shape.
+        UsageError: one depends on the run, and is not a floating-point tensor of known shape.
     """
 
     def __init__(self, applied, before, gradients):
@@ -85,10 +85,10 @@ class AggregatedHyperparameters(NamedTuple):
     """The hyperparameters that go with each batch, as the chief uses them.
 
     Attributes:
-      areas: list of the `Staging` that holds them; empty when there are none.
-      begin: the op with which a chief begins.
-      keep: the op that remembers them, for a step in which no batch counts.
-      means: list of (tensor that the chief uses, the batch's own).
+        areas: list of the `Staging` that holds them; empty when there are none.
+        begin: the op with which a chief begins.
+        keep: the op that remembers them, for a step in which no batch counts.
+        means: list of (tensor that the chief uses, the batch's own).
     """
 
     areas: List[Staging]
@@ -101,10 +101,10 @@ def aggregate(hyperparameters, name, device, aggregation):
     """Has the chief use the mean of what each batch sends; returns `AggregatedHyperparameters`.
 
     Args:
-      hyperparameters: the `Hyperparameters` of the chief's step.
-      name: shared by all processes of the job.
-      device: of the global step.
-      aggregation: the `Aggregation`.
+        hyperparameters: the `Hyperparameters` of the chief's step.
+        name: shared by all processes of the job.
+        device: of the global step.
+        aggregation: the `Aggregation`.
     """
     areas, begin, keep, means = [], [], [], []
     tensors = hyperparameters.tensors()

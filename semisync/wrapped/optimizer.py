@@ -20,7 +20,7 @@ class WrappedOptimizer:
     """A tf.compat.v1 optimizer.
 
     Args:
-      optimizer: what it keeps of a step, such as its slots, is there as in the plain job.
+        optimizer: what it keeps of a step, such as its slots, is there as in the plain job.
     """
 
     def __init__(self, optimizer):
@@ -46,10 +46,10 @@ class WrappedOptimizer:
         An optimizer may leave the global step to the job, as BERT's does.
 
         Args:
-          pairs: (gradient, variable or RowTable), each id of a sparse gradient once; empty where
-            every variable is "async".
-          global_step: a variable that the step adds 1 to, or None.
-          after: ops to wait for before the global step grows.
+            pairs: (gradient, variable or RowTable), each id of a sparse gradient once; empty where
+                every variable is "async".
+            global_step: a variable that the step adds 1 to, or None.
+            after: ops to wait for before the global step grows.
         """
         before = {op.name for op in tf.get_default_graph().get_operations()}
         tables, variables = row_table.divided(pairs)

@@ -17,9 +17,9 @@ def note(gradients, tensors, waits):
     """Adds a `PlainStep` to the default graph's collection.
 
     Args:
-      gradients: list of (the global batch's, the batch's own, variable).
-      tensors: list of (what else the chief's step takes, what the plain job has in its place).
-      waits: {op: list of ops}, see `PlainStep`.
+        gradients: list of (the global batch's, the batch's own, variable).
+        tensors: list of (what else the chief's step takes, what the plain job has in its place).
+        waits: {op: list of ops}, see `PlainStep`.
     """
     with tf.control_dependencies(None):
         for aggregated, own, variable in gradients:

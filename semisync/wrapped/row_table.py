@@ -39,15 +39,15 @@ class RowTable:
     with each batch. Checkpoints hold the job's own tables, as before.
 
     Args:
-      name: the same in every process; the policy's regexes are searched in it.
-      dim: numbers in a row.
-      device: of the table, and of all that `update` makes: a parameter server.
-      update: (ids int64 [n], each once; gradients float32 [n, dim], the global batch's) -> op. It
-        makes no variables; a learning rate that a worker feeds goes with each batch.
-      key_dtype, dtype: of ids, int64 or int32, and of rows.
+        name: the same in every process; the policy's regexes are searched in it.
+        dim: numbers in a row.
+        device: of the table, and of all that `update` makes: a parameter server.
+        update: (ids int64 [n], each once; gradients float32 [n, dim], the global batch's) -> op. It
+            makes no variables; a learning rate that a worker feeds goes with each batch.
+        key_dtype, dtype: of ids, int64 or int32, and of rows.
 
     Attributes:
-      op, shape: as a variable's; the rows are as many as there are ids.
+        op, shape: as a variable's; the rows are as many as there are ids.
     """
 
     def __init__(self, name, dim, device, update, key_dtype=tf.int64, dtype=tf.float32):

@@ -9,9 +9,9 @@ class Sibling(NamedTuple):
     """One optimizer of a graph.
 
     Attributes:
-      name: of the optimizer.
-      global_step: the variable that it counts; None where an earlier optimizer counts.
-      limited: True when a worker may have to wait for a ticket of it.
+        name: of the optimizer.
+        global_step: the variable that it counts; None where an earlier optimizer counts.
+        limited: True when a worker may have to wait for a ticket of it.
     """
 
     name: str
@@ -23,9 +23,9 @@ class Place(NamedTuple):
     """The place of an optimizer among those of its graph.
 
     Attributes:
-      shared_name: the same in every process, and no other optimizer's.
-      number: how many were built before it.
-      draws_between_runs: True when its tickets are to be drawn between runs.
+        shared_name: the same in every process, and no other optimizer's.
+        number: how many were built before it.
+        draws_between_runs: True when its tickets are to be drawn between runs.
     """
 
     shared_name: str
@@ -44,7 +44,8 @@ def join(name, global_step, limited):
     of the others between runs that train them, and of one run in the order in which the optimizers
     were built.
 
-    Args: see `Sibling`.
+    Args:
+        See `Sibling`.
     """
     known = _siblings.of()
     draws_between_runs = limited and any(other.limited for other in known)

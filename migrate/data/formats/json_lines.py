@@ -29,7 +29,8 @@ def survey(path: str, size: int) -> Tuple[Any, List[int]]:
 def read(path: str, size: int, block: int, rows: int, wanted: Sequence[Column]) -> Dict[str, Any]:
     """The columns of a block of `rows` lines, as Arrow arrays; null where an object lacks one.
 
-    Raises: Broken where a line is not one object.
+    Raises:
+        Broken: a line is not one object.
     """
     data = text.block_bytes(path, size, block).tobytes()
     table = _table(data if block else data.removeprefix(MARK))

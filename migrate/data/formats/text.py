@@ -102,7 +102,8 @@ class Lines:
     def column(self, column: Column) -> Any:
         """The column as an Arrow array that `checked_values` takes, null for empty fields.
 
-        Raises: BadInput for a field that is not of the column's kind.
+        Raises:
+            BadInput: a field that is not of the column's kind.
         """
         if column.name in self._ids:
             return id_lists(*self._ids[column.name], column)

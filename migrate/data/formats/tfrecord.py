@@ -25,7 +25,8 @@ def survey(path: str, size: int) -> Tuple[List[str], List[int], List[int]]:
     """The names of the features; the rows of each block; and where each begins, with the file's
     end, in decompressed bytes.
 
-    Raises: Broken for a damaged length, and where the first block is no Examples.
+    Raises:
+        Broken: a damaged length, or the first block is no Examples.
     """
     with _as_damage():
         if packing_of(path):

@@ -9,9 +9,9 @@ def export(tf, session, constants, inputs, outputs):
     """(the bytes of the model, "") or (None, why there is none).
 
     Args:
-      constants: {tensor: value} that become part of it.
-      inputs: tensors; the k-th is called input_k:0 in the model.
-      outputs: names of tensors; so they are called in the model, too.
+        constants: {tensor: value} that become part of it.
+        inputs: tensors; the k-th is called input_k:0 in the model.
+        outputs: names of tensors; so they are called in the model, too.
     """
     try:
         import tf2onnx

@@ -25,7 +25,8 @@ _KINDS = {"Iterator": "an iterator", "Queue": "a queue", "Reader": "a reader"}
 def open_model(tf, spec):
     """(session, signature) of what `opened.Opened` describes; only a SavedModel has a signature.
 
-    Raises: Refused, and whatever TensorFlow does.
+    Raises:
+        Refused, Exception: what cannot be done here, and whatever TensorFlow raises.
     """
     if spec["kind"] != "saved_model":
         return _checkpoint(tf, spec), None
@@ -43,8 +44,8 @@ def refuse_unfed(output, fed):
     """Raises Refused where `output` depends on rows of the graph's own.
 
     Args:
-      output: a tensor.
-      fed: the tensors that are fed.
+        output: a tensor.
+        fed: the tensors that are fed.
     """
     found = [(_kind(tensor.op), tensor) for tensor in _behind(output, fed)]
     own = [(kind, tensor.op.name, tensor.name) for kind, tensor in found if kind is not None]

@@ -14,10 +14,10 @@ class Input(collections.namedtuple("Input", "column name tensors")):
     """A column of the data and what it is fed to.
 
     Attributes:
-      column: its name in the data.
-      name: what the model calls it.
-      tensors: one, or a sparse tensor's indices, values and shape; none for a feature of
-        serialized Examples.
+        column: its name in the data.
+        name: what the model calls it.
+        tensors: one, or a sparse tensor's indices, values and shape; none for a feature of
+            serialized Examples.
     """
 
     def describe(self):

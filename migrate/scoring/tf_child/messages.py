@@ -83,7 +83,9 @@ def send(stream, head, arrays=()):
 def receive(stream):
     """(head, {name: array}) of the next message; None where the stream ends before one.
 
-    Raises: EOFError for one that is cut short, ValueError for what is no message.
+    Raises:
+        EOFError: one that is cut short.
+        ValueError: what is no message.
     """
     start = stream.read(8)
     if not start:

@@ -28,7 +28,8 @@ class Probe(Opened):
       moved       nodes of the variables that computing the loss changes
       begun       nodes that initialise what the checkpoint lacks
 
-    Raises: Refused, and whatever TensorFlow does.
+    Raises:
+        Refused, Exception: what cannot be done here, and whatever TensorFlow raises.
     """
 
     def __init__(self, spec):

@@ -17,8 +17,9 @@ class Rounding:
     """Of the graph that `opened` has.
 
     Args:
-      weights: ops of variables; those of floats, and of no more than a million elements, are moved.
-      read, assign: functions of tf and such an op, and of a value: a tensor, an op.
+        weights: ops of variables; those of floats, and of no more than a million elements, are
+            moved.
+        read, assign: functions of tf and such an op, and of a value: a tensor, an op.
     """
 
     def __init__(self, opened, weights, read, assign):
@@ -35,11 +36,11 @@ class Rounding:
         """Of each value the largest difference, float64, of its shape.
 
         Args:
-          rows, arrays: a batch of `messages`.
-          run: a function of what is fed and of the order of the rows (None: as they are) to a list
-            of values, which are those of the rows as they are.
-          more: fed as well, as it is.
-          in_order: the rows stay in their order.
+            rows, arrays: a batch of `messages`.
+            run: a function of what is fed and of the order of the rows (None: as they are) to a
+                list of values, which are those of the rows as they are.
+            more: fed as well, as it is.
+            in_order: the rows stay in their order.
         """
 
         def values(random, order):

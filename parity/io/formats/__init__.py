@@ -36,6 +36,7 @@ FORMATS: Dict[str, Callable[[str], Any]] = {
 def open_file(path: str) -> Any:
     """The reader of a file; use within `explained`.
 
-    Raises: BadInput for a file that is not there, is empty, or of no known format.
+    Raises:
+        BadInput: a file that is not there, is empty, or of no known format.
     """
     return FORMATS[format_of(path)](path)

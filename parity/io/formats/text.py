@@ -188,7 +188,9 @@ def _header(path: str, separator: str) -> Tuple[List[str], int]:
 def names_in(line: bytes, path: str, separator: str, quote: Optional[str] = '"') -> List[str]:
     """The names of the columns in a file's first line.
 
-    Raises: Broken for what is no header; BadInput for one that is separated otherwise.
+    Raises:
+        Broken: what is no header.
+        BadInput: one that is separated otherwise.
     """
     if len(line) > LONGEST_HEADER:
         raise Broken(

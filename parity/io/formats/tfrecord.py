@@ -48,7 +48,8 @@ class Records(NamedTuple):
     def names(self) -> List[str]:
         """The features that some record has, sorted.
 
-        Raises: BadInput for a record that is no Example.
+        Raises:
+            BadInput: a record that is no Example.
         """
         from migrate.runtime.compiled import example
 
@@ -60,8 +61,9 @@ class Records(NamedTuple):
     def features(self, names: Sequence[str]) -> Dict[str, "Feature"]:
         """The values of these features, by name.
 
-        Raises: BadInput, naming the record, for one that is no Example, and for a feature that is
-            broken, or a list of another kind than in the records before.
+        Raises:
+            BadInput: a record that is no Example, or a feature that is broken or a list of another
+                kind than in the records before; the message has the record's number.
         """
         from migrate.runtime.compiled import example, feature_lists
 
@@ -155,7 +157,9 @@ def records_in(
 
     read: gives the next bytes, fewer than asked for only at the end; first: the first one's number.
 
-    Raises: BadInput naming file and record for damage; MissingExtra without google-crc32c, numba.
+    Raises:
+        BadInput: damage; the message names file and record.
+        MissingExtra: without google-crc32c, numba.
     """
     with extra("report", f"to read {path}"):
         importlib.import_module("google_crc32c")  # which `pieces_of` imports for its first record
@@ -221,8 +225,9 @@ def tables_of_values(
 
     A table lacks the column of an optional feature that none of its records has.
 
-    Raises: as `read_records`, and BadInput for a feature that is not there or has other than one
-        value.
+    Raises:
+        BadInput: as `read_records`.
+        BadInput: a feature that is not there or has other than one value.
     """
     empty = True
     for records in read_records(path, _TOGETHER):
@@ -246,7 +251,9 @@ def tables_of_lists(
     column of lists; a record that lacks it has a missing value there. A table lacks the column of
     an optional feature that none of its records has.
 
-    Raises: as `read_records`, and BadInput for a feature that no record has.
+    Raises:
+        BadInput: as `read_records`.
+        BadInput: a feature that no record has.
     """
     unseen = [name for name in names if name not in optional]
     some = False

@@ -65,8 +65,8 @@ class Configurations:
     """The configurations of a job.
 
     Args:
-      client: a `semisync.cluster.zookeeper.client.Client`.
-      root: path of the job.
+        client: a `semisync.cluster.zookeeper.client.Client`.
+        root: path of the job.
     """
 
     def __init__(self, client: Client, root: str) -> None:
@@ -76,15 +76,15 @@ class Configurations:
         """Makes the version that follows `after`, which is the latest; returns its number.
 
         Args:
-          name: letters, digits, ".", "_" and "-".
-          document: what JSON can hold.
-          after: 0 for the first.
-          election: a `semisync.cluster.zookeeper.leader.Election`: only the leader publishes.
+            name: letters, digits, ".", "_" and "-".
+            document: what JSON can hold.
+            after: 0 for the first.
+            election: a `semisync.cluster.zookeeper.leader.Election`: only the leader publishes.
 
         Raises:
-          Conflict: `after` is not the latest.
-          UsageError: the name or the document is not what it should be.
-          semisync.cluster.zookeeper.leader.Deposed: this process does not lead.
+            Conflict: `after` is not the latest.
+            UsageError: the name or the document is not what it should be.
+            semisync.cluster.zookeeper.leader.Deposed: this process does not lead.
         """
         value = _encoded(name, document)
         folder = self._folder(name)
@@ -116,7 +116,7 @@ class Configurations:
         """The JSON of a version; None where it is not there yet, and `watch` runs once it is.
 
         Raises:
-          BadInput: it is not kept any more.
+            BadInput: it is not kept any more.
         """
         path = self._path(name, version)
         if version >= 1 and self._client.stat(path, watch) is not None:
@@ -136,7 +136,7 @@ class Configurations:
         """The version that follows `after`, once it is there; None if not within `seconds`.
 
         Raises:
-          BadInput: it is not kept any more.
+            BadInput: it is not kept any more.
         """
         deadline = time.monotonic() + seconds
         while True:

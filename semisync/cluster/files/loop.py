@@ -12,10 +12,10 @@ class LoopThread:
     """Runs from the start until `close`.
 
     Args:
-      name: of the thread.
+        name: of the thread.
 
     Attributes:
-      loop: the event loop.
+        loop: the event loop.
     """
 
     def __init__(self, name: str) -> None:
@@ -31,7 +31,7 @@ class LoopThread:
         """What a coroutine returns; it is cancelled where the caller is interrupted.
 
         Raises:
-          UsageError: the loop was closed meanwhile.
+            UsageError: the loop was closed meanwhile.
         """
         future = asyncio.run_coroutine_threadsafe(work, self.loop)
         try:
@@ -46,7 +46,7 @@ class LoopThread:
         """Ends what runs in the loop, and the thread; nothing happens the second time.
 
         Args:
-          finish: coroutine function that runs last.
+            finish: coroutine function that runs last.
         """
         if self.loop.is_closed():
             return

@@ -54,9 +54,9 @@ class Manifest(NamedTuple):
     """The files of a folder.
 
     Attributes:
-      job: the id of the job to which they belong.
-      chunk_size: bytes of every chunk but the last of a file.
-      files: sorted by path.
+        job: the id of the job to which they belong.
+        chunk_size: bytes of every chunk but the last of a file.
+        files: sorted by path.
     """
 
     job: str
@@ -101,14 +101,14 @@ def make_manifest(folder: Any, job: str, chunk_size: int = CHUNK_SIZE) -> Manife
     """Reads every file below `folder` once and returns its `Manifest`.
 
     Args:
-      folder: str or path.
-      job: the job's id: letters, digits, ".", "_" and "-".
-      chunk_size: bytes.
+        folder: str or path.
+        job: the job's id: letters, digits, ".", "_" and "-".
+        chunk_size: bytes.
 
     Raises:
-      UsageError: `job` is no id, or `folder` no folder.
-      BadInput: there is a symbolic link or a device, a path that cannot be published, no file at
-        all, or a file that changed while it was read.
+        UsageError: `job` is no id, or `folder` no folder.
+        BadInput: there is a symbolic link or a device, a path that cannot be published, no file at
+            all, or a file that changed while it was read.
     """
     if not _JOB.fullmatch(job):
         raise UsageError(
@@ -175,11 +175,11 @@ def read_manifest(data: bytes, digest: str, where: str) -> Manifest:
     """The `Manifest` whose JSON is `data`.
 
     Args:
-      digest: that it must have.
-      where: whence the bytes come, for the sentence.
+        digest: that it must have.
+        where: whence the bytes come, for the sentence.
 
     Raises:
-      BadInput: the bytes have another digest, or are no manifest.
+        BadInput: the bytes have another digest, or are no manifest.
     """
     if hashlib.sha256(data).hexdigest() != digest:
         raise BadInput("{}: its manifest has another SHA-256 than {}".format(where, digest))
@@ -227,8 +227,8 @@ def checked_path(path: Any, where: str) -> str:
     """`path`, if it names a file below a folder on every system, and nothing else.
 
     Raises:
-      BadInput: it is absolute, has "..", an empty part, a control character or a backslash, is not
-        UTF-8, or is too long.
+        BadInput: it is absolute, has "..", an empty part, a control character or a backslash, is
+            not UTF-8, or is too long.
     """
     parts = path.split("/") if isinstance(path, str) else [""]
     right = not any(part in ("", ".", "..") for part in parts) and parts[0] != PARTS

@@ -53,7 +53,7 @@ def read_key(path: Optional[str] = None) -> bytes:
     `(umask 077; head -c 32 /dev/urandom | base64 > job.key)`.
 
     Raises:
-      UsageError: there is no key, it is shorter than 16 bytes, or others may read the file.
+        UsageError: there is no key, it is shorter than 16 bytes, or others may read the file.
     """
     if path is None:
         key = os.environ.get(KEY_VARIABLE, "").encode("utf-8").strip()
@@ -84,9 +84,9 @@ class Verifier:
     """Says what is wrong with a request's signature, and remembers the nonces that served.
 
     Args:
-      key: the job's.
-      clock: seconds since 1970.
-      most: how many nonces it remembers.
+        key: the job's.
+        clock: seconds since 1970.
+        most: how many nonces it remembers.
     """
 
     def __init__(

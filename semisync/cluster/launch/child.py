@@ -28,10 +28,10 @@ class Child:
     """Runs from the start.
 
     Args:
-      command: a list of words.
-      environment: variables besides those of this process.
-      say: takes a list of lines, bytes, and True for those of stderr; called in other threads.
-      ended: called in another thread when the command has ended.
+        command: a list of words.
+        environment: variables besides those of this process.
+        say: takes a list of lines, bytes, and True for those of stderr; called in other threads.
+        ended: called in another thread when the command has ended.
     """
 
     def __init__(self, command, environment, say, ended):

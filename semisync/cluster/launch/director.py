@@ -33,9 +33,9 @@ class Sight(NamedTuple):
     """What can be seen.
 
     Attributes:
-      current: the newest generation, or None.
-      members: {place: what its launcher says}, of those that are there.
-      ends: {place: `id`, `code`, `why`}, see `record`.
+        current: the newest generation, or None.
+        members: {place: what its launcher says}, of those that are there.
+        ends: {place: `id`, `code`, `why`}, see `record`.
     """
 
     current: Optional[Generation]
@@ -59,11 +59,11 @@ class Director:
     """Acts while its launcher leads.
 
     Args:
-      client, election, root: of the job.
-      shape: its `Shape`.
-      deadline: seconds for which a required process may be lost.
-      clock: a function that returns seconds.
-      hear: called, in another thread, when there is news: then call `step`.
+        client, election, root: of the job.
+        shape: its `Shape`.
+        deadline: seconds for which a required process may be lost.
+        clock: a function that returns seconds.
+        hear: called, in another thread, when there is news: then call `step`.
     """
 
     def __init__(self, client, election, root, shape, deadline, clock, hear):
@@ -79,7 +79,7 @@ class Director:
         """Decides once, and publishes what follows; call it at least every few seconds.
 
         Raises:
-          Deposed, BadVersion, NodeExists, Unavailable: call it again.
+            Deposed, BadVersion, NodeExists, Unavailable: call it again.
         """
         if self._election.epoch is None:
             self._sight = None
@@ -119,10 +119,10 @@ def decide(shape, sight, waited, deadline) -> Optional[Generation]:
     """The generation to publish, or None where nothing is to change.
 
     Args:
-      shape: the job's `Shape`.
-      sight: a `Sight`.
-      waited: function of a name and a truth: for how many seconds it has been true.
-      deadline: seconds.
+        shape: the job's `Shape`.
+        sight: a `Sight`.
+        waited: function of a name and a truth: for how many seconds it has been true.
+        deadline: seconds.
     """
     current = sight.current
     if current is None or not any(map(sight.is_there, current.members)):

@@ -16,9 +16,9 @@ def variables(shape, book, name):
     """Environment variables of a process.
 
     Args:
-      shape: the job's `Shape`.
-      book: {place: HOST:PORT}, of all places.
-      name: the process's place.
+        shape: the job's `Shape`.
+        book: {place: HOST:PORT}, of all places.
+        name: the process's place.
     """
     cluster = {role: _hosts(shape, book, role) for role in (CHIEF, PS, WORKER)}
     told = {

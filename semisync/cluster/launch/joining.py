@@ -30,9 +30,9 @@ class Joined:
     """A place that is held.
 
     Attributes:
-      name: of the place.
-      port: a `HeldPort`.
-      membership: a `Membership`.
+        name: of the place.
+        port: a `HeldPort`.
+        membership: a `Membership`.
     """
 
     def __init__(self, name, port, member):
@@ -43,16 +43,17 @@ def join(client, root, order, about, stopped):
     """Takes a place.
 
     Args:
-      client, root: of the job.
-      order: the launcher's `Order`.
-      about: what the others should know of this launcher, without `address`.
-      stopped: a threading.Event that ends the waiting.
+        client, root: of the job.
+        order: the launcher's `Order`.
+        about: what the others should know of this launcher, without `address`.
+        stopped: a threading.Event that ends the waiting.
 
-    Returns: a `Joined`; None when it was stopped.
+    Returns:
+        A `Joined`; None when it was stopped.
 
     Raises:
-      UsageError: the others were told other numbers.
-      NoPlace: no place was free in time.
+        UsageError: the others were told other numbers.
+        NoPlace: no place was free in time.
     """
     late = time.monotonic() + order.deadline
     numbers = range(order.shape.how_many(order.role))

@@ -16,8 +16,8 @@ class LocalJob:
     """One launcher for every place.
 
     Args:
-      order: an `Order`; `role`, `number` and `host` are the places' own.
-      restarts: a function of a role.
+        order: an `Order`; `role`, `number` and `host` are the places' own.
+        restarts: a function of a role.
     """
 
     def __init__(self, order, restarts):

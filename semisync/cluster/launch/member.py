@@ -36,9 +36,9 @@ class Launcher:
     """Runs until the command, the job or the launcher is to end.
 
     Args:
-      client: a `Client`.
-      root: path of the job.
-      order: an `Order`.
+        client: a `Client`.
+        root: path of the job.
+        order: an `Order`.
     """
 
     def __init__(self, client: Client, root: str, order: Order) -> None:
@@ -69,7 +69,7 @@ class Launcher:
         """Does all of it; returns how it ended.
 
         Raises:
-          SemisyncError: the launcher's arguments do not fit the job.
+            SemisyncError: the launcher's arguments do not fit the job.
         """
         try:
             return self._run()

@@ -12,7 +12,7 @@ class Output:
     """Writes lines to the standard output and the standard error.
 
     Args:
-      label: in front of each line; a function that returns it.
+        label: in front of each line; a function that returns it.
     """
 
     def __init__(self, label):

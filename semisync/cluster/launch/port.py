@@ -14,7 +14,7 @@ class HeldPort:
     """A port of this machine, held until `close`.
 
     Args:
-      number: the port to hold if it is free; 0: any.
+        number: the port to hold if it is free; 0: any.
     """
 
     def __init__(self, number=0):
@@ -34,7 +34,7 @@ def own_host(hosts):
     """The address of this machine on the way to the first of some hosts.
 
     Args:
-      hosts: HOST:PORT[,HOST:PORT...][/CHROOT], where the members meet.
+        hosts: HOST:PORT[,HOST:PORT...][/CHROOT], where the members meet.
     """
     host, colon, port = hosts.partition("/")[0].partition(",")[0].rpartition(":")
     if not (host and colon and port.isdigit()):

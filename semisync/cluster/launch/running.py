@@ -28,9 +28,9 @@ class Running:
     """The command of a launcher.
 
     Args:
-      order: an `Order`.
-      output: an `Output`.
-      told: called, in another thread, when the command has ended.
+        order: an `Order`.
+        output: an `Output`.
+        told: called, in another thread, when the command has ended.
     """
 
     def __init__(self, order: Order, output: Output, told: Callable[[], None]) -> None:
@@ -48,11 +48,11 @@ class Running:
         """Starts, restarts or replaces the command; returns its end when it has ended for good.
 
         Args:
-          name: of the place.
-          generation: the newest, which has this launcher in it.
+            name: of the place.
+            generation: the newest, which has this launcher in it.
 
         Raises:
-          UsageError: the others cannot reach this process where it is.
+            UsageError: the others cannot reach this process where it is.
         """
         self._generation = generation
         if self._number != generation.number:

@@ -21,7 +21,7 @@ def read_status(client: Client, root: str, job: str) -> Dict[str, Any]:
     """The document of a job.
 
     Raises:
-      BadInput: there is no such job.
+        BadInput: there is no such job.
     """
     if client.stat(root) is None:
         raise BadInput("there is no job {}: its launchers would keep {}".format(job, root))

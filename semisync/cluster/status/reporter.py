@@ -28,10 +28,10 @@ class StatusHook(tf.train.SessionRunHook):
     """Reports how the training goes.
 
     Args:
-      hook: what `GlobalBatchOptimizer.make_session_run_hook` returned.
-      write: function of one report, the `training` of `semisync.cluster.status.document`. When it
-        raises, that is logged and the training goes on.
-      every: seconds between two reports.
+        hook: what `GlobalBatchOptimizer.make_session_run_hook` returned.
+        write: function of one report, the `training` of `semisync.cluster.status.document`. When it
+            raises, that is logged and the training goes on.
+        every: seconds between two reports.
     """
 
     def __init__(self, hook: Any, write: Callable[[Dict[str, Any]], Any], every: float = 2.0):

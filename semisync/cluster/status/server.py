@@ -31,15 +31,15 @@ class StatusServer:
     """Serves a document until it is closed.
 
     Args:
-      read: function that returns the document; may take a moment, and raise SemisyncError.
-      host: the address to listen to.
-      port: 0 lets the kernel pick one.
+        read: function that returns the document; may take a moment, and raise SemisyncError.
+        host: the address to listen to.
+        port: 0 lets the kernel pick one.
 
     Attributes:
-      url: http://host:port
+        url: http://host:port
 
     Raises:
-      UsageError: it cannot listen there.
+        UsageError: it cannot listen there.
     """
 
     def __init__(
@@ -105,8 +105,8 @@ class Page(StatusServer):
         hooks = [hook, status.StatusHook(hook, page.show)]
 
     Args:
-      job: its id.
-      host, port: see `StatusServer`.
+        job: its id.
+        host, port: see `StatusServer`.
     """
 
     def __init__(self, job: str, host: str = "127.0.0.1", port: int = 0) -> None:

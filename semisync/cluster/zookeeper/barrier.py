@@ -49,15 +49,15 @@ def enter(
     """Waits until every member of the generation is here.
 
     Args:
-      client: a `Client`.
-      root: path of the job.
-      name: of the barrier, which a generation passes once.
-      generation: a `Generation`.
-      member: name of this one.
-      seconds: how long the leader waits for all.
+        client: a `Client`.
+        root: path of the job.
+        name: of the barrier, which a generation passes once.
+        generation: a `Generation`.
+        member: name of this one.
+        seconds: how long the leader waits for all.
 
     Raises:
-      Broken: some did not come.
+        Broken: some did not come.
     """
     path, mine = (
         _path(root, name, generation),
@@ -105,8 +105,8 @@ def conduct(
     """The leader's part; returns True when the barrier has opened or was open.
 
     Raises:
-      Broken: some did not come in time, or had not under an earlier leader.
-      Deposed: another leads.
+        Broken: some did not come in time, or had not under an earlier leader.
+        Deposed: another leads.
     """
     path = _path(root, name, generation)
     client.ensure(path)

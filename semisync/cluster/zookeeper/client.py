@@ -95,7 +95,8 @@ class Client(abc.ABC):
     def get(self, path: str, watch: Optional[Callback] = None) -> Tuple[bytes, Stat]:
         """A node's value and state; `watch` runs once, when it changes or is removed.
 
-        Raises: NoNode; `watch` is then not kept.
+        Raises:
+            NoNode: it is not there; `watch` is then not kept.
         """
 
     @abc.abstractmethod
@@ -110,14 +111,16 @@ class Client(abc.ABC):
     def children(self, path: str, watch: Optional[Callback] = None) -> List[str]:
         """Names of the nodes below a node, sorted; `watch` runs once, when there are others.
 
-        Raises: NoNode; `watch` is then not kept.
+        Raises:
+            NoNode: it is not there; `watch` is then not kept.
         """
 
     @abc.abstractmethod
     def create(self, path: str, value: bytes, ephemeral: bool = False) -> None:
         """Makes a node, and the nodes above it; an ephemeral one ends with the session.
 
-        Raises: NodeExists.
+        Raises:
+            NodeExists: it is there already.
         """
 
     @abc.abstractmethod
@@ -136,7 +139,8 @@ class Client(abc.ABC):
     def commit(self, operations: Sequence[Operation]) -> None:
         """Does all of the operations or none.
 
-        Raises: what the first that fails raises alone.
+        Raises:
+            Exception: what the first that fails raises when it is called alone.
         """
 
     @abc.abstractmethod

@@ -22,11 +22,11 @@ class Generation(NamedTuple):
     """What is published.
 
     Attributes:
-      number: grows when the members must begin anew.
-      members: {name: id}.
-      content: what else all should know, a dict that JSON can hold.
-      epoch: of the leader that published it.
-      version: of the node; grows with everything that is published.
+        number: grows when the members must begin anew.
+        members: {name: id}.
+        content: what else all should know, a dict that JSON can hold.
+        epoch: of the leader that published it.
+        version: of the node; grows with everything that is published.
     """
 
     number: int
@@ -51,8 +51,8 @@ def publish(election: Election, root: str, generation: Generation) -> None:
     """Publishes it in place of the one with its version; version -1: as the first.
 
     Raises:
-      Deposed: this process does not lead.
-      BadVersion, NodeExists: it was made from one that is not the newest.
+        Deposed: this process does not lead.
+        BadVersion, NodeExists: it was made from one that is not the newest.
     """
     epoch = election.epoch
     if epoch is None:

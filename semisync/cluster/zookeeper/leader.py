@@ -64,13 +64,13 @@ class Election(threading.Thread):
     """Stands for election from `start` to `resign`.
 
     Args:
-      client: a `Client`.
-      root: path of the job.
-      id: of this process, which no other has.
-      name: of this member, for people.
-      lease: seconds.
-      clock: a function that returns seconds.
-      won: called, in the thread of the election, when this process begins to lead.
+        client: a `Client`.
+        root: path of the job.
+        id: of this process, which no other has.
+        name: of this member, for people.
+        lease: seconds.
+        clock: a function that returns seconds.
+        won: called, in the thread of the election, when this process begins to lead.
     """
 
     def __init__(
@@ -111,8 +111,8 @@ class Election(threading.Thread):
         """Does all of the operations, or none where another leads.
 
         Raises:
-          Deposed: nothing was done.
-          Unavailable: it is not known whether they were done; this process leads no longer.
+            Deposed: nothing was done.
+            Unavailable: it is not known whether they were done; this process leads no longer.
         """
         with self._lock:
             if self.epoch is None:

@@ -36,10 +36,10 @@ class Membership:
     """A name that is held, or was lost to another.
 
     Args:
-      client: a `Client`.
-      root: path of the job.
-      name: unique among the members.
-      about: a dict that JSON can hold, with `id`.
+        client: a `Client`.
+        root: path of the job.
+        name: unique among the members.
+        about: a dict that JSON can hold, with `id`.
     """
 
     def __init__(self, client: Client, root: str, name: str, about: Dict[str, Any]) -> None:
@@ -52,8 +52,8 @@ class Membership:
         """Makes sure that the node is there and belongs to this session.
 
         Raises:
-          Taken: the node belongs to another process.
-          Unavailable: call again when the connection is there.
+            Taken: the node belongs to another process.
+            Unavailable: call again when the connection is there.
         """
         while True:
             try:

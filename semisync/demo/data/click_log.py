@@ -74,7 +74,8 @@ def split(log: ClickLog, held_out: float = 0.2) -> Tuple[ClickLog, ClickLog]:
         log: at least two rows.
         held_out: share of the rows to hold out, in (0, 1).
 
-    Returns: (train, test), views of the log's arrays; `days` keep their numbers.
+    Returns:
+        (train, test), views of the log's arrays; `days` keep their numbers.
 
     Raises:
         UsageError: the share is not in (0, 1).
@@ -153,7 +154,8 @@ def save(log: ClickLog, directory: Path) -> None:
 def load(directory: Path) -> ClickLog:
     """Reads what `save` wrote; the ids are mapped from the disk, not read.
 
-    Raises: BadInput, naming the file that is missing, corrupt or at odds with `log.json`.
+    Raises:
+        BadInput: a file that is missing, corrupt or at odds with `log.json`.
     """
     place = pathlib.Path(directory)
     about = place / "log.json"

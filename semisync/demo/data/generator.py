@@ -53,9 +53,11 @@ def generate(rows: int = ROWS, seed: int = 0) -> ClickLog:
         rows: at least 1,000.
         seed: not negative; the same seed gives the same log.
 
-    Returns: a log of 8 categorical and 3 numeric fields, with its `truth`.
+    Returns:
+        A log of 8 categorical and 3 numeric fields, with its `truth`.
 
-    Raises: UsageError for a row count or a seed out of range.
+    Raises:
+        UsageError: a row count or a seed out of range.
     """
     if rows < 1000:
         raise UsageError(f"rows is {rows}, expected at least 1000 for {DAYS} days of clicks")

@@ -70,10 +70,12 @@ def read(
         categorical: columns whose values are ids although they look like decimal numbers.
         note: is called with one line for each thing left out.
 
-    Returns: a log without `truth`.
+    Returns:
+        A log without `truth`.
 
-    Raises: BadInput in one sentence; for a malformed row it names the file and the line (of a
-        Parquet file, the row).
+    Raises:
+        BadInput: what is malformed, with the file and the line (of a Parquet
+            file, the row).
     """
     choices = Choices(label, time, tuple(drop), tuple(categorical))
     place = pathlib.Path(path)

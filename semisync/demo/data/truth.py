@@ -21,7 +21,8 @@ def expected_auc(probabilities: np.ndarray) -> Optional[float]:
     Args:
         probabilities: (n,) in [0, 1].
 
-    Returns: a number in [0.5, 1], or None where no two rows can differ in label.
+    Returns:
+        A number in [0.5, 1], or None where no two rows can differ in label.
     """
     p = np.sort(np.asarray(probabilities, np.float64))
     if not len(p):

@@ -14,8 +14,8 @@ class Inputs:
     """The placeholders of one batch.
 
     Attributes:
-      ids: int64 [batch, fields], hashed.
-      labels: float32 [batch].
+        ids: int64 [batch, fields], hashed.
+        labels: float32 [batch].
     """
 
     def __init__(self, log):
@@ -42,8 +42,8 @@ def export(log, partitions, optimizer, path):
     training.
 
     Args:
-      optimizer: makes one.
-      path: of the file.
+        optimizer: makes one.
+        path: of the file.
     """
     with tf.Graph().as_default():
         training = tf.placeholder_with_default(False, [], name="training")
@@ -73,10 +73,10 @@ def logits(ids, fields, numeric, partitions, training):
     """Builds the model; returns logits, float32 [batch].
 
     Args:
-      ids: int64 [batch, fields], hashed.
-      fields, numeric, partitions: see `architecture.tables`.
-      training: a Python bool or a tensor; True normalises by the batch's own statistics and adds
-        the updates of the moving ones to UPDATE_OPS.
+        ids: int64 [batch, fields], hashed.
+        fields, numeric, partitions: see `architecture.tables`.
+        training: a Python bool or a tensor; True normalises by the batch's own statistics and adds
+            the updates of the moving ones to UPDATE_OPS.
     """
     vectors = []
     start = 0

@@ -12,12 +12,13 @@ def wrap(mode, optimizer, batches_per_step, workers, bound, is_chief):
     """Returns (optimizer to minimize with, function -> hooks to pass to the session).
 
     Args:
-      mode: "async", "native-sync", "semi-sync", "auto" (the same with in_flight="auto") or "sync".
-      optimizer: any tf.compat.v1 optimizer.
-      batches_per_step: M, for the modes that aggregate.
-      workers: the number of processes that train.
-      bound: on the staleness, in global steps, for semi-sync and auto.
-      is_chief: True in one process.
+        mode: "async", "native-sync", "semi-sync", "auto" (the same with in_flight="auto") or
+            "sync".
+        optimizer: any tf.compat.v1 optimizer.
+        batches_per_step: M, for the modes that aggregate.
+        workers: the number of processes that train.
+        bound: on the staleness, in global steps, for semi-sync and auto.
+        is_chief: True in one process.
     """
     if mode == "async":
         return optimizer, list

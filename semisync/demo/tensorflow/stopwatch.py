@@ -11,9 +11,9 @@ class Stopwatch:
     """Watches the global step from one worker.
 
     Args:
-      last_step: the global step at which training ends.
-      per_step: batches in a global step.
-      clock: seconds, monotonic.
+        last_step: the global step at which training ends.
+        per_step: batches in a global step.
+        clock: seconds, monotonic.
     """
 
     def __init__(self, last_step, per_step, clock=time.monotonic):

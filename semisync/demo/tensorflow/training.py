@@ -33,10 +33,10 @@ class Training:
     """Builds the mode's graph in the default graph; `run` trains it.
 
     Args:
-      mode: see `modes.wrap`.
-      spec: of the process, see `semisync.demo.tensorflow.process`.
-      log: the ClickLog to train on.
-      out: the mode's folder.
+        mode: see `modes.wrap`.
+        spec: of the process, see `semisync.demo.tensorflow.process`.
+        log: the ClickLog to train on.
+        out: the mode's folder.
     """
 
     def __init__(self, mode, spec, log, out):

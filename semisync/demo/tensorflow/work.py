@@ -18,9 +18,9 @@ class WorkList(tf.train.SessionRunHook):
     """The queue of batch numbers; make it the first hook: it must be filled before the start.
 
     Args:
-      batches: how many there are.
-      workers: how many share them.
-      is_chief: True in one process.
+        batches: how many there are.
+        workers: how many share them.
+        is_chief: True in one process.
     """
 
     def __init__(self, batches, workers, is_chief):
@@ -40,11 +40,11 @@ class Ending(tf.train.SessionRunHook):
     """Make it the last hook: on the chief, waits for the other workers, then saves the model.
 
     Args:
-      path: of the checkpoint to write.
-      task: of this worker; 0 is the chief.
-      workers: how many must have left.
-      variables: to save.
-      timeout: seconds to wait for them.
+        path: of the checkpoint to write.
+        task: of this worker; 0 is the chief.
+        workers: how many must have left.
+        variables: to save.
+        timeout: seconds to wait for them.
     """
 
     def __init__(self, path, task, workers, variables, timeout=300.0):
