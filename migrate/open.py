@@ -45,16 +45,28 @@ def open_checkpoint(
 ) -> Checkpoint:
     """Opens the checkpoint whose files are `prefix`.index and `prefix`.data-*.
 
-    Instead of these, `prefix` may be that of a V1 checkpoint, the directory of a SavedModel, or a
-    directory whose file `checkpoint` names one; it may be a URL that fsspec serves (s3://, gs://,
-    hdfs://), except for V1.
     Files of hash tables alone (Monolith, TFRA, HugeCTR, SOK) are a checkpoint without tensors:
     `migrate.open_hash_tables` lists what is there.
-    checksums: False reads data without checking its crc32c, for what was verified before; the
-    index is always checked.
-    newer: prefix of a DeepRec incremental checkpoint of a later step, to be laid over it.
-    Raises BadInput if there is none, if it is damaged, if its format is another, or if `newer` is
-    not an increment of it.
+
+    Args:
+        prefix: as above, or that of a V1 checkpoint, the directory of a SavedModel, or a directory
+            whose file `checkpoint` names one. It may be a URL that fsspec serves (s3://, gs://,
+            hdfs://), except for V1.
+        checksums: False reads data without checking its crc32c, for what was verified before; the
+            index is always checked.
+        newer: prefix of a DeepRec incremental checkpoint of a later step, to be laid over it.
+
+    Returns:
+        A `Checkpoint`.
+
+    Raises:
+        BadInput: there is no checkpoint, it is damaged or of another format, or `newer` is not an
+            increment of it.
+
+    Examples:
+        >>> with migrate.open_checkpoint("model.ckpt-40000") as checkpoint:
+        ...     print(sorted(name for name in checkpoint if "/" not in name))
+        ['cities', 'global_step', 'items', 'kernel']
     """
     full = _open(prefix, checksums)
     if newer is None:
@@ -113,14 +125,27 @@ def open_hash_tables(
 ) -> Dict[str, HashTable]:
     """The hash tables of `source` by name.
 
-    source: an open checkpoint or its prefix (contrib.lookup, DeepRec, TFRA), a directory of raw
-    files (TFRA's FileSystemSaver, HugeCTR, SOK), or the path of Monolith's dumps: their directory
-    or what stands before `-00000-of-0000N`.
-    meta: the MetaGraph, which has the sentinels of MutableDenseHashTables; without it
-    migrate.graph.find looks for one. sentinels: the same by hand, by the table's name; they win.
-    newer: a DeepRec incremental checkpoint to lay over it, unless `source` was opened with it.
-    key_dtype, dtype: of TFRA's raw files.
-    Raises BadInput for damaged, incomplete or unknown files.
+    Args:
+        source: an open checkpoint or its prefix (contrib.lookup, DeepRec, TFRA), a directory of raw
+            files (TFRA's FileSystemSaver, HugeCTR, SOK), or the path of Monolith's dumps: their
+            directory or what stands before `-00000-of-0000N`.
+        meta: the MetaGraph, which has the sentinels of MutableDenseHashTables; without it
+            `migrate.graph.find` looks for one.
+        sentinels: the same by hand, by the table's name; they take precedence.
+        newer: a DeepRec incremental checkpoint to lay over it, unless `source` was opened with it.
+        key_dtype, dtype: of TFRA's raw files.
+
+    Returns:
+        {name: `HashTable`}.
+
+    Raises:
+        BadInput: files are damaged, incomplete or unknown.
+
+    Examples:
+        >>> for chunk in migrate.open_hash_tables("users.model")["users.model"].chunks(2):
+        ...     print(chunk.keys.tolist(), chunk.values.shape)
+        [1099511627776, -7] (2, 2)
+        [12] (1, 2)
     """
     if not isinstance(source, Checkpoint) or not source:
         path = source.prefix if isinstance(source, Checkpoint) else source

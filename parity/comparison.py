@@ -73,6 +73,11 @@ def compare(
     Raises:
         BadInput: a column is not as above; the message names it and the first row at fault.
         UsageError: the margin is out of range.
+
+    Examples:
+        >>> comparison = parity.compare(labels, baseline, candidate, margin=0.02)
+        >>> comparison.verdict
+        <Verdict.EQUIVALENT: 'EQUIVALENT'>
     """
     check_margin(margin)
     record = None if verified is None else read_record(verified)

@@ -82,10 +82,21 @@ def require(
         slices, days: whether each must be equivalent, and the mean of the days with them.
         least_auc: what the AUC of either model must be at least.
 
+    Returns:
+        The `Comparison` with `gates`.
+
     Raises:
         BadInput: the scores do not have the metric.
         UsageError: another metric, an AUC without meaning, or slices or days that the comparison
             does not have.
+
+    Examples:
+        >>> comparison = parity.compare(labels, baseline, candidate, margin=0.02)
+        >>> comparison = parity.require(comparison, {"pcoc": 0.05}, least_auc=0.7)
+        >>> [(gate.name, gate.verdict.value) for gate in comparison.gates]
+        [('pcoc', 'EQUIVALENT'), ('auc', 'EQUIVALENT')]
+        >>> comparison.decision
+        <Verdict.EQUIVALENT: 'EQUIVALENT'>
     """
     for required, parts, kind in (
         (slices, comparison.slices, "slices"),

@@ -32,18 +32,36 @@ CHANCE = "chance"  # no cause at all: the seed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Side:
-    """One model's own figures."""
+    """One model's own figures.
+
+    Attributes:
+        auc: exact, ties counted half.
+        standard_error: of `auc`, by clusters where there are any.
+        calibration: log loss, NE, PCOC and ECE; None unless all scores lie strictly inside (0, 1).
+        pr_auc: average precision.
+        gauc: None without clusters, or without one that holds both classes.
+        tf1_compat_auc: None unless all scores lie in [0, 1].
+        tied_pairs: positive-negative pairs of one score, each half won.
+        curve: false and true positive rates along the ROC curve, two float arrays.
+        reliability: what is predicted against what happens, where there is `calibration`.
+        freedom: degrees of freedom of `standard_error`.
+
+    Examples:
+        >>> comparison = parity.compare(labels, baseline, candidate)
+        >>> round(comparison.baseline.auc, 2), comparison.baseline.calibration is None
+        (0.76, False)
+    """
 
     auc: float
-    standard_error: float  # of `auc`, by clusters where there are any
-    calibration: Optional[Calibration]  # None unless all scores lie strictly inside (0, 1)
-    pr_auc: float  # average precision
-    gauc: Optional[float]  # None without clusters, or without one that holds both classes
-    tf1_compat_auc: Optional[float]  # None unless all scores lie in [0, 1]
-    tied_pairs: int  # positive-negative pairs of one score, each half won
-    curve: Tuple[np.ndarray, np.ndarray]  # false and true positive rates along the ROC curve
-    reliability: Optional[Reliability] = None  # where there is `calibration`
-    freedom: float = math.inf  # degrees of freedom of `standard_error`
+    standard_error: float
+    calibration: Optional[Calibration]
+    pr_auc: float
+    gauc: Optional[float]
+    tf1_compat_auc: Optional[float]
+    tied_pairs: int
+    curve: Tuple[np.ndarray, np.ndarray]
+    reliability: Optional[Reliability] = None
+    freedom: float = math.inf
 
     @property
     def logloss(self) -> Optional[float]:
@@ -54,7 +72,11 @@ class Side:
         return f"Side(auc={self.auc:.6f})"
 
     def to_json(self) -> Dict[str, Any]:
-        """The figures, without the curve."""
+        """The figures, without the curve.
+
+        Returns:
+            A dict of JSON's types.
+        """
         fit = dict.fromkeys(Calibration._fields)
         return {
             "auc": self.auc,
@@ -100,13 +122,27 @@ class Suspect(NamedTuple):
     """One possible cause of the difference, and how much of it the cause would explain.
 
     Its score is its own until `parity.diagnosis.ranking` weighs it against the others.
+
+    Attributes:
+        name: of the cause.
+        score: the share of the difference that it would explain, from 0 to 1.
+        evidence: sentences.
+        remedy: one sentence.
+        basis: ROWS, SETTINGS, SYMPTOM or CHANCE of `parity.result`.
+
+    Examples:
+        >>> shuffled = np.roll(candidate, 1)
+        >>> comparison = parity.compare(labels, baseline, shuffled)
+        >>> suspects = parity.diagnose(comparison, labels, baseline, shuffled).diagnosis
+        >>> suspects[0].basis
+        'rows'
     """
 
     name: str
-    score: float  # in [0, 1]: the share of the difference that it would explain
-    evidence: Tuple[str, ...]  # sentences
-    remedy: str  # one sentence
-    basis: str  # ROWS, SETTINGS, SYMPTOM or CHANCE
+    score: float
+    evidence: Tuple[str, ...]
+    remedy: str
+    basis: str
 
 
 def joint(verdicts: Iterable[Verdict]) -> Verdict:
@@ -120,41 +156,84 @@ def joint(verdicts: Iterable[Verdict]) -> Verdict:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Two models on the same rows. Differences are candidate minus baseline, in units of AUC."""
+    """Two models on the same rows. Differences are candidate minus baseline, in units of AUC.
+
+    Attributes:
+        verdict: on AUC alone; `decision` takes the gates in.
+        delta: the difference of the AUCs.
+        standard_error: of `delta`, by clusters where there are any.
+        interval: at `confidence`, around `delta`.
+        margin: the largest difference that does not matter.
+        baseline, candidate: each model's own figures.
+        rows: with weight above 0.
+        positives: rows of label 1.
+        standard_error_independent: as if the rows did not come in clusters.
+        clusters: how many there are; None without them.
+        design_effect: clustered variance / that of independent rows; None without clusters.
+        weighted: whether the rows have weights.
+        rows_to_settle: with 80 % power; None once settled, or if none can be named.
+        logloss_difference: None unless both models give probabilities.
+        score_difference: how far apart the scores of a row are.
+        notes: sentences on what limits the verdict.
+        training: what the training runs show, with several per side.
+        days: what `parity.compare_days` gives, of the command's --day.
+        slices: by the name of the column, what `parity.compare_slices` gives.
+        worst: what `parity.worst_rows` gives.
+        bound: certified, of `delta`, where scores were counted in histograms.
+        rare_failures: what the rows cannot exclude.
+        verified: the record that excludes it, where one was given.
+        diagnosis: suspects, the likeliest first; none where it is EQUIVALENT.
+        diagnosed: whether suspects were looked for.
+        pcoc_difference: as that of log loss.
+        gauc_difference: by clusters; None without them.
+        warnings: sentences on what the figures cannot show (`parity.doubts`).
+        unavailable: which figures are missing, and why (`parity.notes`).
+        gates: what was required beside AUC.
+        reason: why `verdict` is INCONCLUSIVE; None where it is not.
+        confidence: of all intervals, such as 0.9.
+
+    Examples:
+        >>> comparison = parity.compare(labels, baseline, candidate, margin=0.02)
+        >>> comparison.verdict, comparison.rows
+        (<Verdict.EQUIVALENT: 'EQUIVALENT'>, 4000)
+        >>> low, high = comparison.interval
+        >>> -0.02 < low < comparison.delta < high < 0.02
+        True
+    """
 
     verdict: Verdict
     delta: float
-    standard_error: float  # of `delta`, by clusters where there are any
-    interval: Interval  # at `confidence`, around `delta`
+    standard_error: float
+    interval: Interval
     margin: float
     baseline: Side
     candidate: Side
-    rows: int  # with weight above 0
+    rows: int
     positives: int
-    standard_error_independent: float  # as if the rows did not come in clusters
+    standard_error_independent: float
     clusters: Optional[int]
-    design_effect: Optional[float]  # clustered variance / that of independent rows
+    design_effect: Optional[float]
     weighted: bool
-    rows_to_settle: Optional[int]  # with 80 % power; None once settled, or if none can be named
-    logloss_difference: Optional[MeanDifference]  # None unless both models give probabilities
+    rows_to_settle: Optional[int]
+    logloss_difference: Optional[MeanDifference]
     score_difference: ScoreDifference
-    notes: Tuple[str, ...]  # sentences on what limits the verdict
-    training: Optional[TrainingNoise] = None  # with several runs per side
+    notes: Tuple[str, ...]
+    training: Optional[TrainingNoise] = None
     days: Optional[Days] = None
-    slices: Tuple[Tuple[str, Tuple[Part, ...]], ...] = ()  # by the name of what slices
+    slices: Tuple[Tuple[str, Tuple[Part, ...]], ...] = ()
     worst: Tuple[WorstRow, ...] = ()
-    bound: Optional[float] = None  # certified, of delta, where scores were counted in histograms
-    rare_failures: Optional[RareFailures] = None  # what the rows cannot exclude
-    verified: Optional[Verified] = None  # the record that excludes it, where one was given
-    diagnosis: Tuple[Suspect, ...] = ()  # the likeliest first; none where it is EQUIVALENT
-    diagnosed: bool = False  # whether suspects were looked for
-    pcoc_difference: Optional[MeanDifference] = None  # as that of log loss
-    gauc_difference: Optional[MeanDifference] = None  # by clusters
-    warnings: Tuple[str, ...] = ()  # sentences on what the figures cannot show (parity.doubts)
-    unavailable: Tuple[str, ...] = ()  # which figures there are not, and why (parity.notes)
-    gates: Tuple[Gate, ...] = ()  # what was required beside AUC
-    reason: Optional[Reason] = None  # why `verdict` is INCONCLUSIVE; None where it is not
-    confidence: float = field(default_factory=confidence)  # of all intervals
+    bound: Optional[float] = None
+    rare_failures: Optional[RareFailures] = None
+    verified: Optional[Verified] = None
+    diagnosis: Tuple[Suspect, ...] = ()
+    diagnosed: bool = False
+    pcoc_difference: Optional[MeanDifference] = None
+    gauc_difference: Optional[MeanDifference] = None
+    warnings: Tuple[str, ...] = ()
+    unavailable: Tuple[str, ...] = ()
+    gates: Tuple[Gate, ...] = ()
+    reason: Optional[Reason] = None
+    confidence: float = field(default_factory=confidence)
 
     # What a notebook shows. `parity/__init__.py` sets it, as the report stands above this module.
     _repr_html_: ClassVar[Callable[["Comparison"], str]]
@@ -182,7 +261,11 @@ class Comparison:
         )
 
     def to_json(self) -> Dict[str, Any]:
-        """The figures as values of strict JSON, under the versioned key "schema"."""
+        """The figures as values of strict JSON, under the versioned key "schema".
+
+        Returns:
+            A dict.
+        """
         return {
             "schema": SCHEMA,
             "decision": self.decision.value,

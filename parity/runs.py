@@ -83,6 +83,12 @@ def compare_runs(
     Raises:
         BadInput, UsageError: as `parity.compare`.
         UsageError: one run per side.
+
+    Examples:
+        >>> seeds = [candidate + 1e-3 * np.sin(seed + np.arange(4000)) for seed in range(3)]
+        >>> comparison = parity.compare_runs(labels, [baseline], seeds, margin=0.02)
+        >>> len(comparison.training.candidate_aucs)
+        3
     """
     if not baselines or not candidates or len(baselines) + len(candidates) < 3:
         raise UsageError(

@@ -26,7 +26,16 @@ from semisync.fate import of_weight
 
 
 class AuditLog:
-    """Appends events to a file and closes it each time; a path of None keeps no log."""
+    """Appends events to a file and closes it each time; a path of None keeps no log.
+
+    Args:
+        path: of the file, or None.
+
+    Examples:
+        >>> audit.AuditLog("chief.jsonl").write([{"event": "begin", "step": 0, "first": 0}])
+        >>> audit.read("chief.jsonl")
+        [{'event': 'begin', 'step': 0, 'first': 0}]
+    """
 
     def __init__(self, path):
         self._path = path
@@ -34,7 +43,11 @@ class AuditLog:
             self._append("\n")
 
     def write(self, events):
-        """Appends a list of dicts."""
+        """Appends events.
+
+        Args:
+            events: a list of dicts.
+        """
         if self._path is not None and events:
             self._append("".join(json.dumps(event) + "\n" for event in events))
 
@@ -56,7 +69,21 @@ def _torn(path):
 
 
 def read(path):
-    """The events of an audit log, a list of dicts, without lines that a killed chief left torn."""
+    """The events of an audit log, a list of dicts, without lines that a killed chief left torn.
+
+    Args:
+        path: of the audit log.
+
+    Returns:
+        A list of dicts.
+
+    Raises:
+        BadInput: a line is not JSON, and no chief that was killed left it.
+
+    Examples:
+        >>> audit.read("audit.jsonl")[0]
+        {'event': 'begin', 'step': 0, 'first': 0}
+    """
     with open(path) as log:
         lines = log.read().split("\n")
     events = []
@@ -71,18 +98,40 @@ def read(path):
 
 
 def steps(path):
-    """The "step" events of an audit log."""
+    """The "step" events of an audit log.
+
+    Args:
+        path: of the audit log.
+
+    Returns:
+        A list of dicts.
+
+    Raises:
+        BadInput: a line is not JSON.
+
+    Examples:
+        >>> [batch["staleness"] for batch in audit.steps("audit.jsonl")[0]["batches"]]
+        [0, 0]
+    """
     return [event for event in read(path) if event["event"] == "step"]
 
 
 def check(path):
-    """Checks that every ticket ends exactly once; returns a Counter of tickets by their end.
+    """Checks that every ticket ends exactly once.
 
-    Keys: admitted, decayed, stale, lost, nonfinite, returned, and "ended with the chief" for those
-    that were out when a chief was killed.
+    Args:
+        path: of the audit log.
+
+    Returns:
+        A Counter of tickets by their end: admitted, decayed, stale, lost, nonfinite, returned, and
+        "ended with the chief" for those that were out when a chief was killed.
 
     Raises:
         BadInput: a ticket was settled twice, or never issued, or is still out at an "end".
+
+    Examples:
+        >>> audit.check("audit.jsonl")["admitted"]
+        8
     """
     counts: Counter[str] = collections.Counter()
     out: Set[int] = set()

@@ -4,7 +4,21 @@ import enum
 
 
 class Fate(enum.IntEnum):
-    """PENDING until decided; then one of the others, which is final."""
+    """What became of a batch: PENDING until decided, then one of the others, which is final.
+
+    Attributes:
+        PENDING: not decided yet.
+        ADMITTED: counted fully.
+        DECAYED: counted with a weight between 0 and 1.
+        STALE: too late: counted with weight 0, or its slot was given back.
+        LOST: its worker was killed, or silent for too long.
+        NONFINITE: a gradient held a NaN or an infinity; another batch has its slot.
+
+    Examples:
+        >>> fate, staleness = 2, 5  # what a session fetches from opt.fate
+        >>> semisync.Fate(fate).name
+        'DECAYED'
+    """
 
     PENDING = 0
     ADMITTED = 1  # counted fully

@@ -51,10 +51,6 @@ from semisync.wrapped.optimizer import WrappedOptimizer
 class GlobalBatchOptimizer(tf.train.Optimizer):
     """Wraps a tf.compat.v1 optimizer; `minimize` then trains semi-synchronously.
 
-        opt = semisync.GlobalBatchOptimizer(tf.train.AdagradOptimizer(0.05), batches_per_step=32)
-        train_op = opt.minimize(loss, global_step=step)
-        hook = opt.make_session_run_hook(is_chief)   # into MonitoredTrainingSession, every worker
-
     The learning rate and every other hyperparameter stay those of the synchronous job whose global
     batch is batches_per_step x the local batch. Variables, slots and their names are the wrapped
     optimizer's own: checkpoints are the same with and without the wrapper.
@@ -100,6 +96,19 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
 
     Raises:
         UsageError: an argument is not what it should be.
+
+    Examples:
+        >>> weight = tf.get_variable("weight", initializer=0.0)
+        >>> step = tf.train.get_or_create_global_step()
+        >>> opt = tf.train.GradientDescentOptimizer(0.5)
+        >>> opt = semisync.GlobalBatchOptimizer(opt, batches_per_step=2)
+        >>> train_op = opt.minimize(tf.square(weight - 1.0) / 2, global_step=step)
+        >>> hook = opt.make_session_run_hook(is_chief=True)  # in every worker; one of them is chief
+        >>> with tf.train.MonitoredTrainingSession(hooks=[hook]) as session:
+        ...     for _ in range(8):
+        ...         _ = session.run(train_op)
+        >>> sum(hook.ledger.fates.values())
+        8
     """
 
     def __init__(
@@ -163,7 +172,15 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         raise arguments.no_attribute(name)
 
     def compute_gradients(self, *args, **kwargs):
-        """As the wrapped optimizer's."""
+        """The wrapped optimizer's gradients, a list of (gradient, variable).
+
+        Args:
+            *args: of the wrapped optimizer's `compute_gradients`.
+            **kwargs: the same.
+
+        Returns:
+            A list of (gradient, variable).
+        """
         arguments.graph_mode()
         return self._wrapped.optimizer.compute_gradients(*args, **kwargs)
 
@@ -179,12 +196,16 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         self._in_graph.of().extras.add(tensors, device, update)
 
     def apply_gradients(self, grads_and_vars, global_step=None, name=None):
-        """Builds the worker's train op and the chief's step; returns the train op.
+        """Builds the worker's train op and the chief's step.
 
         Args:
             grads_and_vars: as compute_gradients returns it; pairs without a gradient are left out.
             global_step: counts global batches. None: the one that another GlobalBatchOptimizer of
                 the graph counts already, else the graph's own, which the job then no longer counts.
+            name: of the train op.
+
+        Returns:
+            The train op.
 
         Raises:
             UsageError: no gradient, no global step, a second call in one graph, or no place to
@@ -241,6 +262,9 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             audit: path of a file to which the chief appends what becomes of every ticket, see
                 `semisync.audit`.
 
+        Returns:
+            A `GlobalBatchHook`, a tf.train.SessionRunHook.
+
         Raises:
             UsageError: an argument is not what it should be, or `audit` cannot be written.
         """
@@ -263,10 +287,33 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         return built.handles
 
     def get_slot(self, *args, **kwargs):
+        """The wrapped optimizer's slot.
+
+        Args:
+            *args: of the wrapped optimizer's `get_slot`.
+            **kwargs: the same.
+
+        Returns:
+            A variable, or None.
+        """
         return self._wrapped.optimizer.get_slot(*args, **kwargs)
 
     def get_slot_names(self, *args, **kwargs):
+        """The names of the wrapped optimizer's slots.
+
+        Args:
+            *args: of the wrapped optimizer's `get_slot_names`.
+            **kwargs: the same.
+
+        Returns:
+            A list of names.
+        """
         return self._wrapped.optimizer.get_slot_names(*args, **kwargs)
 
     def variables(self):
+        """The wrapped optimizer's variables.
+
+        Returns:
+            A list of variables.
+        """
         return self._wrapped.optimizer.variables()

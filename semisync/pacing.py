@@ -23,33 +23,61 @@ class PacedSteps(NamedTuple):
 
     A worker holds its ticket while it waits for its next rows, which `paced=True` lets others have.
 
-        semisync.PacedSteps(first=1000, since=95000)
+    Args:
+        first: global steps.
+        since: a global step; None: the job stays semi-synchronous.
+
+    Examples:
+        >>> paced = semisync.PacedSteps(first=1000, since=95000)
+        >>> opt = tf.train.AdagradOptimizer(0.05)
+        >>> opt = semisync.GlobalBatchOptimizer(opt, batches_per_step=32, paced=paced)
+        >>> paced.at(999), paced.at(1000), paced.at(95000)
+        (True, False, True)
     """
 
     first: int = 0
     since: Optional[int] = None
 
     def at(self, step):
-        """Whether the global step `step` is paced."""
+        """Whether the global step `step` is paced.
+
+        Args:
+            step: a global step.
+
+        Returns:
+            A bool.
+        """
         return step < self.first or (self.since is not None and step >= self.since)
 
 
 class MeanStaleness(NamedTuple):
-    """No more tickets than make the mean staleness `most`, see the module.
+    """As many tickets as keep the mean staleness at `most` or below; see `semisync.pacing`.
 
-    For `GlobalBatchOptimizer(in_flight=...)`; a worker beyond them waits for the next global step.
-
-        semisync.MeanStaleness(0.5)
+    For `GlobalBatchOptimizer(in_flight=...)`. A worker without a ticket waits for the next step.
 
     Args:
         most: the largest mean staleness, in global steps, greater than 0 and up to 100; it is
             rounded down to whole batches, 1 / M each.
+
+    Examples:
+        >>> bound = semisync.MeanStaleness(0.5)
+        >>> opt = tf.train.AdagradOptimizer(0.05)
+        >>> opt = semisync.GlobalBatchOptimizer(opt, batches_per_step=32, in_flight=bound)
+        >>> bound.ahead(32)  # 32 + 16 tickets are out or wait to be applied
+        16
     """
 
     most: float = 1.0
 
     def ahead(self, batches_per_step):
-        """How many tickets more than M there are."""
+        """How many tickets more than M there are.
+
+        Args:
+            batches_per_step: M.
+
+        Returns:
+            An int.
+        """
         return int(self.most * batches_per_step + 1e-9)  # 0.29 x 100 is 28.999...
 
 

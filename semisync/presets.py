@@ -35,8 +35,16 @@ def wrap(optimizer, mode, global_batch, local_batch, **more):
         global_batch, local_batch: examples; the second divides the first.
         **more: arguments of GlobalBatchOptimizer, which override the mode's.
 
+    Returns:
+        A `GlobalBatchOptimizer`.
+
     Raises:
         UsageError: an argument is not what it should be.
+
+    Examples:
+        >>> opt = semisync.wrap(tf.train.AdamOptimizer(0.001), "semi-sync", 32768, 1024)
+        >>> opt.batches_per_step
+        32
     """
     choice("mode", mode, tuple(PRESETS))
     for size in (global_batch, local_batch):

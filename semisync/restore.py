@@ -81,9 +81,6 @@ def _value(stored, kind, graph):
 def restore_hook(is_chief, patience=120.0, audit=None, worker_device=None):
     """The hook for an imported MetaGraph that `semisync rewrite` has made.
 
-        tf.train.import_meta_graph("model.semisync.meta")
-        hook = semisync.restore_hook(is_chief)   # into MonitoredTrainingSession, every worker
-
     Call it once the graph is imported and before any session of it is made. `hook.fate` is the
     tensor that tells what became of this worker's last batch.
 
@@ -93,8 +90,21 @@ def restore_hook(is_chief, patience=120.0, audit=None, worker_device=None):
             imported under tf.device (replica_device_setter or plain), where TF_CONFIG names the
             task, or where the graph has no devices.
 
+    Returns:
+        A `GlobalBatchHook`, a tf.train.SessionRunHook.
+
     Raises:
         UsageError: the default graph was not rewritten, or this process's task is not known.
+
+    Examples:
+        In every worker, whose script stays as it is but for the hook:
+
+        >>> _ = tf.train.import_meta_graph("model.semisync.meta")
+        >>> hook = semisync.restore_hook(is_chief=True)
+        >>> with tf.train.MonitoredTrainingSession(hooks=[hook]) as session:
+        ...     batch = {"user:0": [7, 8], "clicked:0": [1, 0]}
+        ...     for _ in range(8):
+        ...         _ = session.run("Adagrad", batch)
     """
     graph = tf.get_default_graph()
     if graph not in _restored:

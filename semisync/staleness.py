@@ -57,6 +57,13 @@ class Threshold(_Formula):
     Args:
         bound: the largest staleness, in global steps, that still counts. 0 admits only gradients
             of the current parameters.
+
+    Raises:
+        UsageError: the bound is not a whole number >= 0.
+
+    Examples:
+        >>> semisync.Threshold(4)(np.float32([0, 4, 5]))
+        array([1., 1., 0.], dtype=float32)
     """
 
     may_reject = True
@@ -76,7 +83,12 @@ class Threshold(_Formula):
 
 
 class Inverse(_Formula):
-    """Weight 1 / staleness, and 1 for a batch that is not late."""
+    """Weight 1 / staleness, and 1 for a batch that is not late.
+
+    Examples:
+        >>> semisync.Inverse()(np.float32([0, 1, 2, 4]))
+        array([1.  , 1.  , 0.5 , 0.25], dtype=float32)
+    """
 
     def __call__(self, staleness):
         return 1.0 / _math(staleness).maximum(staleness, 1.0)
@@ -90,6 +102,13 @@ class Polynomial(_Formula):
 
     Args:
         power: >= 0; 0.5 is FedAsync's own.
+
+    Raises:
+        UsageError: the power is not a number >= 0.
+
+    Examples:
+        >>> semisync.Polynomial(0.5)(np.float32([0, 3, 8]))
+        array([1.        , 0.5       , 0.33333334], dtype=float32)
     """
 
     def __init__(self, power=0.5):
@@ -106,8 +125,15 @@ class Hinge(_Formula):
     """Weight 1 up to `bound` steps of staleness, 1 / (slope * (staleness - bound) + 1) beyond it.
 
     Args:
-        slope: >= 0.
+        slope: >= 0, per global step.
         bound: in global steps, >= 0.
+
+    Raises:
+        UsageError: an argument is not a number >= 0.
+
+    Examples:
+        >>> semisync.Hinge(1, 2)(np.float32([2, 3, 5]))
+        array([1.  , 0.5 , 0.25], dtype=float32)
     """
 
     def __init__(self, slope, bound):
@@ -126,6 +152,13 @@ class Exponential(_Formula):
 
     Args:
         rate: decay per global step, >= 0.
+
+    Raises:
+        UsageError: the rate is not a number >= 0.
+
+    Examples:
+        >>> semisync.Exponential(0.5)(np.float32([0, 1, 2]))
+        array([1.        , 0.60653067, 0.36787945], dtype=float32)
     """
 
     def __init__(self, rate):

@@ -23,10 +23,20 @@ from semisync.common.tensor_names import split
 
 
 def find_batch_norms(graph):
-    """The batch normalisations of a graph, a list of `BatchNorm` in its order.
+    """The batch normalisations of a graph, in its order.
 
     Args:
         graph: a tf.Graph, GraphDef or MetaGraphDef.
+
+    Returns:
+        A list of `BatchNorm`.
+
+    Examples:
+        >>> x = tf.placeholder(tf.float32, [None, 8])
+        >>> y = tf.layers.batch_normalization(x, training=True, name="bn")
+        >>> [found] = graph_rewrite.find_batch_norms(tf.get_default_graph())
+        >>> found.name, found.kind, found.moving_mean
+        ('bn', 'unfused', 'bn/moving_mean')
     """
     return of_view(View(graph))
 
@@ -39,13 +49,23 @@ def of_view(view):
 
 
 def find_updates(graph):
-    """The updates of variables that are no statistic of a batch normalisation: list of `Update`.
+    """The updates of variables that are no statistic of a batch normalisation.
 
-    Moving averages of features, averages of variables, counters, any assignment: see
-    `graph_rewrite.batch_norm.updates` for what is none.
+    Moving averages of features, averages of variables, counters, any assignment.
+    `graph_rewrite.batch_norm.updates` says what does not count as one.
 
     Args:
         graph: a tf.Graph, GraphDef or MetaGraphDef.
+
+    Returns:
+        A list of `Update`.
+
+    Examples:
+        >>> seen = tf.get_variable("seen", initializer=0.0, trainable=False)
+        >>> count = tf.assign_add(seen, 1.0, name="count")
+        >>> [update] = graph_rewrite.find_updates(tf.get_default_graph())
+        >>> update.variable, update.kind, update.op
+        ('seen', 'add', 'count')
     """
     view = View(graph)
     updates = all_updates(view)

@@ -20,6 +20,13 @@ class Update(NamedTuple):
             it; where it lies in a function, those of the call. A tuple.
         kind: "average", "add", "subtract", "assign" or "scatter" (some rows only).
         left_alone: why it may not be rewritten, or "".
+
+    Examples:
+        >>> seen = tf.get_variable("seen", initializer=0.0, trainable=False)
+        >>> moved = tf.assign_sub(seen, 0.1 * (seen - 5.0))
+        >>> [update] = graph_rewrite.find_updates(tf.get_default_graph())
+        >>> update.kind, round(update.rate, 4)
+        ('average', 0.1)
     """
 
     variable: str
@@ -61,6 +68,13 @@ class BatchNorm(NamedTuple):
         in_collection: whether all updates stand in UPDATE_OPS; False for a GraphDef.
         finding: what the graph's author should know, a sentence, or "".
         left_alone: why nothing of it may be rewritten, a sentence, or "".
+
+    Examples:
+        >>> x = tf.placeholder(tf.float32, [None, 8])
+        >>> y = tf.layers.batch_normalization(x, momentum=0.9, training=True, name="bn")
+        >>> [found] = graph_rewrite.find_batch_norms(tf.get_default_graph())
+        >>> round(found.momentum, 4), found.axis, found.shareable
+        (0.9, (1,), True)
     """
 
     name: str

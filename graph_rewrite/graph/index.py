@@ -35,6 +35,13 @@ class Nodes:
         by_name: {name: NodeDef}, in that order.
         results: {a tensor that a call makes: the tensors inside the called functions that it may
             be}; empty unless functions were opened, see `graph_rewrite.graph.functions`.
+
+    Examples:
+        >>> x = tf.placeholder(tf.float32, [None], name="x")
+        >>> y = tf.nn.relu(x + 1.0, name="y")
+        >>> nodes = graph_rewrite.Nodes.of(tf.get_default_graph())
+        >>> nodes.maker("y:0").op, sorted(nodes.ancestors(["y"]))
+        ('Relu', ['add', 'add/y', 'x', 'y'])
     """
 
     def __init__(self, nodes, results=None):
@@ -50,7 +57,14 @@ class Nodes:
 
     @classmethod
     def of(cls, graph):
-        """Of a GraphDef, a MetaGraphDef or a tf.Graph."""
+        """The nodes of a graph.
+
+        Args:
+            graph: a GraphDef, a MetaGraphDef or a tf.Graph.
+
+        Returns:
+            A `Nodes`.
+        """
         graph = graph.as_graph_def() if hasattr(graph, "as_graph_def") else graph
         return cls(getattr(graph, "graph_def", graph).node)
 
@@ -58,7 +72,14 @@ class Nodes:
         return self.by_name[name]
 
     def get(self, name):
-        """The NodeDef of that name, or None."""
+        """The node of that name.
+
+        Args:
+            name: of a node.
+
+        Returns:
+            A NodeDef, or None.
+        """
         return self.by_name.get(name)
 
     def __contains__(self, name):
@@ -71,10 +92,13 @@ class Nodes:
         return len(self.by_name)
 
     def of_type(self, holds):
-        """The NodeDefs of some types, a list in their order.
+        """The nodes of some types, in their order.
 
         Args:
             holds: function of an op's type, asked once for each.
+
+        Returns:
+            A list of NodeDefs.
         """
         if self._types is None:
             self._types = [node.op for node in self]
@@ -82,17 +106,38 @@ class Nodes:
         return [node for node, kind in zip(self, self._types) if kind in wanted] if wanted else []
 
     def ordered(self, names):
-        """Names of nodes in the graph's order, a list."""
+        """Sorts names by the graph's order.
+
+        Args:
+            names: of nodes.
+
+        Returns:
+            A list of names.
+        """
         if not self._order:
             self._order = {name: number for number, name in enumerate(self.by_name)}
         return sorted(names, key=self._order.__getitem__)
 
     def maker(self, tensor):
-        """The NodeDef that makes a tensor."""
+        """The node that makes a tensor.
+
+        Args:
+            tensor: its name.
+
+        Returns:
+            A NodeDef.
+        """
         return self.by_name[split(tensor)[0]]
 
     def inputs(self, node):
-        """The names of the tensors that a NodeDef takes; control edges come after them."""
+        """The tensors that a node takes; control edges are not among them.
+
+        Args:
+            node: a NodeDef.
+
+        Returns:
+            A list of names.
+        """
         taken = []
         for name in node.input:
             if name[:1] == "^":
@@ -101,13 +146,26 @@ class Nodes:
         return taken
 
     def makers(self, node):
-        """The names of the nodes that make what a NodeDef takes, a list."""
+        """The nodes that make what a node takes.
+
+        Args:
+            node: a NodeDef.
+
+        Returns:
+            A list of names.
+        """
         return [split(tensor)[0] for tensor in self.inputs(node)]
 
     def control_inputs(self, node):
-        """The names of the nodes that a NodeDef waits for, a tuple.
+        """The nodes that a node waits for.
 
-        There may be thousands; all that wait for the same ones have one and the same tuple.
+        There may be thousands; all that wait for the same ones share one tuple.
+
+        Args:
+            node: a NodeDef.
+
+        Returns:
+            A tuple of names.
         """
         if not node.input or node.input[-1][:1] != "^":
             return ()
@@ -119,37 +177,69 @@ class Nodes:
         return self._controls[node.name]
 
     def uses(self, name):
-        """Every `Use` of what a node makes, a list."""
+        """Every use of what a node makes.
+
+        Args:
+            name: of the node.
+
+        Returns:
+            A list of `Use`.
+        """
         self._index()
         return self._uses.get(name, [])
 
     def waiting(self, name):
-        """The names of the nodes that wait for a node, by a control edge, a tuple.
+        """The nodes that wait for a node, by a control edge.
 
-        There may be thousands; all for which the same ones wait have one and the same tuple.
+        There may be thousands; all for which the same ones wait share one tuple.
+
+        Args:
+            name: of the node.
+
+        Returns:
+            A tuple of names.
         """
         self._index()
         return self._waiting.get(name, ())
 
     def alike(self):
-        """(control inputs, names of the nodes that have these) for each such tuple."""
+        """Groups the nodes by what they wait for.
+
+        Returns:
+            (control inputs, names of the nodes that have these) for each distinct tuple.
+        """
         self._index()
         return self._alike.values()
 
     def following(self, name):
-        """The names of the nodes that take what a node makes, then of those that wait for it.
+        """The nodes that take what a node makes, then those that wait for it.
 
-        An iterator; it may give a name several times.
+        Args:
+            name: of the node.
+
+        Returns:
+            An iterator of names, which may give one several times.
         """
         takers = (use.node.name for use in self.uses(name))
         return itertools.chain(takers, self.waiting(name))
 
     def users(self, name):
-        """The names of the nodes that take what a node makes, or wait for it, a set."""
+        """The nodes that take what a node makes, or wait for it.
+
+        Args:
+            name: of the node.
+
+        Returns:
+            A set of names.
+        """
         return set(self.following(name))
 
     def missing(self):
-        """The names of the nodes that others take or wait for, and that are not there, sorted."""
+        """The nodes that others take or wait for, and that are not there.
+
+        Returns:
+            Their names, sorted.
+        """
         self._index()
         return sorted((self._uses.keys() | self._waiting.keys()) - self.by_name.keys())
 
@@ -168,14 +258,17 @@ class Nodes:
         self._waiting = _waiting(list(self._alike.values()))
 
     def reachable(self, starts, follow, together=None, without=frozenset()):
-        """The names of all nodes that are reached from `starts`, these too.
+        """All nodes that are reached from `starts`, and `starts` themselves.
 
         Args:
             starts: names.
             follow: NodeDef -> names to go on to.
-            together: NodeDef -> a tuple of names to go on to as well, one and the same where many
-                nodes have the same: each is gone through once.
-            without: names of nodes where no way leads through.
+            together: NodeDef -> a tuple of names to go on to as well, the same tuple where many
+                nodes have the same names: each tuple is followed once.
+            without: names of nodes at which to stop.
+
+        Returns:
+            A set of names.
         """
         reached: Set[str] = set()
         waiting: List[str] = []
@@ -198,15 +291,26 @@ class Nodes:
         return reached
 
     def ancestors(self, starts, without=frozenset()):
-        """The names of all nodes that `starts` need, by data or control, these too.
+        """All nodes that `starts` need, by data or control, and `starts` themselves.
 
         Args:
+            starts: names.
             without: see `reachable`.
+
+        Returns:
+            A set of names.
         """
         return self.reachable(starts, self.makers, self.control_inputs, without)
 
     def descendants(self, starts):
-        """The names of all nodes that need one of `starts`, these too."""
+        """All nodes that need one of `starts`, and `starts` themselves.
+
+        Args:
+            starts: names.
+
+        Returns:
+            A set of names.
+        """
         return self.reachable(starts, self._takers, lambda node: self.waiting(node.name))
 
     def _takers(self, node):

@@ -41,6 +41,13 @@ class Report:
         changes: sentences on what else was changed.
         left: sentences on what was left alone, and why.
         warnings: sentences on what will not train as meant, unless something is done.
+
+    Examples:
+        >>> saver = tf.train.import_meta_graph("model.ckpt-40000.meta")
+        >>> meta_graph = tf.train.export_meta_graph()
+        >>> _, report = graph_rewrite.semi_synchronize(meta_graph, batches_per_step=2)
+        >>> [one.variable for one in report.trained]
+        ['cities', 'items', 'kernel']
     """
 
     nodes: int
@@ -56,7 +63,11 @@ class Report:
     warnings: List[str] = dataclasses.field(default_factory=list)
 
     def to_dict(self):
-        """What `--json` writes."""
+        """What `--json` writes.
+
+        Returns:
+            What `semisync rewrite --json` writes.
+        """
         return dict(
             vars(self), schema=SCHEMA, trained=[trained._asdict() for trained in self.trained]
         )

@@ -45,12 +45,10 @@ def semi_synchronize(
     fixed=None,
     **options,
 ):
-    """Returns a MetaGraphDef that trains semi-synchronously, and a `Report`.
+    """Makes the graph of a training job train semi-synchronously.
 
-    In every worker, unchanged but for the hook:
-
-        tf.train.import_meta_graph(OUT)
-        hooks=[semisync.restore_hook(is_chief)]
+    In every worker the script stays as it is but for the hook, `semisync.restore_hook(is_chief)`,
+    once the new MetaGraph is imported.
 
     Args:
         meta_graph_def: of a training job, as one of its workers exported it; not changed.
@@ -60,21 +58,33 @@ def semi_synchronize(
         keep_devices: True leaves the exporting worker's task on the ops.
         batch_norm: what becomes of moving statistics, see `semisync.GlobalBatchOptimizer`.
         policy: of `semisync.GlobalBatchOptimizer`. What trains an "async" variable stays as it is:
-            each worker's own, run at once with every batch, also with one that turns out too stale
-            or not finite.
+            each worker's own, run at once with every batch, even one that turns out too stale or
+            not finite.
         shared_updates: of `semisync.GlobalBatchOptimizer`.
         ps: how many parameter servers the job has, for a graph without devices: its variables go to
             these in turn, see `graph_rewrite.metagraph.placement`.
         global_step: name of the variable that counts the global steps; needed only where the graph
             does not tell.
-        fixed: {name of a placeholder or a constant: number} of hyperparameters that get this value
-            for good, see `graph_rewrite.training.hyperparameters`.
-        options: on_stale, on_nonfinite, sparse_mean, paced, in_flight and name of
+        fixed: {name of a placeholder or a constant: number} of hyperparameters that keep this
+            value, see `graph_rewrite.training.hyperparameters`.
+        **options: on_stale, on_nonfinite, sparse_mean, paced, in_flight and name of
             `semisync.GlobalBatchOptimizer`.
+
+    Returns:
+        The new MetaGraphDef, and a `Report`.
 
     Raises:
         BadInput: the graph does not train, or not in a way that can be made semi-synchronous.
         UsageError: an option is not what it should be.
+
+    Examples:
+        >>> saver = tf.train.import_meta_graph("model.ckpt-40000.meta")
+        >>> meta_graph = tf.train.export_meta_graph()
+        >>> new, report = graph_rewrite.semi_synchronize(meta_graph, batches_per_step=2)
+        >>> report.stand_ins
+        ['Adagrad']
+        >>> with open("model.semisync.meta", "wb") as file:
+        ...     _ = file.write(new.SerializeToString())
     """
     if restore.COLLECTION in meta_graph_def.collection_def:
         raise BadInput("the MetaGraph is rewritten already: rewrite the one that it was made of")

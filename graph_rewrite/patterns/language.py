@@ -27,10 +27,23 @@ from semisync.common.tensor_names import split
 class Match:
     """A subgraph that matches a pattern.
 
+    Args:
+        root: the name of the node it was matched at.
+        state: what the engine bound.
+
     Attributes:
         root: the name of the node it was matched at.
         bindings: {name: tensor}, tensors named as in a GraphDef.
         ops: the names of the nodes that the pattern's `op`s stand for, from the root on.
+
+    Examples:
+        >>> from graph_rewrite.patterns.language import op
+        >>> y = tf.nn.relu(tf.placeholder(tf.float32, [None], name="x"), name="y")
+        >>> found = graph_rewrite.match(
+        ...     op("Relu", "source"), graph_rewrite.Nodes.of(tf.get_default_graph()), "y"
+        ... )
+        >>> found["source"], found.root, found.get("other")
+        ('x', 'y', None)
     """
 
     def __init__(self, root, state):
@@ -40,6 +53,15 @@ class Match:
         return self.bindings[name]
 
     def get(self, name, default=None):
+        """The tensor that is bound to a name.
+
+        Args:
+            name: in the pattern.
+            default: where it is not bound.
+
+        Returns:
+            The name of a tensor, or `default`.
+        """
         return self.bindings.get(name, default)
 
     def __repr__(self):
@@ -91,5 +113,22 @@ def ways(pattern, nodes, tensor):
 
 
 def match(pattern, nodes, tensor):
-    """The first `Match` of a pattern at a tensor, or None."""
+    """The first `Match` of a pattern at a tensor.
+
+    Args:
+        pattern: in the language of `graph_rewrite.patterns.language`.
+        nodes: a `Nodes`.
+        tensor: its name.
+
+    Returns:
+        A `Match`, or None.
+
+    Examples:
+        >>> from graph_rewrite.patterns.language import op
+        >>> x = tf.placeholder(tf.float32, [None], name="x")
+        >>> y = tf.nn.relu(x + 1.0, name="y")
+        >>> nodes = graph_rewrite.Nodes.of(tf.get_default_graph())
+        >>> graph_rewrite.match(op("Relu", op(("Add", "AddV2"), "x", "bias")), nodes, "y")
+        Match('y', {'x': 'x', 'bias': 'add/y'})
+    """
     return next(ways(pattern, nodes, tensor), None)

@@ -38,14 +38,27 @@ _USUAL_STRING = 64  # bytes that an element counts for before its length is know
 
 
 class Checkpoint(Mapping[str, TensorInfo]):
-    """Mapping of tensor names to TensorInfo; `read` and `chunks` give the values.
+    """A mapping of tensor names to `TensorInfo`; `read` and `chunks` give the values.
 
-    prefix         of its files
-    stored, store  what its reader found in the index, and the data files
-    parts          name under which a part of a tensor is stored -> the tensor's, see
-                   migrate.checkpoint.scattered
-    newer          the increment that is laid over it, see migrate.checkpoint.overlay
-    made           tensors that stand for hash tables, see migrate.hash_tables.whole_tables
+    `migrate.open_checkpoint` opens it; use it as a context manager, or call `close`.
+
+    Args:
+        prefix: of its files.
+        stored: what its reader found in the index.
+        store: the data files.
+
+    Attributes:
+        prefix: of its files.
+        stored, store: what its reader found in the index, and the data files.
+        parts: name under which a part of a tensor is stored -> the tensor's, see
+            `migrate.checkpoint.scattered`.
+        newer: the increment that is laid over it, see `migrate.checkpoint.overlay`.
+        made: tensors that stand for hash tables, see `migrate.hash_tables.whole_tables`.
+
+    Examples:
+        >>> with migrate.open_checkpoint("model.ckpt-40000") as checkpoint:
+        ...     print(checkpoint["items"].shape, checkpoint.read("items", rows=slice(7, 9)).shape)
+        (100, 4) (2, 4)
     """
 
     newer: Optional[Checkpoint] = None
@@ -85,17 +98,27 @@ class Checkpoint(Mapping[str, TensorInfo]):
         return len(self.store.paths)
 
     def shard_paths(self) -> List[str]:
-        """Paths of the data files."""
+        """Paths of the data files.
+
+        Returns:
+            A list.
+        """
         return self.store.paths
 
     def read(self, name: str, rows: Optional[slice] = None) -> numpy.ndarray:
-        """The values of `name`, or of a range of its rows (its first dimension).
+        """The values of a tensor, or of a range of its rows (its first dimension).
 
-        name: a tensor of this checkpoint. rows: a slice of step 1, as for a list.
-        Returns an array of the stored data type; strings are an object array of bytes, bfloat16
-        is `migrate.encoding.dtypes.BFLOAT16`.
-        Raises BadInput for damaged or missing data and for types without a reader, UsageError
-        for an unknown name or a slice with a step.
+        Args:
+            name: a tensor of this checkpoint.
+            rows: a slice of step 1, as for a list; None: all.
+
+        Returns:
+            An array of the stored data type. Strings are an object array of bytes, bfloat16 is
+            `migrate.encoding.dtypes.BFLOAT16`.
+
+        Raises:
+            BadInput: data is damaged or missing, or of a type without a reader.
+            UsageError: an unknown name, or a slice with a step.
         """
         tensor = self._tensor(name)
         first, last = _range(rows, tensor.shape, name)
@@ -117,7 +140,14 @@ class Checkpoint(Mapping[str, TensorInfo]):
         return out if tensor.shape else out.reshape(())
 
     def verify(self, name: str) -> None:
-        """Reads all of `name` in bounded memory; raises BadInput if a crc32c is wrong."""
+        """Reads all of a tensor in bounded memory.
+
+        Args:
+            name: a tensor of this checkpoint.
+
+        Raises:
+            BadInput: a crc32c is wrong.
+        """
         tensor = self._tensor(name)
         dtype = _array_type(tensor, name)
         size = dtype.itemsize if tensor.dtype.array is not None else _USUAL_STRING
@@ -130,7 +160,11 @@ class Checkpoint(Mapping[str, TensorInfo]):
                 left -= len(part)
 
     def objects(self) -> objects.ObjectGraph:
-        """What the keys of an object-based checkpoint stand for; empty for one by names."""
+        """What the keys of an object-based checkpoint stand for; empty for one by names.
+
+        Returns:
+            An `ObjectGraph`.
+        """
         if objects.KEY not in self:
             return objects.EMPTY
         data = self.read(objects.KEY)
@@ -145,14 +179,22 @@ class Checkpoint(Mapping[str, TensorInfo]):
         interleave: bool = False,
         rows: Optional[slice] = None,
     ) -> Iterator[Tuple[int, numpy.ndarray]]:
-        """Yields (first row, rows) from front to back; every stored piece is verified.
+        """Yields a tensor's rows from front to back, and verifies every stored piece.
 
-        name: a tensor; a scalar counts as one row. rows_per_chunk: at most this many rows per
-        chunk. interleave: deal the rows out from the P partitions in turn, as partition
-        strategy "mod" did: row r of partition p comes out as row r * P + p. rows: of what comes
-        out, these alone; pieces that lie in them only in part are not verified.
-        Raises BadInput for damaged or missing data; a wrong crc32c shows when the last row of a
-        piece has been read, so trust nothing before the iteration has ended.
+        Args:
+            name: a tensor; a scalar counts as one row.
+            rows_per_chunk: at most this many rows per chunk.
+            interleave: deal the rows out from the P partitions in turn, as partition strategy "mod"
+                did: row r of partition p comes out as row r * P + p.
+            rows: of what comes out, these alone; pieces that lie in them only in part are not
+                verified.
+
+        Yields:
+            (first row, rows).
+
+        Raises:
+            BadInput: data is damaged or missing. A wrong crc32c shows when the last row of a piece
+                has been read, so trust nothing before the iteration has ended.
         """
         if rows_per_chunk < 1:
             raise UsageError(f"rows_per_chunk is {rows_per_chunk}, expected at least 1")
@@ -167,9 +209,17 @@ class Checkpoint(Mapping[str, TensorInfo]):
             yield first, out
 
     def reader(self, name: str, interleave: bool = False, first: int = 0) -> RowReader:
-        """Reads the rows of `name` from row `first` on into arrays of the caller's.
+        """Reads the rows of a tensor into arrays of the caller's, as `chunks` reads them.
 
-        As `chunks`, and for one thread at a time; `spans` tells what it read.
+        It is for one thread at a time; its `spans` tell what it read.
+
+        Args:
+            name: a tensor of this checkpoint.
+            interleave: as in `chunks`.
+            first: the row to begin with.
+
+        Returns:
+            A `RowReader`.
         """
         pieces = [_with_rows(piece) for piece in self._tensor(name).pieces]
         blocks = row_blocks(self[name], name) if interleave else []
@@ -180,16 +230,26 @@ class Checkpoint(Mapping[str, TensorInfo]):
         return RowReader(pieces, streams, first, blocks)
 
     def reopened(self) -> Checkpoint:
-        """The same checkpoint with files of its own, for another thread; to be closed too."""
+        """The same checkpoint with files of its own, for another thread; close it too.
+
+        Returns:
+            A `Checkpoint`.
+        """
         other = copy.copy(self)
         other.store = self.store.reopened()
         return other
 
     def check_spans(self, name: str, spans: Sequence[Span]) -> None:
-        """Checks the `spans` of readers, which together read all rows of `name`, against the crc32c
-        of every stored piece; BadInput if one is wrong.
+        """Checks what several readers read, all rows of a tensor together, against its crc32c.
 
         Strings and V1 are checked as they are read.
+
+        Args:
+            name: a tensor of this checkpoint.
+            spans: of the readers.
+
+        Raises:
+            BadInput: a crc32c is wrong.
         """
         pieces = self._tensor(name).pieces
         crcs = [0] * len(pieces)

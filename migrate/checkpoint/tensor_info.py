@@ -15,11 +15,16 @@ class Slice(NamedTuple):
 class TensorInfo(NamedTuple):
     """What the index says of a tensor.
 
-    shape   sizes of the whole tensor
-    dtype   TensorFlow's name of the data type
-    slices  one Slice per stored piece, by their start; empty for an undivided tensor
-    kind    "variable", "slot", "scalar" or "other", as far as names and shapes can tell
-    nbytes  stored size in bytes
+    Attributes:
+        shape: sizes of the whole tensor.
+        dtype: TensorFlow's name of the data type.
+        slices: one `Slice` per stored piece, by their start; empty for an undivided tensor.
+        kind: "variable", "slot", "scalar" or "other", as far as names and shapes can tell.
+        nbytes: stored size in bytes.
+
+    Examples:
+        >>> migrate.open_checkpoint("model.ckpt-40000")["items/Adagrad"]
+        TensorInfo(shape=(100, 4), dtype='float32', slices=(), kind='slot', nbytes=1600)
     """
 
     shape: Tuple[int, ...]

@@ -63,20 +63,33 @@ def convert(
 ) -> Manifest:
     """Writes the torch checkpoint that `plan` describes into the directory `out`.
 
-    out       absent or an empty directory; it appears when it is complete
-    target    "dcp" or "safetensors"
-    progress  called with (bytes done, bytes in all) as the work goes on
-    workers   threads that read, write and compare; by default one per CPU, at most four, and eight
-              for a URL
-    resume    go on with a conversion of the same plan that was interrupted, where there is one
-    verify    read both sides again and compare them
-    rank      rank 0 of several processes that share the work; the others call
-              `migrate.conversion.ranks.assist`
+    Args:
+        plan: from `migrate.plan`.
+        out: absent or an empty directory; it appears when it is complete.
+        target: "dcp" or "safetensors".
+        progress: called with (bytes done, bytes in all) as the work goes on.
+        workers: threads that read, write and compare; by default one per CPU, at most four, and
+            eight for a URL.
+        resume: go on with a conversion of the same plan that was interrupted, where there is one.
+        verify: read both sides again and compare them.
+        rank: rank 0 of several processes that share the work; the others call
+            `migrate.conversion.ranks.assist`.
 
-    Raises UsageError for a target that is not known, an `out` that holds something or an
-    interrupted conversion that is not to be resumed, BadInput where plan and checkpoint do not fit
-    or the checkpoint is damaged, SemisyncError where what was written does not verify, Unfinished,
-    to be resumed, where a server no longer answers or the disk fills up.
+    Returns:
+        The `Manifest` of what was written.
+
+    Raises:
+        UsageError: a target that is not known, an `out` that holds something, or an interrupted
+            conversion that is not to be resumed.
+        BadInput: plan and checkpoint do not fit, or the checkpoint is damaged.
+        SemisyncError: what was written does not verify.
+        Unfinished: a server no longer answers or the disk is full; resume it later.
+
+    Examples:
+        >>> checkpoint = migrate.open_checkpoint("model.ckpt-40000")
+        >>> manifest = migrate.convert(migrate.plan(checkpoint), "new")
+        >>> sorted(table.name for table in manifest.tables)
+        ['cities', 'items']
     """
     if target not in TARGETS:
         raise UsageError(f"target {target!r} is not supported, expected one of {list(TARGETS)}")

@@ -21,15 +21,26 @@ _TENSORS = ("sparse", "weighted", "numbers", "dense")
 class Batch:
     """One rank's part of a global batch.
 
-    rows: how many are real. A batch has `batch_size` rows; those from `rows` on are padding,
-        without ids and with zeros, which a loss must leave out.
-    sparse: the ids of all columns of kind ids; weighted: those of kind weighted, with weights;
-        numbers: of kind numbers, float32.
-    dense: float32 [batch_size, the sum of the widths], in the order of the schema.
-    labels: float32 [batch_size] by column.
-    keys, strings: Arrow arrays [rows] by column, which stay on the CPU.
-    position: where the data set stands once this batch has been used; for a trainer that fetches
-        batches ahead, `data.state_dict(batch.position)`.
+    A batch has `batch_size` rows; those from `rows` on are padding, without ids and with zeros,
+    which a loss must leave out.
+
+    Attributes:
+        rows: how many are real.
+        position: where the data set stands once this batch has been used; for a trainer that
+            fetches batches ahead, `data.state_dict(batch.position)`.
+        sparse: the ids of all columns of kind ids.
+        weighted: those of kind weighted, with weights.
+        numbers: those of kind numbers, float32.
+        dense: float32 [batch_size, the sum of the widths], in the order of the schema.
+        labels: float32 [batch_size] by column.
+        keys, strings: Arrow arrays [rows] by column, which stay on the CPU.
+
+    Examples:
+        >>> from migrate.data import Column, open_data
+        >>> schema = [Column("item", "ids"), Column("time", "dense"), Column("clicked", "label")]
+        >>> batch = next(iter(open_data("clicks.parquet", schema, 4, last="drop")))
+        >>> batch.sparse.keys(), tuple(batch.dense.shape), batch.labels["clicked"].tolist()
+        (['item'], (4, 1), [1.0, 0.0, 1.0, 0.0])
     """
 
     rows: int
@@ -43,15 +54,31 @@ class Batch:
     strings: Dict[str, Any] = field(default_factory=dict)
 
     def to(self, device: torch.device, non_blocking: bool = False) -> Batch:
-        """The batch on a device."""
+        """The batch on a device.
+
+        Args:
+            device: a torch.device.
+            non_blocking: as of torch.Tensor.to.
+
+        Returns:
+            A `Batch`.
+        """
         return self._with(lambda tensor: tensor.to(device=device, non_blocking=non_blocking))
 
     def pin_memory(self) -> Batch:
-        """The batch in memory from which copies to a GPU run beside other work."""
+        """The batch in memory from which copies to a GPU run beside other work.
+
+        Returns:
+            A `Batch`.
+        """
         return self._with(lambda tensor: tensor.pin_memory())
 
     def record_stream(self, stream: Any) -> None:
-        """Tells CUDA's allocator that a stream uses the batch, as TorchRec's pipelines ask."""
+        """Tells CUDA's allocator that a stream uses the batch, as TorchRec's pipelines ask.
+
+        Args:
+            stream: a torch.cuda.Stream.
+        """
         self._with(lambda tensor: tensor.record_stream(stream))
 
     def _with(self, change: Callable[[Any], Any]) -> Batch:
@@ -65,7 +92,23 @@ class Batch:
 
 
 def to_batch(rows: Rows, schema: Sequence[Column]) -> Batch:
-    """The rows as tensors, padded to the batch size."""
+    """The rows as tensors, padded to the batch size.
+
+    Args:
+        rows: of a data set, as its `convert` gets them.
+        schema: the columns.
+
+    Returns:
+        A `Batch`.
+
+    Examples:
+        >>> from migrate.data import Column, open_data, to_batch
+        >>> schema = [Column("clicked", "label")]
+        >>> convert = lambda rows: to_batch(rows, schema)
+        >>> data = open_data("clicks.parquet", schema, 4, last="drop", convert=convert)
+        >>> next(iter(data)).labels["clicked"]
+        tensor([1., 0., 1., 0.])
+    """
     columns, size = rows.columns, rows.batch_size
 
     def named(*kinds: str) -> Dict[str, Any]:

@@ -57,10 +57,6 @@ def open_data(
 ) -> DataSet[Any]:
     """Files as batches of one rank.
 
-        data = open_data("log/day=*", schema, 4096, last="drop", shuffle=Shuffle(seed=1))
-        for batch in data:
-            loss = model(batch.sparse, batch.dense)
-
     Args:
         paths: files, folders or patterns, or several; on disk or URLs that fsspec serves, hdfs://
             among them. Parquet and ORC are known by their first bytes, other formats
@@ -80,10 +76,22 @@ def open_data(
         readers: threads that read; by default one per CPU, at most four, and eight for URLs.
         prefetch: batches that are made before they are asked for.
 
+    Returns:
+        A `DataSet`.
+
     Raises:
         BadInput: files are missing, broken or lack a column, or the ranks of torch.distributed do
             not see the same files.
         UsageError: an argument has no meaning.
+
+    Examples:
+        >>> from migrate.data import Column, Shuffle, open_data
+        >>> schema = [Column("item", "ids"), Column("clicked", "label")]
+        >>> data = open_data("clicks.parquet", schema, 4, last="drop", shuffle=Shuffle(seed=1))
+        >>> for batch in data:
+        ...     print(batch.sparse.stride())
+        4
+        4
     """
     columns = checked(schema)
     for name, number in (("batch_size", batch_size), ("prefetch", prefetch), ("readers", readers)):
@@ -135,12 +143,32 @@ class DataSet(Generic[B]):
     Iterating goes through the rest of the current epoch and ends; the next iteration is the next
     epoch. Leaving an iteration early keeps the place. One iteration at a time.
 
+    Args:
+        listing: the files.
+        schema: the columns.
+        batch_size: rows per batch and rank.
+        share: (rank, ranks).
+        shuffle: or None.
+        pad: whether the last, partial global batch is filled up.
+        loader: reads and checks blocks.
+        convert: makes a batch of `Rows`.
+        readers: threads that read.
+        prefetch: batches that are made before they are asked for.
+
     Attributes:
         schema: the columns.
-        batch_size: rows per batch and rank. rank, ranks: which of how many shares this is.
-        rows: of the whole data set. digest: 16 hexadecimal digits of its listing.
+        batch_size: rows per batch and rank.
+        rank, ranks: which of how many shares this is.
+        rows: of the whole data set.
+        digest: 16 hexadecimal digits of its listing.
         skipped: the broken files and blocks that were left out so far, with their rows (None where
             nobody knows) and the reason; of blocks, those of this rank.
+
+    Examples:
+        >>> from migrate.data import Column, open_data
+        >>> data = open_data("clicks.parquet", [Column("clicked", "label")], 3, last="pad")
+        >>> [batch.rows for batch in data], data.epoch
+        ([3, 3, 2], 1)
     """
 
     def __init__(
@@ -187,10 +215,16 @@ class DataSet(Generic[B]):
         return running
 
     def state_dict(self, position: Optional[Position] = None) -> Dict[str, Any]:
-        """The place after the last batch that was delivered, as JSON has it.
+        """The place after the last batch that was delivered.
 
         It is the same on every rank, so that one copy is enough, and knows nothing of batches that
-        were read ahead. position: of a batch, for the place after that one instead.
+        were read ahead.
+
+        Args:
+            position: of a batch, for the place after that one instead.
+
+        Returns:
+            A dict of JSON's types.
         """
         return {
             "schema": _STATE,
@@ -201,6 +235,9 @@ class DataSet(Generic[B]):
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Goes to the place of a state; the number of ranks and the batch size may be others.
+
+        Args:
+            state: from `state_dict`.
 
         Raises:
             BadInput: the state is of other files or another shuffle.

@@ -24,12 +24,23 @@ from semisync.common.errors import BadInput, UsageError
 
 
 class InputBatch(NamedTuple):
-    """One rank's part of a global batch.
-
-    inputs: what the module's `forward` takes. columns: a pyarrow.RecordBatch of all columns, labels
-    and keys among them. position: as of a `Batch`.
+    """One rank's part of a global batch, as a converted model takes it.
 
     It has as many rows as there are, also where a `Batch` would be padded.
+
+    Attributes:
+        inputs: what the module's `forward` takes.
+        columns: a pyarrow.RecordBatch of all columns, labels and keys among them.
+        position: as of a `Batch`.
+
+    Examples:
+        >>> from migrate.data import Column, inputs_of, open_data
+        >>> model = migrate.load_model("model.ckpt-40000")
+        >>> schema = [Column("city", "string"), Column("item", "dense", "int64")]
+        >>> convert = inputs_of(model.tensorflow_inputs)
+        >>> batch = next(iter(open_data("clicks.parquet", schema, 4, last="drop", convert=convert)))
+        >>> model(batch.inputs).shape, batch.columns.num_rows
+        (torch.Size([4, 1]), 4)
     """
 
     inputs: Dict[str, Any]
@@ -42,11 +53,23 @@ def inputs_of(
 ) -> Callable[[Rows], InputBatch]:
     """For `open_data(convert=...)`: makes what a converted model takes.
 
-    inputs: INPUTS of its model.py. columns: the column of an input, where it has another name.
+    Args:
+        inputs: INPUTS of its model.py, or `tensorflow_inputs` of `migrate.load_model`'s.
+        columns: the column of an input, where it has another name.
+
+    Returns:
+        A function from `Rows` to an `InputBatch`. It raises BadInput for an input without a column,
+        unless it is optional, and for a column that does not fit it.
 
     Raises:
-        UsageError: `columns` names something that no input has. The function raises BadInput for an
-            input without a column, unless it is optional, and for a column that does not fit it.
+        UsageError: `columns` names something that is no input.
+
+    Examples:
+        >>> from migrate.data import Column, inputs_of, open_data
+        >>> model = migrate.load_model("model.ckpt-40000")
+        >>> convert = inputs_of(model.tensorflow_inputs, {"city": "city", "item": "item"})
+        >>> schema = [Column("city", "string"), Column("item", "dense", "int64")]
+        >>> data = open_data("clicks.parquet", schema, 4, last="drop", convert=convert)
     """
     renamed = dict(columns or {})
     for name in renamed:

@@ -20,8 +20,20 @@ from migrate.data.order.position import Position
 class Rows(NamedTuple):
     """The rows of a batch before they become tensors.
 
-    columns: a pyarrow.RecordBatch with a column for each of the schema, of at most `batch_size`
-    rows. position: of the data set once they have been used.
+    Attributes:
+        columns: a pyarrow.RecordBatch with a column for each of the schema, of at most `batch_size`
+            rows.
+        batch_size: rows of a whole batch.
+        position: of the data set once they have been used.
+
+    Examples:
+        >>> from migrate.data import Column, open_data
+        >>> data = open_data(
+        ...     "clicks.parquet", [Column("item", "dense", "int64")], 4, last="drop", convert=list
+        ... )
+        >>> columns, batch_size, position = next(iter(data))
+        >>> columns["item"].to_pylist()
+        [1, 2, 3, 4]
     """
 
     columns: Any

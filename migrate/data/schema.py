@@ -35,9 +35,19 @@ _DTYPES: Dict[str, Tuple[Optional[str], ...]] = {
 class Column(NamedTuple):
     """One column of the files.
 
-    kind: one of KINDS. dtype: of ids int64 (the default) or int32; of a dense column float32 (the
-    default), or another of numbers where a `convert` takes it; of a key in a text file string (the
-    default) or int64. default: stands for a missing value. width: values per row of a dense column.
+    Args:
+        name: in the files.
+        kind: "dense", "ids", "key", "label", "numbers", "string", "strings" or "weighted".
+        dtype: of ids int64 (the default) or int32; of a dense column float32 (the default), or
+            another of numbers where a `convert` takes it; of a key in a text file string (the
+            default) or int64.
+        default: stands for a missing value.
+        width: values per row of a dense column.
+
+    Examples:
+        >>> from migrate.data import Column
+        >>> Column("price", "dense", default=0.0).to_json()
+        {'name': 'price', 'kind': 'dense', 'default': 0.0}
     """
 
     name: str
@@ -52,7 +62,11 @@ class Column(NamedTuple):
         return self.kind == "ids" or (self.kind == "dense" and self.dtype in ("int64", "int32"))
 
     def to_json(self) -> Dict[str, Any]:
-        """The fields that are not their defaults; `Column(**fields)` makes the column again."""
+        """The fields that are not their defaults; `Column(**fields)` makes the column again.
+
+        Returns:
+            A dict.
+        """
         unset = self._field_defaults
         fields = self._asdict().items()
         return {key: value for key, value in fields if key not in unset or value != unset[key]}
@@ -61,11 +75,20 @@ class Column(NamedTuple):
 class TextFormat(NamedTuple):
     """How a text file is written; .csv files have commas and .tsv files tabs by default.
 
-    separator: one character between fields. names: of the columns, where the first line has none.
-    values: one character between the values of a field; weight: one between an id and its weight.
-    quote: one character around fields that hold a separator, doubled within; None where quotes are
-    characters like any other. Line breaks within a field are refused.
-    null: a field that is missing, as an empty one is, such as \\N in Hive's files.
+    Args:
+        separator: one character between fields.
+        names: of the columns, where the first line has none.
+        values: one character between the values of a field.
+        weight: one character between an id and its weight.
+        quote: one character around fields that hold a separator, doubled within; None where quotes
+            are characters like any other. Line breaks within a field are refused.
+        null: a field that is missing, as an empty one is, such as \\N in Hive's files.
+
+    Examples:
+        >>> from migrate.data import TextFormat, infer
+        >>> text = TextFormat(separator=";", names=["user", "item"])
+        >>> infer("clicks.txt", text=text)[0]
+        Column(name='user', kind='ids', dtype=None, default=None, width=1)
     """
 
     separator: str = "\t"
@@ -76,8 +99,15 @@ class TextFormat(NamedTuple):
     null: Optional[str] = None
 
     def checked(self) -> TextFormat:
-        """Itself; UsageError where one is no single ASCII character, two are the same, or `null`
-        cannot be a field."""
+        """Checks the characters.
+
+        Returns:
+            Itself.
+
+        Raises:
+            UsageError: one is not a single ASCII character, two are the same, or `null` cannot be a
+                field.
+        """
         marks = {
             "separator": self.separator,
             "values": self.values,

@@ -19,14 +19,23 @@ from parity.diagnosis.facts import Facts
 
 
 def read_facts(path: str) -> Facts:
-    """Reads the facts of one side, for `parity.diagnose`; of a checkpoint or converted directory
-    all data, in a stream.
+    """Reads the facts of one side, for `parity.diagnose`.
 
-        parity.diagnose(comparison, baseline_model=migrate.read_facts("model.ckpt-40000"))
+    Args:
+        path: a checkpoint's prefix, a converted directory, or a file of settings (JSON or YAML). Of
+            the first two all data is read, in a stream.
+
+    Returns:
+        `parity.Facts`.
 
     Raises:
-        BadInput: what is neither of the three or is damaged.
+        BadInput: it is none of the three, or damaged.
         MissingExtra: reading it needs what is not installed.
+
+    Examples:
+        >>> facts = migrate.read_facts("model.ckpt-40000")
+        >>> facts.optimizer, facts.step, facts.settings["initial_accumulator_value"]
+        ('Adagrad', 40000, 0.1)
     """
     facts = _facts(path)
     record = OPTIMIZERS.get(facts.optimizer or "")

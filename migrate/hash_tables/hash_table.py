@@ -67,15 +67,21 @@ class Part(Protocol):
 class HashTable:
     """A table by ids.
 
-    name         as in the checkpoint, without its partitions
-    kind         the format: "MutableHashTable", "MutableDenseHashTable", "DeepRec", "TFRA",
-                 "Monolith", "HugeCTR"
-    key_dtype    TensorFlow's name of the ids' type
-    dtype        that of the values
-    value_shape  of one row, () or (dim,)
-    parts        in the order of their number
-    slots        the optimizer's state by slot name, tables of their own
-    filtered     ids that were counted but have no vector yet (DeepRec's admission), or None
+    Attributes:
+        name: as in the checkpoint, without its partitions.
+        kind: the format: "MutableHashTable", "MutableDenseHashTable", "DeepRec", "TFRA",
+            "Monolith", "HugeCTR".
+        key_dtype: TensorFlow's name of the ids' type.
+        dtype: that of the values.
+        value_shape: of one row, () or (dim,).
+        parts: in the order of their number.
+        slots: the optimizer's state by slot name, tables of their own.
+        filtered: ids that were counted but have no vector yet (DeepRec's admission), or None.
+
+    Examples:
+        >>> table = migrate.open_hash_tables("users.model")["users.model"]
+        >>> table.kind, table.stored, table.read().keys.tolist()
+        ('HugeCTR', 3, [1099511627776, -7, 12])
     """
 
     name: str
@@ -93,16 +99,27 @@ class HashTable:
         return sum(part.stored for part in self.parts)
 
     def chunks(self, rows_per_chunk: int) -> Iterator[Rows]:
-        """Yields the rows, at most `rows_per_chunk` at a time, each checked as far as its format
-        allows; a wrong checksum shows when the last row that it covers has been read."""
+        """Yields the rows, each checked as far as its format allows.
+
+        A wrong checksum shows when the last row that it covers has been read.
+
+        Args:
+            rows_per_chunk: at most this many rows at a time.
+
+        Yields:
+            `Rows`: keys, values and, where the format has them, frequencies and versions.
+        """
         if rows_per_chunk < 1:
             raise UsageError(f"rows_per_chunk is {rows_per_chunk}, expected at least 1")
         for part in self.parts:
             yield from part.chunks(rows_per_chunk)
 
     def read(self) -> Rows:
-        """All rows at once, for tables that fit into memory; without columns that some parts
-        lack."""
+        """All rows at once, for tables that fit into memory.
+
+        Returns:
+            `Rows`, without the columns that some parts lack.
+        """
         chunks = list(self.chunks(1 << 20))
         if not chunks:
             return Rows(numpy.empty(0, numpy.int64), None)

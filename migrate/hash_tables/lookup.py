@@ -21,7 +21,16 @@ Key = Union[int, bytes]
 
 
 class Sentinels(NamedTuple):
-    """Keys that a MutableDenseHashTable keeps for itself: of free and of erased buckets."""
+    """Keys that a MutableDenseHashTable keeps for itself: of free and of erased buckets.
+
+    Attributes:
+        empty: the key of a free bucket.
+        deleted: that of an erased one; None where the table has none.
+
+    Examples:
+        >>> sentinels = {"users": migrate.Sentinels(empty=-1, deleted=-2)}
+        >>> tables = migrate.open_hash_tables("users.model", sentinels=sentinels)
+    """
 
     empty: Key
     deleted: Optional[Key]

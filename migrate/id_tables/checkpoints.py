@@ -41,7 +41,21 @@ _COUNTED = ("id", "count", "last_step")
 def save(tables: IdEmbeddings, folder: str) -> None:
     """Writes all tables; every process calls it.
 
-    Raises UsageError where `folder` has a checkpoint, SemisyncError where it cannot be written.
+    Args:
+        tables: to be written.
+        folder: that is made.
+
+    Raises:
+        UsageError: `folder` has a checkpoint.
+        SemisyncError: it cannot be written.
+
+    Examples:
+        >>> import os
+        >>> from migrate.id_tables import IdEmbeddings, IdTable, save
+        >>> tables = IdEmbeddings([IdTable("user", 2, ["user"])])
+        >>> save(tables, "saved")
+        >>> sorted(os.listdir("saved"))
+        ['tables.json', 'user.0-of-1.parquet']
     """
     processes = tables.processes
     tables.agree()
@@ -72,8 +86,24 @@ def save(tables: IdEmbeddings, folder: str) -> None:
 def load(tables: IdEmbeddings, folder: str) -> None:
     """Gives the tables the rows of a checkpoint in place of their own; every process calls it.
 
-    Optimizers are made before; a table without one takes vectors alone. Raises UsageError where
-    tables or slots differ from those of the checkpoint, BadInput where it is missing or damaged.
+    Make the optimizers first; a table without one takes vectors alone.
+
+    Args:
+        tables: to be filled.
+        folder: that `save` wrote.
+
+    Raises:
+        UsageError: tables or slots differ from those of the checkpoint.
+        BadInput: the checkpoint is missing or damaged.
+
+    Examples:
+        >>> from migrate.id_tables import IdEmbeddings, IdTable, load, save
+        >>> first, second = (IdEmbeddings([IdTable("user", 2, ["user"], None)]) for _ in range(2))
+        >>> _ = first({"user": torch.tensor([2**40, -7])})
+        >>> save(first, "saved_1")
+        >>> load(second, "saved_1")
+        >>> second.rows()
+        {'user': 2}
     """
     processes = tables.processes
     tables.agree()

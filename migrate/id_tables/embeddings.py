@@ -25,16 +25,33 @@ from semisync.common.errors import UsageError
 class IdEmbeddings(torch.nn.Module):
     """Tables by raw ids.
 
-        tables = IdEmbeddings([IdTable("user", 16, ["user", "friend"])])
-        optimizer = tables.optimizer(Adagrad, lr=0.05)
-        tables(features)["user"]                        # pooled: float32 [bags, 16]
-
-    seed: of the initializers, in all processes the same. average: whether a step takes the mean of
-    the processes' gradients, as DistributedDataParallel does, for a loss that is a mean over each
-    process's equal share; else their sum. group: the processes, all by default.
-
     A look-up of a module in training mode, while gradients are recorded, gives rows to new ids and
     counts; any other is frozen, and changes nothing.
+
+    Args:
+        tables: what they are.
+        seed: of the initializers, in all processes the same.
+        average: whether a step takes the mean of the processes' gradients, as
+            DistributedDataParallel does, for a loss that is a mean over each process's equal share;
+            else their sum.
+        group: the processes; None: all.
+
+    Raises:
+        UsageError: the tables contradict each other.
+
+    Examples:
+        >>> from migrate.id_tables import IdEmbeddings, IdTable
+        >>> from migrate.torchrec.optimizers import Adagrad
+        >>> tables = IdEmbeddings([IdTable("user", 16, ["user", "friend"])])
+        >>> optimizer = tables.optimizer(Adagrad, lr=0.05)
+        >>> features = {
+        ...     "user": (torch.tensor([2**40, -7]), torch.tensor([0, 1, 2])),  # ids, offsets
+        ...     "friend": (torch.tensor([12, 5, -7]), torch.tensor([0, 0, 3])),
+        ... }
+        >>> tables(features)["friend"].sum().backward()
+        >>> optimizer.step()
+        >>> tables.rows()
+        {'user': 4}
     """
 
     def __init__(
@@ -68,10 +85,18 @@ class IdEmbeddings(torch.nn.Module):
     def optimizer(
         self, kind: Type[RowOptimizer], tables: Optional[Sequence[str]] = None, **settings: Any
     ) -> RowOptimizer:
-        """What steps the rows of all `tables`, or of those named: its `step` is called by all
-        processes.
+        """What steps the rows of tables; all processes call its `step`.
 
-        kind: of migrate.torchrec.optimizers; settings: its arguments
+        Args:
+            kind: of migrate.torchrec.optimizers.
+            tables: the names; None: all.
+            **settings: arguments of `kind`.
+
+        Returns:
+            An optimizer.
+
+        Raises:
+            UsageError: an unknown table, or one that has an optimizer.
         """
         if not (isinstance(kind, type) and issubclass(kind, RowOptimizer)):
             raise UsageError(f"{kind!r} is no optimizer of migrate.torchrec.optimizers")
@@ -105,10 +130,14 @@ class IdEmbeddings(torch.nn.Module):
         return optimizer
 
     def forward(self, features: Any) -> Dict[str, Tensor]:
-        """The vectors of each feature: [bags, dim], or without pooling [*shape of the ids, dim].
+        """The vectors of each feature; all processes call it.
 
-        features: a KeyedJaggedTensor; or by name (ids, offsets), or (ids, offsets, weights), with
-        offsets [bags + 1]; or the ids alone where the table does not pool. All processes call it.
+        Args:
+            features: a KeyedJaggedTensor; or by name (ids, offsets), or (ids, offsets, weights),
+                with offsets [bags + 1]; or the ids alone where the table does not pool.
+
+        Returns:
+            By feature float32 [bags, dim], or without pooling [*shape of the ids, dim].
         """
         self.agree()
         tables = list(self.tables.values())
@@ -145,13 +174,22 @@ class IdEmbeddings(torch.nn.Module):
         return result
 
     def rows(self) -> Dict[str, int]:
-        """How many each table has, of all processes, which all call it."""
+        """How many rows each table has, in all processes together; all call it.
+
+        Returns:
+            {table: rows}.
+        """
         counts = self.processes.total([store.count for store in self.stores.values()])
         return dict(zip(self.tables, counts))
 
     def unknown(self) -> Dict[str, float]:
-        """The share of the ids of frozen look-ups, since the last call, that had no row, by table;
-        0 where there were none. All processes call it."""
+        """The share of the ids of frozen look-ups, since the last call, that had no row.
+
+        All processes call it.
+
+        Returns:
+            {table: share}; 0 where there were no ids.
+        """
         counts = self.processes.total([*self._unknown.values(), *self._met.values()])
         self._unknown, self._met = dict.fromkeys(self.tables, 0), dict.fromkeys(self.tables, 0)
         pairs = zip(counts, counts[len(self.tables) :])
@@ -165,14 +203,28 @@ class IdEmbeddings(torch.nn.Module):
             pending.clear()
 
     def agree(self) -> None:
-        """UsageError where the processes' tables differ; they are compared once."""
+        """Compares the tables of the processes, once.
+
+        Raises:
+            UsageError: they differ.
+        """
         if not self._agreed:
             seeds = [store.seed for store in self.stores.values()]
             self.processes.agree([f"{t!r} seed {s}" for t, s in zip(self.tables.values(), seeds)])
             self._agreed = True
 
     def store(self, name: str) -> Store:
-        """This process's rows of a table; UsageError where there is none of the name."""
+        """This process's rows of a table.
+
+        Args:
+            name: of the table.
+
+        Returns:
+            A `Store`.
+
+        Raises:
+            UsageError: there is no table of that name.
+        """
         if name not in self.stores:
             raise UsageError(f"there is no table {name!r}, expected one of {sorted(self.stores)}")
         return self.stores[name]

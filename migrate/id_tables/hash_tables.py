@@ -30,9 +30,20 @@ _STEPS = ("DeepRec",)  # whose versions are global steps; Monolith's are times
 
 
 class Filled(NamedTuple):
-    """What a table got, in all processes together. begun: slots that the source lacks, which begin
-    with the optimizer's values. without: ids that lack a slot's row, by slot. ownerless: rows of a
-    slot whose id has no vector, by slot."""
+    """What a table got, in all processes together.
+
+    Attributes:
+        rows: how many.
+        begun: slots that the source lacks, which begin with the optimizer's values.
+        without: ids that lack a slot's row, by slot.
+        ownerless: rows of a slot whose id has no vector, by slot.
+
+    Examples:
+        >>> from migrate.id_tables import IdEmbeddings, IdTable, fill
+        >>> tables = IdEmbeddings([IdTable("user", 2, ["user"])])
+        >>> fill(tables, "user", migrate.open_hash_tables("users.model")["users.model"])
+        Filled(rows=3, begun=[], without={}, ownerless={})
+    """
 
     rows: int
     begun: List[str]
@@ -41,12 +52,31 @@ class Filled(NamedTuple):
 
 
 def fill(tables: IdEmbeddings, name: str, source: HashTable, step: Optional[int] = None) -> Filled:
-    """Gives table `name`, which has no rows yet, those of `source`, with slots, counts and last
-    steps; every process calls it.
+    """Gives a table without rows those of a hash table, with slots, counts and last steps.
 
-    The optimizer is made before; without one the table takes vectors alone. step: how many steps
-    the source was trained for, from which ages count, and which Adam needs; by default the newest
-    version. Raises UsageError where rows or slots do not fit, BadInput for a damaged source.
+    Make the optimizer first; without one the table takes vectors alone. Every process calls it.
+
+    Args:
+        tables: that have the table.
+        name: of the table.
+        source: from `migrate.open_hash_tables`.
+        step: how many steps the source was trained for, from which ages count, and which Adam
+            needs; by default the newest version.
+
+    Returns:
+        What the table got, a `Filled`.
+
+    Raises:
+        UsageError: rows or slots do not fit.
+        BadInput: the source is damaged.
+
+    Examples:
+        >>> from migrate.id_tables import IdEmbeddings, IdTable, fill
+        >>> from migrate.torchrec.optimizers import Adagrad
+        >>> tables = IdEmbeddings([IdTable("user", 2, ["user"])])
+        >>> optimizer = tables.optimizer(Adagrad, lr=0.1)
+        >>> fill(tables, "user", migrate.open_hash_tables("users.model")["users.model"]).begun
+        ['sum']
     """
     processes = tables.processes
     store = tables.store(name)

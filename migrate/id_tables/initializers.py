@@ -16,7 +16,12 @@ import torch
 
 
 class Initializer(Protocol):
-    """Anything with this method."""
+    """What a new id's vector begins with: anything with this method.
+
+    Examples:
+        >>> from migrate.id_tables import Initializer, Normal
+        >>> initializer: Initializer = Normal(std=0.01)
+    """
 
     def __call__(self, ids: numpy.ndarray, dim: int, seed: int) -> torch.Tensor:
         """The vectors of int64 ids [n]: float32 [n, dim]; seed: below 2^64."""
@@ -24,7 +29,15 @@ class Initializer(Protocol):
 
 @dataclass(frozen=True)
 class Constant:
-    """The same value everywhere."""
+    """The same value everywhere.
+
+    Args:
+        value: it.
+
+    Examples:
+        >>> from migrate.id_tables import Constant, IdTable
+        >>> table = IdTable("user", 16, ["user"], initializer=Constant(0.1))
+    """
 
     value: float = 0.0
 
@@ -35,7 +48,16 @@ class Constant:
 
 @dataclass(frozen=True)
 class Uniform:
-    """Uniform in [low, high)."""
+    """Uniform in [low, high).
+
+    Args:
+        low: the least value.
+        high: the bound of the largest.
+
+    Examples:
+        >>> from migrate.id_tables import IdTable, Uniform
+        >>> table = IdTable("user", 16, ["user"], initializer=Uniform(-0.01, 0.01))
+    """
 
     low: float = -0.05
     high: float = 0.05
@@ -50,7 +72,16 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Normal:
-    """Normal."""
+    """Normal.
+
+    Args:
+        mean: of the distribution.
+        std: its standard deviation.
+
+    Examples:
+        >>> from migrate.id_tables import IdTable, Normal
+        >>> table = IdTable("user", 16, ["user"], initializer=Normal(std=0.01))
+    """
 
     mean: float = 0.0
     std: float = 0.05
@@ -66,7 +97,16 @@ class Normal:
 
 @dataclass(frozen=True)
 class TruncatedNormal(Normal):
-    """Normal, drawn again beyond two standard deviations, as tf.truncated_normal_initializer."""
+    """Normal, drawn again beyond two standard deviations, as tf.truncated_normal_initializer.
+
+    Args:
+        mean: of the distribution.
+        std: its standard deviation, before it is truncated.
+
+    Examples:
+        >>> from migrate.id_tables import IdTable, TruncatedNormal
+        >>> table = IdTable("user", 16, ["user"], initializer=TruncatedNormal(std=0.01))
+    """
 
     _most = 2.0
 

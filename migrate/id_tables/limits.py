@@ -17,11 +17,17 @@ _PARTS = 16
 class Limit:
     """How large a table may be, and how old its rows.
 
-    rows    of all processes together; each has an equal share. A step that leaves more evicts down
-            to 15/16 of it, so that not every step looks for rows to evict.
-    policy  "least recent": those that no step has used for longest; "least frequent": those that
-            were met least often. Where that is equal, the other decides, then the smaller id.
-    age     steps since the last that used a row, after which it goes, at most a sixteenth later
+    Args:
+        rows: of all processes together; each has an equal share. A step that leaves more evicts
+            down to 15/16 of it, so that not every step looks for rows to evict.
+        policy: "least recent": those that no step has used for longest; "least frequent": those
+            that were met least often. Where that is equal, the other decides, then the smaller id.
+        age: steps since the last that used a row, after which it goes, at most a sixteenth later.
+
+    Examples:
+        >>> from migrate.id_tables import IdTable, Limit
+        >>> limit = Limit(rows=10_000_000, policy="least frequent", age=100_000)
+        >>> table = IdTable("user", 16, ["user"], limit=limit)
     """
 
     rows: Optional[int] = None
@@ -44,9 +50,17 @@ class Limit:
         step: int,
         ranks: int,
     ) -> Optional[numpy.ndarray]:
-        """A mask [n] of the rows of a process that go after the step `step`; None: none does.
+        """The rows of a process that go after a step.
 
-        versions: the last step that used each
+        Args:
+            ids: int64 [n].
+            freqs: how often each was met.
+            versions: the last step that used each.
+            step: that has been taken.
+            ranks: the number of processes.
+
+        Returns:
+            A mask [n]; None: none goes.
         """
         gone = None
         if self.age is not None and step % max(1, self.age // _PARTS) == 0:

@@ -19,14 +19,22 @@ POOLINGS = (None, "mean", "sqrtn", "sum")
 class IdTable:
     """A table by raw ids.
 
-    dim          numbers in a vector, float32
-    features     those that it embeds
-    pooling      "sum", "mean" or "sqrtn", which divide weighted ids as TensorFlow's combiners do;
-                 None: a vector per id
-    initializer  of a new id's vector; by default Keras's
-    limit        None: the table grows with its ids
-    unknown      what a frozen look-up gives for an id without a row: "zeros", "initial", the vector
-                 that it would begin with, or a vector [dim]
+    Args:
+        name: of the table.
+        dim: numbers in a vector, float32.
+        features: those that it embeds.
+        pooling: "sum", "mean" or "sqrtn", which divide weighted ids as TensorFlow's combiners do;
+            None: a vector per id.
+        initializer: of a new id's vector; by default Keras's.
+        limit: None: the table grows with its ids.
+        unknown: what a frozen look-up gives for an id without a row: "zeros", "initial", the vector
+            that it would begin with, or a vector [dim].
+
+    Examples:
+        >>> from migrate.id_tables import IdEmbeddings, IdTable
+        >>> tables = IdEmbeddings([IdTable("item", 4, ["item"], pooling=None)])
+        >>> tables({"item": torch.tensor([[3, 2**40]])})["item"].shape
+        torch.Size([1, 2, 4])
     """
 
     name: str
@@ -56,7 +64,15 @@ class IdTable:
             )
 
     def instead(self, ids: numpy.ndarray, seed: int) -> torch.Tensor:
-        """What frozen look-ups give for ids [n] without rows: [n, dim], or [dim] for each."""
+        """What frozen look-ups give for ids without rows.
+
+        Args:
+            ids: int64 [n].
+            seed: of the initializer.
+
+        Returns:
+            [n, dim], or [dim] for each.
+        """
         if isinstance(self.unknown, str):
             if self.unknown == "initial":
                 return self.initializer(ids, self.dim, seed)

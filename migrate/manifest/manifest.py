@@ -166,10 +166,26 @@ class TableSummary:
 
 @dataclass
 class Manifest:
-    """source: the checkpoint's prefix. target: the format. module: path of the
-    EmbeddingBagCollection. scalars: value of each scalar by its name in the checkpoint. meta: the
-    plan's MetaGraph. newer: prefix of the increment that was laid over the source. renamed: what
-    model.py calls the tensors of a DCP, where there is one."""
+    """What a converted directory holds, and what each part of it was made from.
+
+    Attributes:
+        source: the checkpoint's prefix.
+        target: the format.
+        module: path of the EmbeddingBagCollection.
+        tables: what became of each table.
+        tensors: every tensor that was written.
+        scalars: value of each scalar by its name in the checkpoint.
+        dropped: the reason by the name of a tensor that was left out.
+        notes: what a reader should know.
+        meta: the plan's MetaGraph.
+        newer: prefix of the increment that was laid over the source.
+        renamed: what model.py calls the tensors of a DCP, where there is one.
+
+    Examples:
+        >>> manifest = migrate.read_manifest("converted")
+        >>> manifest.target, sorted(manifest.scalars)
+        ('dcp', ['global_step'])
+    """
 
     source: str
     target: str
@@ -184,27 +200,43 @@ class Manifest:
     renamed: List[Renamed] = field(default_factory=list)
 
     def sources(self) -> Set[str]:
-        """Names of the checkpoint's tensors that something was made from."""
+        """Names of the checkpoint's tensors that something was made from.
+
+        Returns:
+            A set.
+        """
         names = {written.source for written in self.tensors}
         for table in self.tables:
             names.update(table.ids.tensors if table.ids is not None else ())
         return names
 
     def not_carried(self) -> List[str]:
-        """What was not written, by name, and why: a sentence per reason."""
+        """What was not written, and why.
+
+        Returns:
+            A sentence per reason, with the names.
+        """
         by_reason: Dict[str, List[str]] = {}
         for name, reason in sorted(self.dropped.items()):
             by_reason.setdefault(reason, []).append(name)
         return [f"{', '.join(names)}: {reason}" for reason, names in by_reason.items()]
 
     def variables(self) -> Iterator[Written]:
-        """What has the values of one tensor of the checkpoint."""
+        """What has the values of one tensor of the checkpoint.
+
+        Yields:
+            `Written`.
+        """
         for written in self.tensors:
             if written.role in _VARIABLES and written.value is None:
                 yield written
 
     def rows_by_id(self) -> Iterator[RowsById]:
-        """What has a row for each id of a hash table, by ascending id, and the ids."""
+        """What has a row for each id of a hash table, by ascending id, and the ids.
+
+        Yields:
+            `RowsById`.
+        """
         by_fqn = {one.fqn: one for one in self.tensors}
         for table in self.tables:
             if table.ids is None or table.ids.mode != "rows":
@@ -214,14 +246,32 @@ class Manifest:
                 yield RowsById(table.ids.table, of, by_fqn[fqn], table.ids.count)
 
     def to_json(self) -> str:
-        """The manifest as the text of `manifest.json`."""
+        """The manifest as the text of `manifest.json`.
+
+        Returns:
+            JSON.
+        """
         data = {"schema": SCHEMA, **asdict(self)}
         data[_DIGEST] = _digest(data)
         return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
 
 def read_manifest(directory: str) -> Manifest:
-    """The manifest of a converted checkpoint; BadInput where `directory` is none."""
+    """The manifest of a converted checkpoint.
+
+    Args:
+        directory: that `convert` wrote.
+
+    Returns:
+        A `Manifest`.
+
+    Raises:
+        BadInput: `directory` is not a converted checkpoint, or its manifest is damaged.
+
+    Examples:
+        >>> sorted(table.name for table in migrate.read_manifest("converted").tables)
+        ['cities', 'items']
+    """
     path = os.path.join(directory, FILE)
     try:
         with open(path, encoding="utf-8") as file:

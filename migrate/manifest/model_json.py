@@ -125,8 +125,23 @@ def to_json(manifest: Manifest) -> str:
 
 
 def read_model(directory: str) -> ModelConfig:
-    """The model config in `directory`; BadInput where there is none or one of its keys is missing,
-    unknown or of the wrong type."""
+    """The model config of a converted checkpoint, `model.json`.
+
+    Args:
+        directory: that `convert` wrote.
+
+    Returns:
+        A mapping that `build` takes, edited or not.
+
+    Raises:
+        BadInput: there is no config, or a key of it is missing, unknown or of the wrong type.
+
+    Examples:
+        >>> from migrate.torchrec import read_model
+        >>> tables = read_model("converted")["tables"]
+        >>> [(table["name"], table["num_embeddings"]) for table in tables]
+        [('cities', 50), ('items', 100)]
+    """
     path = os.path.join(os.fspath(directory), FILE)
     try:
         with open(path, encoding="utf-8") as file:

@@ -44,23 +44,32 @@ def load_model(
 ) -> Any:
     """The model of a checkpoint as a torch.nn.Module that takes the raw features.
 
-    checkpoint: an open one, or its prefix, the directory of a SavedModel, or the file of a frozen
-    graph. meta: the MetaGraph, which by default stands beside it.
-    output: the name of the tensor, or of several, that the module returns; by default what the
-    graph says of itself, see `migrate.model.outputs`.
-    inputs: {name: tensor} of what the module takes, any tensors, or their names alone; by default
-    what the graph is fed, see `migrate.model.named_inputs`.
-
     The module's `forward` takes a mapping of the graph's own inputs, placeholders or features that
     a parser or an iterator delivers; `module.tensorflow_inputs` lists them. Trained variables are
     parameters, others buffers: `module.tensorflow_variables` has the TensorFlow name of each.
     `module.source` is its Python source, `module.tensorflow_features` what features.json has.
 
-    Raises BadInput where the graph has an op that is not known, the outputs cannot be told, or the
-    checkpoint is another model's.
+    Args:
+        checkpoint: an open one, or its prefix, the directory of a SavedModel, or the file of a
+            frozen graph.
+        meta: the MetaGraph, which by default stands beside it.
+        output: the name of the tensor, or of several, that the module returns; by default what the
+            graph says of itself, see `migrate.model.outputs`.
+        inputs: {name: tensor} of what the module takes, any tensors, or their names alone; by
+            default what the graph is fed, see `migrate.model.named_inputs`.
 
-        model = migrate.load_model("model.ckpt-40000")
-        logits = model({"user": users, "item": items})
+    Returns:
+        A torch.nn.Module.
+
+    Raises:
+        BadInput: the graph has an op that is not known, the outputs cannot be told, or the
+            checkpoint is another model's.
+
+    Examples:
+        >>> model = migrate.load_model("model.ckpt-40000")
+        >>> batch = {"city": ["Bern", "Oslo"], "item": torch.tensor([7, 8])}
+        >>> model(batch).shape
+        torch.Size([2, 1])
     """
     checkpoint = opened(checkpoint)
     found = read_meta_graph(checkpoint, meta, inputs)

@@ -129,10 +129,25 @@ class Dense:
 
 @dataclass
 class Plan:
-    """source: the checkpoint's prefix. module: path of the EmbeddingBagCollection in the model.
-    meta: path of the MetaGraph that the plan rests on; None: PREFIX.meta where that exists.
-    newer: prefix of a DeepRec incremental checkpoint that is laid over the source.
-    notes: what a reader should know before converting."""
+    """What becomes of each tensor of a checkpoint; edit it, or its YAML, before `migrate.convert`.
+
+    Attributes:
+        source: the checkpoint's prefix.
+        module: path of the EmbeddingBagCollection in the model.
+        meta: path of the MetaGraph that the plan rests on; None: PREFIX.meta where that exists.
+        newer: prefix of a DeepRec incremental checkpoint that is laid over the source.
+        tables: the embedding tables.
+        dense: the other variables.
+        scalars: names of tensors that become numbers of the manifest.
+        dropped: the reason by the name of a tensor that is left out.
+        notes: what a reader should know before converting.
+
+    Examples:
+        >>> plan = migrate.plan(migrate.open_checkpoint("model.ckpt-40000"))
+        >>> same = migrate.Plan.from_yaml(plan.to_yaml())
+        >>> [plan.fqn(table) for table in same.tables]
+        ['ebc.embedding_bags.cities.weight', 'ebc.embedding_bags.items.weight']
+    """
 
     source: str
     module: str = "ebc"
@@ -150,22 +165,42 @@ class Plan:
         return [table for table in self.tables if table.ids is not None]
 
     def fqn(self, table: Table) -> str:
-        """The fully qualified name of the table's weight in the model.
+        """The fully qualified name of a table's weight in the model.
 
         TorchRec's ManagedCollisionEmbeddingBagCollection has its tables one module further down.
+
+        Args:
+            table: of `tables`.
+
+        Returns:
+            A name with dots.
         """
         inner = table.ids is not None and table.ids.mode in MANAGED
         module = self.module + "._embedding_module" * inner
         return f"{module}.embedding_bags.{table.name}.weight"
 
     def to_yaml(self) -> str:
-        """The plan as text that `from_yaml` reads back."""
+        """The plan as text that `from_yaml` reads back.
+
+        Returns:
+            YAML.
+        """
         return yaml_text.dump({"schema": SCHEMA, **_sections(self)})
 
     @classmethod
     def from_yaml(cls, text: str, where: str = "the plan") -> Plan:
-        """The plan in `text`. BadInput names what is missing, unknown, twice there or of the wrong
-        type."""
+        """The plan in `text`.
+
+        Args:
+            text: YAML, as `to_yaml` writes it.
+            where: what the message calls it.
+
+        Returns:
+            A `Plan`.
+
+        Raises:
+            BadInput: something is missing, unknown, given twice or of the wrong type.
+        """
         data = yaml_text.load(text, where)
         if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
             raise BadInput(f"{where} has no line 'schema: {SCHEMA}'; it is not a plan")

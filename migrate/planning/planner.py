@@ -31,23 +31,35 @@ def plan(
 ) -> Plan:
     """Decides what each tensor of `checkpoint` becomes.
 
-    meta                path of the MetaGraph; without it migrate.graph.find looks for one
-    tables              regular expression (re.search) for the variables that are tables; without
-                        it they are those that the graph looks up; "" where none is
-    partition_strategy  "div" or "mod", for partitioned tables whose strategy the graph lacks
-    module              path of the EmbeddingBagCollection in the model
-    rename              (regular expression, replacement) pairs; each is applied in turn to the
-                        names of tables and dense variables (re.sub)
-    cast                "float16" or "bfloat16": data type of the tables in the target
-    drop                regular expression (re.search) for tensors to leave out
-    static              (regular expression, "fp16", "int8" or "float32") pairs (re.search): tables
-                        that are no longer trained, and their type in the target; the first one wins
-    ids                 how the target finds the row of a hash table's id, one of
-                        migrate.manifest.id_modes.MODES
-    duplicates          "error" or "newest": an id that two partitions of a hash table hold
+    Args:
+        checkpoint: from `migrate.open_checkpoint`.
+        meta: path of the MetaGraph; without it `migrate.graph.find` looks for one.
+        tables: regular expression (re.search) for the variables that are tables; without it they
+            are those that the graph looks up; "" where there are none.
+        partition_strategy: "div" or "mod", for partitioned tables whose strategy the graph lacks.
+        module: path of the EmbeddingBagCollection in the model.
+        rename: (regular expression, replacement) pairs; each is applied in turn to the names of
+            tables and dense variables (re.sub).
+        cast: "float16" or "bfloat16": data type of the tables in the target.
+        drop: regular expression (re.search) for tensors to leave out.
+        static: (regular expression, "fp16", "int8" or "float32") pairs (re.search): tables that are
+            no longer trained, and their type in the target; the first match counts.
+        ids: how the target finds the row of a hash table's id, one of
+            `migrate.manifest.id_modes.MODES`.
+        duplicates: "error" or "newest": what becomes of an id that two partitions of a hash table
+            hold.
 
-    Raises UsageError where the caller has to say more, BadInput where graph and checkpoint do not
-    fit each other or contradict the caller.
+    Returns:
+        A `Plan`.
+
+    Raises:
+        UsageError: the caller has to say more.
+        BadInput: graph and checkpoint do not fit each other, or contradict the caller.
+
+    Examples:
+        >>> plan = migrate.plan(migrate.open_checkpoint("model.ckpt-40000"), rename=[("s$", "")])
+        >>> [(table.name, table.rows, table.dim) for table in plan.tables]
+        [('citie', 50, 4), ('item', 100, 4)]
     """
     options = Options(
         strategy=partition_strategy,

@@ -59,10 +59,10 @@ def score_dataframe(
         df: a pyspark.sql.DataFrame with a column for each input of the model.
         converted: what `semisync convert --model` wrote, by a path that every executor reads.
         keep: the columns that the result has beside the score: key, label, user, day.
-        inputs, sparse: by column, the input that it is fed to in place of that of its name.
+        inputs, sparse: by column, the input that it feeds where that has another name.
         feeds: constants by input.
         fills, types: by column or pattern, what stands for a missing value, and the type that the
-            column is turned into first.
+            column is cast to first.
         output, column: which output, and which of several values per row.
         sigmoid: the output is a logit, which goes into a column `logit`; the score is its
             probability.
@@ -75,6 +75,9 @@ def score_dataframe(
         BadInput: a column that is not there, or a directory without a model.
         UsageError: an input that the model does not have.
         MissingExtra: without pyspark or pandas.
+
+    Examples:
+        scored = migrate.score_dataframe(rows, converted, ["id", "y"], sigmoid=True, inputs=INPUTS)
     """
     named = [(name, taken, False) for name, taken in inputs.items()]
     named += [(name, taken, True) for name, taken in sparse.items()]

@@ -35,10 +35,16 @@ _AT_ONCE = 1 << 16  # rows
 class Columns:
     """Where a history stands in the files.
 
-    user, item, time, labels  columns of integers, of integers or lists of them, and of numbers or
-                              lists of them; without a time the files' order is that of time
-    form                      "columns", or "lines" of a user and its items, which name no columns
-    text                      how text files are written, by the fields of migrate.data.TextFormat
+    Args:
+        user, item: columns of integers; of items also lists of them.
+        time: a column of integers or lists of them; None: the files' order is that of time.
+        labels: columns of numbers or lists of them.
+        form: "columns", or "lines" of a user and its items, which name no columns.
+        text: how text files are written, by the fields of `migrate.data.TextFormat`.
+
+    Examples:
+        >>> from migrate.sequences import Columns
+        >>> columns = Columns("user", "item", time="time", labels=["clicked"])
     """
 
     user: str = "user"
@@ -50,9 +56,21 @@ class Columns:
 
 
 class Histories(NamedTuple):
-    """users: raw ids [U] int64, ascending. offsets: int64 [U + 1], where each user's events begin.
-    items: raw ids [N] int64. times: int64 [N], or None. labels: by name, float32 [N]. Each user has
-    at least one event."""
+    """What each user did, in the order of time. Each user has at least one event.
+
+    Attributes:
+        users: raw ids int64 [U], ascending.
+        offsets: int64 [U + 1], where each user's events begin.
+        items: raw ids int64 [N].
+        times: int64 [N], or None.
+        labels: by name, float32 [N].
+
+    Examples:
+        >>> from migrate.sequences import Columns, read_histories
+        >>> histories = read_histories("clicks.parquet", Columns(time="time"))
+        >>> histories.users.tolist(), histories.lengths.tolist()
+        ([1, 2], [4, 4])
+    """
 
     users: numpy.ndarray
     offsets: numpy.ndarray
@@ -69,8 +87,21 @@ class Histories(NamedTuple):
 def read_histories(paths: Paths, columns: Optional[Columns] = None) -> Histories:
     """All histories of the files, in memory.
 
-    Raises BadInput where a file is missing or broken, or a row's lists differ in length;
-    UsageError for columns that mean nothing.
+    Args:
+        paths: as `migrate.data.open_data` takes them.
+        columns: where a history stands; by default `Columns()`.
+
+    Returns:
+        `Histories`.
+
+    Raises:
+        BadInput: a file is missing or broken, or a row's lists differ in length.
+        UsageError: columns that mean nothing.
+
+    Examples:
+        >>> from migrate.sequences import Columns, read_histories
+        >>> read_histories("clicks.parquet", Columns(time="time")).items.tolist()
+        [1, 3, 5, 7, 2, 4, 6, 8]
     """
     columns = columns or Columns()
     if columns.form == "lines":

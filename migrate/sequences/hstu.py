@@ -28,7 +28,25 @@ from migrate.sequences.tower import Tower
 
 
 class Hstu(Tower):
-    """A tower of `HstuLayer`s; the arguments are those of `Tower`."""
+    """The tower of generative recommenders (Zhai et al. 2024); the module has its formula.
+
+    Args:
+        dim: of the vectors.
+        heads: that share `dim`.
+        layers: how many.
+        length: of the longest sequence.
+        buckets: for ages; 0: times have no influence.
+        dropout: the share of values that is dropped in training.
+
+    Raises:
+        UsageError: the heads cannot share `dim`.
+
+    Examples:
+        >>> from migrate.sequences import Hstu, Packed
+        >>> tower = Hstu(dim=8, heads=2, layers=1, length=20, buckets=4)
+        >>> tower(torch.randn(3, 8), Packed.of([[3, 8], [4]], times=[[60, 90], [0]])).shape
+        torch.Size([3, 8])
+    """
 
     def __init__(
         self,

@@ -14,9 +14,20 @@ from semisync.common.errors import BadInput
 
 
 class Judged(NamedTuple):
-    """auc: None where one class alone occurs. gauc: the users' own, weighted by their rows; None
-    without users, or where none has both classes. loss: mean log loss; None where a logit is so
-    large that its probability is 0 or 1."""
+    """How good logits are for one label.
+
+    Attributes:
+        rows: how many.
+        auc: None where one class alone occurs.
+        gauc: the users' own, weighted by their rows; None without users, or where none has both
+            classes.
+        loss: mean log loss, in nats; None where a logit is so large that its probability is 0 or 1.
+
+    Examples:
+        >>> from migrate.sequences import judged
+        >>> judged(torch.tensor([0, 1, 1]), torch.tensor([-1.0, 0.0, 2.0])).auc
+        1.0
+    """
 
     rows: int
     auc: Optional[float]
@@ -25,9 +36,24 @@ class Judged(NamedTuple):
 
 
 def judged(labels: Tensor, logits: Tensor, users: Optional[Tensor] = None) -> Judged:
-    """labels: 0 or 1, [n]; logits: [n]; users: int64 [n], whose rows they are.
+    """Measures logits against labels.
 
-    Raises BadInput for other labels, for logits that are not finite, and without a row.
+    Args:
+        labels: 0 or 1, [n].
+        logits: [n].
+        users: whose rows they are, int64 [n].
+
+    Returns:
+        A `Judged`.
+
+    Raises:
+        BadInput: other labels, logits that are not finite, or no row.
+
+    Examples:
+        >>> from migrate.sequences import judged
+        >>> found = judged(torch.tensor([0, 1]), torch.tensor([1.0, 0.0]), torch.tensor([7, 7]))
+        >>> found.auc, found.gauc
+        (0.0, 0.0)
     """
     if not len(labels):
         raise BadInput("there is no row to judge")

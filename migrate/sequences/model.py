@@ -27,16 +27,40 @@ from semisync.common.errors import UsageError
 
 
 class RetrievalModel(nn.Module):
-    """Which item comes next. Its score is the product of `user_vectors` and `item_vectors`."""
+    """Which item comes next. Its score is the product of `user_vectors` and `item_vectors`.
+
+    Args:
+        table: any module from rows of items to vectors [dim].
+        tower: an `Hstu` or a `SasRec`.
+        task: the loss.
+
+    Examples:
+        >>> from migrate.sequences import Hstu, Packed, Retrieval, RetrievalModel
+        >>> table, tower = torch.nn.Embedding(50, 8), Hstu(8, heads=2, layers=1, length=20)
+        >>> model = RetrievalModel(table, tower, Retrieval(50, "uniform", count=16))
+        >>> packed = Packed.of([[3, 8, 1], [4, 9]])
+        >>> model.loss(packed).backward()
+        >>> (model.user_vectors(packed) @ model.item_vectors().T).shape
+        torch.Size([2, 50])
+    """
 
     def __init__(self, table: nn.Module, tower: Tower, task: Retrieval) -> None:
         super().__init__()
         self.table, self.tower, self.task = table, tower, task
 
     def loss(self, packed: Packed, generator: Optional[torch.Generator] = None) -> Tensor:
-        """A scalar, the mean over the items that another one follows; BadInput without any.
+        """The mean loss over the items that another one follows.
 
-        generator: of the negatives; torch's own by default."""
+        Args:
+            packed: a batch.
+            generator: of the negatives; torch's own by default.
+
+        Returns:
+            A scalar.
+
+        Raises:
+            BadInput: no item is followed by another one.
+        """
         seen, places = _plain(packed).followed()
         following = packed.items[places + 1]
         drawn = self.task.draw(following, generator)
@@ -47,16 +71,37 @@ class RetrievalModel(nn.Module):
             return self.task.loss(states.to(own), following, own[places + 1], drawn, others)
 
     def forward(self, packed: Packed) -> Tensor:
-        """The loss, for wrappers."""
+        """The loss, for wrappers.
+
+        Args:
+            packed: a batch.
+
+        Returns:
+            A scalar.
+        """
         return self.loss(packed)
 
     def user_vectors(self, packed: Packed) -> Tensor:
-        """[B, dim], of all that each sequence holds."""
+        """A vector of all that each sequence holds.
+
+        Args:
+            packed: a batch.
+
+        Returns:
+            [B, dim].
+        """
         states = self.tower(self.table(packed.items), _plain(packed))
         return self.task.directions(states[packed.last])
 
     def item_vectors(self, rows: Optional[Tensor] = None) -> Tensor:
-        """[n, dim], of these rows of the table, int64 [n]; None: of all, in order."""
+        """The vectors of items.
+
+        Args:
+            rows: of the table, int64 [n]; None: all, in order.
+
+        Returns:
+            [n, dim].
+        """
         if rows is None:
             device = next(self.tower.parameters()).device
             rows = torch.arange(self.task.items, device=device)
@@ -64,26 +109,69 @@ class RetrievalModel(nn.Module):
 
 
 class RankingModel(nn.Module):
-    """What a user does with each item."""
+    """What a user does with each item.
+
+    Args:
+        table: any module from rows of items to vectors [dim].
+        tower: an `Hstu` or a `SasRec`.
+        task: the labels.
+
+    Examples:
+        >>> from migrate.sequences import Hstu, Packed, Ranking, RankingModel
+        >>> table, tower = torch.nn.Embedding(50, 8), Hstu(8, heads=2, layers=1, length=20)
+        >>> model = RankingModel(table, tower, Ranking(8, ["click", "buy"]))
+        >>> packed = Packed.of([[3, 8, 1]], labels={"click": [[1, 0, 1]], "buy": [[0, 0, 1]]})
+        >>> model.loss(packed).backward()
+        >>> model.logits(packed)["buy"].shape
+        torch.Size([3])
+    """
 
     def __init__(self, table: nn.Module, tower: Tower, task: Ranking) -> None:
         super().__init__()
         self.table, self.tower, self.task = table, tower, task
 
     def losses(self, packed: Packed) -> Dict[str, Tensor]:
-        """By label: the mean log loss, a scalar."""
+        """The losses of a batch.
+
+        Args:
+            packed: with labels.
+
+        Returns:
+            By label the mean log loss, a scalar.
+        """
         return self.task.loss(self.logits(packed), packed)
 
     def loss(self, packed: Packed) -> Tensor:
-        """Their sum."""
+        """The sum of `losses`.
+
+        Args:
+            packed: with labels.
+
+        Returns:
+            A scalar.
+        """
         return torch.stack(list(self.losses(packed).values())).sum()
 
     def forward(self, packed: Packed) -> Tensor:
-        """The loss, for wrappers."""
+        """The loss, for wrappers.
+
+        Args:
+            packed: with labels.
+
+        Returns:
+            A scalar.
+        """
         return self.loss(packed)
 
     def logits(self, packed: Packed) -> Dict[str, Tensor]:
-        """By label: of every item, candidates among them, from what came before it, [T]."""
+        """The logits of every item, candidates included, from what came before it.
+
+        Args:
+            packed: a batch.
+
+        Returns:
+            By label [T].
+        """
         mixed = self.task.interleave(self.table(packed.items), packed)
         states = self.tower(mixed.tokens, mixed.packed)
         return self.task.logits(states[mixed.items])

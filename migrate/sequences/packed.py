@@ -27,9 +27,28 @@ from semisync.common.errors import BadInput
 
 @dataclasses.dataclass(frozen=True)
 class Packed:
-    """As the module says. Every sequence has at least one item that is no candidate.
+    """A batch of sequences of any lengths, one after the other, without padding.
 
-    Raises BadInput for parts that do not fit each other.
+    T is the number of all items, B that of the sequences. Every sequence has at least one item that
+    is not a candidate.
+
+    Args:
+        items: int64 [T], rows of the item table.
+        offsets: int64 [B + 1]; sequence b is items[offsets[b]:offsets[b + 1]].
+        times: [T], when each item was, in any unit; None: unknown.
+        labels: name -> [T], 0 or 1: what the user did with each item.
+        asked: [B], when what follows each sequence is asked for; None: at its last item.
+        targets: int64 [B], how many of each sequence's last items are candidates, which see what
+            came before them and themselves, not each other; None: there are none.
+
+    Raises:
+        BadInput: the parts do not fit each other.
+
+    Examples:
+        >>> from migrate.sequences import Packed
+        >>> packed = Packed.of([[3, 8, 1], [4, 9]], times=[[60, 120, 500], [0, 86400]])
+        >>> packed.items, packed.offsets
+        (tensor([3, 8, 1, 4, 9]), tensor([0, 3, 5]))
     """
 
     items: Tensor
@@ -63,7 +82,18 @@ class Packed:
         asked: Any = None,
         targets: Any = None,
     ) -> Packed:
-        """Of one list, array or tensor for each sequence."""
+        """Packs one list, array or tensor per sequence.
+
+        Args:
+            items: of each sequence.
+            times: of each sequence, or None.
+            labels: by name, of each sequence.
+            asked: a time per sequence, or None.
+            targets: a number per sequence, or None.
+
+        Returns:
+            A `Packed`.
+        """
         lengths = torch.tensor([0, *map(len, items)])
         return Packed(
             _joined(items),
@@ -90,7 +120,11 @@ class Packed:
         return Blocks(self.offsets)
 
     def places(self) -> Tensor:
-        """Each item's number in its sequence, from 0; all candidates have that of the first."""
+        """Each item's number in its sequence, from 0; all candidates have that of the first.
+
+        Returns:
+            int64 [T].
+        """
         starts = self.offsets[:-1].repeat_interleave(self.lengths)
         places = torch.arange(len(self.items), device=starts.device) - starts
         if self.targets is None:
@@ -99,7 +133,11 @@ class Packed:
         return torch.minimum(places, seen.repeat_interleave(self.lengths))
 
     def candidates(self) -> Optional[Tensor]:
-        """Whether each item is one: bool [T]; None: none are."""
+        """Whether each item is a candidate.
+
+        Returns:
+            bool [T]; None: there are none.
+        """
         if self.targets is None:
             return None
         ends = self.offsets[1:].repeat_interleave(self.lengths)
@@ -107,8 +145,11 @@ class Packed:
         return places >= ends - self.targets.repeat_interleave(self.lengths)
 
     def next_times(self) -> Tensor:
-        """When the item after each was, which is when it is asked for: [T]. A candidate's own time
-        is the one that counts."""
+        """When the item after each was, which is when it is asked for; of a candidate its own time.
+
+        Returns:
+            [T].
+        """
         assert self.times is not None
         following = self.times.roll(-1)
         following[self.last] = self.times[self.last] if self.asked is None else self.asked
@@ -116,10 +157,14 @@ class Packed:
         return following if candidates is None else torch.where(candidates, self.times, following)
 
     def followed(self) -> Tuple[Packed, Tensor]:
-        """The items that another one of their sequence follows, and where they stand: int64 [n].
-        What follows the one at a place stands at the next place.
+        """The items that another one of their sequence follows.
 
-        Raises BadInput where no sequence has two items.
+        Returns:
+            These items as a `Packed`, and their places, int64 [n]. What follows the one at a place
+            stands at the next place.
+
+        Raises:
+            BadInput: no sequence has two items.
         """
         there = torch.ones_like(self.items, dtype=torch.bool)
         there[self.last] = False
@@ -138,7 +183,14 @@ class Packed:
         return own, there.nonzero().squeeze(1)
 
     def to(self, device: Any) -> Packed:
-        """The same on another device."""
+        """The same on another device.
+
+        Args:
+            device: a torch.device or its name.
+
+        Returns:
+            A `Packed`.
+        """
 
         def moved(part: Optional[Tensor]) -> Optional[Tensor]:
             return None if part is None else part.to(device)

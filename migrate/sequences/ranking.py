@@ -28,9 +28,20 @@ class Interleaved(NamedTuple):
 
 
 class Ranking(nn.Module):
-    """labels: the names of those that are learned; each batch has them.
+    """The labels of a ranking: how actions enter the tower, and the losses.
 
-    Raises UsageError without one.
+    Args:
+        dim: of the vectors.
+        labels: the names of those that are learned; each batch has them.
+
+    Raises:
+        UsageError: there is no label.
+
+    Examples:
+        >>> from migrate.sequences import Ranking
+        >>> task = Ranking(8, ["click", "buy"])  # for a `RankingModel`
+        >>> {label: logits.shape for label, logits in task.logits(torch.randn(3, 8)).items()}
+        {'click': torch.Size([3]), 'buy': torch.Size([3])}
     """
 
     def __init__(self, dim: int, labels: Sequence[str]) -> None:
@@ -43,9 +54,17 @@ class Ranking(nn.Module):
         self.head = nn.Linear(dim, len(labels))
 
     def interleave(self, vectors: Tensor, packed: Packed) -> Interleaved:
-        """vectors: of the batch's items, [T, dim].
+        """Items and actions in turn, as the tower takes them.
 
-        Raises BadInput for a batch without the labels of what was done.
+        Args:
+            vectors: of the batch's items, [T, dim].
+            packed: the batch.
+
+        Returns:
+            An `Interleaved`.
+
+        Raises:
+            BadInput: the batch lacks a label.
         """
         candidates = packed.candidates()
         acted = torch.ones_like(packed.items, dtype=torch.bool)
@@ -68,11 +87,26 @@ class Ranking(nn.Module):
         return Interleaved(tokens, own, items)
 
     def logits(self, states: Tensor) -> Dict[str, Tensor]:
-        """By label. states: of items, [n, dim]."""
+        """The logits of items.
+
+        Args:
+            states: of the items, [n, dim].
+
+        Returns:
+            By label [n].
+        """
         return dict(zip(self.labels, self.head(states).unbind(1)))
 
     def loss(self, logits: Dict[str, Tensor], packed: Packed) -> Dict[str, Tensor]:
-        """By label: the mean log loss of all items of a batch, a scalar."""
+        """The losses of a batch.
+
+        Args:
+            logits: by label, of all items.
+            packed: the batch.
+
+        Returns:
+            By label the mean log loss of all items, a scalar.
+        """
         labels = self._labels(packed).unbind(1)
         return {
             name: F.binary_cross_entropy_with_logits(logits[name], label.to(logits[name]))

@@ -46,12 +46,25 @@ def ranks(
     seen: Seen = None,
     scores: int = _SCORES,
 ) -> Tensor:
-    """int64 [n]: that of each target.
+    """The rank of each target among all items, from 1. Of equal scores the target's comes last.
 
-    users: [n, dim]; items: [m, dim]; targets: int64 [n], rows of `items`. seen: (rows, offsets) of
-    what each user has had and is left out; None: nothing is. scores: as for `scored`.
+    Args:
+        users: vectors [n, dim].
+        items: vectors [m, dim].
+        targets: int64 [n], rows of `items`.
+        seen: (rows, offsets) of what each user has had and is left out; None: nothing is.
+        scores: about how many are held at a time.
 
-    Raises BadInput for a score that is not finite.
+    Returns:
+        int64 [n].
+
+    Raises:
+        BadInput: a score is not finite.
+
+    Examples:
+        >>> from migrate.sequences import ranks
+        >>> ranks(torch.eye(2), torch.tensor([[3.0, 1.0], [2.0, 9.0]]), torch.tensor([1, 1]))
+        tensor([2, 1])
     """
     found = []
     for own, table, places in scored(users, items, seen, scores):
@@ -74,10 +87,25 @@ def _counted(there: Tensor) -> Tensor:
 
 
 def measured(ranks: Tensor, at: Sequence[int] = (5, 10)) -> Dict[str, float]:
-    """HR@K: the share of ranks up to K. NDCG@K: the mean of 1 / log2(1 + rank) of these, else 0.
-    MRR: the mean of 1 / rank.
+    """What recommender papers measure of ranks.
 
-    Raises BadInput without a rank.
+    HR@K is the share of ranks up to K, NDCG@K the mean of 1 / log2(1 + rank) of these, else 0, and
+    MRR the mean of 1 / rank.
+
+    Args:
+        ranks: int64 [n], from 1.
+        at: the Ks.
+
+    Returns:
+        {name: value}.
+
+    Raises:
+        BadInput: there is no rank.
+
+    Examples:
+        >>> from migrate.sequences import measured
+        >>> measured(torch.tensor([1, 4]), at=[2])
+        {'HR@2': 0.5, 'NDCG@2': 0.5, 'MRR': 0.625}
     """
     rank = ranks.double().cpu().numpy()
     if not len(rank):

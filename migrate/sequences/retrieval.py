@@ -37,9 +37,24 @@ class Negatives(NamedTuple):
 
 
 class Retrieval(nn.Module):
-    """items: the number of rows of the table. negatives: one of NEGATIVES. count: K, at most.
+    """Sampled softmax over what follows each item; the module has its formula.
 
-    Raises UsageError for other negatives.
+    Args:
+        items: the number of rows of the table.
+        negatives: "all", "in-batch" or "uniform".
+        count: how many negatives are drawn, at most.
+        temperature: that scores are divided by.
+        normalise: whether vectors are divided by their norms.
+        log_q: whether the sum is corrected by how likely each negative was.
+
+    Raises:
+        UsageError: other negatives.
+
+    Examples:
+        >>> from migrate.sequences import Retrieval
+        >>> task = Retrieval(50, "uniform", count=16)  # for a `RetrievalModel`
+        >>> task.draw(torch.tensor([3, 8])).rows.shape
+        torch.Size([16])
     """
 
     seen: Tensor  # how often each item came next, for in-batch negatives
@@ -62,8 +77,15 @@ class Retrieval(nn.Module):
         self.register_buffer("seen", torch.zeros(counted, dtype=torch.int64))
 
     def draw(self, following: Tensor, generator: Optional[torch.Generator] = None) -> Negatives:
-        """The negatives of a batch. following: the rows of the items that came next, int64 [n].
-        generator: torch's own by default."""
+        """The negatives of a batch.
+
+        Args:
+            following: the rows of the items that came next, int64 [n].
+            generator: torch's own by default.
+
+        Returns:
+            `Negatives`.
+        """
         device = following.device
         if self.kind == "in-batch":
             return self._in_batch(following, generator)
@@ -90,10 +112,17 @@ class Retrieval(nn.Module):
     def loss(
         self, states: Tensor, following: Tensor, vectors: Tensor, drawn: Negatives, others: Tensor
     ) -> Tensor:
-        """The mean over the items that another followed, a scalar.
+        """The mean over the items that another followed.
 
-        states: [n, dim], of these items; following, vectors: rows [n] and vectors [n, dim] of what
-        came next; others: the vectors [k, dim] of what was drawn.
+        Args:
+            states: of these items, [n, dim].
+            following: rows of what came next, int64 [n].
+            vectors: of what came next, [n, dim].
+            drawn: the negatives.
+            others: the vectors of what was drawn, [k, dim].
+
+        Returns:
+            A scalar.
         """
         users = self.directions(states) / self.temperature
         negative = torch.addmm(drawn.weights.to(users), users, self.directions(others).T)
@@ -105,5 +134,12 @@ class Retrieval(nn.Module):
         return (torch.logaddexp(positive, negative.logsumexp(1)) - positive).mean()
 
     def directions(self, vectors: Tensor) -> Tensor:
-        """Of states, or of items' vectors: what is multiplied for a score, [n, dim]."""
+        """What is multiplied for a score, of states or of items' vectors.
+
+        Args:
+            vectors: [n, dim].
+
+        Returns:
+            [n, dim].
+        """
         return F.normalize(vectors, dim=-1) if self.normalise else vectors

@@ -25,9 +25,24 @@ from migrate.sequences.tower import Tower
 
 
 class SasRec(Tower):
-    """A tower of `SasRecLayer`s; the arguments are those of `Tower`. Times have no influence.
+    """The tower with softmax attention (Kang and McAuley 2018). Times have no influence.
 
-    inner: what f3 gives; `dim` by default.
+    Args:
+        dim: of the vectors.
+        heads: that share `dim`.
+        layers: how many.
+        length: of the longest sequence.
+        dropout: the share of values that is dropped in training.
+        inner: the size of the feed-forward layer; `dim` by default.
+
+    Raises:
+        UsageError: the heads cannot share `dim`.
+
+    Examples:
+        >>> from migrate.sequences import Packed, SasRec
+        >>> tower = SasRec(dim=8, heads=2, layers=1, length=20)
+        >>> tower(torch.randn(3, 8), Packed.of([[3, 8], [4]])).shape
+        torch.Size([3, 8])
     """
 
     def __init__(

@@ -36,8 +36,19 @@ class Ends(NamedTuple):
 
 
 class Split(NamedTuple):
-    """train: what is trained on, at least two events each. asked: by part, "validation" and "test",
-    what is known when the event at `ends` is asked for, and where the part stops."""
+    """Which events are trained on, and which are asked for to measure.
+
+    Attributes:
+        train: what is trained on, at least two events each.
+        asked: by part, "validation" and "test", what is known when the event at `ends` is asked
+            for, and where the part stops.
+
+    Examples:
+        >>> from migrate.sequences import Columns, SplitAt, read_histories, split
+        >>> histories = read_histories("clicks.parquet", Columns(time="time"))
+        >>> split(histories, SplitAt()).asked["test"].ends.tolist()
+        [3, 3]
+    """
 
     train: Ends
     asked: Dict[str, Ends]
@@ -45,7 +56,20 @@ class Split(NamedTuple):
 
 @dataclass
 class SplitAt:
-    """Times in the unit of the data's; without them one event of each part is left out."""
+    """Where the parts begin, in the unit of the data's times.
+
+    Without times one event of each part is left out per user.
+
+    Args:
+        validation: a time, or None.
+        test: a time, or None.
+
+    Examples:
+        >>> from migrate.sequences import Columns, SplitAt, read_histories, split
+        >>> histories = read_histories("clicks.parquet", Columns(time="time"))
+        >>> split(histories, SplitAt(validation=5, test=7)).train.ends.tolist()
+        [2, 2]
+    """
 
     validation: Optional[int] = None
     test: Optional[int] = None
@@ -54,8 +78,22 @@ class SplitAt:
 def split(histories: Histories, at: SplitAt) -> Split:
     """The parts of all histories.
 
-    Raises UsageError for times that mean nothing, BadInput where nothing is left to train on or to
-    measure.
+    Args:
+        histories: from `read_histories`.
+        at: where the parts begin.
+
+    Returns:
+        A `Split`.
+
+    Raises:
+        UsageError: times that mean nothing.
+        BadInput: nothing is left to train on or to measure.
+
+    Examples:
+        >>> from migrate.sequences import Columns, SplitAt, read_histories, split
+        >>> histories = read_histories("clicks.parquet", Columns(time="time"))
+        >>> split(histories, SplitAt()).train.ends.tolist()
+        [2, 2]
     """
     lengths = histories.lengths
     if at.validation is None and at.test is None:

@@ -34,29 +34,43 @@ def write_checkpoint(
     latest: bool = False,
     progress: Optional[Progress] = None,
 ) -> Returned:
-    """Writes the TensorFlow checkpoint `prefix`, of the format V2, of what torch has.
+    """Writes the TensorFlow checkpoint `prefix`, of the format V2, from what torch has.
 
-    source     a directory that `semisync convert` wrote; a checkpoint of `semisync train`; a DCP
-               that another training saved after a conversion; what `migrate.build_training`
-               returned; or a module of `migrate.load_model`, with the `optimizer` of
-               `migrate.build_optimizer` if there is one
-    original   prefix of the checkpoint that was converted: what torch does not have is copied from
-               it, and all is laid out as there
-    converted  of a DCP of one's own training: the directory of the conversion that it began from
-    names      of such a DCP: TensorFlow's name of a dense variable -> its key there, with ".T"
-               behind it where it is transposed, as the weight of an nn.Linear is; None: it is the
-               original's
-    meta       of a checkpoint of `semisync train`: the MetaGraph, where it is not beside the
-               original
-    overwrite  replace a checkpoint that is there
-    latest     write the file `checkpoint` too, which names it as the latest of its directory
-    progress   called with (bytes done, bytes in all)
+    Args:
+        source: a directory that `semisync convert` wrote; a checkpoint of `semisync train`; a DCP
+            that another training saved after a conversion; what `migrate.build_training` returned;
+            or a module of `migrate.load_model`, with the `optimizer` of `migrate.build_optimizer`
+            if there is one.
+        prefix: of the files to write.
+        original: prefix of the checkpoint that was converted: what torch does not have is copied
+            from it, and the layout is the same.
+        converted: of a DCP of one's own training: the directory of the conversion that it began
+            from.
+        optimizer: of `migrate.build_optimizer`, for a module.
+        names: of such a DCP: TensorFlow's name of a dense variable -> its key there, with ".T"
+            appended where it is transposed, as the weight of an nn.Linear is; None: the original's
+            value.
+        meta: of a checkpoint of `semisync train`: the MetaGraph, where it is not beside the
+            original.
+        overwrite: replace a checkpoint that is there.
+        latest: write the file `checkpoint` too, which names it as the latest of its directory.
+        progress: called with (bytes done, bytes in all).
 
-    Raises BadInput where source and original do not fit, are damaged, or something has no way back,
-    UsageError where the arguments make no sense or `prefix` is taken, SemisyncError where the disk
-    refuses.
+    Returns:
+        What was written and what was copied, a `Returned`.
 
-        migrate.write_checkpoint("converted", "back/model.ckpt-40000", original="model.ckpt-40000")
+    Raises:
+        BadInput: source and original do not fit, are damaged, or something has no way back.
+        UsageError: the arguments make no sense, or `prefix` is taken.
+        SemisyncError: the files cannot be written.
+
+    Examples:
+        >>> returned = migrate.write_checkpoint(
+        ...     "converted", "back/model.ckpt-40000", original="model.ckpt-40000"
+        ... )
+        >>> with migrate.open_checkpoint("back/model.ckpt-40000") as checkpoint:
+        ...     print(int(checkpoint.read("global_step")))
+        40000
     """
     prefix = os.fspath(prefix)
     refuse_taken(prefix, overwrite)

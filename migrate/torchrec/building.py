@@ -41,16 +41,34 @@ def build(
 ) -> Built:
     """The tables that `config` describes, still to be filled with `load`.
 
-    An EmbeddingBagCollection, or of tables with --ids mch or mpzch, whose ids are raw, a
-    ManagedCollisionEmbeddingBagCollection; or where neither can hold them all (some by raw ids,
-    8-bit rows, tables that are not pooled, tables for the CPU) an `Embeddings` of several
-    collections. Static tables are frozen.
+    Args:
+        config: as `read_model` gives it, edited or not.
+        device: of the weights; None: the CPU.
+        fused: give each table's optimizer to apply_optimizer_in_backward, for
+            DistributedModelParallel's fused kernels; without it, `build_optimizer` makes optimizers
+            that step after the backward pass.
 
-    config: as `read_model` gives it, edited or not. fused: give each table's optimizer to
-    apply_optimizer_in_backward, for DistributedModelParallel's fused kernels; without it,
-    `build_optimizer` makes optimizers that step after the backward pass.
-    Raises UsageError where the config leaves something open or has no fused optimizer, BadInput
-    where a key of it is missing, unknown or of the wrong type.
+    Returns:
+        An EmbeddingBagCollection; a ManagedCollisionEmbeddingBagCollection for tables with --ids
+        mch or mpzch, whose ids are raw; or an `Embeddings` of several collections where neither can
+        hold them all (some by raw ids, 8-bit rows, tables that are not pooled, tables for the CPU).
+        Static tables are frozen.
+
+    Raises:
+        UsageError: the config leaves something open, or has no fused optimizer.
+        BadInput: a key of the config is missing, unknown or of the wrong type.
+
+    Examples:
+        >>> from torchrec import KeyedJaggedTensor
+        >>> from migrate.torchrec import build, load, read_model
+        >>> config = read_model("by_id")
+        >>> config["tables"][0].update(features=["user"], pooling="sum")
+        >>> tables = build(config)
+        >>> loaded = load(tables, "by_id")
+        >>> rows = KeyedJaggedTensor(["user"], torch.tensor([0, 1]), lengths=torch.tensor([1, 1]))
+        >>> tables(rows)["user"]
+        tensor([[3., 4.],
+                [5., 6.]])
     """
     where = torch.device("cpu") if device is None else device
     model = checked_model(config)
@@ -146,9 +164,25 @@ def _fuse(table: TableConfig, weight: torch.nn.Parameter) -> None:
 
 
 def build_optimizer(config: Mapping[str, Any], module: torch.nn.Module) -> Dict[str, Any]:
-    """One optimizer per table that has one, by the table's name; `load_optimizer` fills each.
+    """One optimizer per table that has one; `load_optimizer` fills each.
 
-    Raises UsageError and BadInput as `build`.
+    Args:
+        config: as `read_model` gives it.
+        module: from `build`.
+
+    Returns:
+        {table: optimizer}.
+
+    Raises:
+        UsageError, BadInput: as `build`.
+
+    Examples:
+        >>> from migrate.torchrec import build, build_optimizer, read_model
+        >>> config = read_model("by_id")
+        >>> config["tables"][0].update(
+        ...     features=["user"], pooling="sum", optimizer={"name": "sgd", "learning_rate": 0.1}
+        ... )
+        >>> optimizers = build_optimizer(config, build(config))
     """
     weights = table_weights(module)
     optimizers = {}

@@ -20,8 +20,16 @@ from semisync.common.errors import UsageError
 class IdMap(torch.nn.Module):
     """The rows of raw ids: row i belongs to the i-th smallest id.
 
-    ids: sorted, [n] int64. An id that is not among them gets row n, the table's last one, which is
-    zero until it is trained.
+    An id without a row gets row n, the table's last one, which is zero until it is trained.
+
+    Args:
+        ids: sorted, int64 [n].
+
+    Examples:
+        >>> from migrate.torchrec import IdMap
+        >>> users = IdMap(torch.tensor([-7, 12, 2**40]))
+        >>> users(torch.tensor([12, 99]))
+        tensor([1, 3])
     """
 
     ids: torch.Tensor
@@ -31,7 +39,14 @@ class IdMap(torch.nn.Module):
         self.register_buffer("ids", ids)
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """The row of each of `ids`, any shape, int64."""
+        """The rows of some ids.
+
+        Args:
+            ids: int64, of any shape.
+
+        Returns:
+            int64, of the same shape.
+        """
         if not len(self.ids):
             return torch.zeros_like(ids)
         rows = torch.searchsorted(self.ids, ids)
@@ -40,7 +55,23 @@ class IdMap(torch.nn.Module):
 
 
 def id_map(directory: str, table: str) -> IdMap:
-    """The map of `table` in a converted checkpoint; UsageError where it has none."""
+    """The map of a table in a converted checkpoint (--ids rows).
+
+    Args:
+        directory: that `convert` wrote.
+        table: its name.
+
+    Returns:
+        An `IdMap`.
+
+    Raises:
+        UsageError: the table has no map.
+
+    Examples:
+        >>> from migrate.torchrec import id_map
+        >>> id_map("by_id", "users.model")(torch.tensor([-7, 12, 2**40]))
+        tensor([0, 1, 2])
+    """
     manifest = read_manifest(os.fspath(directory))
     counts = {
         entry.name: entry.ids.count
@@ -61,7 +92,22 @@ def id_map(directory: str, table: str) -> IdMap:
 
 
 def map_features(features: KeyedJaggedTensor, maps: Mapping[str, IdMap]) -> KeyedJaggedTensor:
-    """`features` with rows in the place of raw ids; a feature without a map stays as it is."""
+    """`features` with rows in place of raw ids.
+
+    Args:
+        features: a KeyedJaggedTensor.
+        maps: by feature; a feature without a map stays as it is.
+
+    Returns:
+        A KeyedJaggedTensor.
+
+    Examples:
+        >>> from torchrec import KeyedJaggedTensor
+        >>> from migrate.torchrec import id_map, map_features
+        >>> raw = KeyedJaggedTensor(["user"], torch.tensor([12, -7]), lengths=torch.tensor([1, 1]))
+        >>> map_features(raw, {"user": id_map("by_id", "users.model")}).values()
+        tensor([1, 0])
+    """
     names = features.keys()
     values = [
         maps[key](features[key].values()) if key in maps else features[key].values()

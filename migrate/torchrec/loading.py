@@ -33,12 +33,27 @@ _CONTAINERS = ("embedding_bags", "embeddings")
 
 
 def load(module: torch.nn.Module, directory: str) -> List[str]:
-    """Fills the embedding tables of `module`, and its fused optimizer's state, from `directory`.
+    """Fills a module's embedding tables and fused optimizer from a converted checkpoint.
 
-    module: an EmbeddingBagCollection, a model that contains some, or a DistributedModelParallel;
-    load after wrapping, for wrapping resets the weights. Tables that the module lacks are left
-    out. Returns the names in the checkpoint that were loaded.
-    Raises UsageError where nothing fits or shapes differ, BadInput where the data is damaged.
+    Load after wrapping, for wrapping resets the weights. Tables that the module lacks are left out.
+
+    Args:
+        module: an EmbeddingBagCollection, a model that contains some, or a
+            DistributedModelParallel.
+        directory: that `convert` wrote.
+
+    Returns:
+        The names in the checkpoint that were loaded.
+
+    Raises:
+        UsageError: nothing fits, or shapes differ.
+        BadInput: the data is damaged.
+
+    Examples:
+        >>> from migrate.torchrec import embedding_bag_collection, load
+        >>> tables = embedding_bag_collection("converted", {"cities": ["city"]})
+        >>> load(tables, "converted")
+        ['ebc.embedding_bags.cities.weight']
     """
     manifest = read_manifest(os.fspath(directory))
     entries = {entry.fqn: entry for entry in manifest.tensors}
@@ -68,10 +83,23 @@ def load(module: torch.nn.Module, directory: str) -> List[str]:
 
 
 def dense_variables(directory: str, transpose: Collection[str] = ()) -> Dict[str, torch.Tensor]:
-    """The dense variables and scalars of `directory` by their names in TensorFlow.
+    """The dense variables and scalars of a converted checkpoint by their names in TensorFlow.
 
-    transpose: names of those to transpose: TensorFlow's kernels are [in, out], nn.Linear's weights
-    [out, in]. Raises UsageError where one of them is no matrix among the dense variables.
+    Args:
+        directory: that `convert` wrote.
+        transpose: names of those to transpose: TensorFlow's kernels are [in, out], nn.Linear's
+            weights [out, in].
+
+    Returns:
+        {name: tensor}.
+
+    Raises:
+        UsageError: a name in `transpose` is not a matrix among the dense variables.
+
+    Examples:
+        >>> from migrate.torchrec import dense_variables
+        >>> {name: list(value.shape) for name, value in dense_variables("converted").items()}
+        {'kernel': [8, 1], 'global_step': []}
     """
     manifest = read_manifest(os.fspath(directory))
     wanted, names = {}, {}

@@ -38,12 +38,26 @@ def embedding_bag_collection(
     pooling: PoolingType = PoolingType.SUM,
     device: Optional[torch.device] = None,
 ) -> EmbeddingBagCollection:
-    """The tables that `features` names, with their rows, dims and data types.
+    """The tables that `features` names, with their rows, dims and types; `load` fills them.
 
-    converted: a manifest, or the directory it stands in. features: table -> the features that it
-    embeds. pooling: of every table; TensorFlow's default combiner is the mean, but its weighted
-    mean divides by the sum of the weights, which FBGEMM does not.
-    Raises UsageError for a table that the checkpoint lacks or a type that TorchRec lacks.
+    Args:
+        converted: a manifest, or the directory it stands in.
+        features: table -> the features that it embeds.
+        pooling: of every table; TensorFlow's default combiner is the mean, but its weighted mean
+            divides by the sum of the weights, which FBGEMM does not.
+        device: of the weights; None: the CPU.
+
+    Returns:
+        An EmbeddingBagCollection.
+
+    Raises:
+        UsageError: a table that the checkpoint lacks, or a type that TorchRec lacks.
+
+    Examples:
+        >>> from migrate.torchrec import embedding_bag_collection, load
+        >>> tables = embedding_bag_collection("converted", {"items": ["item"]})
+        >>> load(tables, "converted")
+        ['ebc.embedding_bags.items.weight']
     """
     configs = list(_configs(_manifest(converted), features, pooling))
     return EmbeddingBagCollection(tables=configs, device=device)
@@ -58,10 +72,26 @@ def managed_collision_collection(
 ) -> ManagedCollisionEmbeddingBagCollection:
     """The tables that `features` names, converted with --ids mch or mpzch, looked up by raw ids.
 
-    As embedding_bag_collection. eviction_interval: batches after which MCHManagedCollisionModule,
-    with its DistanceLFU policy, takes new ids in; by default it never does. mpzch takes new ids in
-    at once while it trains, on a GPU only; here without eviction. Static tables are frozen, and
-    where the tables have weighted ids so has the collection.
+    mpzch takes new ids in at once while it trains, on a GPU only; here without eviction. Static
+    tables are frozen, and where the tables have weighted ids so has the collection.
+
+    Args:
+        converted, features, pooling, device: as in `embedding_bag_collection`.
+        eviction_interval: batches after which MCHManagedCollisionModule, with its DistanceLFU
+            policy, takes new ids in; by default it never does.
+
+    Returns:
+        A ManagedCollisionEmbeddingBagCollection.
+
+    Raises:
+        UsageError: a table that the checkpoint lacks, or that has no raw ids.
+
+    Examples:
+        >>> from migrate.torchrec import load, managed_collision_collection
+        >>> checkpoint = migrate.open_checkpoint("users.model")
+        >>> manifest = migrate.convert(migrate.plan(checkpoint, ids="mch"), "raw")
+        >>> tables = managed_collision_collection("raw", {"users.model": ["user"]})
+        >>> loaded = load(tables, "raw")
     """
     manifest = _manifest(converted)
     device = device or torch.device("cpu")

@@ -32,16 +32,36 @@ def load_optimizer(
     module: Optional[torch.nn.Module] = None,
     transpose: Optional[Collection[str]] = None,
 ) -> List[str]:
-    """Fills the state of an optimizer that is not fused, from `directory`.
+    """Fills the state of an optimizer that is not fused from a converted checkpoint.
 
-    optimizer: of torch.optim or of migrate.torchrec.optimizers. parameters: those that it steps,
-    by name: a table's weight as in `module.named_parameters()`, a dense variable by its name in the
-    checkpoint; others are left out. module: where tables are sharded, the DistributedModelParallel
-    that they are in; every rank must then call this. transpose: names among `parameters` of the
-    dense variables whose parameters are transposed, as the weights of nn.Linear are: their slots
-    are transposed too. Where a dense variable is square it must be given, if only as ().
-    Returns the names in the checkpoint that were loaded. Raises UsageError where none fits, shapes
-    differ or `transpose` is missing or names what is no matrix, BadInput where the data is damaged.
+    Args:
+        optimizer: of torch.optim or of migrate.torchrec.optimizers.
+        parameters: those that it steps, by name: a table's weight as in
+            `module.named_parameters()`, a dense variable by its name in the checkpoint; others are
+            left out.
+        directory: that `convert` wrote.
+        module: where tables are sharded, the DistributedModelParallel that they are in; every rank
+            must then call this.
+        transpose: names among `parameters` of the dense variables whose parameters are transposed,
+            as the weights of nn.Linear are: their slots are transposed too. Where a dense variable
+            is square it must be given, if only as ().
+
+    Returns:
+        The names in the checkpoint that were loaded.
+
+    Raises:
+        UsageError: none fits, shapes differ, or `transpose` is missing or names what is not a
+            matrix.
+        BadInput: the data is damaged.
+
+    Examples:
+        >>> from migrate.torchrec import embedding_bag_collection, load_optimizer
+        >>> from migrate.torchrec.optimizers import Adagrad
+        >>> tables = embedding_bag_collection("converted", {"items": ["item"]})
+        >>> optimizer = Adagrad(tables.parameters(), lr=0.1)
+        >>> parameters = {"ebc." + name: one for name, one in tables.named_parameters()}
+        >>> load_optimizer(optimizer, parameters, "converted")
+        ['ebc.embedding_bags.items.weight']
     """
     manifest = read_manifest(os.fspath(directory))
     dense = {

@@ -29,8 +29,22 @@ _KERNELS = {
 
 
 def constraints(config: Mapping[str, Any]) -> Dict[str, ParameterConstraints]:
-    """For EmbeddingShardingPlanner(constraints=...), by table; without those for the CPU and those
-    that have no placement. config: as `read_model` gives it; raises BadInput as `build`."""
+    """For EmbeddingShardingPlanner(constraints=...).
+
+    Args:
+        config: as `read_model` gives it.
+
+    Returns:
+        {table: ParameterConstraints}, without the tables for the CPU and those without a placement.
+
+    Raises:
+        BadInput: as `build`.
+
+    Examples:
+        >>> from migrate.torchrec import constraints, read_model
+        >>> constraints(read_model("converted"))
+        {}
+    """
     chosen = {}
     for table in checked_model(config)["tables"]:
         placement = table.get("placement")

@@ -20,9 +20,21 @@ def combiner_weights(
 ) -> torch.Tensor:
     """Weights with which a weighted collection that pools by sum gives what `combiner` did.
 
-    lengths: ids of each bag, int [bags], as KeyedJaggedTensor has them; weights: TensorFlow's,
-    float [ids], 1 each without them. Returns float [ids]. A bag whose weights sum to 0 gets 0, as
-    in TensorFlow 2.x; 1.15 divides by it. Raises ValueError for another combiner.
+    Args:
+        combiner: "sum", "mean" or "sqrtn".
+        lengths: ids of each bag, int [bags], as KeyedJaggedTensor has them.
+        weights: TensorFlow's, float [ids]; None: 1 each.
+
+    Returns:
+        float [ids]. A bag whose weights sum to 0 gets 0, as in TensorFlow 2.x; 1.15 divides by it.
+
+    Raises:
+        ValueError: another combiner.
+
+    Examples:
+        >>> from migrate.torchrec import combiner_weights
+        >>> combiner_weights("mean", torch.tensor([2, 0, 1]))
+        tensor([0.5000, 0.5000, 1.0000])
     """
     if combiner not in COMBINERS:
         raise ValueError(f"combiner is {combiner!r}, expected one of {list(COMBINERS)}")

@@ -43,8 +43,23 @@ _STATE, _WHOLE = "state.json", ".metadata"
 
 
 class Checkpoints:
-    """Those of one folder. group: processes' own for writing, which meanwhile train with others;
-    None: there is one process."""
+    """The checkpoints of one folder.
+
+    Args:
+        folder: made where it is not there.
+        keep: how many of the newest are kept.
+        group: of processes, for writing, while they train in another group; None: there is one
+            process.
+
+    Examples:
+        >>> from migrate.training import Checkpoints
+        >>> checkpoints, weight = Checkpoints("steps"), torch.ones(2)
+        >>> checkpoints.save(7, {"weight": weight}, {"epoch": 1})
+        >>> checkpoints.wait()
+        >>> checkpoints.load(7, {"weight": torch.zeros(2)})
+        >>> checkpoints.steps, checkpoints.state(7)
+        ([7], {'epoch': 1})
+    """
 
     def __init__(self, folder: str, keep: int = 3, group: Any = None) -> None:
         self._folder, self._keep, self._group = folder, keep, group
@@ -57,7 +72,14 @@ class Checkpoints:
         return whole_steps(self._folder)
 
     def path(self, step: int) -> str:
-        """Where the one of a step stands."""
+        """The folder of one checkpoint.
+
+        Args:
+            step: its step.
+
+        Returns:
+            A path.
+        """
         return os.path.join(self._folder, f"step-{step:08d}")
 
     def save(
@@ -67,10 +89,16 @@ class Checkpoints:
         state: Mapping[str, Any],
         tables: Optional[Mapping[str, IdEmbeddings]] = None,
     ) -> None:
-        """Begins to write one. tensors: by name, plain or sharded. state: of JSON's types, the same
-        on all processes. tables: by raw ids, by path.
+        """Begins to write a checkpoint.
 
-        Raises SemisyncError where the one before it could not be written.
+        Args:
+            step: its step.
+            tensors: by name, plain or sharded.
+            state: of JSON's types, the same on all processes.
+            tables: by raw ids, by path.
+
+        Raises:
+            SemisyncError: the one before it could not be written.
         """
         self.wait()
         path = self.path(step)
@@ -93,7 +121,11 @@ class Checkpoints:
         self._writing = writing
 
     def wait(self) -> None:
-        """Until what `save` began is whole; SemisyncError where it could not be written."""
+        """Returns once what `save` began is whole.
+
+        Raises:
+            SemisyncError: it could not be written.
+        """
         if self._writing is None:
             return
         writing, self._writing = self._writing, None
@@ -112,7 +144,12 @@ class Checkpoints:
                 shutil.rmtree(self.path(step))
 
     def keep(self, step: int, folder: str) -> None:
-        """Has a whole one in another folder too, and no other there; by links where it can."""
+        """Keeps a whole checkpoint in another folder, and no other there; by links where it can.
+
+        Args:
+            step: its step.
+            folder: the other folder.
+        """
         source, to = self.path(step), os.path.join(folder, os.path.basename(self.path(step)))
         if step not in whole_steps(folder):
             shutil.rmtree(to, ignore_errors=True)
@@ -123,7 +160,17 @@ class Checkpoints:
                 shutil.rmtree(os.path.join(folder, other))
 
     def state(self, step: int) -> Dict[str, Any]:
-        """What is no tensor; BadInput where it is damaged."""
+        """What `save` was given as `state`.
+
+        Args:
+            step: of a whole checkpoint.
+
+        Returns:
+            A dict.
+
+        Raises:
+            BadInput: it is damaged.
+        """
         path = os.path.join(self.path(step), _STATE)
         try:
             with open(path, encoding="utf-8") as file:
@@ -132,7 +179,17 @@ class Checkpoints:
             raise BadInput(f"{path} cannot be read ({error}); remove its folder") from error
 
     def sizes(self, step: int) -> Dict[str, torch.Size]:
-        """Those of its tensors, by name; BadInput where it cannot be read."""
+        """The sizes of a checkpoint's tensors.
+
+        Args:
+            step: of a whole checkpoint.
+
+        Returns:
+            {name: torch.Size}.
+
+        Raises:
+            BadInput: it cannot be read.
+        """
         try:
             found = dcp.FileSystemReader(self.path(step)).read_metadata().state_dict_metadata
             return {name: one.size for name, one in found.items()}  # type: ignore[union-attr]
@@ -147,8 +204,16 @@ class Checkpoints:
         tensors: Dict[str, Any],
         tables: Optional[Mapping[str, IdEmbeddings]] = None,
     ) -> None:
-        """Fills `tensors` and `tables` in place; BadInput where one is missing, of another size, or
-        damaged."""
+        """Fills tensors and tables in place.
+
+        Args:
+            step: of a whole checkpoint.
+            tensors: by name.
+            tables: by raw ids, by path.
+
+        Raises:
+            BadInput: one is missing, of another size, or damaged.
+        """
         read(self.path(step), tensors)
         for name, one in (tables or {}).items():
             id_tables.load(one, self._tables(step, name))

@@ -37,8 +37,25 @@ def open_converted(
     loss: Optional[str] = None,
     scored: bool = True,
 ) -> Converted:
-    """The task of a checkpoint. scored: whether scores are wanted, by `output` or the graph's own;
-    the other arguments and errors as in `migrate.build_training`."""
+    """The task of a checkpoint.
+
+    Args:
+        checkpoint, meta, feeds, train_op, loss: as in `migrate.build_training`.
+        output: the tensor of the scores; by default the graph's own.
+        scored: whether scores are wanted.
+
+    Returns:
+        A `Converted`: the `task`, the module's `inputs`, and the names of `loss` and `scores`.
+
+    Raises:
+        BadInput, UsageError: as in `migrate.build_training`.
+
+    Examples:
+        >>> from migrate.training import open_converted
+        >>> converted = open_converted(migrate.open_checkpoint("model.ckpt-40000"))
+        >>> sorted(converted.inputs), converted.scores
+        (['city', 'clicked', 'item'], 'logits:0')
+    """
     scores = None
     if scored:
         graph = read_meta_graph(checkpoint, meta).graph

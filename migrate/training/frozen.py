@@ -78,8 +78,23 @@ class FrozenTable(nn.Module):
 def shrink(module: nn.Module, trained: Any, precision: str) -> Shrunk:
     """Replaces the tables of TorchRec's collections that no optimizer steps.
 
-    trained: the names of the parameters that one does. Raises BadInput for a table with values that
-    16 bits cannot hold.
+    Args:
+        module: that holds the collections.
+        trained: the names of the parameters that an optimizer steps.
+        precision: "fp16" or "int8".
+
+    Returns:
+        What was replaced and what it saves, a `Shrunk`.
+
+    Raises:
+        BadInput: a table has values that 16 bits cannot hold.
+
+    Examples:
+        >>> from migrate.torchrec import embedding_bag_collection
+        >>> from migrate.training import shrink
+        >>> tables = embedding_bag_collection("converted", {"items": ["item"]})
+        >>> shrink(tables, trained=(), precision="fp16").after
+        800
     """
     names: List[str] = []
     before = after = 0

@@ -22,8 +22,20 @@ from semisync.common.errors import SemisyncError
 
 @contextmanager
 def joined(deadline: float) -> Iterator[None]:
-    """Inside, torch.distributed is initialised where there are several processes. deadline: seconds
-    that a process waits for the others."""
+    """Initialises torch.distributed inside the block where there are several processes.
+
+    Args:
+        deadline: seconds that a process waits for the others.
+
+    Yields:
+        None.
+
+    Examples:
+        >>> from migrate.training import joined
+        >>> with joined(deadline=600):
+        ...     print(torch.distributed.is_initialized())  # True under torchrun
+        False
+    """
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield
         return

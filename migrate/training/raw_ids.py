@@ -28,10 +28,13 @@ from migrate.torchrec.optimizers.row_optimizer import RowOptimizer
 def renew_evicted(module: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """Has every managed collection of `module` renew the rows that change hands.
 
-    optimizer: what steps its tables, of torch.optim or `migrate.torchrec.optimizers`.
+    Args:
+        module: that holds the collections.
+        optimizer: what steps its tables, of torch.optim or `migrate.torchrec.optimizers`.
 
+    Examples:
         renew_evicted(model, optimizer)
-        train(Task(model, optimizer), data, out, Settings(checkpoint_every=4 * interval))
+        train(Task(model, optimizer), Ids(), "raw_ids", Settings(checkpoint_every=4))
     """
     for collection in module.modules():
         if isinstance(collection, ManagedCollisionEmbeddingBagCollection):

@@ -84,12 +84,29 @@ def reading_of(
     key: Optional[str] = None,
     fills: Optional[Mapping[str, Any]] = None,
 ) -> Reading:
-    """What is read for a module's `inputs`. named: {input: column} where the names differ. feeds:
-    {input: value}, of which those that are no inputs are left to the optimizer; an input with a
-    default that is not named takes none. fills: {column: what stands for a missing value}; without
-    one, it is an error in a dense input.
+    """What is read for a module's inputs.
 
-    Raises UsageError for names that are no inputs; `schema` does for fills that do not fit.
+    Args:
+        inputs: of the module, by name.
+        named: {input: column} where the names differ.
+        feeds: {input: value}, of which those that are no inputs are left to the optimizer; an input
+            with a default that is not named takes none.
+        label, day, key: columns; None: there is none.
+        fills: {column: what stands for a missing value}; without one, a missing value of a dense
+            input is an error.
+
+    Returns:
+        A `Reading`, for `open_columns`. Its `schema` raises UsageError for fills that do not fit.
+
+    Raises:
+        UsageError: a name is not an input's.
+
+    Examples:
+        >>> from migrate.training import reading_of
+        >>> model = migrate.load_model("model.ckpt-40000")
+        >>> reading = reading_of(model.tensorflow_inputs, {}, {}, label="clicked", day=None)
+        >>> sorted(column.name for column in reading.schema())
+        ['city', 'clicked', 'item']
     """
     constants = {name: value for name, value in feeds.items() if input_called(name, inputs)}
     columns = [(column, name, False) for name, column in named.items()]
@@ -125,8 +142,31 @@ def open_columns(
     shuffle: Optional[Shuffle] = None,
     **more: Any,
 ) -> ColumnData:
-    """The training's batches. batch_size: of a process. more: as `migrate.data.open_data` takes.
-    The last, partial global batch of an epoch is left out."""
+    """The training's batches; the last, partial global batch of an epoch is left out.
+
+    Args:
+        paths: as `migrate.data.open_data` takes them.
+        reading: from `reading_of`.
+        batch_size: of a process.
+        epochs: how many.
+        shuffle: None reads in the order of the files' paths.
+        **more: of `migrate.data.open_data`.
+
+    Returns:
+        `ColumnData`, which `train` takes.
+
+    Raises:
+        BadInput, UsageError: as `migrate.data.open_data`.
+
+    Examples:
+        >>> from migrate.training import open_columns, open_converted, reading_of
+        >>> converted = open_converted(migrate.open_checkpoint("model.ckpt-40000"))
+        >>> reading = reading_of(converted.inputs, {}, {}, label="clicked", day=None)
+        >>> for batch in open_columns(["clicks.parquet"], reading, batch_size=4):
+        ...     print(len(batch.labels))
+        4
+        4
+    """
     more = {"last": "drop", **more}
     convert = reading.batch
     data = open_data(paths, reading.schema(), batch_size, shuffle=shuffle, convert=convert, **more)

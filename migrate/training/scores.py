@@ -35,8 +35,24 @@ _PART = re.compile(r"(\d+)\.(\d+)\.parquet")
 
 
 class Scores:
-    """path: of the file. out: the training's folder. key, label, day: the names of the columns;
-    without a day there is none."""
+    """Writes the score of every row before the step on it, for `semisync parity`.
+
+    Args:
+        path: of the file.
+        out: the training's folder.
+        key, label, day: the names of the columns; a day of None: there is none.
+
+    Raises:
+        UsageError: a column has the name of one that is written.
+
+    Examples:
+        >>> from migrate.training import Batch, Scores
+        >>> scores = Scores("scores.parquet", "trained", key="row", label="clicked", day=None)
+        >>> batch = Batch(None, labels=torch.tensor([0.0, 1.0]), keys=["a", "b"])
+        >>> scores.add(batch, logits=torch.tensor([-1.0, 1.0]))
+        >>> scores.flush(step=1)
+        >>> scores.write()
+    """
 
     def __init__(self, path: str, out: str, key: str, label: str, day: Optional[str]) -> None:
         for name in (key, label, day):
@@ -47,7 +63,12 @@ class Scores:
         self._kept: List[pa.Table] = []
 
     def add(self, batch: Batch, logits: torch.Tensor) -> None:
-        """Keeps a batch's, before its step. logits: [rows] or [rows, 1]."""
+        """Keeps the scores of a batch, before its step.
+
+        Args:
+            batch: with labels and keys.
+            logits: [rows] or [rows, 1].
+        """
         logit = logits.detach().reshape(-1).float().cpu().numpy()
         assert batch.labels is not None
         labels = batch.labels.reshape(-1).cpu().numpy().astype(numpy.int8)
@@ -58,7 +79,11 @@ class Scores:
         self._kept.append(pa.table({**columns, "score": score, "logit": logit}))
 
     def flush(self, step: int) -> None:
-        """Writes what is kept, as a part of that step; every process calls it."""
+        """Writes what is kept, as a part of that step; every process calls it.
+
+        Args:
+            step: the number of steps so far.
+        """
         if self._kept:
             os.makedirs(self._folder, exist_ok=True)
             with replacing(os.path.join(self._folder, f"{step:08d}.{rank()}.parquet")) as path:
@@ -66,9 +91,14 @@ class Scores:
         self._kept = []
 
     def go_on(self, step: int, rows: int) -> None:
-        """Removes the parts of steps after `step`; rank 0 calls it before any process trains.
+        """Removes the parts of later steps; rank 0 calls it before any process trains.
 
-        Raises UsageError where those before do not have the `rows` that were trained on.
+        Args:
+            step: of the checkpoint.
+            rows: that were trained on up to it.
+
+        Raises:
+            UsageError: the parts up to it do not have these rows.
         """
         parts = self._parts()
         for _, path in (part for part in parts if part[0][0] > step):
@@ -84,7 +114,8 @@ class Scores:
     def write(self) -> None:
         """Joins the parts; rank 0 calls it once every process has written its own.
 
-        Raises UsageError where no row was scored.
+        Raises:
+            UsageError: no row was scored.
         """
         parts = [pq.ParquetFile(path) for _, path in self._parts()]
         if not parts:

@@ -151,9 +151,20 @@ class ShardedOptimizer(GraphOptimizer):
 def distribute(task: Task) -> Task:
     """The task over all processes.
 
-    Raises UsageError where its optimizer is no `GraphOptimizer`, where the graph changes gradients
-    before it applies them, and for tables that are looked up otherwise than by collections or by
-    raw id.
+    Args:
+        task: of one process.
+
+    Returns:
+        A `Task`.
+
+    Raises:
+        UsageError: its optimizer is not a `GraphOptimizer`, the graph changes gradients before it
+            applies them, or a table is looked up otherwise than by collections or by raw id.
+
+    Examples:
+        Within `joined`, in every process of torchrun:
+
+            task = distribute(task)
     """
     module, whole = task.module, task.optimizer
     if not isinstance(whole, GraphOptimizer):

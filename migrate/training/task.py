@@ -27,13 +27,18 @@ Day = Union[int, str]
 class Batch(NamedTuple):
     """One process's share of a global batch.
 
-    inputs  what the module takes
-    labels  0 or 1, [rows] or [rows, 1]; None: there is nothing to measure
-    days    of each row, for metrics by day; None: there are none
-    keys    of each row, to write its score beside; None: there are none
-    parts   more of the same step, whose losses are added to its own
-    size    what the speed is counted by, where there are no labels
-    last    whether an epoch ends with it
+    Attributes:
+        inputs: what the module takes.
+        labels: 0 or 1, [rows] or [rows, 1]; None: there is nothing to measure.
+        days: of each row, for metrics by day; None: there are none.
+        keys: of each row, to write its score beside; None: there are none.
+        parts: more of the same step, whose losses are added to its own.
+        size: what the speed is counted by, where there are no labels.
+        last: whether an epoch ends with it.
+
+    Examples:
+        >>> from migrate.training import Batch
+        >>> batch = Batch({"item": torch.tensor([7, 8])}, labels=torch.tensor([1.0, 0.0]))
     """
 
     inputs: Any
@@ -68,9 +73,19 @@ class Data(Protocol):
 
 
 class Task(NamedTuple):
-    """module: from a batch's inputs to (loss, scores), or to the loss alone; scores are logits
-    [rows] or [rows, 1]. optimizer: of torch.optim, a `GraphOptimizer` or a `ShardedOptimizer`;
-    those of its tables by raw ids (migrate.id_tables) step beside it."""
+    """What is trained, and by what.
+
+    Args:
+        module: from a batch's inputs to (loss, scores), or to the loss alone; scores are logits
+            [rows] or [rows, 1].
+        optimizer: of torch.optim, a `GraphOptimizer` or a `ShardedOptimizer`; those of its tables
+            by raw ids (migrate.id_tables) step beside it.
+
+    Examples:
+        >>> from migrate.training import Task
+        >>> training = migrate.build_training("model.ckpt-40000")
+        >>> task = Task(training.module, training.optimizer)
+    """
 
     module: torch.nn.Module
     optimizer: Any

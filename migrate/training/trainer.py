@@ -36,9 +36,20 @@ from semisync.common.errors import BadInput
 
 
 class Settings(NamedTuple):
-    """steps: after which it ends; None: with the data. checkpoint_every, report_every: steps.
-    keep: checkpoints. warm_up: steps over which the learning rates rise to what they are. unit: of
-    the speed."""
+    """How long a training goes on, and how often it reports and saves.
+
+    Args:
+        steps: after which it ends; None: with the data.
+        checkpoint_every, report_every: steps.
+        keep: checkpoints.
+        warm_up: steps over which the learning rates rise to what they are.
+        unit: of the speed.
+
+    Examples:
+        >>> from migrate.training import Settings
+        >>> Settings(steps=10).checkpoint_every
+        1000
+    """
 
     steps: Optional[int] = None
     checkpoint_every: int = 1000
@@ -69,14 +80,36 @@ def train(
 ) -> Result:
     """Trains `task` on what is left of `data`; every process calls it.
 
-    out: the folder for checkpoints, log and TensorBoard's scalars. resume: go on from the newest
-    whole checkpoint of `out`, if there is one; without it `out` must have none. evaluation: opens
-    the data that the trained model is measured on. scores: writes every row's score before its
-    step; the batches then have labels and keys. after_epoch: measures where an epoch ends; every
-    process calls it, with the module as it serves.
+    Args:
+        task: what is trained.
+        data: iterates over `Batch`es, and has `state_dict` and `load_state_dict`, as `open_columns`
+            gives it.
+        out: the folder for checkpoints, log and TensorBoard's scalars.
+        settings: by default `Settings()`.
+        resume: go on from the newest whole checkpoint of `out`, if there is one; without it `out`
+            must have none.
+        evaluation: opens the data that the trained model is measured on.
+        scores: writes every row's score before its step; the batches then have labels and keys.
+        after_epoch: measures where an epoch ends; every process calls it, with the module as it
+            serves.
 
-    Raises UsageError where `out` has checkpoints and `resume` is not set, BadInput where the loss
-    is not finite, SemisyncError where a checkpoint cannot be written.
+    Returns:
+        A `Result`: the last `step`, `metrics` of the rows that were trained on, `evaluation`.
+
+    Raises:
+        UsageError: `out` has checkpoints and `resume` is not set.
+        BadInput: the loss is not finite.
+        SemisyncError: a checkpoint cannot be written.
+
+    Examples:
+        >>> from migrate.training import Settings, open_columns, open_converted, reading_of, train
+        >>> converted = open_converted(migrate.open_checkpoint("model.ckpt-40000"))
+        >>> reading = reading_of(converted.inputs, {}, {}, label="clicked", day=None)
+        >>> data = open_columns(["clicks.parquet"], reading, batch_size=4)
+        >>> result = train(converted.task, data, "trained_on", Settings(report_every=2))
+        step 2: ...
+        >>> result.step
+        2
     """
     run = _Run(task, data, out, settings or Settings(), scores, after_epoch)
     with warnings.catch_warnings():  # one process is intended

@@ -28,12 +28,27 @@ from semisync.common.errors import BadInput, UsageError
 def verify(
     prefix: str, directory: str, sample: Optional[int] = None, workers: Optional[int] = None
 ) -> Verification:
-    """Compares the converted `directory` with the checkpoint `prefix`, row by row, slot by slot; of
-    a frozen graph its constants, see `frozen`.
+    """Compares a converted checkpoint with its source, row by row, slot by slot.
 
-    sample: rows of each tensor to draw at random; all without it. workers: threads; by default one
-    per CPU, at most four, and eight for a URL. Raises BadInput where the manifest or the checkpoint
-    cannot be read; anything else that is wrong is a difference.
+    Of a frozen graph it compares the constants, see `migrate.verification.frozen`. Anything that is
+    wrong is a difference, but for what cannot be read.
+
+    Args:
+        prefix: the checkpoint's.
+        directory: that `convert` wrote.
+        sample: rows of each tensor to draw at random; None: all.
+        workers: threads; by default one per CPU, at most four, and eight for a URL.
+
+    Returns:
+        A `Verification`.
+
+    Raises:
+        BadInput: the manifest or the checkpoint cannot be read.
+
+    Examples:
+        >>> from migrate.verification import verify
+        >>> verify("model.ckpt-40000", "converted").rows
+        309
     """
     if sample is not None and sample < 1:
         raise UsageError(f"sample is {sample}, expected at least one row")
@@ -56,7 +71,25 @@ def compare(
     sample: Optional[int] = None,
     workers: Optional[int] = None,
 ) -> Verification:
-    """As `verify`, for an open checkpoint."""
+    """As `verify`, for an open checkpoint.
+
+    Args:
+        checkpoint: from `migrate.open_checkpoint`.
+        manifest: of the directory.
+        directory, sample, workers: as in `verify`.
+
+    Returns:
+        A `Verification`.
+
+    Raises:
+        BadInput: the checkpoint cannot be read.
+
+    Examples:
+        >>> from migrate.verification import compare
+        >>> checkpoint = migrate.open_checkpoint("model.ckpt-40000")
+        >>> compare(checkpoint, migrate.read_manifest("converted"), "converted", sample=10).verified
+        True
+    """
     result = Verification(checkpoint.prefix, directory, sample)
     check_beside(directory, manifest, result)
     check_accounts(checkpoint, manifest, result)

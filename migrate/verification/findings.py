@@ -12,12 +12,23 @@ _MAX_NAMED = 20  # differences that are named one by one
 class Verification:
     """What was compared, and what differs.
 
-    tensors, rows   how many were compared; differing_rows: how many of the rows differ
-    sample          rows of each tensor that were drawn, None for all
-    hashes          pieces whose SHA-256 was checked
-    bound           largest fraction of a tensor's rows that may still differ, at `confidence`
-    differences     one sentence each, the first _MAX_NAMED
-    notes           what is no difference, but to be known
+    Attributes:
+        source: the checkpoint's prefix.
+        directory: that `convert` wrote.
+        sample: rows of each tensor that were drawn, None for all.
+        tensors, rows: how many were compared.
+        hashes: pieces whose SHA-256 was checked.
+        differing_rows: how many of the rows differ.
+        bound: largest fraction of a tensor's rows that may still differ, at `confidence`.
+        confidence: of `bound`.
+        differences: one sentence each, of the first ones.
+        notes: what is no difference, but should be known.
+
+    Examples:
+        >>> from migrate.verification import verify
+        >>> found = verify("model.ckpt-40000", "converted")
+        >>> found.verified, found.differences
+        (True, [])
     """
 
     source: str
@@ -38,7 +49,11 @@ class Verification:
         return not self.differences
 
     def add(self, other: Verification) -> None:
-        """Takes in what was found in further rows."""
+        """Adds what was found in further rows.
+
+        Args:
+            other: of the same two sides.
+        """
         self.rows += other.rows
         self.hashes += other.hashes
         self.differing_rows += other.differing_rows
@@ -46,10 +61,18 @@ class Verification:
             self.differs(sentence)
 
     def differs(self, sentence: str) -> None:
-        """Notes a difference."""
+        """Notes a difference.
+
+        Args:
+            sentence: that names it.
+        """
         if len(self.differences) < _MAX_NAMED:
             self.differences.append(sentence)
 
     def drew(self, rows: int) -> None:
-        """Takes in that of some tensor `rows` rows were drawn at random."""
+        """Notes that rows of a tensor were drawn at random.
+
+        Args:
+            rows: how many.
+        """
         self.bound = max(self.bound, 1 - (1 - self.confidence) ** (1 / rows))

@@ -42,8 +42,18 @@ def diagnose(
         baseline_model, candidate_model: facts about each side's model; `migrate.read_facts` reads
             them from a checkpoint, a converted directory or a file of settings.
 
+    Returns:
+        The `Comparison` with suspects in `diagnosis`.
+
     Raises:
         BadInput: a column that cannot be read.
+
+    Examples:
+        >>> shuffled = np.roll(candidate, 1)  # the rows of a file that was shifted by one
+        >>> comparison = parity.compare(labels, baseline, shuffled)
+        >>> found = parity.diagnose(comparison, labels, baseline, shuffled)
+        >>> found.diagnosis[0].name
+        'misaligned rows'
     """
     if comparison.decision is Verdict.EQUIVALENT:
         return comparison

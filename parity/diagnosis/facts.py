@@ -29,18 +29,27 @@ class MovingStatistics(NamedTuple):
 class Facts:
     """All that is known of one side; what is not known is None or absent.
 
-    source         where the facts are from
-    optimizer      its name, as TensorFlow's ("Adagrad"); several are joined by ", "
-    settings       of the optimizer: learning_rate, epsilon, initial_accumulator_value, beta1, ...
-    denominator    median of the optimizer's second-moment slot, over values that were trained: of
-                   Adagrad's and Ftrl's accumulators, Adam's v, RMSProp's mean square
-    epsilon_under_root  whether the optimizer adds epsilon before it takes the root
-    slots          how many variables have the optimizer's state beside them; None: not known
-    moving         BatchNorm's moving statistics by the layer's name
-    batch_norm     of BatchNorm: epsilon, momentum
-    combiners      "sum", "mean" or "sqrtn" by table; under "" for all that are not named
-    cold           by table: bool (rows,), ids whose row is all zero or was never trained
-    step           the global step that was saved; None: not known
+    Attributes:
+        source: where the facts are from.
+        optimizer: its name, as TensorFlow's ("Adagrad"); several are joined by ", ".
+        settings: of the optimizer: learning_rate, epsilon, initial_accumulator_value, beta1, ...
+        denominator: median of the optimizer's second-moment slot, over values that were trained: of
+            Adagrad's and Ftrl's accumulators, Adam's v, RMSProp's mean square.
+        epsilon_under_root: whether the optimizer adds epsilon before it takes the root.
+        slots: how many variables have the optimizer's state beside them; None: not known.
+        moving: BatchNorm's moving statistics by the layer's name.
+        batch_norm: of BatchNorm: epsilon, momentum.
+        combiners: "sum", "mean" or "sqrtn" by table; under "" for all that are not named.
+        cold: by table: bool (rows,), ids whose row is all zero or was never trained.
+        step: the global step that was saved; None: not known.
+
+    Examples:
+        >>> old = parity.Facts("old job", optimizer="Adagrad", settings={"learning_rate": 0.05})
+        >>> new = parity.Facts("new job", optimizer="Adagrad", settings={"learning_rate": 0.5})
+        >>> comparison = parity.compare(labels, baseline, -candidate)
+        >>> found = parity.diagnose(comparison, baseline_model=old, candidate_model=new)
+        >>> [suspect.name for suspect in found.diagnosis]
+        ['learning rate']
     """
 
     source: str

@@ -21,7 +21,18 @@ MOST_PARTS = 30  # slices that one figure can show
 
 
 def interval(comparison: Comparison) -> "Figure":
-    """The interval of the difference against the band of +-margin."""
+    """The interval of the difference against the band of +-margin.
+
+    Args:
+        comparison: from `parity.compare`.
+
+    Returns:
+        A matplotlib Figure.
+
+    Examples:
+        >>> comparison = parity.compare(labels, baseline, candidate)
+        >>> parity.plot.interval(comparison).savefig("interval.svg")
+    """
     margin, delta = comparison.margin, comparison.delta
 
     def draw(axes: "Axes") -> None:
@@ -51,7 +62,21 @@ def interval(comparison: Comparison) -> "Figure":
 
 
 def runs(comparison: Comparison) -> "Figure":
-    """The AUC of each training run; the band is the margin around the baseline's mean."""
+    """The AUC of each training run; the band is the margin around the baseline's mean.
+
+    Args:
+        comparison: from `parity.compare_runs`.
+
+    Returns:
+        A matplotlib Figure.
+
+    Raises:
+        UsageError: the comparison has no training runs.
+
+    Examples:
+        >>> comparison = parity.compare_runs(labels, [baseline], [candidate, candidate + 1e-4])
+        >>> parity.plot.runs(comparison).savefig("runs.svg")
+    """
     training = required(comparison.training, "training runs", "parity.compare_runs")
 
     def draw(axes: "Axes") -> None:
@@ -71,7 +96,24 @@ def runs(comparison: Comparison) -> "Figure":
 
 
 def days(comparison: Comparison) -> "Figure":
-    """Each day's difference with its interval, the margin's band, and the slope fitted."""
+    """Each day's difference with its interval, the margin's band, and the slope fitted.
+
+    Args:
+        comparison: with `days`.
+
+    Returns:
+        A matplotlib Figure.
+
+    Raises:
+        UsageError: the comparison has no days.
+
+    Examples:
+        >>> import dataclasses
+        >>> comparison = parity.compare(labels, baseline, candidate)
+        >>> found = parity.compare_days(labels, baseline, candidate, days)
+        >>> comparison = dataclasses.replace(comparison, days=found)
+        >>> parity.plot.days(comparison).savefig("days.svg")
+    """
     series = required(comparison.days, "days", "parity.compare_days")
 
     def draw(axes: "Axes") -> None:
@@ -104,10 +146,24 @@ def days(comparison: Comparison) -> "Figure":
 def slices(comparison: Comparison, name: Optional[str] = None) -> "Figure":
     """A forest plot of the slices, those that differ most surely first.
 
+    At most MOST_PARTS are drawn, and none that has too few rows for a difference.
+
     Args:
+        comparison: with `slices`.
         name: the column that slices, where there are several; the first one by default.
 
-    At most MOST_PARTS are drawn, and none that has too few rows for a difference.
+    Returns:
+        A matplotlib Figure.
+
+    Raises:
+        UsageError: the comparison has no such slices.
+
+    Examples:
+        >>> import dataclasses
+        >>> comparison = parity.compare(labels, baseline, candidate)
+        >>> parts = parity.compare_slices(labels, baseline, candidate, countries)
+        >>> comparison = dataclasses.replace(comparison, slices=(("country", parts),))
+        >>> parity.plot.slices(comparison, "country").savefig("slices.svg")
     """
     by_name = dict(required(comparison.slices or None, "slices", "parity.compare_slices"))
     name = next(iter(by_name)) if name is None else name

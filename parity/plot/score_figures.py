@@ -14,7 +14,18 @@ if TYPE_CHECKING:
 
 
 def roc(comparison: Comparison) -> "Figure":
-    """Both models' ROC curves."""
+    """Both models' ROC curves.
+
+    Args:
+        comparison: from `parity.compare`.
+
+    Returns:
+        A matplotlib Figure.
+
+    Examples:
+        >>> comparison = parity.compare(labels, baseline, candidate)
+        >>> parity.plot.roc(comparison).savefig("roc.svg")
+    """
 
     def draw(axes: "Axes") -> None:
         axes.plot([0, 1], [0, 1], **GUIDE)
@@ -28,7 +39,21 @@ def roc(comparison: Comparison) -> "Figure":
 
 
 def reliability(comparison: Comparison) -> "Figure":
-    """The mean label against the mean score, in bins of equal row count."""
+    """The mean label against the mean score, in bins of equal row count.
+
+    Args:
+        comparison: from `parity.compare`.
+
+    Returns:
+        A matplotlib Figure.
+
+    Raises:
+        UsageError: not all scores lie in (0, 1).
+
+    Examples:
+        >>> comparison = parity.compare(labels, baseline, candidate)
+        >>> parity.plot.reliability(comparison).savefig("reliability.svg")
+    """
     curves = [
         (name, required(side.reliability, "probabilities", "scores in (0, 1)"))
         for name, side in sides(comparison)
@@ -56,7 +81,18 @@ def reliability(comparison: Comparison) -> "Figure":
 
 
 def scores(comparison: Comparison) -> "Figure":
-    """How many rows have which pair of scores; on the line both models agree."""
+    """How many rows have which pair of scores; on the line both models agree.
+
+    Args:
+        comparison: from `parity.compare`.
+
+    Returns:
+        A matplotlib Figure.
+
+    Examples:
+        >>> comparison = parity.compare(labels, baseline, candidate)
+        >>> parity.plot.scores(comparison).savefig("scores.svg")
+    """
     joint = comparison.score_difference.joint
 
     def draw(axes: "Axes") -> None:
@@ -82,7 +118,18 @@ def scores(comparison: Comparison) -> "Figure":
 
 
 def differences(comparison: Comparison) -> "Figure":
-    """A histogram of candidate score - baseline score; the outermost bars hold all beyond."""
+    """A histogram of candidate score - baseline score; the outermost bars hold all beyond.
+
+    Args:
+        comparison: from `parity.compare`.
+
+    Returns:
+        A matplotlib Figure.
+
+    Examples:
+        >>> comparison = parity.compare(labels, baseline, candidate)
+        >>> parity.plot.differences(comparison).savefig("differences.svg")
+    """
     apart = comparison.score_difference
 
     def draw(axes: "Axes") -> None:

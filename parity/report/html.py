@@ -68,9 +68,18 @@ def write_report(
         provenance: what was compared, as nested mappings, lists and plain values of strict JSON.
         inconclusive: "fail" or "warn": what report.xml makes of an INCONCLUSIVE verdict.
 
+    Returns:
+        The paths of the files, a `ReportFiles`.
+
     Raises:
         UsageError: the directory cannot be written, or another `inconclusive`.
         MissingExtra: without matplotlib.
+
+    Examples:
+        >>> comparison = parity.compare(labels, baseline, candidate)
+        >>> files = parity.write_report(comparison, "report", title="TorchRec against TensorFlow")
+        >>> [path.name for path in files]
+        ['report.html', 'report.xml', 'report.md', 'report.json']
     """
     provenance = dict(provenance or {})
     folder = pathlib.Path(directory)
@@ -98,7 +107,15 @@ def write_report(
 
 
 def stylesheet() -> str:
-    """The CSS that `report_section` needs, scoped to its class, and a frame for the page."""
+    """The CSS that `report_section` needs, scoped to its class, and a frame for the page.
+
+    Returns:
+        CSS.
+
+    Examples:
+        >>> ".parity" in parity.stylesheet()
+        True
+    """
     return pathlib.Path(__file__).with_name("report.css").read_text(encoding="utf-8")
 
 
@@ -124,6 +141,15 @@ def report_section(
         heading_level: of the title, 1 to 5; the parts below it are one level down.
         index: whether links to the parts follow the verdict; only for one report per page,
             as ids must not come twice.
+
+    Returns:
+        HTML.
+
+    Examples:
+        >>> comparison = parity.compare(labels, baseline, candidate)
+        >>> html = f"<style>{parity.stylesheet()}</style>{parity.report_section(comparison)}"
+        >>> html.count("<section")
+        1
     """
     level = heading_level + 1
     blocks = [

@@ -60,6 +60,11 @@ def compare(
         BadInput: a column is not as above; the message names it.
         UsageError: the margin is out of range.
         MissingExtra: without pyspark.
+
+    Examples:
+        found = parity.spark.compare(
+            df, "y", "old", "new", key="id", slices=["country"], day="day"
+        )
     """
     check_margin(margin)
     record = None if verified is None else read_record(verified)

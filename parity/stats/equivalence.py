@@ -46,7 +46,18 @@ _ROUGH = 20  # a certified bound is to be below so small a part of the margin
 
 
 class Verdict(str, enum.Enum):
-    """The answer; each member equals its own name as a string."""
+    """The answer; each member equals its own name as a string.
+
+    Attributes:
+        EQUIVALENT: the interval lies within the margin, and nothing else can hide a difference.
+        NOT_EQUIVALENT: the whole interval lies beyond the margin.
+        INCONCLUSIVE: anything else; more rows would settle it.
+
+    Examples:
+        >>> comparison = parity.compare(labels, baseline, candidate, margin=0.02)
+        >>> comparison.verdict == "EQUIVALENT"
+        True
+    """
 
     EQUIVALENT = "EQUIVALENT"
     NOT_EQUIVALENT = "NOT_EQUIVALENT"

@@ -58,10 +58,22 @@ def alpha() -> float:
 
 @contextlib.contextmanager
 def at_confidence(level: float) -> Iterator[None]:
-    """Sets the confidence of the intervals of all comparisons in the block.
+    """Sets the confidence of the intervals of all comparisons in the block; without it, 0.9.
+
+    Args:
+        level: from 0.5 to 0.99999.
+
+    Yields:
+        None.
 
     Raises:
-        UsageError: unless it is from 0.5 to 0.99999.
+        UsageError: the level is out of range.
+
+    Examples:
+        >>> with parity.at_confidence(0.95):
+        ...     comparison = parity.compare(labels, baseline, candidate)
+        >>> comparison.confidence
+        0.95
     """
     if not 0.5 <= level <= 0.99999:
         raise UsageError(

@@ -15,7 +15,25 @@ FALSE_DISCOVERIES = 0.1  # share expected among the slices that a hunt points ou
 
 
 class Part(NamedTuple):
-    """One slice or day; the figures are None where it has fewer than two rows of a class."""
+    """One slice or day; the figures are None where it has fewer than two rows of a class.
+
+    Attributes:
+        name: of the slice or day.
+        rows: with weight above 0.
+        positives: rows of label 1.
+        baseline_auc, candidate_auc: each model's AUC within the part.
+        delta: the difference of the AUCs.
+        standard_error: of `delta`.
+        interval: of `delta`.
+        verdict: on `delta`.
+        p: p-value of no difference.
+        q: `p`, corrected for the number of parts (Benjamini & Hochberg 1995).
+
+    Examples:
+        >>> parts = parity.compare_slices(labels, baseline, candidate, countries)
+        >>> [(part.name, part.rows) for part in parts]
+        [('ch', 2000), ('no', 2000)]
+    """
 
     name: str
     rows: int
@@ -26,8 +44,8 @@ class Part(NamedTuple):
     standard_error: Optional[float] = None
     interval: Optional[Interval] = None
     verdict: Optional[Verdict] = None
-    p: Optional[float] = None  # of no difference
-    q: Optional[float] = None  # p, corrected for the number of parts
+    p: Optional[float] = None
+    q: Optional[float] = None
 
     @property
     def rarer(self) -> int:
@@ -40,7 +58,16 @@ class Part(NamedTuple):
         return self.q is not None and self.q < FALSE_DISCOVERIES
 
     def compared(self, aucs: Sequence[float], evidence: Evidence, margin: float) -> "Part":
-        """The part with its figures: the AUCs of baseline and candidate, and what follows."""
+        """The part with its figures.
+
+        Args:
+            aucs: the AUCs of baseline and candidate.
+            evidence: what is known of their difference.
+            margin: the largest difference that does not matter.
+
+        Returns:
+            A `Part`.
+        """
         decision = decide(evidence, margin)
         return self._replace(
             baseline_auc=aucs[0],

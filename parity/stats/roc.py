@@ -49,6 +49,10 @@ def auc(labels: Any, scores: Any, weights: Any = None) -> float:
 
     Raises:
         BadInput: a column is not as above; the message names it and the first row at fault.
+
+    Examples:
+        >>> parity.auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        0.75
     """
     positive = check_labels(labels, Column("labels"))
     scores = check_scores(scores, Column("scores"))

@@ -33,17 +33,36 @@ from semisync.common.errors import BadInput
 
 
 class Days(NamedTuple):
-    """The series, its mean, and whether it drifts."""
+    """The daily differences, their mean, and whether they drift.
 
-    days: Tuple[Part, ...]  # in their order
+    Attributes:
+        days: a `Part` per day, in their order.
+        mean_delta: of the daily differences, each day alike.
+        standard_error: of `mean_delta`.
+        interval: of `mean_delta`, 90 %.
+        verdict: on `mean_delta`.
+        slope: AUC per day; None with fewer than three days.
+        slope_error: standard error of `slope`.
+        drift_p: p-value of no slope, Student's t.
+        change: the surest break; None with fewer than three days.
+
+    Examples:
+        >>> found = parity.compare_days(labels, baseline, candidate, days, margin=0.02)
+        >>> [day.name for day in found.days]
+        ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04']
+        >>> found.verdict
+        <Verdict.EQUIVALENT: 'EQUIVALENT'>
+    """
+
+    days: Tuple[Part, ...]
     mean_delta: float
     standard_error: float
-    interval: Interval  # 90 %, of the mean
-    verdict: Verdict  # of the mean
-    slope: Optional[float]  # AUC per day; None with fewer than three days
+    interval: Interval
+    verdict: Verdict
+    slope: Optional[float]
     slope_error: Optional[float]
-    drift_p: Optional[float]  # of no slope, Student's t
-    change: Optional[Change] = None  # the surest one; None with fewer than three days
+    drift_p: Optional[float]
+    change: Optional[Change] = None
 
 
 def compare_slices(
@@ -66,6 +85,11 @@ def compare_slices(
 
     Raises:
         BadInput, UsageError: as `parity.compare`.
+
+    Examples:
+        >>> parts = parity.compare_slices(labels, baseline, candidate, countries, margin=0.05)
+        >>> [part.verdict.value for part in parts]
+        ['EQUIVALENT', 'EQUIVALENT']
     """
     check_margin(margin)
     rows = checked_rows(labels, baseline, candidate, clusters, weights)
@@ -87,9 +111,17 @@ def compare_days(
         days: (n,) each row's day; they sort by value, so write dates as 2024-01-31.
         labels, baseline, candidate, margin, clusters, weights: as for `parity.compare`.
 
+    Returns:
+        A `Days`.
+
     Raises:
-        BadInput, UsageError: as `parity.compare`; BadInput also where no day has two rows of each
-            class.
+        BadInput, UsageError: as `parity.compare`.
+        BadInput: no day has two rows of each class.
+
+    Examples:
+        >>> found = parity.compare_days(labels, baseline, candidate, days)
+        >>> len(found.days), abs(found.mean_delta) < 0.01
+        (4, True)
     """
     check_margin(margin)
     rows = checked_rows(labels, baseline, candidate, clusters, weights)

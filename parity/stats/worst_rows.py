@@ -34,9 +34,18 @@ def worst_rows(
         labels, baseline, candidate, weights: as for `parity.compare`.
         count: how many rows at most; rows that pull the other way are never among them.
 
+    Returns:
+        A tuple of `WorstRow`: row (from 0), label, both scores, and the row's share of the
+        difference.
+
     Raises:
         BadInput: as `parity.compare`.
         UsageError: a count below 0.
+
+    Examples:
+        >>> worst = parity.worst_rows(labels, baseline, candidate, count=3)
+        >>> len(worst), worst[0].share == max((row.share for row in worst), key=abs)
+        (3, True)
     """
     if count < 0:
         raise UsageError(f"the count of rows is {count}; 0 or more is expected")

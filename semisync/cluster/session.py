@@ -20,6 +20,16 @@ def worker_config(task):
     """A tf.ConfigProto for the session of worker `task`.
 
     It has device filters, and soft placement: ops without a GPU kernel run on the CPU.
+
+    Args:
+        task: the worker's number, an int.
+
+    Returns:
+        A tf.ConfigProto.
+
+    Examples:
+        >>> list(semisync.worker_config(3).device_filters)
+        ['/job:ps', '/job:worker/task:3']
     """
     filters = ["/job:ps", "/job:worker/task:{}".format(task)]
     return tf.ConfigProto(device_filters=filters, allow_soft_placement=True)
@@ -34,6 +44,12 @@ def wait_until_initialised(target, config, timeout=120.0):
 
     Raises:
         SemisyncError: the variables were not initialised in time, or a PS did not answer.
+
+    Examples:
+        In every worker but the chief, before it asks for its session:
+
+            if not is_chief:
+                semisync.wait_until_initialised(server.target, config)
     """
     variables = tf.global_variables()
     missing = tf.report_uninitialized_variables(variables)

@@ -29,6 +29,12 @@ class Advice(NamedTuple):
         batches_per_step, bound, servers: the proposal.
         result: of semi-synchronous training with it.
         asynchronous: of asynchronous training on the same cluster.
+
+    Examples:
+        >>> from semisync.simulate import Cluster, advise
+        >>> advice = advise(Cluster(workers=4), staleness=2, batches_per_step=4, batches=100)
+        >>> advice.servers
+        1
     """
 
     batches_per_step: int
@@ -50,8 +56,17 @@ def advise(
         batches: how many each simulation applies.
         seed: of all draws.
 
+    Returns:
+        An `Advice`.
+
     Raises:
         BadInput: no M up to twice the number of workers has such a staleness.
+
+    Examples:
+        >>> from semisync.simulate import Cluster, advise
+        >>> advice = advise(Cluster(workers=4), staleness=2, batches_per_step=None, batches=100)
+        >>> advice.batches_per_step
+        4
     """
     given = batches_per_step is not None
     sizes = _powers_of_2(2 * cluster.workers) if batches_per_step is None else [batches_per_step]

@@ -31,6 +31,10 @@ class Costs(NamedTuple):
             (SyncReplicasOptimizer; a large table counts as the only one).
         latency: seconds of a message, one way.
         payload: bytes of a batch's gradients, for the memory of the parameter servers.
+
+    Examples:
+        >>> from semisync.simulate import Cluster, Costs
+        >>> cluster = Cluster(workers=400, costs=Costs(pull=0.002, push=0.001))
     """
 
     pull: float = 0.0005
@@ -56,6 +60,10 @@ class Cluster(NamedTuple):
         cores: of each parameter server.
         shared_cores: the cores of the one machine that all processes share; None: each worker, and
             the chief, has a machine of its own.
+
+    Examples:
+        >>> from semisync.simulate import Cluster, Times
+        >>> cluster = Cluster(workers=400, servers=8, times=Times(demand=0.1, spread=0.3))
     """
 
     workers: int

@@ -24,6 +24,12 @@ class Result(NamedTuple):
         payload_bytes: the most that the parameter servers hold of batches in flight, all together.
         seconds: simulated, in all.
         events: how many happened.
+
+    Examples:
+        >>> from semisync.simulate import Cluster, SemiSync, simulate
+        >>> result = simulate(Cluster(workers=4), SemiSync(4), batches=100)
+        >>> result.batches_per_second > 0, result.staleness_quantile(0.5)
+        (True, 0)
     """
 
     batches_per_second: float
@@ -43,18 +49,33 @@ class Result(NamedTuple):
         return sum(s * n for s, n in counts.items()) / max(1, sum(counts.values()))
 
     def staleness_quantile(self, share):
-        """The smallest staleness that `share` of the applied batches do not exceed."""
+        """The smallest staleness that `share` of the applied batches do not exceed.
+
+        Args:
+            share: from 0 to 1.
+
+        Returns:
+            An int, in global steps.
+        """
         order = sorted(self.staleness)
         counts = np.cumsum([self.staleness[one] for one in order])
         return order[int(np.searchsorted(counts, share * counts[-1]))] if order else 0
 
     def stale_share(self):
-        """The share of the batches that counted for nothing."""
+        """The share of the batches that counted for nothing.
+
+        Returns:
+            A number from 0 to 1.
+        """
         lost = sum(self.fates.get(fate, 0) for fate in ("stale", "dropped"))
         return lost / max(1, sum(self.fates.values()))
 
     def to_json(self):
-        """For `json.dump`."""
+        """For `json.dump`.
+
+        Returns:
+            A dict for `json.dump`.
+        """
         return dict(
             self._asdict(),
             staleness={str(key): self.staleness[key] for key in sorted(self.staleness)},
@@ -72,12 +93,21 @@ def simulate(cluster: Any, mode: Any, batches: int, seed: int = 0) -> Result:
         batches: 10 or more.
         seed: of all draws.
 
+    Returns:
+        A `Result`.
+
     Raises:
         UsageError: numbers that make no cluster.
         BadInput: nothing goes on any more.
 
         result = simulate(Cluster(workers=400), SemiSync(64, Threshold(4)), batches=100000)
         print(result.batches_per_second, result.mean_staleness)
+
+    Examples:
+        >>> from semisync.simulate import Cluster, SemiSync, simulate
+        >>> result = simulate(Cluster(workers=40), SemiSync(8, semisync.Threshold(4)), batches=400)
+        >>> result.fates
+        {'admitted': 360}
     """
     check_cluster(cluster)
     whole("the number of batches", batches, 10)

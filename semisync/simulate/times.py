@@ -52,6 +52,10 @@ class Times(NamedTuple):
             as a cosine; `day` None: none.
         traces: [(pauses, demands)] of arrays in seconds, instead of all of these but preemption and
             the load of the day.
+
+    Examples:
+        >>> from semisync.simulate import Times
+        >>> slow = Times(demand=0.1, slow_share=0.1, slow_factor=5)  # every tenth batch takes 0.5 s
     """
 
     pause: float = 0.0
@@ -147,11 +151,20 @@ def read_traces(paths):
 
     A last line without an end, as a worker that was killed leaves it, is not counted.
 
+    Args:
+        paths: of the files, a list.
+
     Returns:
         [(pauses, demands)], float64 arrays of seconds.
 
     Raises:
         BadInput: a file that is none.
+
+    Examples:
+        >>> from semisync.simulate import read_traces
+        >>> [(pauses, demands)] = read_traces(["worker-0.csv"])
+        >>> pauses
+        array([0.01, 0.02])
     """
     return [_read(path) for path in paths]
 

@@ -13,9 +13,6 @@ _NOT_COUNTED = 3  # runs in which TensorFlow still optimises the graph
 class TraceHook(tf.train.SessionRunHook):
     """Writes a CSV file with a line for each batch of this worker; for every mode of training.
 
-        pause   seconds between two runs of the session: reading rows, and the like
-        run     seconds of the run, waiting for other workers and for parameter servers included
-
     A trace for the simulator is best written in asynchronous training, where no worker waits for
     others. The first batches are left out.
 
@@ -23,6 +20,17 @@ class TraceHook(tf.train.SessionRunHook):
         path: of the file, one for each worker, such as "traces/worker-3.csv"; its folder is made.
 
         hooks.append(semisync.TraceHook("traces/worker-{}.csv".format(task)))
+
+    Examples:
+        >>> step = tf.train.get_or_create_global_step()
+        >>> weight = tf.get_variable("weight", initializer=1.0)
+        >>> train_op = tf.train.GradientDescentOptimizer(0.1).minimize(weight**2, global_step=step)
+        >>> hooks = [semisync.TraceHook("traces/worker-0.csv")]
+        >>> with tf.train.MonitoredTrainingSession(hooks=hooks) as session:
+        ...     for _ in range(20):
+        ...         _ = session.run(train_op)
+        >>> open("traces/worker-0.csv").readline()
+        'pause,run\n'
     """
 
     def __init__(self, path):

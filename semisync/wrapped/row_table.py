@@ -25,15 +25,6 @@ _Op = namedtuple("_Op", "name device")
 class RowTable:
     """A table of rows by raw id that the job itself trains, for `apply_gradients`.
 
-        def update(ids, gradients):  # Adagrad, of tf.contrib.lookup's tables
-            sums = accumulators.lookup(ids) + tf.square(gradients)
-            rows = table.lookup(ids) - 0.05 * gradients / tf.sqrt(sums)
-            return tf.group(accumulators.insert(ids, sums), table.insert(ids, rows))
-
-        users = semisync.RowTable("users", dim=8, device="/job:ps/task:0", update=update)
-        pairs = opt.compute_gradients(loss) + [(tf.IndexedSlices(gradient, ids), users)]
-        train_op = opt.apply_gradients(pairs, global_step=step)
-
     The rows of ids are sent, staged and summed like those of a variable's sparse gradient, and
     `update` does once per global step, or with the policy "async" once per batch, what the job did
     with each batch. Checkpoints hold the job's own tables, as before.
@@ -48,6 +39,22 @@ class RowTable:
 
     Attributes:
         op, shape: as a variable's; the rows are as many as there are ids.
+
+    Examples:
+        >>> table, sums = (
+        ...     tf.lookup.experimental.DenseHashTable(tf.int64, tf.float32, new, -1, -2, name=name)
+        ...     for name, new in (("users", [0.0] * 8), ("sums", [0.1] * 8))
+        ... )
+        >>> def adagrad(ids, gradients):
+        ...     squares = sums.lookup(ids) + tf.square(gradients)
+        ...     rows = table.lookup(ids) - 0.05 * gradients / tf.sqrt(squares)
+        ...     return tf.group(sums.insert(ids, squares), table.insert(ids, rows))
+        >>> users = semisync.RowTable("users", dim=8, device="/cpu:0", update=adagrad)  # a PS
+        >>> ids = tf.constant([2**40, -7], tf.int64)
+        >>> gradient = tf.gradients(tf.nn.l2_loss(table.lookup(ids) - 1.0), [table.lookup(ids)])[0]
+        >>> step = tf.train.get_or_create_global_step()
+        >>> opt = semisync.GlobalBatchOptimizer(tf.train.AdagradOptimizer(0.05), 32)
+        >>> train_op = opt.apply_gradients([(tf.IndexedSlices(gradient, ids), users)], step)
     """
 
     def __init__(self, name, dim, device, update, key_dtype=tf.int64, dtype=tf.float32):
@@ -57,7 +64,17 @@ class RowTable:
         self._update, self._key_dtype = update, tf.as_dtype(key_dtype)
 
     def checked(self, gradient):
-        """`gradient`, of known shape; UsageError where it is not that of some of the rows."""
+        """The gradient of some of the rows, of known shape.
+
+        Args:
+            gradient: a tf.IndexedSlices.
+
+        Returns:
+            A tf.IndexedSlices of ids [n] and values [n, dim].
+
+        Raises:
+            UsageError: it is not that of some of the rows.
+        """
         if not isinstance(gradient, tf.IndexedSlices):
             raise UsageError(
                 "the gradient of the RowTable {} is one tensor: give tf.IndexedSlices(gradient, "
@@ -82,7 +99,14 @@ class RowTable:
         return tf.IndexedSlices(rows, tf.reshape(gradient.indices, [-1]))
 
     def applied(self, gradient):
-        """The op that trains the table; gradient: each id once."""
+        """The op that trains the table.
+
+        Args:
+            gradient: a tf.IndexedSlices with each id once.
+
+        Returns:
+            An op.
+        """
         with tf.device(self.device):
             return tf.group(self._update(gradient.indices, gradient.values))
 

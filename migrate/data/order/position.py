@@ -25,18 +25,42 @@ class Taken(NamedTuple):
 
 
 class Position(NamedTuple):
-    """A place in a data set: the same on every rank, between two global batches."""
+    """A place in a data set: the same on every rank, between two global batches.
+
+    Attributes:
+        epoch: from 0.
+        taken: what was taken of it: (ranks, batch size, batches) for each division so far.
+
+    Examples:
+        >>> from migrate.data import Position
+        >>> Position.from_json([0, [[2, 256, 7]]]).taken
+        (Taken(ranks=2, batch_size=256, batches=7),)
+    """
 
     epoch: int = 0
     taken: Tuple[Taken, ...] = ()
 
     def to_json(self) -> Any:
-        """Lists and numbers, for `from_json`."""
+        """What `from_json` reads back.
+
+        Returns:
+            Lists and numbers.
+        """
         return [self.epoch, [list(taken) for taken in self.taken]]
 
     @classmethod
     def from_json(cls, saved: Any) -> Position:
-        """What `to_json` gave; BadInput for anything else."""
+        """What `to_json` gave.
+
+        Args:
+            saved: lists and numbers.
+
+        Returns:
+            A `Position`.
+
+        Raises:
+            BadInput: anything else.
+        """
         try:
             epoch, taken = saved
             position = cls(int(epoch), tuple(Taken(*map(int, one)) for one in taken))

@@ -21,16 +21,33 @@ _BLOCKS, _ROWS = 0, 1  # what is permuted, as a part of the seed
 
 
 class Shuffle(NamedTuple):
-    """How rows are shuffled: the blocks, and the rows within windows of at least `buffer` rows.
+    """How rows are shuffled: the blocks, and the rows within windows.
 
-    seed: from 0 to 2**32 - 1; each epoch is shuffled anew.
+    Args:
+        seed: from 0 to 2**32 - 1; each epoch is shuffled anew.
+        buffer: rows that a window has at least.
+
+    Examples:
+        >>> from migrate.data import Column, Shuffle, open_data
+        >>> data = open_data(
+        ...     "clicks.parquet", [Column("item", "ids")], 8, last="drop", shuffle=Shuffle(seed=1)
+        ... )
+        >>> sorted(next(iter(data)).sparse.values().tolist())
+        [1, 2, 3, 4, 5, 6, 7, 8]
     """
 
     seed: int = 0
     buffer: int = 1 << 18
 
     def checked(self) -> Shuffle:
-        """Itself; UsageError where a value is out of range."""
+        """Checks the values.
+
+        Returns:
+            Itself.
+
+        Raises:
+            UsageError: a value is out of range.
+        """
         if not 0 <= self.seed < 1 << 32:
             raise UsageError(f"the seed of a shuffle is {self.seed}; it must be 0 to 2**32 - 1")
         if self.buffer < 1:

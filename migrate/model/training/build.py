@@ -45,22 +45,35 @@ def build_training(
 ) -> Training:
     """What goes on with training where TensorFlow stopped.
 
-    checkpoint, meta: as in `load_model`. train_op: the training op whose steps are meant; by
-    default all that the graph has. loss: by default the tensor whose gradients train the variables.
-    feeds: {placeholder: value} of hyperparameters that the graph is fed, such as a learning rate.
-    given: {tensor: dtype} of tensors that are fed with a batch rather than computed, such as the
-    negative samples of a sampled softmax. output: a tensor that the module returns beside the
-    loss, (loss, output).
-
-        training = build_training("model.ckpt-40000")
-        for batch in batches:                            # features and labels, by name
-            training.optimizer.zero_grad()
-            training.module(batch).backward()
-            training.optimizer.step()
-
     The module is in training mode: BatchNorm moves its statistics, dropout drops.
-    Raises BadInput where the graph does not train, or not in a way that can be carried over,
-    UsageError where a fed hyperparameter is not given.
+
+    Args:
+        checkpoint, meta: as in `load_model`.
+        train_op: the training op whose steps are meant; by default all that the graph has.
+        loss: by default the tensor whose gradients train the variables.
+        feeds: {placeholder: value} of hyperparameters that the graph is fed, such as a learning
+            rate.
+        given: {tensor: dtype} of tensors that are fed with a batch rather than computed, such as
+            the negative samples of a sampled softmax.
+        output: a tensor that the module returns beside the loss, as (loss, output).
+
+    Returns:
+        A `Training`: its `module`, `optimizer` and the name of its `loss`.
+
+    Raises:
+        BadInput: the graph does not train, or not in a way that can be carried over.
+        UsageError: a fed hyperparameter is not given.
+
+    Examples:
+        >>> training = migrate.build_training("model.ckpt-40000")
+        >>> batch = {
+        ...     "city": ["Bern", "Oslo"],
+        ...     "item": torch.tensor([7, 8]),
+        ...     "clicked": torch.tensor([[1.0], [0.0]]),
+        ... }
+        >>> training.optimizer.zero_grad()
+        >>> training.module(batch).backward()
+        >>> training.optimizer.step()
     """
     checkpoint = opened(checkpoint)
     found = read_meta_graph(checkpoint, meta)
@@ -88,11 +101,26 @@ def build_optimizer(
     train_op: Optional[str] = None,
     feeds: Optional[Mapping[str, Any]] = None,
 ) -> Any:
-    """The optimizer of a module that `load_model` made: a `GraphOptimizer` for all of its
-    parameters, dense and sparse, with the slots of the checkpoint. Arguments and errors as in
-    `build_training`.
+    """The optimizer of a module that `load_model` made, with the slots of the checkpoint.
 
-    From then on the gradients of the tables that TensorFlow trains by rows are sparse.
+    It steps all parameters, dense and sparse. From then on the gradients of the tables that
+    TensorFlow trains by rows are sparse.
+
+    Args:
+        module: from `load_model`.
+        checkpoint, meta, train_op, feeds: as in `build_training`.
+
+    Returns:
+        A `GraphOptimizer`, a torch.optim.Optimizer.
+
+    Raises:
+        BadInput, UsageError: as in `build_training`.
+
+    Examples:
+        >>> model = migrate.load_model("model.ckpt-40000")
+        >>> optimizer = migrate.build_optimizer(model, "model.ckpt-40000")
+        >>> model({"city": ["Bern"], "item": torch.tensor([7])}).sum().backward()
+        >>> optimizer.step()
     """
     checkpoint = opened(checkpoint)
     found = read_meta_graph(checkpoint, meta)

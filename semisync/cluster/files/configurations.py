@@ -43,14 +43,36 @@ _NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class Configuration(NamedTuple):
-    """A version, from 1 on, and its document."""
+    """A version, from 1 on, and its document.
+
+    Attributes:
+        version: an int, from 1 on.
+        document: what JSON can hold.
+
+    Examples:
+        >>> files.Configuration(1, {"rate": 0.1}).document
+        {'rate': 0.1}
+    """
 
     version: int
     document: Any
 
 
 class Conflict(UsageError):
-    """There is a newer version than the one after which to publish; `latest` is its number."""
+    """There is a newer version than the one after which to publish.
+
+    Args:
+        name: of the configuration.
+        after: the version after which it was to be published.
+        latest: the version that it has.
+
+    Attributes:
+        latest: the version that it has.
+
+    Examples:
+        >>> print(files.Conflict("plan", after=1, latest=2))
+        plan is at version 2, not 1: read that one, then publish after it
+    """
 
     def __init__(self, name: str, after: int, latest: int) -> None:
         super().__init__(
@@ -67,19 +89,30 @@ class Configurations:
     Args:
         client: a `semisync.cluster.zookeeper.client.Client`.
         root: path of the job.
+
+    Examples:
+        >>> from semisync.cluster.zookeeper import memory  # or connection.Connection("zk1:2181")
+        >>> configurations = files.Configurations(memory.Client(memory.Tree()), "/semisync/ctr-7")
+        >>> configurations.publish("plan", {"rate": 0.1}, after=0)
+        1
+        >>> configurations.next("plan", after=0, seconds=1.0)
+        Configuration(version=1, document={'rate': 0.1})
     """
 
     def __init__(self, client: Client, root: str) -> None:
         self._client, self._root = client, root
 
     def publish(self, name: str, document: Any, after: int, election: Any = None) -> int:
-        """Makes the version that follows `after`, which is the latest; returns its number.
+        """Makes the version that follows `after`, which is the latest.
 
         Args:
             name: letters, digits, ".", "_" and "-".
             document: what JSON can hold.
             after: 0 for the first.
             election: a `semisync.cluster.zookeeper.leader.Election`: only the leader publishes.
+
+        Returns:
+            The number of the new version.
 
         Raises:
             Conflict: `after` is not the latest.
@@ -105,7 +138,14 @@ class Configurations:
         return after + 1
 
     def latest(self, name: str) -> int:
-        """The newest version; 0 where there is none."""
+        """The newest version.
+
+        Args:
+            name: of the configuration.
+
+        Returns:
+            Its number; 0 where there is none.
+        """
         try:
             versions = self._client.children(self._folder(name))
         except NoNode:
@@ -113,7 +153,15 @@ class Configurations:
         return max(map(int, versions), default=0)
 
     def read(self, name: str, version: int, watch: Any = None) -> Optional[bytes]:
-        """The JSON of a version; None where it is not there yet, and `watch` runs once it is.
+        """The JSON of a version.
+
+        Args:
+            name: of the configuration.
+            version: its number.
+            watch: called once the version is there, where it is not there yet.
+
+        Returns:
+            Bytes; None where it is not there yet.
 
         Raises:
             BadInput: it is not kept any more.
@@ -133,7 +181,15 @@ class Configurations:
         return None
 
     def next(self, name: str, after: int, seconds: float) -> Optional[Configuration]:
-        """The version that follows `after`, once it is there; None if not within `seconds`.
+        """Waits for the version that follows `after`.
+
+        Args:
+            name: of the configuration.
+            after: a version; 0 for the first one.
+            seconds: how long to wait.
+
+        Returns:
+            A `Configuration`; None if it is not there in time.
 
         Raises:
             BadInput: it is not kept any more.

@@ -57,6 +57,11 @@ class Manifest(NamedTuple):
         job: the id of the job to which they belong.
         chunk_size: bytes of every chunk but the last of a file.
         files: sorted by path.
+
+    Examples:
+        >>> manifest = files.make_manifest("vocabularies", job="ctr-7")
+        >>> [file.path for file in manifest.files], manifest.size, len(manifest.digest)
+        (['user.txt'], 8, 64)
     """
 
     job: str
@@ -69,7 +74,11 @@ class Manifest(NamedTuple):
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def to_bytes(self) -> bytes:
-        """The JSON of the module's description."""
+        """The JSON of the module's description.
+
+        Returns:
+            The JSON that the module describes.
+        """
         value = {
             "schema": SCHEMA,
             "job": self.job,
@@ -79,7 +88,11 @@ class Manifest(NamedTuple):
         return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("utf-8")
 
     def chunks(self) -> List[Chunk]:
-        """Every chunk, in the order of the files; a chunk's number is its place in the list."""
+        """Every chunk, in the order of the files; a chunk's number is its place in the list.
+
+        Returns:
+            A list; a chunk's number is its place in it.
+        """
         return list(self._chunks())
 
     def _chunks(self) -> Iterator[Chunk]:
@@ -98,17 +111,24 @@ def is_digest(text: Any) -> bool:
 
 
 def make_manifest(folder: Any, job: str, chunk_size: int = CHUNK_SIZE) -> Manifest:
-    """Reads every file below `folder` once and returns its `Manifest`.
+    """Reads every file below `folder` once.
 
     Args:
         folder: str or path.
         job: the job's id: letters, digits, ".", "_" and "-".
         chunk_size: bytes.
 
+    Returns:
+        A `Manifest`.
+
     Raises:
         UsageError: `job` is no id, or `folder` no folder.
         BadInput: there is a symbolic link or a device, a path that cannot be published, no file at
             all, or a file that changed while it was read.
+
+    Examples:
+        >>> files.make_manifest("vocabularies", job="ctr-7").size
+        8
     """
     if not _JOB.fullmatch(job):
         raise UsageError(

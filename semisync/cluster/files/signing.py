@@ -47,13 +47,23 @@ class Request(NamedTuple):
 
 
 def read_key(path: Optional[str] = None) -> bytes:
-    """The job's key, from a file that only its owner may read, or else from $SEMISYNC_KEY.
+    """The job's key, from a file that only its owner may read, or from $SEMISYNC_KEY.
 
     Never take it from a command line, which every user of the machine can see. For a new one:
     `(umask 077; head -c 32 /dev/urandom | base64 > job.key)`.
 
+    Args:
+        path: of the file; None: the environment variable.
+
+    Returns:
+        Bytes, 16 or more.
+
     Raises:
         UsageError: there is no key, it is shorter than 16 bytes, or others may read the file.
+
+    Examples:
+        >>> len(files.read_key("job.key")) >= 16
+        True
     """
     if path is None:
         key = os.environ.get(KEY_VARIABLE, "").encode("utf-8").strip()

@@ -11,20 +11,43 @@ from semisync.common.errors import UsageError
 
 
 class Tls(NamedTuple):
-    """PEM files: this node's certificate and its private key, and the authority's certificate."""
+    """PEM files: this node's certificate and its private key, and the authority's certificate.
+
+    Args:
+        certificate: path of this node's certificate.
+        private_key: path of its private key.
+        authority: path of the authority's certificate.
+
+    Examples:
+        >>> tls = files.Tls("node.pem", "node.key", "ca.pem")  # for Node(..., tls=tls)
+    """
 
     certificate: str
     private_key: str
     authority: str
 
     def server(self) -> ssl.SSLContext:
-        """For what listens. Raises UsageError where a file is not what it should be."""
+        """For a node that listens.
+
+        Returns:
+            An ssl.SSLContext.
+
+        Raises:
+            UsageError: a file is missing or is not what it should be.
+        """
         context = self._context(ssl.PROTOCOL_TLS_SERVER)
         context.verify_mode = ssl.CERT_REQUIRED
         return context
 
     def client(self) -> ssl.SSLContext:
-        """For what asks; the host's name is checked. Raises UsageError as `server` does."""
+        """For a node that asks; it checks the name of the host.
+
+        Returns:
+            An ssl.SSLContext.
+
+        Raises:
+            UsageError: a file is missing or is not what it should be.
+        """
         return self._context(ssl.PROTOCOL_TLS_CLIENT)
 
     def _context(self, protocol: int) -> ssl.SSLContext:

@@ -32,6 +32,19 @@ class StatusHook(tf.train.SessionRunHook):
         write: function of one report, the `training` of `semisync.cluster.status.document`. When it
             raises, that is logged and the training goes on.
         every: seconds between two reports.
+
+    Examples:
+        >>> weight = tf.get_variable("weight", initializer=0.0)
+        >>> step = tf.train.get_or_create_global_step()
+        >>> opt = semisync.GlobalBatchOptimizer(tf.train.GradientDescentOptimizer(0.01), 2)
+        >>> train_op = opt.minimize(tf.square(weight - 1.0), global_step=step)
+        >>> hook, reports = opt.make_session_run_hook(is_chief=True), []
+        >>> hooks = [hook, status.StatusHook(hook, reports.append)]  # or page.show of a `Page`
+        >>> with tf.train.MonitoredTrainingSession(hooks=hooks) as session:
+        ...     for _ in range(4):
+        ...         _ = session.run(train_op)
+        >>> reports[-1]["batches_per_step"]
+        2
     """
 
     def __init__(self, hook: Any, write: Callable[[Dict[str, Any]], Any], every: float = 2.0):

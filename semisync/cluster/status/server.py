@@ -101,12 +101,14 @@ class StatusServer:
 class Page(StatusServer):
     """The page of a job without launchers, from the chief itself.
 
-        page = status.Page("ctr-7", port=8080)
-        hooks = [hook, status.StatusHook(hook, page.show)]
-
     Args:
         job: its id.
         host, port: see `StatusServer`.
+
+    Examples:
+        >>> with status.Page("ctr-7") as page:  # then status.StatusHook(hook, page.show)
+        ...     print(page.url)
+        http://127.0.0.1:...
     """
 
     def __init__(self, job: str, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -115,7 +117,11 @@ class Page(StatusServer):
         super().__init__(self._document, host, port)
 
     def show(self, training: Dict[str, Any]) -> None:
-        """Has the page show a report of `StatusHook`."""
+        """Has the page show a report of `StatusHook`.
+
+        Args:
+            training: what `StatusHook` reports.
+        """
         self._training = training
 
     def _document(self) -> Dict[str, Any]:

@@ -37,8 +37,8 @@ def assert_same(found, expected):
 
 def test_figures_are_those_of_one_machine(spark):
     data = sample()
-    columns = {"key": "id", "slices": ["country"], "day": "day"}
-    found = parity.spark.compare(frame(spark, data), "y", "old", "new", **columns)
+    df = frame(spark, data)
+    found = parity.spark.compare(df, "y", "old", "new", key="id", slices=["country"], day="day")
     assert_same(found, in_memory(data, False, False, True))
 
 
