@@ -121,7 +121,7 @@ def require(
 def _check_metric(metric: str, margin: float) -> None:
     if metric not in METRICS:
         raise UsageError(
-            f"{metric!r} is no metric that can be required; there are {', '.join(METRICS)}, the "
+            f"{metric!r} is not a metric that can be required; there are {', '.join(METRICS)}, the "
             "margin for AUC, and 'auc>=0.7' in quotes"
         )
     if not 0 < margin < math.inf:

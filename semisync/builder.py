@@ -197,7 +197,7 @@ def _chief_step(request, plan, combined):
 
 
 def _beside_the_step(device):
-    """A device function: constants and groups of ops are no messages between worker and PS."""
+    """A device function: constants and groups of ops are not messages between worker and PS."""
     return lambda op: device if op.type in ("Const", "NoOp") else op.device
 
 

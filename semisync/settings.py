@@ -70,8 +70,10 @@ def difference(own, chiefs):
     differences = [
         _on(name, own[name], chiefs[name]) for name in sorted(own) if own[name] != chiefs[name]
     ]
-    return "other settings here than in the chief: {}; start every process with the same".format(
-        ", ".join(differences)
+    return (
+        "the settings here differ from the chief's: {}; start every process with the same".format(
+            ", ".join(differences)
+        )
     )
 
 

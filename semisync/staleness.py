@@ -33,7 +33,7 @@ class _Math(NamedTuple):
 
 
 def _math(staleness):
-    """Of numpy for an array; of TensorFlow, which is imported only then, for a tensor."""
+    """numpy's for an array; TensorFlow's, which is imported only then, for a tensor."""
     if isinstance(staleness, np.ndarray):
         return _Math(np.maximum, np.exp, lambda condition: condition.astype(np.float32))
     from semisync.common.compat import tf

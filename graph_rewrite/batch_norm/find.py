@@ -1,4 +1,4 @@
-"""Finds the batch normalisations of a graph, and the updates that are none of theirs.
+"""Finds the batch normalisations of a graph, and the updates that belong to none of them.
 
 1. Every update of a variable is read (`batch_norm.updates`), and traced back to the statistics of a
    batch that it may take (`batch_norm.statistics`).
@@ -49,7 +49,7 @@ def of_view(view):
 
 
 def find_updates(graph):
-    """The updates of variables that are no statistic of a batch normalisation.
+    """The updates of variables that are not a statistic of a batch normalisation.
 
     Moving averages of features, averages of variables, counters, any assignment.
     `graph_rewrite.batch_norm.updates` says what does not count as one.

@@ -2,7 +2,7 @@
 
 An op of the chief's that people fetch (`ChiefPart.fetched`) is renamed to APPLIED + its name. Its
 own name goes to an op that trains: a NoOp behind the worker's part, or, where an output is wanted,
-one that gives it anew: the variable's value read after it, or what the op itself computes, without
+one that gives it again: the variable's value read after it, or what the op itself computes, without
 what it writes.
 """
 

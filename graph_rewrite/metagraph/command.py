@@ -98,7 +98,7 @@ def _declare_variables(group):
         type=_name_and_number,
         default=[],
         metavar="NAME=VALUE",
-        help="a hyperparameter, placeholder or constant, that has this value for good",
+        help="a hyperparameter, placeholder or constant, and the value that it keeps",
     )
     group.add_argument(
         "--batch-norm",
@@ -168,7 +168,8 @@ def _name_and_number(text):
     try:
         return name, float(value)
     except ValueError:
-        raise argparse.ArgumentTypeError("{!r} is no number, in {!r}".format(value, text)) from None
+        message = "{!r} is not a number, in {!r}".format(value, text)
+        raise argparse.ArgumentTypeError(message) from None
 
 
 def _check_outputs(args):

@@ -43,7 +43,9 @@ def read(path):
         meta.ParseFromString(data)
     except DecodeError as error:
         raise BadInput(
-            "{} is no MetaGraph, or not whole: give the .meta file of a checkpoint".format(path)
+            "{} is not a MetaGraph, or is truncated: give the .meta file of a checkpoint".format(
+                path
+            )
         ) from error
     if not meta.graph_def.node:
         raise BadInput("{} holds no graph: give the .meta file of a checkpoint".format(path))

@@ -10,7 +10,7 @@ input and its gradients. Here, instead:
 3. What the setter puts on a parameter server goes to the next one in turn, in the graph's order.
 4. All else is the exporting worker's; `graph_rewrite.edit.devices` takes its task off.
 
-What of a device names no job, such as "/device:GPU:0", stays. Ops inside functions need no device:
+A device that names no job, such as "/device:GPU:0", stays. Ops inside functions need no device:
 they run where their call does.
 """
 
@@ -52,7 +52,7 @@ def place(meta, servers):
         {job and task: how many variables and tables it got, in turn}.
 
     Raises:
-        UsageError: every op has a device, or `servers` is no number of servers.
+        UsageError: every op has a device, or `servers` is not a number of servers.
     """
     arguments.count("ps", "the number of parameter servers", servers)
     nodes = Nodes.of(meta)

@@ -202,7 +202,7 @@ def _collect(meta, training, built):
 
 
 def _refuse_hash_tables(graph_def):
-    """Raises BadInput where TFRA trains a table: rows are no variables to a graph."""
+    """Raises BadInput where TFRA trains a table: rows are not variables to a graph."""
     for node in graph_def.node:
         if node.op.startswith("TFRA>") and node.op.endswith(("Insert", "Accum")):
             raise BadInput(

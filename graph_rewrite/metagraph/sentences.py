@@ -81,7 +81,7 @@ def _changes(rewrite):
     """Sentences on what was changed, a list."""
     sentences = _sync_replicas(rewrite.training.sync) + _placed(rewrite.placed)
     for name, value in sorted(rewrite.fixed.items()):
-        sentences.append("{} is {:g} for good; feeding it is refused".format(name, value))
+        sentences.append("{} keeps the value {:g}; feeding it is refused".format(name, value))
     sentences += _shared_batch_norms(rewrite.batch_norms) + _shared_updates(rewrite.shares)
     sentences += _removed_update_ops(rewrite)
     if rewrite.unshaped:

@@ -134,8 +134,8 @@ class TrainingGraph:
                 self.asynchronous.append(trained)
         if not self.trained:
             raise BadInput(
-                'the policy makes every variable "async", as they are in the graph: nothing is '
-                "to be rewritten"
+                'the policy makes every variable "async", as they are in the graph: there is '
+                "nothing to rewrite"
             )
         if self.asynchronous and self.sync.unused:
             raise BadInput(

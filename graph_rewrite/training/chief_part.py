@@ -126,7 +126,7 @@ class _Split:
         return {name for name in after if self._traits.written(name) in summed}
 
     def _changed(self, name):
-        """The name of the variable that an op changes, or None; to initialise is no change."""
+        """The name of the variable that an op changes, or None; to initialise is not a change."""
         variable = self._traits.written(name)
         starts = variable and initialises(self._nodes, self._nodes[name], variable)
         return None if starts else variable

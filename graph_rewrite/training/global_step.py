@@ -52,7 +52,7 @@ def counters(meta, nodes, traits):
 
 
 def check_named(name, meta, nodes, counted):
-    """Raises UsageError where a name is no global variable of one whole number.
+    """Raises UsageError where a name is not a global variable of one whole number.
 
     Args:
         counted: of `counters`.
@@ -60,7 +60,7 @@ def check_named(name, meta, nodes, counted):
     if name in variables(meta) and name in nodes and _is_whole_number(nodes[name]):
         return
     raise UsageError(
-        "the global step must be a variable of one whole number, and {!r} is none: the graph "
+        "the global step must be a variable of one whole number, which {!r} is not: the graph "
         "counts {}".format(name, ", ".join(counted) or "with no variable")
     )
 

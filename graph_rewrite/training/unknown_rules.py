@@ -18,7 +18,7 @@ _SCOPE = "update_"  # before the name of the variable
 def check_steps(flow, others, steps):
     """Those of the plain steps that train by themselves, a list.
 
-    What else an optimizer of `others` does to its variable, such as a constraint, is no step.
+    What else an optimizer of `others` does to its variable, such as a constraint, is not a step.
 
     Args:
         flow: the `BatchFlow`.
@@ -86,7 +86,7 @@ def _refuse_computing(flow, name):
 
 
 def _refuse_slots(flow, steps):
-    """What depends on a slot of the trained variable is no gradient, but a rule's result."""
+    """What depends on a slot of the trained variable is not a gradient, but a rule's result."""
     if not steps:
         return
     above = flow.nodes.reachable([split(step.values)[0] for step in steps], flow.nodes.makers)

@@ -98,7 +98,7 @@ class TrainingReport(NamedTuple):
     left_out   variables that a step changes and torch does not
     notes      how both were run
     lost       what the conversion lacks of what is trained, in a sentence; no step was taken then
-    begun      the optimizers' state that the checkpoint lacks; it began anew on both sides
+    begun      the optimizers' state that the checkpoint lacks; it started over on both sides
     """
 
     steps: int

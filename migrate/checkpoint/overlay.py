@@ -78,16 +78,16 @@ class Overlaid(Checkpoint):
                 self._changed[name] = _changed(newer, name, info, parts.pop(name))
             else:
                 raise BadInput(
-                    f"{newer.prefix} has neither {name!r} nor rows of it; it is no increment of "
-                    f"{full.prefix}"
+                    f"{newer.prefix} has neither {name!r} nor rows of it: it is not an increment "
+                    f"of {full.prefix}"
                 )
         known = {*full, *(_variable(table) for table in tables)}
         whole = {name for name in newer if not _OF_ROWS.search(name)}
         strange = sorted((whole | set(parts)) - known)
         if strange:
             raise BadInput(
-                f"{newer.prefix} has {strange[0]!r}, which is not in {full.prefix}; it is no "
-                "increment of it"
+                f"{newer.prefix} has {strange[0]!r}, which is not in {full.prefix}: it is not "
+                "an increment of it"
             )
 
     def close(self) -> None:

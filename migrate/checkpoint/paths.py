@@ -116,7 +116,7 @@ def refuse_absent(prefix: str) -> None:
             refuse_keras_file(prefix, file.read(4))
         if prefix.endswith(".pb"):
             raise BadInput(
-                f"{prefix} is no checkpoint; a frozen graph, which has no variables, is taken by "
+                f"{prefix} is not a checkpoint; a frozen graph, which has no variables, goes to "
                 "`convert --model`, `verify`, `score`, `migrate` and `inspect --graph`"
             )
     bare = _SUFFIX.sub("", prefix)

@@ -171,7 +171,7 @@ def _sort(
 
 
 def _other_files(plan: Plan, sources: Mapping[str, HashTable]) -> List[str]:
-    """The files of the plan's hash tables that are no checkpoint's."""
+    """The files of the plan's hash tables that are not a checkpoint's."""
     return sorted(
         {
             file

@@ -4,7 +4,7 @@
     journal    one line of JSON per finished part, appended by one process only; other ranks have
                journals of their own (migrate.conversion.ranks)
 
-1. A conversion that resumes makes its job anew and goes on only where the text of `job.json` is
+1. A conversion that resumes makes its job again and goes on only where the text of `job.json` is
    the same: same plan, same source, same layout.
 2. A part's line is written after its data has been synced, so that a part that the journal has is
    whole. A last line that was cut short is left out, and the part is written again.

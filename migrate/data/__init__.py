@@ -22,7 +22,7 @@
    partial global batch are dropped or padded.
 4. The position is (epoch, [(ranks, batch size, batches taken), ...]), one entry for each division
    of the epoch so far: enough to know which rows of the order are left. Another number of ranks or
-   another batch size divides anew what is left. It is the same on every rank, and knows nothing of
+   another batch size divides what is left again. It is the same on every rank, and knows nothing of
    what was read ahead. Restoring reads one window.
 5. Threads read blocks ahead and make batches; decoding releases the GIL. Memory per rank: two
    windows, a block for each reader, and `prefetch` batches.

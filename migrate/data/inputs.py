@@ -62,7 +62,7 @@ def inputs_of(
         unless it is optional, and for a column that does not fit it.
 
     Raises:
-        UsageError: `columns` names something that is no input.
+        UsageError: `columns` names something that is not an input.
 
     Examples:
         >>> from migrate.data import Column, inputs_of, open_data

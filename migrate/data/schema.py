@@ -10,7 +10,7 @@
     string      text                                      red                   passed through
     strings     text, or lists of it                      red|blue              passed through
 
-Text that is a number is one, and so is a float without a fraction where integers are due.
+Text that is a number is one, and so is a float without a fraction where integers are expected.
 
 A missing value (null, an empty field, for numbers NaN too) is the column's default. Without one,
 a row of ids, weighted, numbers or strings has no values there, and any other column refuses it. A
@@ -117,7 +117,9 @@ class TextFormat(NamedTuple):
         given = {name: mark for name, mark in marks.items() if mark is not None}
         for name, mark in given.items():
             if len(mark) != 1 or not mark.isascii() or mark in "\r\n":
-                raise UsageError(f"{name} of a text format is {mark!r}; one ASCII character is due")
+                raise UsageError(
+                    f"{name} of a text format is {mark!r}; one ASCII character is expected"
+                )
         if len(set(given.values())) < len(given):
             raise UsageError(f"a text format has one character for two purposes: {given}")
         if self.null is not None and (not self.null or {*self.null} & {self.separator, "\r", "\n"}):
@@ -134,7 +136,7 @@ def checked(schema: Iterable[Column]) -> List[Column]:
     for column in columns:
         at = f"column {column.name!r} of the schema"
         if names.count(column.name) > 1:
-            raise UsageError(f"{at} stands there twice")
+            raise UsageError(f"{at} occurs twice")
         if column.kind not in KINDS:
             raise UsageError(f"{at} is of kind {column.kind!r}; there are: {', '.join(KINDS)}")
         dtypes = _DTYPES.get(column.kind, ())

@@ -35,7 +35,9 @@ def read_settings_file(path: str) -> Tuple[Facts, Optional[str]]:
     optimizer = _mapping(path, data, "optimizer")
     name = optimizer.pop("name", None)
     if name is not None and not isinstance(name, str):
-        raise BadInput(f"{path}: the optimizer's name is {name!r}; a word such as Adagrad is due")
+        raise BadInput(
+            f"{path}: the optimizer's name is {name!r}; a word such as Adagrad is expected"
+        )
     model = data.get("model")
     if model is not None and (not isinstance(model, str) or model.lower().endswith(SUFFIXES)):
         raise BadInput(

@@ -97,7 +97,7 @@ class Training(NamedTuple):
             notes.append(
                 f"the MetaGraph trains {_listed(self.lacking)} with "
                 f"{', '.join(sorted(set(self.lacking.values())))}, but the checkpoint lacks the "
-                "slots: their optimizer state begins anew"
+                "slots: their optimizer state starts over"
             )
         if self.guessed:
             notes.append(
@@ -127,7 +127,7 @@ def find_training(
 ) -> Training:
     """What the MetaGraph, the object graph and the names say, in this order.
 
-    left_out: whether the caller leaves a tensor out; it is no slot then. conflicts: whether two
+    left_out: whether the caller leaves a tensor out; it is not a slot then. conflicts: whether two
         optimizers may have slots of one variable, which is a note then.
     Raises BadInput where they do and may not.
     """
@@ -161,7 +161,7 @@ class _Finder:
         self._told: Set[str] = set()  # variables of a graph that trains
 
     def result(self) -> Training:
-        """All that was found; a variable with slots of its own is no orphan."""
+        """All that was found; a variable with slots of its own is not an orphan."""
         slots = self._slots.by_variable
         orphans = {
             name: reason

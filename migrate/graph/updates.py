@@ -10,7 +10,7 @@
                   variables have ops of their own for the same
 
 An input is followed back through ops that only pass a value on to the variable node that it comes
-from. A hyperparameter that is no constant, since a schedule or a placeholder feeds it, is None.
+from. A hyperparameter that is not a constant, since a schedule or a placeholder feeds it, is None.
 Which ops and formulas there are, the records of `migrate.optimizers` say.
 """
 
@@ -46,10 +46,10 @@ class VariableUpdate(NamedTuple):
     """What some nodes of a graph do to a variable by an optimizer.
 
     variable, slots  variable nodes; the slots in the order that their names count
-    hyperparameters  None for one that is no constant
+    hyperparameters  None for one that is not a constant
     node             the one that changes the variable
     inputs           hyperparameters, and what else the formula reads: by their names in the record,
-                     of an input of the op that is no hyperparameter by the op's, "beta1_power"
+                     of an input of the op that is not a hyperparameter by the op's, "beta1_power"
     gradient         what the formula calls g; None where it was not found
     indices          the rows that it is of, or their ids; None: of all
     by_id            whether they are ids

@@ -94,7 +94,7 @@ def sized_table(name: str, kind: str, paths: Sequence[Tuple[str, str]], types: T
         if not fits or (stored and not dim):
             raise BadInput(
                 f"{values_path} has {value_bytes} bytes for {key_bytes} bytes of keys: no "
-                f"{types.value} rows of one size with {types.key} keys; name the types or mend "
+                f"{types.value} rows of one size with {types.key} keys; name the types or correct "
                 "the file"
             )
         parts.append(
@@ -121,5 +121,5 @@ def number_array(dtype: str) -> numpy.dtype:
     """The numpy type of a data type by its name; BadInput if it is not one of numbers."""
     array = BY_NAME[dtype].array if dtype in BY_NAME else None
     if array is None:
-        raise BadInput(f"{dtype!r} is no data type of numbers; name one such as int64 or float32")
+        raise BadInput(f"{dtype!r} is not a numeric data type; name one such as int64 or float32")
     return array

@@ -22,7 +22,7 @@ Step:
 5. The optimizer steps the rows of every look-up of which any process has a gradient. With a loss
    that is a mean over equal shares of a batch, that is the step of one process with the whole
    batch, up to rounding.
-6. A table beyond its `Limit` evicts rows. An evicted id that returns begins anew.
+6. A table beyond its `Limit` evicts rows. An evicted id that returns starts over.
 
 `fill` takes rows and slots of TensorFlow's hash tables; `save` and `load` are for any number of
 processes.

@@ -188,7 +188,7 @@ def _description(folder: str) -> Any:
             sorted(table["slots"])
         return found["ranks"], found["tables"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadInput(f"{path} is no whole checkpoint of tables by raw ids: {error}") from error
+        raise BadInput(f"{path} is not a whole checkpoint of tables by raw ids: {error}") from error
 
 
 def _check(folder: str, described: Dict[str, Any], tables: IdEmbeddings) -> None:

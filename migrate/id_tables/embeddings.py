@@ -99,7 +99,7 @@ class IdEmbeddings(torch.nn.Module):
             UsageError: an unknown table, or one that has an optimizer.
         """
         if not (isinstance(kind, type) and issubclass(kind, RowOptimizer)):
-            raise UsageError(f"{kind!r} is no optimizer of migrate.torchrec.optimizers")
+            raise UsageError(f"{kind!r} is not an optimizer of migrate.torchrec.optimizers")
         names = list(self.tables) if tables is None else list(tables)
         for name in names:
             if self.store(name).optimizer is not None:

@@ -8,7 +8,7 @@
 2. Slots have an order of their own, and are joined by the ids. An id that a slot lacks begins with
    the optimizer's initial value; a slot's id without a vector is left out. Both are counted.
 3. An id that the source has twice is refused. Ids that DeepRec counts but has not admitted are left
-   out: they begin anew.
+   out: they start over.
 """
 
 from __future__ import annotations

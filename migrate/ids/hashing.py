@@ -48,7 +48,7 @@ def homes(places: numpy.ndarray, rows: int) -> numpy.ndarray:
 
 
 def _bits_below(rows: int) -> int:
-    """Bits of a place that are no number of a row: 63 in all."""
+    """Bits of a place that are not the number of a row: 63 in all."""
     return 63 - (rows - 1).bit_length()
 
 

@@ -3,7 +3,7 @@
 1. The listing comes from the index. Which tensor is a slot, and whose, `migrate.graph.training`
    tells.
 2. Reading the data gives the rows' statistics, and verifies: every tensor is read to its end once,
-   by way of the statistics or without, so that no corrupt or missing piece goes unseen.
+   with the statistics or without, so that no corrupt or missing piece goes unseen.
 """
 
 from __future__ import annotations

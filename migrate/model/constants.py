@@ -42,7 +42,7 @@ class Constants:
         return Value("self." + attribute, kind, dtype, array.shape, array)
 
     def tensors(self) -> Set[str]:
-        """The attributes of those that are no text."""
+        """The attributes of those that are not text."""
         return {name for name, array in self.arrays.items() if array.dtype != object}
 
     def statement(self, attribute: str, moves: bool) -> str:

@@ -354,7 +354,7 @@ class Emitter:
             self._block(merge).append(If(condition, then, orelse))
 
     def _loop(self, node: Node) -> None:
-        """A Merge of a loop is a name that goes round; an Exit what it holds at the end."""
+        """A loop's Merge is a variable of the while loop; an Exit is its value at the end."""
         frame = self.regions.frame_of[node.name]
         loop = self.regions.loops[frame]
         guard = loop_guard(frame)

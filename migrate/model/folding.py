@@ -15,7 +15,7 @@ from migrate.model.ops import random
 from migrate.model.ops.registry import OPS, write
 from migrate.model.ops.values import STRINGS, TENSOR, Call, Many, Value, literal
 
-RANDOM = frozenset(random.OPS)  # their values are drawn anew in every call
+RANDOM = frozenset(random.OPS)  # their values are drawn again in every call
 _MAX_VALUES = 1 << 20  # of a result: a larger one is computed where it is used
 _RESULTS = (STRINGS, TENSOR)
 

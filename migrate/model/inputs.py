@@ -2,7 +2,7 @@
 of a SavedModel takes, and what the caller names, see `named_inputs`. These may lie anywhere in the
 graph, behind an op or a constant.
 
-A bool placeholder whose name says that the model trains is no input: it is `self.training`.
+A bool placeholder whose name says that the model trains is not an input: it is `self.training`.
 """
 
 from __future__ import annotations

@@ -80,5 +80,5 @@ def _tensors(graph: Graph, what: str) -> Tuple[str, ...]:
     for tensor in tensors:
         node = graph.nodes[tensor_edge(graph, tensor)[0]]
         if node.op in VARIABLES:
-            raise UsageError(f"{graph.path}: {tensor!r} is a variable, which is no input")
+            raise UsageError(f"{graph.path}: {tensor!r} is a variable, which is not an input")
     return tensors

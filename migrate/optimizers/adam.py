@@ -30,7 +30,7 @@ from migrate.optimizers.record import (
     StepCount,
 )
 
-POWERS = ("beta1_power", "beta2_power")  # inputs of the op that are no hyperparameters
+POWERS = ("beta1_power", "beta2_power")  # inputs of the op that are not hyperparameters
 
 _CORRECTED_RATE = (
     "RealDiv",

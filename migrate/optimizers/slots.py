@@ -26,7 +26,7 @@ class Slots(NamedTuple):
 
     optimizer        TensorFlow's name of it, by which its slots are named
     sources          k -> tensor of the checkpoint that is the k-th slot
-    hyperparameters  None for one that is no constant, or not the same for all parts
+    hyperparameters  None for one that is not a constant, or not the same for all parts
     lazy             Adam that moves the rows of the batch alone (LazyAdam)
     by_graph         whether training ops of the MetaGraph say so
     power            the scalar of the checkpoint that tells how many updates there were, where a

@@ -145,7 +145,7 @@ def _check_written_once(plan: Plan) -> None:
     sources = [*plan.scalars, *(table.variable for table in plan.tables)]
     sources += (dense.variable for dense in plan.dense)
     for slots in [table.slots for table in plan.tables if table.ids is None]:
-        sources += slots.values()  # a hash table's are no tensors of the checkpoint
+        sources += slots.values()  # a hash table's are not tensors of the checkpoint
     for slots in [dense.slots for dense in plan.dense]:
         sources += slots.values()
     for name, count in Counter(sources).items():

@@ -45,7 +45,7 @@ class Options:
                 name, times = re.subn(pattern, replacement, name)
             except (re.error, IndexError) as error:
                 raise UsageError(
-                    f"--rename {pattern}={replacement} is no substitution: {error}"
+                    f"--rename {pattern}={replacement} is not a substitution: {error}"
                 ) from error
             if times:
                 self.renamed.add(pattern)

@@ -112,7 +112,7 @@ class Table:
 
 @dataclass
 class Dense:
-    """A variable that is no table; `partition_strategy` is "mod" where its rows must be dealt.
+    """A variable that is not a table; `partition_strategy` is "mod" where its rows must be dealt.
     name: in the target, where it is another; optimizer, slots, hyperparameters, power: as in
     Table."""
 
@@ -161,7 +161,7 @@ class Plan:
 
     @property
     def hash_tables(self) -> List[Table]:
-        """Those of `tables` whose ids are no row numbers."""
+        """Those of `tables` whose ids are not row numbers."""
         return [table for table in self.tables if table.ids is not None]
 
     def fqn(self, table: Table) -> str:

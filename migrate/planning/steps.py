@@ -148,7 +148,7 @@ def _global_steps(plan: Plan) -> List[str]:
 def _powers(plan: Plan, owner: Trained, count: StepCount) -> List[str]:
     """The scalars that may be the power for `owner`: the one that its training op reads, else what
     is named so. Of those of its own, a table in partitions has several and no single step, and a
-    hash table's are no scalars."""
+    hash table's are not scalars."""
     if owner.power is not None:
         return [name for name in plan.scalars if name == owner.power]
     leaves = [(name, name.rpartition("/")[2]) for name in plan.scalars]

@@ -87,7 +87,7 @@ def decode_raw(strings: Strings, out_type: torch.dtype, little_endian: bool = Tr
     """TensorFlow's DecodeRaw: the bytes of each string as numbers, along a new last axis."""
     lengths = numpy.unique(strings.offsets[1:] - strings.offsets[:-1])
     if len(lengths) > 1:
-        raise BadInput(f"strings of {lengths[0]} and {lengths[-1]} bytes are no tensor of numbers")
+        raise BadInput(f"strings of {lengths[0]} and {lengths[-1]} bytes do not make a tensor")
     if not little_endian and out_type.itemsize > 1:
         raise UsageError("numbers whose highest byte comes first are not supported")
     length = int(lengths[0]) if len(lengths) else 0

@@ -76,7 +76,7 @@ def parse_example(
     bounds = serialized.offsets[:-1], serialized.offsets[1:]
     found = example.find(serialized.data, *bounds, names.data, names.offsets, keeps_empty)
     if found.broken >= 0:
-        raise BadInput(f"Example {found.broken} is broken: it is no serialized tf.train.Example")
+        raise BadInput(f"Example {found.broken} is broken: it is not a serialized tf.train.Example")
     kinds = numpy.array([_KINDS[dtype] for dtype in dtypes], numpy.int64)
     read = feature_lists.values(serialized.data, found, kinds)
     features = map(_Feature, itertools.repeat(serialized.data), keys, dtypes, read)

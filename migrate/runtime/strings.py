@@ -220,7 +220,7 @@ class Strings:
 def _read_only(array: Array) -> Array:
     """A view that cannot be written to.
 
-    numba compiles functions anew for such arrays: Arrow's are, so all are made so.
+    numba compiles functions again for such arrays: Arrow's are, so all are made so.
     """
     if array.flags.writeable:
         array = array.view()

@@ -95,7 +95,7 @@ def feature(
 
 
 def _check_type(kind: pa.DataType, column: Column, wanted: Input) -> None:
-    """Refuses what is no number, text or list; for a sparse input lists of lists as well."""
+    """Refuses what is not a number, text or list; for a sparse input lists of lists as well."""
     inside, depth = kind, 0
     while is_list(inside):
         inside, depth = inside.value_type, depth + 1

@@ -30,7 +30,7 @@ class ConvertedModel:
     module: of model.py.
     Raises:
         UsageError: a name is not the model's or a value is missing.
-        BadInput: a directory that is no whole conversion with its model.
+        BadInput: a directory that is not a whole conversion with its model.
     """
 
     def __init__(

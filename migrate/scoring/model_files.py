@@ -61,7 +61,7 @@ def likely_outputs(meta: str) -> str:
 def of_saved_model(directory: str) -> Dict[str, Any]:
     """Of a SavedModel; BadInput where there is none."""
     if not os.path.isfile(os.path.join(directory, "saved_model.pb")):
-        raise BadInput(f"{directory} is no SavedModel, it has no saved_model.pb")
+        raise BadInput(f"{directory} is not a SavedModel, it has no saved_model.pb")
     below = glob.glob(os.path.join(glob.escape(directory), "**"), recursive=True)
     files = [path for path in below if os.path.isfile(path) and ".data-" not in path]
     return _origin("SavedModel", directory, files)

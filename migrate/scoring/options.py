@@ -49,7 +49,7 @@ def add_inputs(group: Any) -> None:
     several(
         "--fill",
         "COL=VALUE",
-        "stands for a missing value; without it one ends the run, or is no value if sparse",
+        "stands for a missing value; without it one ends the run, or is skipped if sparse",
     )
     group.add_argument(
         "--list-separator",

@@ -119,7 +119,7 @@ def find_instability(
 
     Args:
         scores: (rows,) as the batch was scored.
-        rescore: scores the rows from one number to another anew, as a batch of their own.
+        rescore: scores the rows from one number to another again, as a batch of their own.
     """
     rows = len(scores)
     by_chance = _compared("chance", scores, rescore(0, rows))

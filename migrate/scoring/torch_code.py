@@ -36,7 +36,7 @@ def scores(found: Any, name: str) -> np.ndarray:
     """A model's output as an array, float32 or float64; half precision is widened.
 
     Raises:
-        BadInput: it is no tensor of floats; name: what gave it.
+        BadInput: it is not a tensor of floats; name: what gave it.
     """
     import torch
 

@@ -110,7 +110,7 @@ def _train(args: argparse.Namespace) -> int:
 
 
 def _arguments(args: argparse.Namespace) -> List[str]:
-    """Those of each process; one that is started anew goes on."""
+    """Those of each process; one that is restarted goes on."""
     every = [str(args.checkpoint_every), "--report-every", str(args.report_every)]
     given = ["sequence", "train", args.config, "--out", args.out, "--resume", "--data", *args.data]
     return [*given, "--deadline", str(args.deadline), "--checkpoint-every", *every]

@@ -19,7 +19,7 @@ _STEP = 0.301  # of the logarithm, as the authors of HSTU have it: about that of
 
 
 class Pairs(NamedTuple):
-    """visible    bool [b or 1, n, n]: j <= i, and j is no candidate, or i itself
+    """visible    bool [b or 1, n, n]: j <= i, and j is not a candidate, or i itself
     distances  int64 [b or 1, n, n]: of the places, at least 0
     ages       int64 [b, n, n]: the bucket of the time from j to the item after i; None: no times
     """

@@ -17,7 +17,7 @@ Skips = Callable[[str], bool]
 
 
 def is_file(path: str) -> bool:
-    """Whether there is something that is no folder."""
+    """Whether there is something that is not a folder."""
     if remote.is_remote(path):
         fs, inner = remote.file_system(path)
         return bool(fs.isfile(inner))

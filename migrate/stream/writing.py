@@ -115,7 +115,7 @@ def _write_run(files: _Files, items: Sequence[Item], regions: List[Region]) -> R
 def _made(
     columns: Columns, item: Item, regions: List[Region], run: Run
 ) -> Optional[Iterator[Tuple[Region, int, numpy.ndarray]]]:
-    """As `_values`, for what is no tensor of the checkpoint; None for what is one."""
+    """As `_values`, for what is not a tensor of the checkpoint; None for what is one."""
     if item.value is not None:
         array, shape = number_type(item.dtype), item.shape[1:]
         return (

@@ -162,7 +162,7 @@ def refuse_existing(out: str) -> None:
         if os.listdir(out):
             raise UsageError(f"{out} already exists and is not empty; give a new directory")
     elif os.path.lexists(out):
-        raise UsageError(f"{out} already exists and is no directory; give a new one")
+        raise UsageError(f"{out} already exists and is not a directory; give a new one")
 
 
 def _sync_tree(directory: str) -> None:

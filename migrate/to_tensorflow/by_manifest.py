@@ -84,7 +84,7 @@ class _Finding:
         strange = sorted(set(self._names) - known)
         if strange:
             raise UsageError(
-                f"names has {strange[0]!r}, which is no dense variable of the conversion"
+                f"names has {strange[0]!r}, which is not a dense variable of the conversion"
             )
 
     def _is_static(self, written: Written) -> bool:

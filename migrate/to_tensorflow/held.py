@@ -71,7 +71,7 @@ def notes_on_state(left: Sequence[str], begun: Sequence[str]) -> List[str]:
     if begun:
         notes.append(
             f"{_first(begun)}, which the original lacks, are left out: a job that restores "
-            "this begins them anew"
+            "this starts them over"
         )
     return notes
 

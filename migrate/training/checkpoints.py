@@ -1,7 +1,7 @@
 """A training's checkpoints: written while it goes on, whole or not there, the newest few kept.
 
     FOLDER/step-00001200/
-        state.json          what is no tensor, such as the position in the data
+        state.json          what is not a tensor, such as the position in the data
         __0_0.distcp ...    tensors, as torch.distributed.checkpoint writes them, a file per process
         PATH.tables/        the tables by raw ids at PATH in the module (migrate.id_tables)
         .metadata           written last, by renaming: a folder that has it is whole
@@ -11,7 +11,7 @@
    for it.
 2. Once one is whole, rank 0 removes all but the newest `keep`.
 3. A process that dies while it writes leaves a folder without .metadata, which nobody reads and the
-   next `save` of that step writes anew.
+   next `save` of that step writes again.
 
 All processes call `save`, `load` and `wait`, with the same steps. The tensors' names and sizes do
 not depend on how many processes there are, so that another number of them can go on.
@@ -131,7 +131,7 @@ class Checkpoints:
         writing, self._writing = self._writing, None
         try:
             writing.result()
-        except BaseException as error:  # DCP's own is no Exception
+        except BaseException as error:  # DCP's own is not an Exception
             if isinstance(error, KeyboardInterrupt):
                 raise
             reason = " ".join(str(error).split())[:300]

@@ -103,7 +103,7 @@ def _add_files(group: Any) -> None:
         action="append",
         default=[],
         help="stands for a missing value; without it one ends the training, but in a sparse input "
-        "it is no value, and a missing text is empty",
+        "it is not a value, and a missing text is empty",
     )
     add(
         "--text",
@@ -122,7 +122,7 @@ def add_processes(group: Any) -> None:
         metavar="N",
         type=int,
         default=0,
-        help="with --nproc: start them anew so often when one fails (%(default)s)",
+        help="with --nproc: restart them so often when one fails (%(default)s)",
     )
     add(
         "--deadline",
@@ -299,7 +299,7 @@ def _write_report(args: argparse.Namespace, result: Any, begun: List[str]) -> No
 
 
 def _arguments(args: argparse.Namespace) -> List[str]:
-    """Those of each process; one that is started anew goes on."""
+    """Those of each process; one that is restarted goes on."""
     given = [args.prefix, "--resume"]
     for name, value in vars(args).items():
         option = "--" + name.replace("_", "-")
@@ -324,7 +324,7 @@ def _json(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise UsageError(f"--feed {name}={text}: {text!r} is no JSON value") from error
+        raise UsageError(f"--feed {name}={text}: {text!r} is not a JSON value") from error
 
 
 def _text_format(text: Optional[str]) -> Any:

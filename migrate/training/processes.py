@@ -3,7 +3,7 @@
 1. torchrun gives each process RANK, WORLD_SIZE and the others' address; without them there is one.
 2. Every wait for another process has a deadline, after which it fails: no process is left hanging
    by one that failed.
-3. torchrun's agent ends the others when one dies, and starts all anew, up to --max-restarts times;
+3. torchrun's agent ends the others when one dies, and restarts all, up to --max-restarts times;
    with --resume they go on from the last whole checkpoint.
 """
 

@@ -1,4 +1,4 @@
-"""Tables by raw ids in training: rows that change hands begin anew.
+"""Tables by raw ids in training: rows that change hands start over.
 
 TorchRec's MCHManagedCollisionModule (`semisync convert --ids mch`) admits new ids every
 `eviction_interval` batches, and gives them the rows of those that are met too rarely. Outside of a

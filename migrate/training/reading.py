@@ -89,8 +89,8 @@ def reading_of(
     Args:
         inputs: of the module, by name.
         named: {input: column} where the names differ.
-        feeds: {input: value}, of which those that are no inputs are left to the optimizer; an input
-            with a default that is not named takes none.
+        feeds: {input: value}; what is not an input is left to the optimizer. An input with a
+            default that is not named takes no column.
         label, day, key: columns; None: there is none.
         fills: {column: what stands for a missing value}; without one, a missing value of a dense
             input is an error.

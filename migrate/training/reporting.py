@@ -35,7 +35,7 @@ class Reporter:
 
     def report(self, step: int, figures: Mapping[str, Any], rows: Optional[int] = None) -> None:
         """figures: of this step; None for what is not known. rows: trained on since the start;
-        None: the time since the last report was no training."""
+        None: no training took place since the last report."""
         now = time.monotonic()
         speeds = {}
         if rows is not None:

@@ -108,7 +108,7 @@ class Scores:
         if found != rows:
             raise UsageError(
                 f"{self._folder} has the scores of {found:,} of the {rows:,} rows trained on so "
-                "far: go on without --scores, or train anew with it"
+                "far: go on without --scores, or train from scratch with it"
             )
 
     def write(self) -> None:

@@ -283,7 +283,7 @@ class _Sequences(_Some, EmbeddingCollectionSharder):
 
 
 def fill(wanted: Mapping[Any, Any], values: Mapping[Any, torch.Tensor]) -> None:
-    """Gives every tensor, whole or sharded, its value; wrapping has drawn them anew."""
+    """Gives every tensor, whole or sharded, its value; wrapping has drawn them again."""
     for name, tensor in wanted.items():
         for part, value in _parts(tensor, values[name]):
             if part is not value:

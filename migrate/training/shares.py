@@ -33,7 +33,7 @@ def check_mean(module: torch.nn.Module, whole: Batch, shares: Sequence[Batch]) -
     if abs(together - mean) > _TOLERANCE * max(abs(together), abs(mean)):
         raise UsageError(
             f"the loss of the first batch is {together:.6g}, and the mean over its {len(shares)} "
-            f"shares {mean:.6g}: it is no mean over the rows, and {len(shares)} processes would "
+            f"shares {mean:.6g}: it is not a mean over the rows, and {len(shares)} processes would "
             "take other steps than one; train in one process"
         )
 

@@ -1,5 +1,5 @@
 """What a checkpoint of a training holds: every tensor by a name that does not depend on how many
-processes there are, and what is no tensor.
+processes there are, and what is not a tensor.
 
     model.KEY               the module's state
     optim.PARAMETER.SLOT    the optimizer's
@@ -34,7 +34,7 @@ _PARTS = ("bins", "rows", "loss")  # int64
 def save(
     checkpoints: Checkpoints, step: int, task: Task, metrics: Metrics, state: Mapping[str, Any]
 ) -> None:
-    """Begins to write a checkpoint. state: what is no tensor; all processes call it."""
+    """Begins to write a checkpoint. state: what is not a tensor; all processes call it."""
     tensors = _of_task(task)
     tensors.update(by_id.whole(task.module, task.optimizer, tensors))
     tensors[f"random.{rank()}"] = torch.get_rng_state()
@@ -48,7 +48,7 @@ def save(
 
 def load(checkpoints: Checkpoints, step: int, task: Task) -> Tuple[Metrics, Dict[str, Any]]:
     """Restores the task in place; returns the metrics, of rank 0 all and of the others none, and
-    what is no tensor.
+    what is not a tensor.
 
     Raises UsageError where the checkpoint is another model's, BadInput where it is damaged.
     """

@@ -1,4 +1,4 @@
-"""Does a converted directory hold what the checkpoint holds? Both sides are read anew.
+"""Does a converted directory hold what the checkpoint holds? Both sides are read again.
 
 1. The manifest says what each tensor of the target is made from, and how.
 2. Source: each id's row is looked up as TensorFlow would, partition by partition, with range reads.

@@ -22,7 +22,7 @@ class Verification:
         bound: largest fraction of a tensor's rows that may still differ, at `confidence`.
         confidence: of `bound`.
         differences: one sentence each, of the first ones.
-        notes: what is no difference, but should be known.
+        notes: what is not a difference, but should be known.
 
     Examples:
         >>> from migrate.verification import verify

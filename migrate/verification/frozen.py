@@ -1,6 +1,6 @@
 """The conversion of a frozen graph: the constants of its model.py, with those of the graph.
 
-There is no manifest. The source is written anew, and each of its constants must be in the
+There is no manifest. The source is written again, and each of its constants must be in the
 directory's own module, in every bit. Single numbers stand in the code, which `--forward` compares.
 """
 

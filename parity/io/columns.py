@@ -117,7 +117,7 @@ def cast(array: pa.Array, target: pa.DataType, at: At) -> pa.Array:
         return array
     try:
         if pa.types.is_temporal(array.type) and not is_text(target):
-            raise pa.ArrowNotImplementedError("a time is no number")
+            raise pa.ArrowNotImplementedError("a time is not a number")
         return _cast(array, target)
     except pa.ArrowNotImplementedError as error:
         due = "text" if is_text(target) else "numbers"

@@ -142,7 +142,7 @@ def _checked(table: str, add: Dict[str, Any]) -> str:
     if add.get("deletionVector"):
         raise BadInput(
             f"{table} is a Delta table with rows marked as deleted in {path} (deletion vectors), "
-            "which are not read; run REORG TABLE ... APPLY (PURGE), or write the rows anew"
+            "which are not read; run REORG TABLE ... APPLY (PURGE), or rewrite the rows"
         )
     if path.startswith("/") or ":" in path.split("/")[0]:
         raise BadInput(f"{table} is a Delta table with files elsewhere ({path}); copy them into it")

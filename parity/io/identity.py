@@ -34,7 +34,7 @@ def identify_all(files: Iterable[Tuple[str, Optional[int]]]) -> Tuple[FileIdenti
 
     Raises:
         BadInput: two files of the same bytes, whose rows would be counted twice; parts without rows
-            are no copies of each other.
+            are not copies of each other.
     """
     known: Dict[str, str] = {}
     identities = []

@@ -1,6 +1,6 @@
 """How many rows of the same kind it takes until a comparison is decided, four times out of five.
 
-The promise is on rows that are drawn anew, so all that the sample leaves uncertain counts. Let K
+The promise is on rows that are drawn again, so all that the sample leaves uncertain counts. Let K
 rows or clusters carry the standard error SE (parity.stats.delong), each pulling by SE / sqrt(K),
 and N be t times as many rows as there are:
 

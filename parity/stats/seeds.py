@@ -13,7 +13,7 @@ import numpy as np
 from parity.stats.equivalence import POWER
 from parity.stats.intervals import alpha, quantile
 
-MOST_RUNS = 1000  # beyond which asking for more runs is no advice
+MOST_RUNS = 1000  # beyond which asking for more runs is not advice
 
 
 class Control(NamedTuple):

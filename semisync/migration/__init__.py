@@ -3,7 +3,7 @@
 Each part is the library function behind another command, and its result is a file in OUT/parts:
 
     convert     OUT/converted: the values, and model.py          semisync convert --model
-    values      both sides read anew, bit for bit                semisync verify
+    values      both sides read again, bit for bit               semisync verify
     forward     the outputs of the same rows                     semisync verify --forward
     training    the same steps on the same batches               semisync verify --steps
     tensorflow  OUT/tensorflow.parquet, the scores of all rows   semisync score --checkpoint

@@ -73,7 +73,7 @@ class Parts:
         return found
 
     def values(self, identities: Identities) -> Part:
-        """Both sides read anew."""
+        """Both sides read again."""
         made_from = [identities.checkpoint, identities.converted, identities.version]
 
         def work() -> Dict[str, Any]:

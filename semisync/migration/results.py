@@ -64,7 +64,7 @@ class Results:
         try:
             with open(self._path(name)) as file:
                 kept = json.load(file)
-        except (OSError, ValueError):  # none, or one that is not whole: the part is made anew
+        except (OSError, ValueError):  # none, or one that is not whole: the part is made again
             return {}
         return kept if isinstance(kept, dict) else {}
 

@@ -60,7 +60,7 @@ def left_to_do(migration: Migration) -> List[str]:
     renamed = [one for one in migration.features if one["column"] not in (None, one["name"])]
     if renamed:
         left.append(
-            "Give model.py its inputs by its own names, which these columns have not: {}.".format(
+            "Give model.py its inputs by its own names; these columns have others: {}.".format(
                 _listed(["{column} as {name}".format(**one) for one in renamed])
             )
         )

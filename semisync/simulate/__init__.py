@@ -2,8 +2,8 @@
 
 `simulate(cluster, mode, batches)` lets a job run in simulated time and returns its pace, staleness,
 the fates of its batches, waiting and memory. `cluster` has the model of a cluster, `events` that of
-time and processors, `semi_synchronous` the part that is no model: tickets and fates are decided by
-the chief's own `Ledger` and by the staleness policies. It needs no TensorFlow.
+time and processors. `semi_synchronous` is not a model: the chief's own `Ledger` and the staleness
+policies decide tickets and fates. It needs no TensorFlow.
 """
 
 from semisync.simulate.advise import Advice, advise

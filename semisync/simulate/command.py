@@ -12,7 +12,7 @@ _EXAMPLES = """examples:
   semisync simulate --workers 400 --demand 80 --spread 0.4 --advise --max-mean-staleness 2
   semisync simulate --workers 64 --trace traces/*.csv --modes semi-sync async --json"""
 
-# Options that --advise makes no use of.
+# Options that --advise does not use.
 _OF_A_MODE = (
     "modes",
     "bound",

@@ -1,4 +1,4 @@
-"""What a number of a simulation may be; a number that is none of that is one sentence."""
+"""The limits of a simulation's numbers; one outside of them is refused in one sentence."""
 
 import numbers
 

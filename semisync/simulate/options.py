@@ -128,7 +128,7 @@ def refuse_beside(what, args, names):
     for name in names:
         if getattr(args, name) is not None:
             option = "--" + name.replace("_", "-")
-            raise UsageError("{} makes no use of {}: leave it out".format(what, option))
+            raise UsageError("{} does not use {}: leave it out".format(what, option))
 
 
 def modes_of(args: argparse.Namespace, size: int) -> Dict[str, Any]:

@@ -98,7 +98,7 @@ def simulate(cluster: Any, mode: Any, batches: int, seed: int = 0) -> Result:
 
     Raises:
         UsageError: numbers that make no cluster.
-        BadInput: nothing goes on any more.
+        BadInput: every worker waits, and nothing would wake one.
 
         result = simulate(Cluster(workers=400), SemiSync(64, Threshold(4)), batches=100000)
         print(result.batches_per_second, result.mean_staleness)

@@ -1,9 +1,9 @@
 """Helpers that build the library's own ops: on the CPU, and as few as possible.
 
-A model of hundreds of tables needs the same ops for each of them. Building them anew for each table
-takes most of the time that it takes to build the graph; a call of a function is a single op.
-TensorFlow inlines its body when a session first runs it, on the device of the call, so that it runs
-as if it had been built there.
+A model of hundreds of tables needs the same ops for each of them. Building these for each table
+takes most of the time of building the graph; a call of a function is a single op. TensorFlow
+inlines its body when a session first runs it, on the device of the call, so that it runs as if it
+had been built there.
 """
 
 import re

@@ -34,7 +34,7 @@ class WorkerOps(NamedTuple):
         fate: what became of the last batch, int64 [2]: see `GlobalBatchOptimizer`.
         heartbeat, chief_settings: of the job state.
         weights: the staleness policy's weights at `settings.PROBES`.
-        pings: {device of a PS: a tensor that is computed there anew each time}.
+        pings: {device of a PS: a tensor that is computed there every time}.
     """
 
     member: str
@@ -57,8 +57,8 @@ class WorkerOps(NamedTuple):
 def own_device(ready):
     """The CPU of this process.
 
-    What the device function in force gives to an op that is no variable, else where the gradients
-    are computed.
+    What the current device function gives to an op that is not a variable, else where the
+    gradients are computed.
 
     Args:
         ready: the gradients, tensors.

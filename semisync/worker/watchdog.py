@@ -3,11 +3,12 @@
 A thread of each process probes from time to time whether the chief's heartbeat grows, and whether
 every parameter server answers. A slow probe is not an error: the chief may be away for a while.
 When `patience` seconds have brought nothing new, the thread says which process does not answer and
-stops the session, which wakes every thread that waits in it. Time in which this process did not
-run itself, frozen or starved, is no silence of others: a round counts for two intervals at most.
+stops the session, which wakes every thread that waits in it. Time in which this process itself
+did not run, frozen or starved, does not count as the others' silence: a round counts for two
+intervals at most.
 
-A chief that has ended while this process trains has given it up: it was frozen, say. That is no
-error, and nothing to wait for: MonitoredSession makes a new session, and its hook ends it normally.
+A chief that has ended while this process trains has given it up, because it was frozen, say. This
+is not an error: MonitoredSession makes a new session, and its hook ends it normally.
 
 A parameter server that is frozen, or cut off from the network, is a case of its own: neither
 `session.run` nor `session.close` returns from it, whatever its deadline. So they are called in
@@ -25,7 +26,7 @@ from semisync.transport.job_state import has_ended
 
 
 def pings(devices):
-    """{device: a tensor that is computed there anew each time}."""
+    """{device: a tensor that is computed there every time}."""
     tensors = {}
     for device in sorted(set(devices)):
         with tf.device(device):

@@ -159,7 +159,7 @@ def _is_wrapper(variable):
         return False
     if isinstance(variable, tfra.shadow_ops.ShadowVariable):
         raise UsageError(
-            "the table {} is looked up by way of a ShadowVariable, as in tf.function: use "
+            "the table {} is looked up through a ShadowVariable, as in tf.function: use "
             "tfra.dynamic_embedding.embedding_lookup in the graph of the session".format(
                 variable.params.name
             )

@@ -123,7 +123,7 @@ def test_a_layer_under_another_name_and_transposed_is_named_by_the_caller(
     assert "dense/kernel" in back.copied
     for key, name, problem in (
         ("over.1.weight", "dense/kernel", "'over.1.weight' for 'dense/kernel', which is not there"),
-        ("over.0.weight", "kernel", "'kernel', which is no dense variable"),
+        ("over.0.weight", "kernel", "'kernel', which is not a dense variable"),
     ):
         with pytest.raises(UsageError, match=problem):
             migrate.write_checkpoint(

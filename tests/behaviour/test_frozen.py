@@ -110,7 +110,7 @@ def test_what_needs_variables_says_what_takes_it(frozen, tmp_path, capsys, comma
     graph, _, rows = frozen
     more = ["--data", rows, "--out", str(tmp_path / "new")] if command == "train" else []
     assert cli.main([command, graph, *more]) == 3
-    assert "is no checkpoint; a frozen graph, which has no variables" in capsys.readouterr().err
+    assert "is not a checkpoint; a frozen graph, which has no variables" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

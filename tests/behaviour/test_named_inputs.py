@@ -93,7 +93,7 @@ def test_a_migration_begins_where_its_columns_are_fed(tmp_path):
     [
         ({"x": None}, "depends on 'x', which no --input names; name it too"),
         ({"x": "y"}, "has no tensor 'y:0'"),
-        ({"x": "kernel"}, "'kernel:0' is a variable, which is no input"),
+        ({"x": "kernel"}, "'kernel:0' is a variable, which is not an input"),
         ({"x": "x:0,logs:0"}, "a tensor or a sparse one's indices, values and shape"),
         ({"x": "halves:0"}, "--input names 'halves:0' twice"),
     ],

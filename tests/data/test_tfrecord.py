@@ -193,7 +193,7 @@ def test_damage_ends_in_a_sentence_or_is_skipped(tmp_path, kind):
 def test_a_file_of_other_messages_is_no_examples(tmp_path):
     with tf.io.TFRecordWriter(str(tmp_path / "a.tfrecord")) as writer:
         writer.write(b"plain text")
-    with pytest.raises(BadInput, match="a.tfrecord: record 1 is no tf.train.Example"):
+    with pytest.raises(BadInput, match="a.tfrecord: record 1 is not a tf.train.Example"):
         open_data(tmp_path, [Column("x", "ids")], 1, last="drop")
 
 

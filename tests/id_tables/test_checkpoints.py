@@ -63,7 +63,7 @@ def test_what_fails_in_one_process_fails_in_all(interpreters, folder, saved):
 
 
 def trained(**options):
-    """Two tables, one under a name that is no file's."""
+    """Two tables, one under a name that is not a file's."""
     table = IdEmbeddings(
         [IdTable("a/b", 3, ["f"], pooling=None), IdTable("c", 2, ["g"], pooling=None)], **options
     )
@@ -117,7 +117,7 @@ def refused(error, call):
 def test_what_does_not_fit_is_refused(whole, tmp_path):
     table, folder = whole
     assert "has a checkpoint" in refused(UsageError, lambda: save(table, str(folder)))
-    assert "no whole checkpoint" in refused(BadInput, lambda: load(table, str(tmp_path)))
+    assert "not a whole checkpoint" in refused(BadInput, lambda: load(table, str(tmp_path)))
     assert "not ['people']" in refused(UsageError, lambda: load(tables(), str(folder)))
     wider = IdEmbeddings([IdTable("a/b", 4, ["f"]), IdTable("c", 2, ["g"])])
     assert "dim 3, not 4" in refused(UsageError, lambda: load(wider, str(folder)))

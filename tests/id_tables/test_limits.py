@@ -1,4 +1,4 @@
-"""A table with a limit gives up the rows that its policy names; those that return begin anew."""
+"""A table with a limit gives up the rows that its policy names; those that return start over."""
 
 import numpy as np
 import pytest

@@ -157,7 +157,7 @@ def test_what_no_increment_goes_with_is_not_inspected(prefixes, tmp_path, capsys
     chosen = ["--tables", "^user$", "--partition-strategy", "mod"]
     assert main(["convert", str(full), str(tmp_path / "out"), *chosen]) == 0
     capsys.readouterr()
-    for path, sentence in [(raw, "it is no increment"), (tmp_path / "out", "is a directory")]:
+    for path, sentence in [(raw, "it is not an increment"), (tmp_path / "out", "is a directory")]:
         assert main(["inspect", str(path), "--newer", str(newer)]) == 3
         said = capsys.readouterr().err
         assert sentence in said and said.count("\n") == 1

@@ -423,7 +423,7 @@ def test_names_are_changed_by_regular_expressions(tf2_checkpoints, tmp_path):
     assert [one.name for one in plan.tables] == ["item_table", "new_city", "user_table"]
     fqns = {one.fqn for one in migrate.convert(plan, tmp_path / "out").tensors}
     assert {"dense.dense/weight", "dense_optim.dense/weight.sum", "dense.first"} <= fqns
-    with pytest.raises(UsageError, match="is no substitution"):
+    with pytest.raises(UsageError, match="is not a substitution"):
         plan_of(tf2_checkpoints, "adagrad_ref", rename=[("user", r"\2")])
     same = plan_of(tf2_checkpoints, "adagrad_ref", rename=[("^(first|dense/kernel)$", "x")])
     with pytest.raises(BadInput, match="would be named 'x'"):

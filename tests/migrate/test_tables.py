@@ -123,7 +123,7 @@ def test_tfra_files_that_do_not_fit_together_are_refused(tmp_path):
     with pytest.raises(BadInput, match="no float32 rows of one size"):
         migrate.open_hash_tables(folder)
     first.write_bytes(whole)
-    with pytest.raises(BadInput, match="no data type of numbers"):
+    with pytest.raises(BadInput, match="not a numeric data type"):
         migrate.open_hash_tables(folder, dtype="string")
     (folder / "deep_user_mht_2of2_rank0_size1-keys").unlink()
     with pytest.raises(BadInput, match="some are missing"):

@@ -171,13 +171,13 @@ def test_a_requirement_is_judged_as_the_auc_is():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--require", "f1=0.1"], "'f1' is no metric that can be required; there are logloss"),
+        (["--require", "f1=0.1"], "'f1' is not a metric that can be required; there are logloss"),
         (["--require", "pcoc"], "pcoc is required without a margin above 0, such as pcoc=0.01"),
         (["--require", "pcoc=-1"], "pcoc is required without a margin above 0"),
         (["--require", "pcoc=1", "--require", "pcoc=2"], "--require names pcoc twice"),
         (["--require", "auc>=70"], "auc>=70 is required; an AUC between 0 and 1 is expected"),
         (["--require", "auc>=0.7", "auc>=0.8"], "--require names auc> twice"),
-        (["--require", "auc"], "'auc' is no metric that can be required; there are logloss"),
+        (["--require", "auc"], "'auc' is not a metric that can be required; there are logloss"),
         (["--require", "gauc=0.1"], "--require gauc needs --group, which is not given"),
         (["--require-slices"], "--require-slices needs --slice, which is not given"),
         (["--require-days"], "--require-days needs --day, which is not given"),

@@ -44,7 +44,7 @@ TORCH = ["--torch-model", "m:build", "--converted", "c"]
         (["--saved-model", "s", "--type", "x=double"], "--type knows bool, int32, "),
         (["--saved-model", "s", "--batch-size", "0"], "--batch-size is 1 or more"),
         (["--saved-model", "s", "--out", "."], ". is a folder; --out names the file to write"),
-        (["--saved-model", "none"], "none is no SavedModel, it has no saved_model.pb"),
+        (["--saved-model", "none"], "none is not a SavedModel, it has no saved_model.pb"),
         (["--checkpoint", "c", "--output", "o", "--input", "a"], "there is no checkpoint c"),
         ([*TORCH, "--input", "a"], "c has no manifest.json; give what `semisync convert` wrote"),
         (["--converted", "c"], "c has no manifest.json; give what `semisync convert` wrote"),

@@ -134,7 +134,7 @@ def test_a_saved_model_of_tensorflow_2_is_opened_too(tf2_models, rows):
         ("saved", {"output": "click"}, "no output 'click'; it has: logits, probabilities"),
         ("saved", {"output": None}, "name one of the outputs with --output: logits, prob"),
         ("saved", {"inputs": [["a", "b", False]]}, "no input 'b'; it has: age, genres, user"),
-        ("saved", {"inputs": [["a", "age", True]]}, "'age' is no sparse input"),
+        ("saved", {"inputs": [["a", "age", True]]}, "'age' is not a sparse input"),
         ("saved", {"tags": ["train"]}, "MetaGraphDef associated with tags"),
         ("model.ckpt", {"output": "logit"}, "no tensor 'logit:0', did you mean logits"),
         ("model.ckpt", {"output": "user_id"}, "'user_id:0' is int64; scores are floating"),

@@ -1,4 +1,4 @@
-"""Lines of text, uint8: how many there are, and where one ends. Empty ones are no rows."""
+"""Lines of text, uint8: how many there are, and where one ends. Empty ones are not rows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The fields of lines: where they are, and of columns of ids at once which integers.
 
-A line that is empty is no row. Positions are those in `data`, uint8.
+A line that is empty is not a row. Positions are those in `data`, uint8.
 
 Separators, line ends and digits are looked for in eight bytes at a time: a loop over bytes takes
 twice as long, since the CPU cannot predict where a field ends.
@@ -134,7 +134,7 @@ def _number(digits, count):
 
 @inlined
 def _digits(place):
-    """Eight bytes as the values of digits, and the highest bit of each byte that is no digit."""
+    """Eight bytes as the values of digits, and the highest bit of each byte that is not a digit."""
     values = load64(place) ^ u(0x3030303030303030)
     others = ((values & u(0x7F7F7F7F7F7F7F7F)) + u(0x7676767676767676)) | values
     return values, others & u(0x8080808080808080)
@@ -174,7 +174,7 @@ def columns(data, slots, separator, between, values, offsets, spans):
     ids, rows + 1]; spans, starts and ends of other fields, int64 [other columns, 2, rows].
 
     Whether all is plain. It is not where a line has another number of fields, and where an id has
-    20 digits, is no integer or beyond int64; `plain_fields` and `tokens.integers` say more.
+    20 digits, is not an integer or beyond int64; `plain_fields` and `tokens.integers` say more.
     """
     ids, rows = len(values), spans.shape[2]
     offsets[:, 0] = 0

@@ -1,7 +1,7 @@
 """Text: a block is the lines that begin within 8 MB of a file; a compressed file is one block.
 
-The first line of each file is a header, unless the format has names. Empty lines are no rows, empty
-fields are missing values. A line belongs to the block in which its first byte stands, so the bytes
+The first line of each file is a header, unless the format has names. Empty lines are not rows,
+empty fields are missing values. A line belongs to the block that has its first byte, so the bytes
 of a block are known without reading the ones before it.
 """
 

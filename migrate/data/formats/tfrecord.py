@@ -26,7 +26,7 @@ def survey(path: str, size: int) -> Tuple[List[str], List[int], List[int]]:
     end, in decompressed bytes.
 
     Raises:
-        Broken: a damaged length, or the first block is no Examples.
+        Broken: a damaged length, or the first block is not of Examples.
     """
     with _as_damage():
         if packing_of(path):
@@ -51,7 +51,7 @@ def read(
     """The columns of a block as Arrow arrays, null where a record has no value.
 
     bounds: as `survey` found them; first: the block's first row. Raises: Broken for damage;
-    BadInput for a feature whose values are of several types, or are no text where this is due.
+    BadInput for a feature whose values are of several types, or are not text where this is due.
     """
     records = _records(path, bounds, block, first)
     features = records.features([column.name for column in wanted])

@@ -24,7 +24,7 @@ class Shuffle(NamedTuple):
     """How rows are shuffled: the blocks, and the rows within windows.
 
     Args:
-        seed: from 0 to 2**32 - 1; each epoch is shuffled anew.
+        seed: from 0 to 2**32 - 1; every epoch has another order.
         buffer: rows that a window has at least.
 
     Examples:

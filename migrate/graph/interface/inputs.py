@@ -66,7 +66,7 @@ class Inputs:
         self._delivered = delivered_names(graph)
 
     def of(self, edge: Edge) -> Optional[Input]:
-        """The feature that `edge` brings; None where it is no input of the graph."""
+        """The feature that `edge` brings; None where it is not an input of the graph."""
         found = input_at(self._graph, edge)
         if found is None:
             return None

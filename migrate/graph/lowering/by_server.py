@@ -130,7 +130,7 @@ def _op(plugin: Plugin, training: Training, about: str) -> _Op:
 
 
 def _powers(op: TrainingOp) -> Dict[str, int]:
-    """Inputs of Adam that are no hyperparameters."""
+    """Inputs of Adam that are not hyperparameters."""
     return {name: op.inputs.index(name) for name in POWERS if name in op.inputs}
 
 

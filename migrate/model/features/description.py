@@ -109,7 +109,7 @@ class _Description:
         return said
 
     def _others(self) -> Iterator[Dict[str, Any]]:
-        """What reads features, or what the steps make of them, and is no step."""
+        """What reads features, or what the steps make of them, and is not a step."""
         beyond, visited = self._emitter.subject.beyond, self._chains.visited
         pending = [edge for edge, one in self._emitter.inputs.items() if one.part in (None, 1)]
         pending += sorted(visited)

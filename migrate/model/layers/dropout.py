@@ -73,7 +73,7 @@ def _layer(source: Edge, mask: _Mask, factor: Edge, once: bool) -> Layer:
 
 
 def _mask(subject: Subject, edge: Edge) -> Optional[_Mask]:
-    """What `edge` is as a mask; None if it is no mask of a constant rate."""
+    """What `edge` is as a mask; None if it is not a mask of a constant rate."""
     node = subject.node(edge)
     if node.op == "Cast":
         node = subject.node(node.inputs[0])

@@ -1,7 +1,7 @@
 """Shapes, and arithmetic on them, in Python's own numbers.
 
 `Shape`, `Size` and `Rank` of a tensor give Python numbers; an op whose arguments are such numbers,
-or constants of at most one axis, and of which at least one is no constant, is written in Python
+or constants of at most one axis, and of which at least one is not a constant, is written in Python
 too, where HOST has it: `x.shape[0] * 2` rather than a tensor of one number. A vector of sizes is a
 tuple of Python.
 """

@@ -22,7 +22,7 @@ $ python -m migrate.model.ops.table | head -1
 ```
 
 A layer that is recognised as a whole, such as a dense one, is a module of torch instead. Branches,
-loops, variables, constants and inputs are no ops here. Arithmetic on shapes is Python's:
+loops, variables, constants and inputs are not ops here. Arithmetic on shapes is Python's:
 `x.shape[0] * 2`.
 
 What differs from TensorFlow's CPU kernels, each op being compared with them in values, types,

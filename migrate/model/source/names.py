@@ -30,7 +30,7 @@ _HOW = re.compile(
 
 
 class Names:
-    """Gives each wish a name of its own."""
+    """Makes Python names that are unique."""
 
     def __init__(self, taken: AbstractSet[str] = frozenset()) -> None:
         self._next: Dict[str, int] = dict.fromkeys({*_TAKEN, *taken}, 1)

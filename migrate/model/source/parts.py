@@ -41,7 +41,7 @@ class Parts(NamedTuple):
 
 def split(block: Block, results: Sequence[str], free: Set[str]) -> Parts:
     """The parts of `block`, the expressions `results` being read after it. free: the attributes, as
-    "self.name", that are no parameters."""
+    "self.name", that are not parameters."""
     first = _first(block, free)
     if not first:
         return Parts(Block(), [], block)

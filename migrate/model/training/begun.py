@@ -1,12 +1,12 @@
-"""The state of optimizers that a checkpoint lacks: it begins anew, at the values of the graph's own
+"""The state of optimizers that a checkpoint lacks: it starts over, at the values of the graph's own
 initializers, as in a TensorFlow job that restores the checkpoint.
 
 1. A Saver that was made before the training op, or of the model's variables alone, saves no slots.
-   Where the checkpoint has none of an optimizer's slots, they begin anew, and with them what it
+   Where the checkpoint has none of an optimizer's slots, they start over, and with them what it
    lacks of the powers of beta1 and beta2.
 2. Where it has some of them, nothing begins: the checkpoint is cut short, which its reader refuses.
 3. Where no optimizer goes on with its slots, what it lacks of the counters and of the variables
-   that the learning rates depend on begins anew, too.
+   that the learning rates depend on starts over, too.
 4. A variable of the model never begins, nor what an initializer does not give as a constant.
 """
 
@@ -33,7 +33,7 @@ _LISTED = 6  # names in a sentence
 
 
 class Begun(NamedTuple):
-    """found, checkpoint: with what begins anew. nodes: of that, by the name under which it would be
+    """found, checkpoint: with what starts over. nodes: of that, by the name under which it would be
     stored, the slots last; of a table its partitions, in the order of their rows."""
 
     found: MetaGraph
@@ -62,7 +62,7 @@ def begin_anew(
 
 
 def begun_text(names: Collection[str]) -> str:
-    """A sentence on what begins anew."""
+    """A sentence on what starts over."""
     listed, more = list(names)[:_LISTED], len(names) - _LISTED
     named = ", ".join(listed) + (f" and {more} more" if more > 0 else "")
     return f"the checkpoint lacks {named}: training begins with the graph's first values of these"

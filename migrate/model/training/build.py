@@ -245,8 +245,8 @@ def _left_out(module: Any, found: MetaGraph, moving: Mapping[str, str]) -> List[
             continue
         raise BadInput(
             f"{found.graph.path}: the model reads {parameter.variable!r}, which each step changes "
-            f"by {moving[node]}; it is no statistic of a BatchNorm that is known here, and cannot "
-            "be carried over"
+            f"by {moving[node]}; it is not a statistic of a BatchNorm that is known here, and "
+            "cannot be carried over"
         )
     return sorted(set(moving) - moved)
 

@@ -4,8 +4,8 @@ the counters that they depend on, and what becomes of the gradients before they 
 Nothing is recognised: the part of the graph is written as the model itself is, by the Emitter, with
 placeholders for what a step is given. An op that is not known is refused by its name.
 
-    rates        from what is fed and the counters to the hyperparameters that are no constants, and
-                 to what each counter becomes
+    rates        from what is fed and the counters to the hyperparameters that are not constants,
+                 and to what each counter becomes
     gradients    from the gradients of the loss to those that are applied
 """
 

@@ -2,7 +2,7 @@
 
 A step, in TensorFlow's order:
 
-1. hyperparameters that are no constants are computed, from what is fed and the counters
+1. hyperparameters that are not constants are computed, from what is fed and the counters
 2. the gradients become what is applied (`transformation`)
 3. each parameter is stepped by the optimizer of its own training op
 4. the counters advance: the global step, Adam's powers of beta1 and beta2
@@ -38,7 +38,7 @@ class GraphOptimizer(torch.optim.Optimizer):
     counters  {variable node: tensor}, the global step among them
     names     {variable node: name in the checkpoint} of the counters
     slots     by parameter: {torch's name of a slot: name in the checkpoint}
-    begun     the state that the checkpoint lacks, and which began anew, see `begin_anew`: {name in
+    begun     the state that the checkpoint lacks, which started over, see `begin_anew`: {name in
               the checkpoint: its variable nodes}
     left_out  variables that a step of the graph changes and this one does not
     sources   the formulas' Python, by what they compute

@@ -84,8 +84,8 @@ def _check_writers(graph: Graph, changes: Changes, updates: Dict[str, VariableUp
             raise BadInput(
                 f"{graph.path}: each step changes {variable!r} by {described(others)}"
                 + (f", beside the optimizer's {own.node!r}" if own is not None else "")
-                + "; that is no update of an optimizer that is known here, and cannot be carried "
-                "over"
+                + "; that is not an update of an optimizer that is known here, and cannot be "
+                "carried over"
             )
     for update in updates.values():
         _check(graph, changes, update)

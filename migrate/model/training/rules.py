@@ -1,6 +1,6 @@
 """Which torch optimizer continues an update, and where each of its arguments comes from.
 
-An argument is a constant, or a tensor of the graph that each step computes anew. Updates of the
+An argument is a constant, or a tensor of the graph that each step computes again. Updates of the
 same rule share one group of parameters.
 """
 
@@ -34,7 +34,7 @@ class Rule(NamedTuple):
     """One optimizer with its arguments.
 
     kind      class in migrate.torchrec.optimizers
-    settings  arguments that are no hyperparameters
+    settings  arguments that are not hyperparameters
     edges     argument -> the tensor that it is
     """
 
@@ -78,7 +78,7 @@ def rule_of(graph: Graph, update: VariableUpdate) -> Rule:
             if value is None:
                 raise BadInput(
                     f"{graph.path}: {name} of {update.node!r}, which trains {update.variable!r}, "
-                    "is no constant; that cannot be carried over"
+                    "is not a constant; that cannot be carried over"
                 )
             settings[argument] = value
     if record.name in (ADAM.name, LAZY_ADAM.name):

@@ -74,7 +74,7 @@ def find_targets(module: Any, found: MetaGraph, recipe: Recipe) -> List[Target]:
 
 
 def _begins(found: MetaGraph, update: VariableUpdate) -> Dict[str, Any]:
-    """What the slots of a new row begin with; BadInput where that is no constant."""
+    """What the slots of a new row begin with; BadInput where that is not a constant."""
     if not update.by_id:
         return {}
     begins = {}
@@ -83,8 +83,8 @@ def _begins(found: MetaGraph, update: VariableUpdate) -> Dict[str, Any]:
         begins[slot.torch] = first_constant(found.graph, node)
         if begins[slot.torch] is None:
             raise BadInput(
-                f"{found.graph.path}: what the slot {node!r} of a new id begins with is no "
-                "constant, which cannot be carried over"
+                f"{found.graph.path}: the slot {node!r} of a new id does not begin with "
+                "a constant, which cannot be carried over"
             )
     return begins
 

@@ -1,7 +1,7 @@
 """Compiling a function once per machine.
 
 1. The first call compiles; the result is kept beside the source, or in the user's cache, and where
-   neither can be written each process compiles anew.
+   neither can be written each process compiles again.
 2. numba notices that a kept function is out of date by its own file alone. These functions call
    one another across files, so the name under which each is kept has a digest of all of them.
 3. Arithmetic on uint64 must not meet a signed integer, which would make it float64: `u` wraps a

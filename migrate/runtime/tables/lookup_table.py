@@ -35,7 +35,7 @@ class LookupTable:
         if self._keys.ndim != 1 or self._keys.shape != values.shape:
             raise UsageError(
                 f"{where}: keys of shape {list(self._keys.shape)} and values of shape "
-                f"{list(values.shape)} are no table"
+                f"{list(values.shape)} are not a table"
             )
         if isinstance(self._keys, Strings):
             self._slots, first = table.build_strings(self._keys.data, self._keys.offsets)

@@ -37,7 +37,7 @@ import struct
 
 import numpy as np
 
-_LONGEST_HEAD = 1 << 26  # bytes; a longer one is no message of this protocol
+_LONGEST_HEAD = 1 << 26  # bytes; a longer one is not a message of this protocol
 _LISTED = 20  # names in a sentence
 
 
@@ -85,14 +85,14 @@ def receive(stream):
 
     Raises:
         EOFError: one that is cut short.
-        ValueError: what is no message.
+        ValueError: what is not a message.
     """
     start = stream.read(8)
     if not start:
         return None
     (length,) = struct.unpack("<Q", start.ljust(8, b"\xff"))
     if length > _LONGEST_HEAD:
-        raise ValueError("what came is no message")
+        raise ValueError("what came is not a message")
     head = json.loads(_exactly(stream, length).decode("utf-8"))
     return head, {name: _array(stream, *more) for name, *more in head.pop("arrays")}
 

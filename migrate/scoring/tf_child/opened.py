@@ -99,7 +99,7 @@ class Opened:
                 names.append(coo.dense_shape_tensor_name)
                 return Input(column, name, [self._tensor(part) for part in names])
             if sparse:
-                raise Refused("{!r} is no sparse input of the signature".format(name))
+                raise Refused("{!r} is not a sparse input of the signature".format(name))
         if not sparse:
             return Input(column, name, [self._named(name, signature, "input")])
         names = name.split(",")

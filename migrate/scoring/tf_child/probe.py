@@ -155,7 +155,7 @@ class Steps:
         before = self._session.run(self._moved)
         loss, gradients = self._session.run([self._loss, self._gradients], feed)
         if loss.shape:
-            raise Refused("the loss {!r} is no scalar".format(self._loss.name))
+            raise Refused("the loss {!r} is not a scalar".format(self._loss.name))
         self._session.run(self._put, dict(zip(self._given, before)))
         return loss, gradients
 

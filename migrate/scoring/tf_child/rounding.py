@@ -10,7 +10,7 @@ import numpy as np
 
 RUNS = 8
 _LARGEST = 1 << 20  # elements of a variable that is moved
-_SAME = 1e-3  # relative to the root mean square: more is no rounding
+_SAME = 1e-3  # relative to the root mean square: more is not rounding
 
 
 class Rounding:
@@ -86,7 +86,7 @@ class Rounding:
 
 
 def ulp_apart(values, random):
-    """`values`, each that is no whole number moved to a neighbour, up or down, or not."""
+    """`values`, each that is not a whole number moved to a neighbour, up or down, or not."""
     if values.dtype.kind != "f":
         return values
     towards = random.choice(np.array([-np.inf, np.inf], values.dtype), values.shape)

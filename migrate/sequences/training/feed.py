@@ -87,7 +87,7 @@ class Feed:
         if state["digest"] != self._digest:
             raise UsageError(
                 "the checkpoint is of other histories than the files hold now, or of another "
-                "split, length, seed or number of tokens; train anew in another folder"
+                "split, length, seed or number of tokens; train from scratch in another folder"
             )
         self._epoch, self._taken = state["position"]
         self._best, self._since = state["measured"]

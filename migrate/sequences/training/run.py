@@ -97,7 +97,7 @@ def _refuse_others(settings: Settings, out: str) -> None:
         if getattr(begun, part) != getattr(settings, part):
             raise UsageError(
                 f"{out} was begun with {part}: {vars(getattr(begun, part))}; go on with that, or "
-                "train anew in another folder"
+                "train from scratch in another folder"
             )
 
 
@@ -141,7 +141,7 @@ def open_trained(out: str) -> Trained:
 def _opened(checkpoints: Checkpoints, step: int, settings: Settings) -> Trained:
     sizes = checkpoints.sizes(step)
     if _CATALOG not in sizes:
-        raise BadInput(f"{checkpoints.path(step)} is no checkpoint of a model of sequences")
+        raise BadInput(f"{checkpoints.path(step)} is not a checkpoint of a model of sequences")
     catalog = torch.empty(sizes[_CATALOG], dtype=torch.int64)
     checkpoints.load(step, {_CATALOG: catalog})
     model = model_of(settings, catalog.numpy())

@@ -50,7 +50,7 @@ class DcpReader:
         }
         for fqn, tensor in metadata.state_dict_metadata.items():
             if not isinstance(tensor, TensorStorageMetadata):
-                raise ValueError(f"{fqn!r} is no tensor")
+                raise ValueError(f"{fqn!r} is not a tensor")
             if ".".join(map(str, metadata.planner_data[fqn])) != fqn:
                 raise ValueError(f"{fqn!r} has another path in the state dict")
             self.tensors[fqn] = Stored(tuple(tensor.size), _name(tensor.properties.dtype))

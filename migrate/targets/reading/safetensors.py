@@ -35,7 +35,7 @@ class SafetensorsReader:
     def _take_in(self, path: str) -> None:
         """Shapes and types of the tensors in one file."""
         with _opened(path) as file:
-            for fqn in file.keys():  # noqa: SIM118  it is no mapping
+            for fqn in file.keys():  # noqa: SIM118  it is not a mapping
                 tensor = file.get_slice(fqn)
                 dtype = _NAMES.get(tensor.get_dtype())
                 if dtype is None:
@@ -49,7 +49,7 @@ class SafetensorsReader:
         rows = stored.shape[0] if stored.shape else 1
         if first + count > rows:
             raise BadInput(f"{fqn!r} has {rows} rows, not {first + count}")
-        # Opened anew, and copied, so that no more of the file stays mapped than these rows
+        # Opened again, and copied, so that no more of the file stays mapped than these rows
         with _opened(self._paths[fqn]) as file:
             if not stored.shape:
                 scalar: torch.Tensor = file.get_tensor(fqn)
@@ -69,7 +69,7 @@ def _opened(path: str) -> safe_open:
     try:
         return safe_open(path, framework="pt")
     except (SafetensorError, OSError) as error:
-        raise BadInput(f"{path} is no safetensors file, or truncated: {error}") from error
+        raise BadInput(f"{path} is not a safetensors file, or truncated: {error}") from error
 
 
 def _weight_map(path: str) -> Any:

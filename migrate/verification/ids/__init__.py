@@ -1,4 +1,4 @@
-"""Does the target hold every id of a hash table, with its row and its slots? Both sides read anew.
+"""Does the target hold every id of a hash table, with its row and its slots? Both sides read again.
 
 The rows of source and target have different orders, and neither fits into memory, so that they are
 compared in three steps that sort nothing and so share nothing with the conversion:

@@ -66,7 +66,7 @@ def columns_of(written: Written, ids: Ids, source: HashTable) -> Iterator[Column
 
 
 def _free_row(written: Written, table: HashTable, column: str) -> numpy.ndarray:
-    """Bytes of a row that has no id, of what is no state of the optimizer."""
+    """Bytes of a row that has no id, of what is not a state of the optimizer."""
     if column == "values":
         values = numpy.zeros((1, *table.value_shape), number_type(table.dtype))
     else:  # Monolith's times have a mark for none; counts and steps are zero

@@ -3,9 +3,9 @@
 The rows are cut into blocks, in the order of the file. Where the two models' scores are
 uncorrelated in some blocks, and are not in the others (or the scores of all rows have the same
 distribution), the scores there belong to other rows. The counterfactual: within those blocks the
-candidate's scores are dealt out anew, in the order of the baseline's. The score is the share of the
-squared differences that is gone then; a model that merely ranks at random has another distribution,
-which that does not mend.
+candidate's scores are dealt out again, in the order of the baseline's. The score is the share of
+the squared differences that this removes; a model that merely ranks at random has another
+distribution, which this does not repair.
 """
 
 from typing import List, Optional, Tuple
@@ -80,7 +80,7 @@ def _evidence(
         old, new = (auc(labels, scores[where]) for scores in (rows.baseline, rows.candidate))
         sentences.append(f"There the candidate's AUC is {new:.3f}, the baseline's {old:.3f}.")
     sentences.append(
-        f"Dealing the candidate's scores out anew there removes {share:.1%} of the squared "
+        f"Dealing the candidate's scores out again there removes {share:.1%} of the squared "
         "differences."
     )
     first, last = max(stretches, key=lambda stretch: stretch[1] - stretch[0])
@@ -109,7 +109,7 @@ def _stretches(spans: List[Tuple[int, int]], chosen: np.ndarray) -> List[Tuple[i
 
 
 def _mended(apart: Apart, stretches: List[Tuple[int, int]]) -> float:
-    """Share of the squared differences that dealing the scores out anew removes."""
+    """Share of the squared differences that dealing the scores out again removes."""
     gone = 0.0
     for first, last in stretches:
         old, new = apart.old[first:last], apart.new[first:last]

@@ -51,7 +51,7 @@ class Setting(NamedTuple):
 
     of      the setting of one side; None: not known
     judge   from the case and both sides' settings, which are known and differ, to what that makes;
-            None where it is no suspect
+            None where it is not a suspect
     """
 
     name: str

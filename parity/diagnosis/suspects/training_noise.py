@@ -3,7 +3,7 @@
 The score is how often equal models would differ by as much in AUC on as many rows, by the choice of
 the rows alone: the two-sided p-value of no difference. One run per side cannot show what the seed
 adds to that, so no figure stands for it; it can only make such differences more common. With
-several runs per side, this is no suspect.
+several runs per side, this is not a suspect.
 """
 
 from typing import Optional

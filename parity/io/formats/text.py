@@ -189,12 +189,12 @@ def names_in(line: bytes, path: str, separator: str, quote: Optional[str] = '"')
     """The names of the columns in a file's first line.
 
     Raises:
-        Broken: what is no header.
+        Broken: what is not a header.
         BadInput: one that is separated otherwise.
     """
     if len(line) > LONGEST_HEADER:
         raise Broken(
-            f"{path}: its first line has more than {LONGEST_HEADER} bytes, which is no header"
+            f"{path}: its first line has more than {LONGEST_HEADER} bytes, which is not a header"
         )
     try:
         header = line.removeprefix(MARK).decode().rstrip("\r\n")
@@ -243,7 +243,7 @@ def refuse_cut(path: str, separator: str) -> None:
         last = fields[-1].decode(errors="replace")
         raise BadInput(
             f"{path} ends within a line, whose last value, {last!r}, is shorter than those before "
-            "it: the file seems to be cut. Copy it anew; if it is whole, end it with a newline"
+            "it: the file seems to be cut. Copy it again; if it is whole, end it with a newline"
         )
 
 

@@ -49,7 +49,7 @@ class Records(NamedTuple):
         """The features that some record has, sorted.
 
         Raises:
-            BadInput: a record that is no Example.
+            BadInput: a record that is not an Example.
         """
         from migrate.runtime.compiled import example
 
@@ -62,8 +62,8 @@ class Records(NamedTuple):
         """The values of these features, by name.
 
         Raises:
-            BadInput: a record that is no Example, or a feature that is broken or a list of another
-                kind than in the records before; the message has the record's number.
+            BadInput: a record that is not an Example, or a feature that is broken or a list of
+                another kind than in the records before; the message has the record's number.
         """
         from migrate.runtime.compiled import example, feature_lists
 
@@ -85,7 +85,7 @@ class Records(NamedTuple):
 
     def _refuse(self, broken: int) -> None:
         if broken >= 0:
-            raise BadInput(f"{self.where(broken)} is no tf.train.Example; the file is damaged")
+            raise BadInput(f"{self.where(broken)} is not a tf.train.Example; the file is damaged")
 
 
 class Feature:

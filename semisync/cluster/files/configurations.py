@@ -211,7 +211,7 @@ class Configurations:
     def _folder(self, name: str) -> str:
         if not _NAME.fullmatch(name):
             raise UsageError(
-                "{!r} is no configuration's name: letters, digits, '.', '_' and '-'".format(name)
+                "{!r} is not a configuration's name: letters, digits, '.', '_' and '-'".format(name)
             )
         return "{}/configurations/{}".format(self._root, name)
 

@@ -104,7 +104,7 @@ async def listen(handle: Any, limits: Limits, bind: str, port: int, tls: Any = N
         )
     except OSError as error:
         raise UsageError(
-            "{}:{} cannot be listened to: {}".format(bind, port, error.strerror or error)
+            "cannot listen on {}:{}: {}".format(bind, port, error.strerror or error)
         ) from error
     return Listening(http, listening)
 
@@ -175,10 +175,10 @@ class Connection(web.RequestHandler):
     def handle_error(
         self, request: Any, status: int = 500, exc: Any = None, message: Optional[str] = None
     ) -> web.StreamResponse:
-        """aiohttp's answer to what is no HTTP, without its log of what was sent."""
+        """aiohttp's answer to what is not HTTP, without its log of what was sent."""
         if status >= 500:
             return super().handle_error(request, status, exc, message)
-        reason = "it is no request in HTTP"
+        reason = "it is not an HTTP request"
         self.limits.log.add(self._address, "", "", status, reason)
         response = web.Response(status=status, text=reason + "\n")
         response.force_close()

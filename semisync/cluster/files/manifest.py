@@ -122,7 +122,7 @@ def make_manifest(folder: Any, job: str, chunk_size: int = CHUNK_SIZE) -> Manife
         A `Manifest`.
 
     Raises:
-        UsageError: `job` is no id, or `folder` no folder.
+        UsageError: `job` is not an id, or `folder` no folder.
         BadInput: there is a symbolic link or a device, a path that cannot be published, no file at
             all, or a file that changed while it was read.
 
@@ -132,7 +132,7 @@ def make_manifest(folder: Any, job: str, chunk_size: int = CHUNK_SIZE) -> Manife
     """
     if not _JOB.fullmatch(job):
         raise UsageError(
-            "{!r} is no job's id: up to 100 letters, digits, '.', '_' and '-', such as "
+            "{!r} is not a job's id: up to 100 letters, digits, '.', '_' and '-', such as "
             "'ctr-7'".format(job)
         )
     top = os.fspath(folder)
@@ -196,10 +196,10 @@ def read_manifest(data: bytes, digest: str, where: str) -> Manifest:
 
     Args:
         digest: that it must have.
-        where: whence the bytes come, for the sentence.
+        where: where the bytes come from, for the message.
 
     Raises:
-        BadInput: the bytes have another digest, or are no manifest.
+        BadInput: the bytes have another digest, or are not a manifest.
     """
     if hashlib.sha256(data).hexdigest() != digest:
         raise BadInput("{}: its manifest has another SHA-256 than {}".format(where, digest))

@@ -1,4 +1,4 @@
-"""Signed requests: who has the job's key may read, nobody else, and each signature serves once.
+"""Signed requests: who has the job's key may read, nobody else, and each signature is valid once.
 
 The client:
 1. makes a nonce of 128 random bits and takes the time;
@@ -32,7 +32,7 @@ SCHEME = "Semisync-HMAC-SHA256"
 WINDOW = 30.0  # seconds
 MOST_NONCES = 100000  # 25 MB; 3,000 requests per second, more than one process answers
 KEY_VARIABLE = "SEMISYNC_KEY"
-REPLAYED = "the signature has served before"
+REPLAYED = "the signature was used before"
 _SHORTEST_KEY = 16  # bytes
 _HEADER = re.compile(SCHEME + r" time=([0-9]{1,12}),nonce=([0-9a-f]{32}),mac=([0-9a-f]{64})")
 

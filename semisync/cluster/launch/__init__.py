@@ -6,7 +6,7 @@ A launcher
 1. holds a port that the kernel picked, and registers for a place with its address (`member`);
 2. waits until the leader has published a generation with this launcher in it, and starts the
    command with the addresses of all (`environment`, `child`);
-3. starts it again within limits when it fails, and begins anew when a new generation comes;
+3. starts it again within limits when it fails, and starts over when a new generation comes;
 4. writes down how it ended for good, and leaves; a parameter server's waits for the job's end.
 
 The leader, a launcher like the others,

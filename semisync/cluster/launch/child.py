@@ -72,8 +72,8 @@ class Child:
         return self._process.pid
 
     def _wait(self):
-        # The process is left a zombie until the rest of its group is gone: so long its id, which
-        # is the group's, cannot become another's.
+        # The process is left a zombie until the rest of its group is gone: until then its id, which
+        # is the group's, cannot be reused.
         os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
         self._signal(signal.SIGKILL)
         self._guard.communicate(b"done\n")
@@ -115,7 +115,7 @@ def check(command):
     if not command:
         raise UsageError("the command is missing: end with -- and the command, as python train.py")
     if shutil.which(command[0]) is None:
-        raise UsageError("{} is no program that can be run".format(command[0]))
+        raise UsageError("{} is not a program that can be run".format(command[0]))
 
 
 def in_words(code):

@@ -3,7 +3,7 @@
 `decide` is a function of what can be seen and of how long it has been seen:
 
 1. A generation begins when all that the job requires are there, and either all the others or LATE
-   seconds have passed. It begins anew when nobody of the earlier one is left, as after its end or
+   seconds have passed. It starts over when nobody of the earlier one is left, as after its end or
    a crash of everything.
 2. While it runs, a worker that comes or is replaced is written down; the others need not know.
 3. A parameter server that is replaced has lost its state: the next generation begins, in which all
@@ -140,7 +140,7 @@ def decide(shape, sight, waited, deadline) -> Optional[Generation]:
         if not forbidden:
             return _next(shape, sight)
         end = _failure(
-            "{} was started anew and has lost its state, and its launcher does not allow that "
+            "{} was restarted and has lost its state, and its launcher does not allow that "
             "(--restarts)".format(spoken(forbidden[0]))
         )
         return current._replace(content=dict(current.content, outcome=end))

@@ -74,7 +74,7 @@ class Running:
 
     def _begin_anew(self, number):
         if self._child is not None:
-            self._output.say("the job begins anew")
+            self._output.say("the job starts over")
             self._child.stop(self._order.grace)
             self._child = None
         self._number, self._starts, self._failures, self._start_at = number, 0, 0, 0.0

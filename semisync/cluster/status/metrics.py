@@ -1,6 +1,6 @@
 """The status as Prometheus reads it: the text exposition format, version 0.0.4.
 
-Counters begin anew with each chief, as Prometheus expects of a process that was restarted; take
+Counters start over with each chief, as Prometheus expects of a process that was restarted; take
 rates of them rather than the gauges where you have Prometheus.
 """
 
@@ -34,7 +34,7 @@ def _families(document: Dict[str, Any]) -> Iterator[Tuple[str, str, str, List[_S
     if cluster is not None:
         for name, help, value in (
             ("leader_epoch", "Grows with every leader.", cluster["epoch"]),
-            ("generation", "Grows when all members begin anew.", cluster["generation"]),
+            ("generation", "Grows when all members start over.", cluster["generation"]),
             ("members", "Members that are there.", len(cluster["members"])),
             ("has_leader", "1 while a member leads.", int(cluster["leader"] is not None)),
             ("waiting_for", "Members that the job misses.", len(cluster["waiting_for"])),

@@ -45,7 +45,7 @@ class ReportFile:
     def news(self):
         """What the chief has written since the last call, a dict; None: nothing.
 
-        What is no report, or too large for ZooKeeper, is nothing.
+        What is not a report, or too large for ZooKeeper, is nothing.
         """
         if not self._folder:
             return None

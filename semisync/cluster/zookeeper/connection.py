@@ -83,7 +83,7 @@ class Connection(client.Client):
             options["default_acl"] = [make_digest_acl(*access.auth.split(":", 1), all=True)]
         for path in (access.ca, access.certificate, access.key):
             if path is not None and not os.path.isfile(path):
-                raise BadInput("{} is no file: it should hold a certificate or key".format(path))
+                raise BadInput("{} is not a file: it should hold a certificate or key".format(path))
         if access.ca:
             options.update(use_ssl=True, ca=access.ca, verify_certs=True, check_hostname=True)
             options.update(certfile=access.certificate, keyfile=access.key)

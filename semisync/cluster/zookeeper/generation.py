@@ -22,7 +22,7 @@ class Generation(NamedTuple):
     """What is published.
 
     Attributes:
-        number: grows when the members must begin anew.
+        number: grows when the members must start over.
         members: {name: id}.
         content: what else all should know, a dict that JSON can hold.
         epoch: of the leader that published it.

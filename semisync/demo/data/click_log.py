@@ -164,7 +164,7 @@ def load(directory: Path) -> ClickLog:
     except (OSError, ValueError) as error:
         raise BadInput("{} is not a click log's description: {}".format(about, error)) from error
     if not isinstance(described, dict) or described.get("schema") != SCHEMA:
-        raise BadInput("{} has no schema {!r}; was another tool's?".format(about, SCHEMA))
+        raise BadInput("{} has no schema {!r}; did another tool write it?".format(about, SCHEMA))
     try:
         log = ClickLog(
             name=str(described["name"]),

@@ -106,7 +106,7 @@ def column_of(table: Any, name: str, where: Where) -> Column:
 def as_numbers(column: Column, where: Where) -> Column:
     """The rule for text files: `column` with its numbers, if it holds such.
 
-    Raises BadInput, naming the line of a value that is no number where 99% of the others are.
+    Raises BadInput, naming the line of a value that is not a number where 99% of the others are.
     """
     present = [code for code, text in enumerate(column.texts) if text.lower() not in _MISSING]
     numeric = [code for code in present if _NUMBER.fullmatch(column.texts[code])]
@@ -117,7 +117,9 @@ def as_numbers(column: Column, where: Where) -> Column:
         counts = np.bincount(column.codes, minlength=len(column.texts))
         if counts[stray].sum() > (1 - _MOSTLY) * counts[present].sum():
             return column
-        expected = f"a number as in {_MOSTLY:.0%} of the rows; mend it, or declare it categorical"
+        expected = (
+            f"a number as in {_MOSTLY:.0%} of the rows; correct it, or declare it categorical"
+        )
         raise _misread(column, min(stray, key=column.first_row), where, expected)
     numbers = np.full(len(column.texts), math.nan)
     numbers[numeric] = [float(column.texts[code]) for code in numeric]

@@ -110,8 +110,8 @@ def test_who_falls_behind_what_is_kept_is_told(configurations, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "document", "sentence"),
     [
-        ("../x", {}, "is no configuration's name"),
-        ("x/y", {}, "is no configuration's name"),
+        ("../x", {}, "is not a configuration's name"),
+        ("x/y", {}, "is not a configuration's name"),
         ("plan", float("nan"), "JSON cannot hold"),
         ("plan", {1, 2}, "JSON cannot hold"),
         ("plan", "x" * (513 << 10), "may have 524,288; publish a file"),

@@ -246,11 +246,11 @@ def test_an_older_file_is_there_until_the_new_one_is_whole(node, source, tmp_pat
 @pytest.mark.parametrize(
     ("digest", "sources", "sentence"),
     [
-        ("../x", ["http://a:1"], "is no digest"),
+        ("../x", ["http://a:1"], "is not a digest"),
         ("0" * 64, [], "no source"),
         ("0" * 64, ["https://a:1"], "http://HOST:PORT was expected"),
-        ("0" * 64, ["http://a:1/path"], "is no source"),
-        ("0" * 64, ["file:///etc"], "is no source"),
+        ("0" * 64, ["http://a:1/path"], "is not a source"),
+        ("0" * 64, ["file:///etc"], "is not a source"),
     ],
 )
 def test_a_call_that_has_no_meaning_is_refused(node, tmp_path, digest, sources, sentence):
@@ -261,7 +261,7 @@ def test_a_call_that_has_no_meaning_is_refused(node, tmp_path, digest, sources, 
 def test_a_place_that_cannot_be_listened_to_is_refused(node):
     port = int(node().url.rpartition(":")[2])
     before = threading.active_count()
-    with pytest.raises(UsageError, match="127.0.0.1:{} cannot be listened to".format(port)):
+    with pytest.raises(UsageError, match="cannot listen on 127.0.0.1:{}".format(port)):
         node(port=port)
     assert threading.active_count() == before
 
@@ -292,5 +292,5 @@ def test_a_place_that_takes_no_file_is_named(node, source, tmp_path):
 
 
 def test_a_host_that_no_url_can_have_is_refused(node):
-    with pytest.raises(UsageError, match="'a b/c' is no host by which others could reach it"):
+    with pytest.raises(UsageError, match="'a b/c' is not a host by which others could reach it"):
         node(host="a b/c", bind="127.0.0.1")

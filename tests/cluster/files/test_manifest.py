@@ -66,7 +66,7 @@ def test_an_empty_folder_no_folder_and_no_job_are_refused(source, tmp_path):
         make_manifest(tmp_path / "empty", "job")
     with pytest.raises(UsageError, match="no such folder"):
         make_manifest(tmp_path / "none", "job")
-    with pytest.raises(UsageError, match="is no job's id"):
+    with pytest.raises(UsageError, match="is not a job's id"):
         make_manifest(source, "../job")
 
 

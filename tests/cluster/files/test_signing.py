@@ -31,7 +31,7 @@ def verifier(clock):
 def test_a_right_signature_serves_once(verifier, clock):
     header = signature(KEY, ASKED, clock())
     assert verifier.refusal(ASKED, header) is None
-    assert verifier.refusal(ASKED, header) == "the signature has served before"
+    assert verifier.refusal(ASKED, header) == "the signature was used before"
     assert verifier.refusal(ASKED, signature(KEY, ASKED, clock())) is None
 
 
@@ -91,7 +91,7 @@ def test_its_memory_is_bounded_and_when_full_it_refuses_rather_than_forgets(veri
     headers = [signature(KEY, ASKED, clock()) for _ in range(4)]
     assert [verifier.refusal(ASKED, header) for header in headers[:3]] == [None] * 3
     assert "too many requests" in verifier.refusal(ASKED, headers[3])
-    assert verifier.refusal(ASKED, headers[0]) == "the signature has served before"
+    assert verifier.refusal(ASKED, headers[0]) == "the signature was used before"
     clock.now += 32
     assert verifier.refusal(ASKED, signature(KEY, ASKED, clock())) is None
 

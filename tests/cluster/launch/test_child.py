@@ -100,7 +100,7 @@ def test_it_ends_with_a_launcher_that_is_killed():
 
 
 def test_a_command_that_cannot_be_run_is_refused():
-    with pytest.raises(UsageError, match="no-such-program is no program"):
+    with pytest.raises(UsageError, match="no-such-program is not a program"):
         check(["no-such-program"])
     with pytest.raises(UsageError, match="the command is missing"):
         check([])

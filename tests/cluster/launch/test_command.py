@@ -96,7 +96,7 @@ def test_output_that_nobody_reads_any_more_holds_up_nothing():
     "arguments, sentence",
     [
         ("--local -- true", "at least one parameter server"),
-        ("--local --ps 1 --workers 1 -- no-such-program", "no-such-program is no program"),
+        ("--local --ps 1 --workers 1 -- no-such-program", "no-such-program is not a program"),
         ("--local --ps 1 --workers 1", "the command is missing"),
         ("--local --ps 1 --workers 1 --host h -- true", "--host has no meaning with --local"),
         (ELSEWHERE + "/b --role ps --ps 1 --workers 1 -- true", "--job takes letters"),

@@ -142,7 +142,7 @@ def test_a_sparse_placeholder_of_any_shape_is_one_input(
 
 
 def test_of_look_ups_in_a_sparse_servers_tables_the_op_is_named(graphs, tmp_path, capsys):
-    """The table is no variable of the checkpoint: what fills its wrapper is not known here."""
+    """The table is not a variable of the checkpoint: what fills its wrapper is not known here."""
     _, convert, reason = inspected(graphs / "sparse_server", capsys)
     assert convert is None
     assert "has ops that are not known: TFRA>CuckooHashTableFind of node 'lk/find'" in reason

@@ -83,7 +83,7 @@ def test_raw_bytes_are_numbers(peer, dtype):
 def test_raw_bytes_of_other_lengths_or_orders_are_refused():
     with pytest.raises(BadInput, match="3 bytes are not numbers of 4"):
         runtime.decode_raw(Strings.of(["abc"]), torch.float32)
-    with pytest.raises(BadInput, match="no tensor"):
+    with pytest.raises(BadInput, match="do not make a tensor"):
         runtime.decode_raw(Strings.of(["a", "ab"]), torch.uint8)
     with pytest.raises(UsageError, match="highest byte"):
         runtime.decode_raw(Strings.of(["ab"]), torch.int16, little_endian=False)

@@ -177,7 +177,7 @@ def test_keys_of_another_kind_are_refused():
     table = LookupTable(["a"], [1], -1)
     with pytest.raises(UsageError, match="are strings, not numbers"):
         table.find(torch.tensor([1]))
-    with pytest.raises(UsageError, match="are no table"):
+    with pytest.raises(UsageError, match="are not a table"):
         LookupTable(["a"], [1, 2], -1)
     with pytest.raises(UsageError, match="int32, int64 or strings"):
         LookupTable([1.5], [1], -1)

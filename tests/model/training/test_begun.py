@@ -1,4 +1,4 @@
-"""The state of optimizers that a checkpoint lacks begins anew, as in TensorFlow."""
+"""The state of optimizers that a checkpoint lacks starts over, as in TensorFlow."""
 
 import numpy as np
 import pytest

@@ -4,7 +4,7 @@
 list of arrays of any length ("ragged"), which a model takes as a SparseTensor or pads.
 
 With `odd=True` the rows also hold what the training rows lack: words and ids that no training step
-saw, '' and -1 more often, empty lists, bytes that are no text, NaN where a model buckets it.
+saw, '' and -1 more often, empty lists, bytes that are not text, NaN where a model buckets it.
 """
 
 import numpy as np
@@ -65,7 +65,7 @@ def sparse(value):
 
 
 def _make_odd(rows):
-    """Values at which kernels differ: bytes that are no text, NaN in a bucketized column."""
+    """Values at which kernels differ: bytes that are not text, NaN in a bucketized column."""
     rows["item"][3:6] = [b"long" * 60, b"\xff\x00\n", b"\xc3\xa9"]
     rows["heat"][:6] = [np.nan, np.inf, -np.inf, 0.1, -0.0, np.nextafter(np.float32(0.1), -1)]
     rows["codes"][2:4, 1:] = [[-7, 2**40 + 3], [-(2**63), 2**63 - 1]]

@@ -166,7 +166,7 @@ def test_only_a_number_can_be_set(name):
         graph_rewrite.semi_synchronize(meta, M, fixed={name: 1.0})
 
 
-@pytest.mark.parametrize("text, says", [("rate", "is not NAME=VALUE"), ("rate=x", "no number")])
+@pytest.mark.parametrize("text, says", [("rate", "is not NAME=VALUE"), ("rate=x", "not a number")])
 def test_what_is_set_is_a_number(text, says, capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main(["rewrite", "in", "out", "--batches-per-step", "2", "--set", text])

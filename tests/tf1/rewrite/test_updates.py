@@ -1,4 +1,4 @@
-"""Updates of variables that are no statistic of a BatchNorm: find_updates."""
+"""Updates of variables that are not a statistic of a BatchNorm: find_updates."""
 
 import pytest
 
