@@ -46,7 +46,7 @@ def open_bundle(prefix: str, checksums: bool = True) -> Optional[Checkpoint]:
 
 
 def open_saved_model(directory: str, checksums: bool = True) -> Optional[Checkpoint]:
-    """The variables of the SavedModel in `directory`; None if it is none."""
+    """The variables of the SavedModel in `directory`; None unless it is one."""
     prefix = saved_model_prefix(directory)
     return None if prefix is None else open_bundle(prefix, checksums)
 

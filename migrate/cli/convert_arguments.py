@@ -231,7 +231,7 @@ def planned(args: argparse.Namespace, checkpoint: Checkpoint) -> Plan:
 
 
 def _read_plan(path: str) -> Plan:
-    """The plan in a YAML file; BadInput where it is none."""
+    """The plan in a YAML file; BadInput unless it is one."""
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()

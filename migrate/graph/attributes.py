@@ -49,12 +49,12 @@ def float32s(graph: Graph, node: Node, name: str) -> List[float]:
 
 
 def string(graph: Graph, node: Node, name: str) -> bytes:
-    """A string; empty if the node has none."""
+    """A string; empty where the node lacks it."""
     return bytes(message(_attribute(graph, node, name).get(2, memoryview(b"")), graph.path))
 
 
 def function(graph: Graph, node: Node, name: str) -> str:
-    """The name of a function of the library; empty if the node has none."""
+    """The name of a function of the library; empty where the node lacks it."""
     called = _attribute(graph, node, name).get(10, memoryview(b""))
     named = dict(fields(message(called, graph.path), graph.path))
     return text(named.get(1, memoryview(b"")), graph.path)

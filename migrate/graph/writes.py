@@ -23,7 +23,7 @@ _RESTORES = {"RestoreSlice", "RestoreV2"}
 
 
 def changed_variable(graph: Graph, node: Node) -> Optional[str]:
-    """The variable that a node writes, and neither initialises nor restores; None: it is none."""
+    """The variable that a node writes, unless it initialises or restores it; else None."""
     writes = node.op in WHOLE or node.op in _SCATTERS or node.op in _RESOURCE_SCATTERS
     if not node.inputs or not (writes or APPLIES.fullmatch(node.op)):
         return None

@@ -45,7 +45,7 @@ class _Meta(NamedTuple):
 
 
 def read_hugectr(path: str, types: Types) -> Optional[Dict[str, HashTable]]:
-    """The one table in a directory of HugeCTR, by the directory's name; None if it is none."""
+    """The one table in a directory of HugeCTR, by the directory's name; None for any other directory."""
     names = listing(path)
     if "key" not in names or "emb_vector" not in names:
         return None

@@ -173,7 +173,7 @@ def _write(store: Store, path: str) -> None:
 
 
 def _description(folder: str) -> Any:
-    """(processes, tables) of tables.json; BadInput where it is none."""
+    """(processes, tables) of tables.json; BadInput unless it is one."""
     path = os.path.join(folder, WHOLE)
     try:
         with open(path, encoding="utf-8") as file:

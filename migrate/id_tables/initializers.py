@@ -112,7 +112,9 @@ class TruncatedNormal(Normal):
 
 
 def seed_of(seed: Union[int, torch.Generator], table: str) -> int:
-    """The seed of one table, below 2^64, lest tables begin alike. seed: the same in all processes;
-    of a generator its initial seed."""
+    """The seed of one table, below 2^64, so that tables begin differently.
+
+    seed: the same in all processes; of a generator its initial seed.
+    """
     number = seed.initial_seed() if isinstance(seed, torch.Generator) else int(seed)
     return int.from_bytes(hashlib.sha256(f"{number} {table}".encode()).digest()[:8], "little")

@@ -3,8 +3,8 @@
     HashTable(V2)  <-  InitializeTable(V2), LookupTableImport(V2)      keys and values, constants
                    <-  InitializeTableFromTextFile(V2)                 a file: constant, or an asset
 
-The op that initialises a table is none of the outputs' ancestors: it is found among those that use
-the table.
+The op that initialises a table is not among the outputs' ancestors: it is looked for among the ops
+that use the table.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def side_of_dcp(
 ) -> Side:
     """What the DCP in `directory` has of the checkpoint from which `converted` was made.
 
-    names: as of `migrate.write_checkpoint`. Raises BadInput where it is none, or its shapes are
+    names: as of `migrate.write_checkpoint`. Raises BadInput where it is not one, or its shapes are
     those of another model, UsageError where `names` names what is not there.
     """
     refuse_increment(manifest, converted)

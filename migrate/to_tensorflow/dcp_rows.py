@@ -51,7 +51,7 @@ class Saved(NamedTuple):
 
 
 def read_dcp(directory: str) -> Dict[str, Saved]:
-    """The tensors of the DCP in `directory`, by name; BadInput where it is none."""
+    """The tensors of the DCP in `directory`, by name; BadInput unless it is one."""
     try:
         metadata = FileSystemReader(directory).read_metadata()
         return dict(_tensors(metadata, directory))

@@ -23,7 +23,7 @@ from semisync.common.errors import BadInput
 
 
 def side_of_directory(directory: str) -> Tuple[Side, Manifest]:
-    """What the converted `directory` has; BadInput where it is none, or not as it was written."""
+    """What the converted `directory` has; BadInput unless it is one, as it was written."""
     manifest = read_manifest(directory)
     if not is_intact(directory):
         raise BadInput(

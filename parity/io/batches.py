@@ -183,7 +183,7 @@ def _whole(batches: Iterator[Batch]) -> pa.Table:
     pieces = [batch.table for batch in batches]
     try:
         return pa.concat_tables(pieces, promote_options="permissive")
-    except pa.ArrowTypeError:  # numbers of a text file, and from a field on that is none, text
+    except pa.ArrowTypeError:  # text from the first field on that is not a number
         return pa.concat_tables([piece.cast(pieces[-1].schema) for piece in pieces])
 
 

@@ -65,7 +65,7 @@ def _plain_chunks(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether an Arrow type is a list; a map is none, though Arrow has it as a list of pairs."""
+    """Whether an Arrow type is a list; a map is not, though Arrow has it as a list of pairs."""
     return kind.id in _LISTS
 
 

@@ -158,7 +158,7 @@ def read_traces(paths):
         [(pauses, demands)], float64 arrays of seconds.
 
     Raises:
-        BadInput: a file that is none.
+        BadInput: a file is not a trace.
 
     Examples:
         >>> from semisync.simulate import read_traces

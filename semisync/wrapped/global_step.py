@@ -42,7 +42,7 @@ def count(step):
 
 
 def is_changed(step, before):
-    """Whether an op of the graph that is none of `before`, names, changes a variable.
+    """Whether an op of the graph whose name is not in `before` changes a variable.
 
     Perhaps inside a tf.cond, or a function.
     """

@@ -41,7 +41,7 @@ _INTEGERS = ("int32", "int64")
 
 
 class Unknown(Exception):
-    """What a tensor is computed by is none of the steps."""
+    """A tensor is computed by an op that is not one of the steps."""
 
 
 class Chains:

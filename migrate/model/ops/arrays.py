@@ -137,7 +137,7 @@ def linspace(call: Call) -> str:
 
 
 def one_hot(call: Call) -> str:
-    """`runtime.one_hot(x, 10)`: all off for an index that is none"""
+    """`runtime.one_hot(x, 10)`: all off for an index out of range"""
     axis = call.integer("axis", -1)
     more = "" if axis == -1 else f", axis={axis}"
     values, dtype = f", {call[2]}, {call[3]}", call.dtype("T")
