@@ -45,7 +45,7 @@ class _Meta(NamedTuple):
 
 
 def read_hugectr(path: str, types: Types) -> Optional[Dict[str, HashTable]]:
-    """The one table in a directory of HugeCTR, by the directory's name; None for any other directory."""
+    """The one table in a directory of HugeCTR, by the directory's name; else None."""
     names = listing(path)
     if "key" not in names or "emb_vector" not in names:
         return None

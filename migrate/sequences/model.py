@@ -178,7 +178,7 @@ class RankingModel(nn.Module):
 
 
 def _plain(packed: Packed) -> Packed:
-    """A batch of histories alone; UsageError where it has candidates, which are none."""
+    """A batch of histories alone; UsageError where it has candidates."""
     if packed.targets is not None:
         raise UsageError("a retrieval takes histories alone, and the batch has candidates")
     return packed

@@ -1,15 +1,4 @@
-"""A batch of sequences of any lengths, one behind the other, without padding.
-
-T is the number of all items, B that of the sequences:
-
-    items    int64 [T]      rows of the item table
-    offsets  int64 [B + 1]  sequence b is items[offsets[b]:offsets[b + 1]]
-    times    [T]            when each item was, in any unit; None: unknown
-    labels   name -> [T]    0 or 1: what the user did with each item
-    asked    [B]            when what follows each sequence is asked for; None: at its last item
-    targets  int64 [B]      how many of each sequence's last items are candidates, which see what
-                            came before them and themselves, not each other; None: none are
-"""
+"""A batch of sequences of any lengths, without padding."""
 
 from __future__ import annotations
 

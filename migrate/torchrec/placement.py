@@ -1,4 +1,4 @@
-"""Where TorchRec's planner shall put the tables of a model config.
+"""Where TorchRec's planner is to put the tables of a model config.
 
     placement   kernel                 where the rows are
     device      fused, int8: quant     the GPU's memory
