@@ -66,7 +66,7 @@ def open_checkpoint(
     Examples:
         >>> with migrate.open_checkpoint("model.ckpt-40000") as checkpoint:
         ...     print(sorted(name for name in checkpoint if "/" not in name))
-        ['cities', 'global_step', 'items', 'kernel']
+        ['cities', 'global_step', 'kernel', 'products']
     """
     full = _open(prefix, checksums)
     if newer is None:

@@ -49,7 +49,7 @@ class Side:
     Examples:
         >>> comparison = parity.compare(labels, baseline, candidate)
         >>> round(comparison.baseline.auc, 2), comparison.baseline.calibration is None
-        (0.76, False)
+        (0.74, False)
     """
 
     auc: float
@@ -164,7 +164,8 @@ class Comparison:
         standard_error: of `delta`, by clusters where there are any.
         interval: at `confidence`, around `delta`.
         margin: the largest difference that does not matter.
-        baseline, candidate: each model's own figures.
+        baseline: its own figures.
+        candidate: its own figures.
         rows: with weight above 0.
         positives: rows of label 1.
         standard_error_independent: as if the rows did not come in clusters.

@@ -107,7 +107,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         >>> with tf.train.MonitoredTrainingSession(hooks=[hook]) as session:
         ...     for _ in range(8):
         ...         _ = session.run(train_op)
-        >>> sum(hook.ledger.fates.values())
+        >>> hook.ledger.fates["admitted"]
         8
     """
 

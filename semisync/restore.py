@@ -102,8 +102,8 @@ def restore_hook(is_chief, patience=120.0, audit=None, worker_device=None):
         >>> _ = tf.train.import_meta_graph("model.semisync.meta")
         >>> hook = semisync.restore_hook(is_chief=True)
         >>> with tf.train.MonitoredTrainingSession(hooks=[hook]) as session:
-        ...     batch = {"user:0": [7, 8], "clicked:0": [1, 0]}
         ...     for _ in range(8):
+        ...         batch = {"city:0": ["Bern", "Oslo"], "item:0": [7, 8], "clicked:0": [[1], [0]]}
         ...         _ = session.run("Adagrad", batch)
     """
     graph = tf.get_default_graph()

@@ -157,8 +157,8 @@ class Exponential(_Formula):
         UsageError: the rate is not a number >= 0.
 
     Examples:
-        >>> semisync.Exponential(0.5)(np.float32([0, 1, 2]))
-        array([1.        , 0.60653067, 0.36787945], dtype=float32)
+        >>> semisync.Exponential(0.5)(np.float32([0, 1, 2])).round(3)
+        array([1.   , 0.607, 0.368], dtype=float32)
     """
 
     def __init__(self, rate):

@@ -33,7 +33,13 @@ def find_batch_norms(graph):
 
     Examples:
         >>> x = tf.placeholder(tf.float32, [None, 8])
-        >>> y = tf.layers.batch_normalization(x, training=True, name="bn")
+        >>> with tf.variable_scope("bn"):
+        ...     names = ("moving_mean", "moving_variance")
+        ...     moving = [tf.get_variable(name, [8], trainable=False) for name in names]
+        ...     mean, variance = tf.nn.moments(x, [0])
+        ...     y = tf.nn.batch_normalization(x, mean, variance, None, None, 1e-3)
+        ...     for old, new in zip(moving, (mean, variance)):
+        ...         update = tf.assign_sub(old, 0.1 * (old - new))
         >>> [found] = graph_rewrite.find_batch_norms(tf.get_default_graph())
         >>> found.name, found.kind, found.moving_mean
         ('bn', 'unfused', 'bn/moving_mean')

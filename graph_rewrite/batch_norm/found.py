@@ -52,14 +52,18 @@ class BatchNorm(NamedTuple):
         op: the name of the FusedBatchNorm, of two the one for training; else of the Rsqrt (or Sqrt,
             Pow).
         input: the tensor x at the top level, outside of any branch.
-        gamma, beta, moving_mean, moving_variance: variables, or None.
+        gamma: a variable, or None.
+        beta: a variable, or None.
+        moving_mean: a variable, or None.
+        moving_variance: a variable, or None.
         momentum: a float, or the name of a tensor where it varies, while training. None without an
             update, and where only its complement is a tensor: `updates` name that as their rate.
         epsilon: a float.
         axis: the channel axes, a tuple; (-1,) where the graph does not tell how many there are.
         training: True; False; or the name of the predicate's tensor, which is true in training.
-        mean, variance: the batch's statistics as the updates take them, at the top level, outside
-            of branches, wherever such a tensor exists; None where no batch statistic is computed.
+        mean: of the batch, as the updates take it, at the top level, outside of branches, wherever
+            such a tensor exists; None where no batch statistic is computed.
+        variance: of the batch, likewise.
         bessel: whether that variance is the corrected one, x n / (n - 1), as FusedBatchNorm gives
             it.
         updates: the `Update`s of the moving statistics, the mean's first; one per part.
@@ -71,7 +75,13 @@ class BatchNorm(NamedTuple):
 
     Examples:
         >>> x = tf.placeholder(tf.float32, [None, 8])
-        >>> y = tf.layers.batch_normalization(x, momentum=0.9, training=True, name="bn")
+        >>> with tf.variable_scope("bn"):
+        ...     names = ("moving_mean", "moving_variance")
+        ...     moving = [tf.get_variable(name, [8], trainable=False) for name in names]
+        ...     mean, variance = tf.nn.moments(x, [0])
+        ...     y = tf.nn.batch_normalization(x, mean, variance, None, None, 1e-3)
+        ...     for old, new in zip(moving, (mean, variance)):
+        ...         update = tf.assign_sub(old, 0.1 * (old - new))
         >>> [found] = graph_rewrite.find_batch_norms(tf.get_default_graph())
         >>> round(found.momentum, 4), found.axis, found.shareable
         (0.9, (1,), True)

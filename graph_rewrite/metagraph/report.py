@@ -47,7 +47,7 @@ class Report:
         >>> meta_graph = tf.train.export_meta_graph()
         >>> _, report = graph_rewrite.semi_synchronize(meta_graph, batches_per_step=2)
         >>> [one.variable for one in report.trained]
-        ['cities', 'items', 'kernel']
+        ['cities', 'products', 'kernel']
     """
 
     nodes: int

@@ -49,7 +49,8 @@ class Checkpoint(Mapping[str, TensorInfo]):
 
     Attributes:
         prefix: of its files.
-        stored, store: what its reader found in the index, and the data files.
+        stored: what its reader found in the index.
+        store: the data files.
         parts: name under which a part of a tensor is stored -> the tensor's, see
             `migrate.checkpoint.scattered`.
         newer: the increment that is laid over it, see `migrate.checkpoint.overlay`.
@@ -57,8 +58,10 @@ class Checkpoint(Mapping[str, TensorInfo]):
 
     Examples:
         >>> with migrate.open_checkpoint("model.ckpt-40000") as checkpoint:
-        ...     print(checkpoint["items"].shape, checkpoint.read("items", rows=slice(7, 9)).shape)
-        (100, 4) (2, 4)
+        ...     print(checkpoint["products"].shape)
+        ...     print(checkpoint.read("products", rows=slice(7, 9)).shape)
+        (100, 4)
+        (2, 4)
     """
 
     newer: Optional[Checkpoint] = None
@@ -164,6 +167,9 @@ class Checkpoint(Mapping[str, TensorInfo]):
 
         Returns:
             An `ObjectGraph`.
+
+        Raises:
+            BadInput: it is damaged.
         """
         if objects.KEY not in self:
             return objects.EMPTY
@@ -193,6 +199,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
             (first row, rows).
 
         Raises:
+            UsageError: `rows_per_chunk` is less than 1, or the name is unknown.
             BadInput: data is damaged or missing. A wrong crc32c shows when the last row of a piece
                 has been read, so trust nothing before the iteration has ended.
         """

@@ -23,7 +23,7 @@ class TensorInfo(NamedTuple):
         nbytes: stored size in bytes.
 
     Examples:
-        >>> migrate.open_checkpoint("model.ckpt-40000")["items/Adagrad"]
+        >>> migrate.open_checkpoint("model.ckpt-40000")["products/Adagrad"]
         TensorInfo(shape=(100, 4), dtype='float32', slices=(), kind='slot', nbytes=1600)
     """
 

@@ -89,7 +89,7 @@ def convert(
         >>> checkpoint = migrate.open_checkpoint("model.ckpt-40000")
         >>> manifest = migrate.convert(migrate.plan(checkpoint), "new")
         >>> sorted(table.name for table in manifest.tables)
-        ['cities', 'items']
+        ['cities', 'products']
     """
     if target not in TARGETS:
         raise UsageError(f"target {target!r} is not supported, expected one of {list(TARGETS)}")

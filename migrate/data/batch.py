@@ -33,7 +33,8 @@ class Batch:
         numbers: those of kind numbers, float32.
         dense: float32 [batch_size, the sum of the widths], in the order of the schema.
         labels: float32 [batch_size] by column.
-        keys, strings: Arrow arrays [rows] by column, which stay on the CPU.
+        keys: Arrow arrays [rows] by column, which stay on the CPU.
+        strings: the same of the columns of text.
 
     Examples:
         >>> from migrate.data import Column, open_data

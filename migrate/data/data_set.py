@@ -158,7 +158,8 @@ class DataSet(Generic[B]):
     Attributes:
         schema: the columns.
         batch_size: rows per batch and rank.
-        rank, ranks: which of how many shares this is.
+        rank: which share this is, from 0.
+        ranks: how many shares there are.
         rows: of the whole data set.
         digest: 16 hexadecimal digits of its listing.
         skipped: the broken files and blocks that were left out so far, with their rows (None where

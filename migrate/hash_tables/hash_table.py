@@ -108,6 +108,10 @@ class HashTable:
 
         Yields:
             `Rows`: keys, values and, where the format has them, frequencies and versions.
+
+        Raises:
+            UsageError: `rows_per_chunk` is less than 1.
+            BadInput: the files are damaged.
         """
         if rows_per_chunk < 1:
             raise UsageError(f"rows_per_chunk is {rows_per_chunk}, expected at least 1")

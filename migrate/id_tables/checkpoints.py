@@ -98,8 +98,10 @@ def load(tables: IdEmbeddings, folder: str) -> None:
 
     Examples:
         >>> from migrate.id_tables import IdEmbeddings, IdTable, load, save
+        >>> from migrate.torchrec.optimizers import Adagrad
         >>> first, second = (IdEmbeddings([IdTable("user", 2, ["user"], None)]) for _ in range(2))
-        >>> _ = first({"user": torch.tensor([2**40, -7])})
+        >>> optimizers = [one.optimizer(Adagrad, lr=0.1) for one in (first, second)]
+        >>> vectors = first({"user": torch.tensor([2**40, -7])})
         >>> save(first, "saved_1")
         >>> load(second, "saved_1")
         >>> second.rows()

@@ -138,6 +138,10 @@ class IdEmbeddings(torch.nn.Module):
 
         Returns:
             By feature float32 [bags, dim], or without pooling [*shape of the ids, dim].
+
+        Raises:
+            UsageError: a feature is missing or not as above, or a table that trains has no
+                optimizer.
         """
         self.agree()
         tables = list(self.tables.values())

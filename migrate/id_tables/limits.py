@@ -24,6 +24,9 @@ class Limit:
             that were met least often. Where that is equal, the other decides, then the smaller id.
         age: steps since the last that used a row, after which it goes, at most a sixteenth later.
 
+    Raises:
+        UsageError: an argument is not as above.
+
     Examples:
         >>> from migrate.id_tables import IdTable, Limit
         >>> limit = Limit(rows=10_000_000, policy="least frequent", age=100_000)

@@ -30,9 +30,12 @@ class IdTable:
         unknown: what a frozen look-up gives for an id without a row: "zeros", "initial", the vector
             that it would begin with, or a vector [dim].
 
+    Raises:
+        UsageError: an argument is not as above.
+
     Examples:
         >>> from migrate.id_tables import IdEmbeddings, IdTable
-        >>> tables = IdEmbeddings([IdTable("item", 4, ["item"], pooling=None)])
+        >>> tables = IdEmbeddings([IdTable("item", 4, ["item"], pooling=None)]).eval()
         >>> tables({"item": torch.tensor([[3, 2**40]])})["item"].shape
         torch.Size([1, 2, 4])
     """

@@ -270,7 +270,7 @@ def read_manifest(directory: str) -> Manifest:
 
     Examples:
         >>> sorted(table.name for table in migrate.read_manifest("converted").tables)
-        ['cities', 'items']
+        ['cities', 'products']
     """
     path = os.path.join(directory, FILE)
     try:

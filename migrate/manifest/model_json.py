@@ -139,8 +139,8 @@ def read_model(directory: str) -> ModelConfig:
     Examples:
         >>> from migrate.torchrec import read_model
         >>> tables = read_model("converted")["tables"]
-        >>> [(table["name"], table["num_embeddings"]) for table in tables]
-        [('cities', 50), ('items', 100)]
+        >>> [(table["name"], table["rows"]) for table in tables]
+        [('cities', 50), ('products', 100)]
     """
     path = os.path.join(os.fspath(directory), FILE)
     try:

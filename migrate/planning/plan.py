@@ -76,7 +76,7 @@ class Table:
     weighted            whether each id has a weight, in the model config
     static              "fp16", "int8" or "float32": pretrained and no longer trained; written in
                         this type and without its slots; int8 as in migrate.manifest.quantization
-    placement           "device", "uvm" or "cpu": where TorchRec's planner shall put it
+    placement           "device", "uvm" or "cpu": where TorchRec's planner is to put it
     """
 
     name: str
@@ -146,7 +146,7 @@ class Plan:
         >>> plan = migrate.plan(migrate.open_checkpoint("model.ckpt-40000"))
         >>> same = migrate.Plan.from_yaml(plan.to_yaml())
         >>> [plan.fqn(table) for table in same.tables]
-        ['ebc.embedding_bags.cities.weight', 'ebc.embedding_bags.items.weight']
+        ['ebc.embedding_bags.cities.weight', 'ebc.embedding_bags.products.weight']
     """
 
     source: str

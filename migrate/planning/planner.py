@@ -59,7 +59,7 @@ def plan(
     Examples:
         >>> plan = migrate.plan(migrate.open_checkpoint("model.ckpt-40000"), rename=[("s$", "")])
         >>> [(table.name, table.rows, table.dim) for table in plan.tables]
-        [('citie', 50, 4), ('item', 100, 4)]
+        [('citie', 50, 4), ('product', 100, 4)]
     """
     options = Options(
         strategy=partition_strategy,

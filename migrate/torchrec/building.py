@@ -66,9 +66,8 @@ def build(
         >>> tables = build(config)
         >>> loaded = load(tables, "by_id")
         >>> rows = KeyedJaggedTensor(["user"], torch.tensor([0, 1]), lengths=torch.tensor([1, 1]))
-        >>> tables(rows)["user"]
-        tensor([[3., 4.],
-                [5., 6.]])
+        >>> tables(rows)["user"].tolist()
+        [[3.0, 4.0], [5.0, 6.0]]
     """
     where = torch.device("cpu") if device is None else device
     model = checked_model(config)
@@ -178,11 +177,11 @@ def build_optimizer(config: Mapping[str, Any], module: torch.nn.Module) -> Dict[
 
     Examples:
         >>> from migrate.torchrec import build, build_optimizer, read_model
-        >>> config = read_model("by_id")
-        >>> config["tables"][0].update(
-        ...     features=["user"], pooling="sum", optimizer={"name": "sgd", "learning_rate": 0.1}
-        ... )
-        >>> optimizers = build_optimizer(config, build(config))
+        >>> config = read_model("converted")
+        >>> for table in config["tables"]:
+        ...     table.update(features=[table["name"]], pooling="sum")
+        >>> sorted(build_optimizer(config, build(config)))
+        ['cities', 'products']
     """
     weights = table_weights(module)
     optimizers = {}

@@ -69,7 +69,7 @@ def id_map(directory: str, table: str) -> IdMap:
 
     Examples:
         >>> from migrate.torchrec import id_map
-        >>> id_map("by_id", "users.model")(torch.tensor([-7, 12, 2**40]))
+        >>> id_map("by_id", "users_model")(torch.tensor([-7, 12, 2**40]))
         tensor([0, 1, 2])
     """
     manifest = read_manifest(os.fspath(directory))
@@ -105,7 +105,7 @@ def map_features(features: KeyedJaggedTensor, maps: Mapping[str, IdMap]) -> Keye
         >>> from torchrec import KeyedJaggedTensor
         >>> from migrate.torchrec import id_map, map_features
         >>> raw = KeyedJaggedTensor(["user"], torch.tensor([12, -7]), lengths=torch.tensor([1, 1]))
-        >>> map_features(raw, {"user": id_map("by_id", "users.model")}).values()
+        >>> map_features(raw, {"user": id_map("by_id", "users_model")}).values()
         tensor([1, 0])
     """
     names = features.keys()

@@ -55,9 +55,9 @@ def embedding_bag_collection(
 
     Examples:
         >>> from migrate.torchrec import embedding_bag_collection, load
-        >>> tables = embedding_bag_collection("converted", {"items": ["item"]})
+        >>> tables = embedding_bag_collection("converted", {"products": ["item"]})
         >>> load(tables, "converted")
-        ['ebc.embedding_bags.items.weight']
+        ['ebc.embedding_bags.products.weight']
     """
     configs = list(_configs(_manifest(converted), features, pooling))
     return EmbeddingBagCollection(tables=configs, device=device)
@@ -90,7 +90,7 @@ def managed_collision_collection(
         >>> from migrate.torchrec import load, managed_collision_collection
         >>> checkpoint = migrate.open_checkpoint("users.model")
         >>> manifest = migrate.convert(migrate.plan(checkpoint, ids="mch"), "raw")
-        >>> tables = managed_collision_collection("raw", {"users.model": ["user"]})
+        >>> tables = managed_collision_collection("raw", {"users_model": ["user"]})
         >>> loaded = load(tables, "raw")
     """
     manifest = _manifest(converted)

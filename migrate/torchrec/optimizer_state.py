@@ -57,11 +57,11 @@ def load_optimizer(
     Examples:
         >>> from migrate.torchrec import embedding_bag_collection, load_optimizer
         >>> from migrate.torchrec.optimizers import Adagrad
-        >>> tables = embedding_bag_collection("converted", {"items": ["item"]})
+        >>> tables = embedding_bag_collection("converted", {"products": ["item"]})
         >>> optimizer = Adagrad(tables.parameters(), lr=0.1)
         >>> parameters = {"ebc." + name: one for name, one in tables.named_parameters()}
         >>> load_optimizer(optimizer, parameters, "converted")
-        ['ebc.embedding_bags.items.weight']
+        ['optim.state.ebc.embedding_bags.products.weight.products.momentum1']
     """
     manifest = read_manifest(os.fspath(directory))
     dense = {

@@ -39,6 +39,7 @@ def constraints(config: Mapping[str, Any]) -> Dict[str, ParameterConstraints]:
 
     Raises:
         BadInput: as `build`.
+        UsageError: a placement is unknown.
 
     Examples:
         >>> from migrate.torchrec import constraints, read_model

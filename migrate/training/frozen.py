@@ -92,8 +92,8 @@ def shrink(module: nn.Module, trained: Any, precision: str) -> Shrunk:
     Examples:
         >>> from migrate.torchrec import embedding_bag_collection
         >>> from migrate.training import shrink
-        >>> tables = embedding_bag_collection("converted", {"items": ["item"]})
-        >>> shrink(tables, trained=(), precision="fp16").after
+        >>> tables = embedding_bag_collection("converted", {"products": ["item"]})
+        >>> shrink(tables, trained=(), precision="fp16").bytes_after
         800
     """
     names: List[str] = []

@@ -44,11 +44,12 @@ def verify(
 
     Raises:
         BadInput: the manifest or the checkpoint cannot be read.
+        UsageError: a sample of a frozen graph is asked for.
 
     Examples:
         >>> from migrate.verification import verify
-        >>> verify("model.ckpt-40000", "converted").rows
-        309
+        >>> verify("model.ckpt-40000", "converted").verified
+        True
     """
     if sample is not None and sample < 1:
         raise UsageError(f"sample is {sample}, expected at least one row")

@@ -16,7 +16,8 @@ class Verification:
         source: the checkpoint's prefix.
         directory: that `convert` wrote.
         sample: rows of each tensor that were drawn, None for all.
-        tensors, rows: how many were compared.
+        tensors: how many were compared.
+        rows: how many were compared.
         hashes: pieces whose SHA-256 was checked.
         differing_rows: how many of the rows differ.
         bound: largest fraction of a tensor's rows that may still differ, at `confidence`.

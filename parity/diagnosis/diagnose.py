@@ -53,7 +53,7 @@ def diagnose(
         >>> comparison = parity.compare(labels, baseline, shuffled)
         >>> found = parity.diagnose(comparison, labels, baseline, shuffled)
         >>> found.diagnosis[0].name
-        'misaligned rows'
+        'scores of other rows'
     """
     if comparison.decision is Verdict.EQUIVALENT:
         return comparison

@@ -21,7 +21,8 @@ class Part(NamedTuple):
         name: of the slice or day.
         rows: with weight above 0.
         positives: rows of label 1.
-        baseline_auc, candidate_auc: each model's AUC within the part.
+        baseline_auc: of the baseline, within the part.
+        candidate_auc: of the candidate, within the part.
         delta: the difference of the AUCs.
         standard_error: of `delta`.
         interval: of `delta`.

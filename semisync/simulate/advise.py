@@ -26,7 +26,9 @@ class Advice(NamedTuple):
     """What is proposed, and what the simulation says of it.
 
     Attributes:
-        batches_per_step, bound, servers: the proposal.
+        batches_per_step: M, proposed.
+        bound: on the staleness, proposed.
+        servers: number of parameter servers, proposed.
         result: of semi-synchronous training with it.
         asynchronous: of asynchronous training on the same cluster.
 
@@ -66,7 +68,7 @@ def advise(
         >>> from semisync.simulate import Cluster, advise
         >>> advice = advise(Cluster(workers=4), staleness=2, batches_per_step=None, batches=100)
         >>> advice.batches_per_step
-        4
+        2
     """
     given = batches_per_step is not None
     sizes = _powers_of_2(2 * cluster.workers) if batches_per_step is None else [batches_per_step]

@@ -20,10 +20,13 @@ class Costs(NamedTuple):
     """Processor seconds beside the workers' own demand, and what a message takes.
 
     Attributes:
-        pull, push: on all parameter servers together, per batch.
-        apply, apply_step: on all parameter servers together, to apply a global batch: per batch of
-            it and per global step (modes that aggregate).
-        chief, chief_step: in the chief's process, the same.
+        pull: on all parameter servers together, per batch.
+        push: the same.
+        apply: on all parameter servers together, to apply a global batch, per batch of it (modes
+            that aggregate).
+        apply_step: the same per global step.
+        chief: in the chief's process, to apply a global batch, per batch of it.
+        chief_step: the same per global step.
         worker: in a worker's process per batch, besides its demand (modes that aggregate).
         background: the share of every demand that nobody waits for, such as what other threads of
             the process do; from 0 to less than 1.
@@ -54,7 +57,8 @@ class Cluster(NamedTuple):
     """A cluster.
 
     Attributes:
-        workers, servers: their numbers.
+        workers: their number.
+        servers: number of parameter servers.
         times: how long the workers' batches take.
         costs: what everything else takes.
         cores: of each parameter server.

@@ -118,6 +118,9 @@ class SemiSync(NamedTuple):
 
         Returns:
             A `Job`.
+
+        Raises:
+            UsageError: a setting is not what it should be.
         """
         whole("batches_per_step", self.batches_per_step, 1)
         if self.on_stale not in ("keep", "drop"):

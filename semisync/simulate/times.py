@@ -43,13 +43,18 @@ class Times(NamedTuple):
     """Seconds per batch, see the module.
 
     Attributes:
-        pause, demand: means, before the factors.
+        pause: the mean, before the factors.
+        demand: the mean, before the factors.
         spread: standard deviation of the logarithm of the log-normal factor; 0: none.
-        slow_share, slow_factor: which share of the batches takes how many times as long.
-        slow_workers, slow_worker_factor: how many of the workers, the last ones, are always slower.
-        every, away: preemption, in seconds; `every` None: none.
-        day, day_factor: seconds of a day, over which the load rises to `day_factor` and falls to 1
-            as a cosine; `day` None: none.
+        slow_share: which share of the batches takes `slow_factor` times as long.
+        slow_factor: see `slow_share`.
+        slow_workers: how many of the workers, the last ones, are always slower.
+        slow_worker_factor: how many times as long their batches take.
+        every: seconds between preemptions, on average; None: there are none.
+        away: seconds that a preempted worker is away.
+        day: seconds of a day, over which the load rises to `day_factor` and falls to 1 as a cosine;
+            None: the load is constant.
+        day_factor: see `day`.
         traces: [(pauses, demands)] of arrays in seconds, instead of all of these but preemption and
             the load of the day.
 

@@ -19,8 +19,6 @@ class TraceHook(tf.train.SessionRunHook):
     Args:
         path: of the file, one for each worker, such as "traces/worker-3.csv"; its folder is made.
 
-        hooks.append(semisync.TraceHook("traces/worker-{}.csv".format(task)))
-
     Examples:
         >>> step = tf.train.get_or_create_global_step()
         >>> weight = tf.get_variable("weight", initializer=1.0)
@@ -29,8 +27,8 @@ class TraceHook(tf.train.SessionRunHook):
         >>> with tf.train.MonitoredTrainingSession(hooks=hooks) as session:
         ...     for _ in range(20):
         ...         _ = session.run(train_op)
-        >>> open("traces/worker-0.csv").readline()
-        'pause,run\n'
+        >>> open("traces/worker-0.csv").readline().strip()
+        'pause,run'
     """
 
     def __init__(self, path):

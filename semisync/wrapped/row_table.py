@@ -38,7 +38,8 @@ class RowTable:
         key_dtype, dtype: of ids, int64 or int32, and of rows.
 
     Attributes:
-        op, shape: as a variable's; the rows are as many as there are ids.
+        op: with a name and a device, as a variable's.
+        shape: as a variable's; there are as many rows as ids.
 
     Examples:
         >>> table, sums = (
@@ -51,7 +52,8 @@ class RowTable:
         ...     return tf.group(sums.insert(ids, squares), table.insert(ids, rows))
         >>> users = semisync.RowTable("users", dim=8, device="/cpu:0", update=adagrad)  # a PS
         >>> ids = tf.constant([2**40, -7], tf.int64)
-        >>> gradient = tf.gradients(tf.nn.l2_loss(table.lookup(ids) - 1.0), [table.lookup(ids)])[0]
+        >>> rows = table.lookup(ids)
+        >>> gradient = tf.gradients(tf.nn.l2_loss(rows - 1.0), [rows])[0]
         >>> step = tf.train.get_or_create_global_step()
         >>> opt = semisync.GlobalBatchOptimizer(tf.train.AdagradOptimizer(0.05), 32)
         >>> train_op = opt.apply_gradients([(tf.IndexedSlices(gradient, ids), users)], step)
@@ -111,7 +113,14 @@ class RowTable:
             return tf.group(self._update(gradient.indices, gradient.values))
 
     def applied_alone(self, gradient):
-        """The same with the gradient of one batch, in which ids may repeat."""
+        """The same with the gradient of one batch, in which ids may repeat.
+
+        Args:
+            gradient: a tf.IndexedSlices.
+
+        Returns:
+            An op.
+        """
         with tf.device(self.device):
             shape = tf.constant(self.shape.as_list(), self._key_dtype)
             rows, ids, _ = sum_by_id([gradient.values], [gradient.indices], shape)

@@ -59,15 +59,12 @@ def _here(thing, module):
 
 
 def methods(cls):
-    """{name: function} of the public methods that a class of this project defines."""
+    """{name: function} of a class's public methods, but for those that a base class describes."""
     found = {}
     for name, member in vars(cls).items():
         function = inspect.unwrap(getattr(member, "__func__", member))
-        if (
-            name[0] != "_"
-            and inspect.isfunction(function)
-            and function.__module__ == cls.__module__
-        ):
+        inherited = any(hasattr(base, name) for base in cls.__mro__[1:])
+        if name[0] != "_" and inspect.isfunction(function) and not inherited:
             found[name] = function
     return found
 
@@ -94,7 +91,7 @@ def missing(name, thing):
 
 def _names(section):
     entries = section.value if section else ()
-    return {part.strip(" *") for one in entries for part in one.name.split(",")}
+    return {part.strip(" *") for one in entries for part in one.name.split(", ")}
 
 
 def _parameters(thing):
@@ -115,27 +112,34 @@ def _code(thing):
 
 def _returns(function):
     """Whether a function returns or yields a value."""
-    within = [_code(function)]
-    while within:
-        node = within.pop()
+    for node in _of(_code(function)):
         if isinstance(node, (ast.Yield, ast.YieldFrom)):
             return True
         if isinstance(node, ast.Return) and node.value is not None:
             return not (isinstance(node.value, ast.Constant) and node.value.value is None)
-        inner = ast.iter_child_nodes(node)
-        within += [one for one in inner if not isinstance(one, (ast.FunctionDef, ast.Lambda))]
     return False
 
 
 def _raises(thing):
     """The project's errors that the thing's own code raises; of a class, that making one does."""
     code = _code(thing)
+    functions = [code]
     if isinstance(code, ast.ClassDef):
         made = ("__init__", "__post_init__", "__new__")
-        code = ast.Module([one for one in code.body if getattr(one, "name", "") in made], [])
-    raised = [one.exc for one in ast.walk(code) if isinstance(one, ast.Raise)]
+        functions = [one for one in code.body if getattr(one, "name", "") in made]
+    raised = [node.exc for one in functions for node in _of(one) if isinstance(node, ast.Raise)]
     names = {one.func.id for one in raised if isinstance(one, ast.Call) and hasattr(one.func, "id")}
     return names & ERRORS
+
+
+def _of(function):
+    """The nodes of a function, without those of functions inside it."""
+    within = [function]
+    while within:
+        node = within.pop()
+        yield node
+        inner = ast.iter_child_nodes(node)
+        within += [one for one in inner if not isinstance(one, (ast.FunctionDef, ast.Lambda))]
 
 
 def example(name, thing, names, run):

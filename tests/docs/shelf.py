@@ -15,7 +15,7 @@ import pathlib
 
 import numpy as np
 
-_TABLES = {"cities": 50, "items": 100}
+_TABLES = {"cities": 50, "products": 100}
 
 
 class Shelf:
@@ -77,10 +77,10 @@ def _trained_model():
         city = tf.placeholder(tf.string, [None], name="city")
         item = tf.placeholder(tf.int64, [None], name="item")
         clicked = tf.placeholder(tf.float32, [None, 1], name="clicked")
-        cities, items = (tf.get_variable(name, [rows, 4]) for name, rows in _TABLES.items())
+        cities, products = (tf.get_variable(name, [rows, 4]) for name, rows in _TABLES.items())
         kernel = tf.get_variable("kernel", [8, 1])
         hashed = tf.string_to_hash_bucket_fast(city, _TABLES["cities"])
-        found = [tf.nn.embedding_lookup(cities, hashed), tf.nn.embedding_lookup(items, item)]
+        found = [tf.nn.embedding_lookup(cities, hashed), tf.nn.embedding_lookup(products, item)]
         logits = tf.matmul(tf.concat(found, 1), kernel, name="logits")
         loss = tf.nn.sigmoid_cross_entropy_with_logits(labels=clicked, logits=logits)
         step = tf.train.get_or_create_global_step()
