@@ -27,16 +27,16 @@ def write_trace(path, text):
         (["--slow-workers", "1.5:5"], "from 0 to 4, not 1.5"),
         (["--backup", "4"], "--backup is a whole number from 1 to 3, not 4"),
         (["--plot", "figure.gif"], "--plot writes .svg, .png, .pdf, not figure.gif"),
-        (["--max-mean-staleness", "2"], "makes no use of --max-mean-staleness"),
-        (["--advise", "--bound", "4"], "--advise makes no use of --bound"),
-        (["--advise", "--modes", "async"], "--advise makes no use of --modes"),
+        (["--max-mean-staleness", "2"], "does not use --max-mean-staleness"),
+        (["--advise", "--bound", "4"], "--advise does not use --bound"),
+        (["--advise", "--modes", "async"], "--advise does not use --modes"),
         (["--advise", "--max-mean-staleness", "nan"], "--max-mean-staleness is a number"),
         (
             ["--advise", "--batches-per-step", "4", "--max-mean-staleness", "1"],
-            "--advise with --batches-per-step makes no use of --max-mean-staleness",
+            "--advise with --batches-per-step does not use --max-mean-staleness",
         ),
-        (["--trace", "TRACE", "--spread", "0.3"], "--trace makes no use of --spread"),
-        (["--trace", "TRACE", "--demand", "100"], "--trace makes no use of --demand"),
+        (["--trace", "TRACE", "--spread", "0.3"], "--trace does not use --spread"),
+        (["--trace", "TRACE", "--demand", "100"], "--trace does not use --demand"),
     ],
 )
 def test_an_option_that_means_nothing_is_one_sentence(words, sentence, tmp_path, capsys):
