@@ -13,7 +13,7 @@ def read_secret(path: Any) -> bytes:
     """What the file holds, without spaces and line ends around it.
 
     Raises:
-      UsageError: it cannot be read, is longer than LONGEST, or others may read it too.
+        UsageError: it cannot be read, is longer than LONGEST, or others may read it too.
     """
     try:
         with open(path, "rb") as file:

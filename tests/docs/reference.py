@@ -5,7 +5,7 @@
    returns, and what it raises where its own code raises one of this project's errors.
 3. Each public function and class has an example. `>>>` runs here, in the folder that `Shelf` fills:
    a checkpoint and its conversion, a hash table, click logs. A block without `>>>` needs more than
-   one process: its lines stand in a test or in a block of docs/*.md that runs.
+   one process: its lines stand in a test or in a block of docs that runs.
 
 Sections are read by the parser that makes the site. What is wrong is printed, a line each.
 """
@@ -165,7 +165,7 @@ def _flat(code):
 def run_elsewhere():
     """All code of the tests, and of the pages' blocks that run, in one string."""
     code = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").rglob("*.py"))]
-    for page in sorted((ROOT / "docs").glob("*.md")):
+    for page in sorted((ROOT / "docs").rglob("*.md")):
         code += [text for kind, text in blocks(page) if kind == "python"]
     return _flat("\n".join(code))
 

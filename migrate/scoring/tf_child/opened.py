@@ -29,10 +29,11 @@ class Opened:
     examples    name of the input that takes the inputs as serialized tf.train.Examples, or None
     feeds       {tensor: value}, the same for every batch
 
-    Raises: Refused, and whatever TensorFlow does.
+    Raises:
+        Refused, Exception: what cannot be done here, and whatever TensorFlow raises.
 
     Attributes:
-      inputs: the columns that it takes, in order.
+        inputs: the columns that it takes, in order.
     """
 
     def __init__(self, spec):
@@ -149,7 +150,8 @@ def _shaped(tensor, value):
 def _register_tfra(spec):
     """Imports TFRA where the graph has ops of its hash tables.
 
-    Raises: Refused where this interpreter lacks it.
+    Raises:
+        Refused: this interpreter lacks it.
     """
     meta = spec["meta"] if spec["kind"] == "checkpoint" else spec["path"]
     if spec["kind"] == "saved_model":

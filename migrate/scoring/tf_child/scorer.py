@@ -15,7 +15,8 @@ class Scorer(Opened):
     Beside `inputs` it takes what the output depends on and nothing feeds, each the column of its
     name: inputs of the signature, and placeholders.
 
-    Raises: Refused, and whatever TensorFlow does.
+    Raises:
+        Refused, Exception: what cannot be done here, and whatever TensorFlow raises.
     """
 
     def __init__(self, spec):

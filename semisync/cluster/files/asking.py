@@ -28,19 +28,28 @@ def download(
     """Returns once every file of the manifest lies in `into`, checked and flushed to disk.
 
     Args:
-      key: the job's, see `semisync.cluster.files.read_key`.
-      digest: of the manifest, from a place that you trust.
-      sources: URLs of nodes that publish it.
-      into: a folder, made where it is not there. An older file of the same path is replaced.
-      deadline: seconds.
-      tls: a `Tls`, where the nodes have one.
+        key: the job's, see `semisync.cluster.files.read_key`.
+        digest: of the manifest, from a place that you trust.
+        sources: URLs of nodes that publish it.
+        into: a folder, made where it is not there. An older file of the same path is replaced.
+        deadline: seconds.
+        tls: a `Tls`, where the nodes have one.
 
     Raises:
-      UsageError: the digest or a source is none; another process downloads the same there.
-      BadInput: what is missing, and what each source did.
+        UsageError: the digest or a source is malformed, or another process downloads the same
+            there.
+        BadInput: what is missing, and what each source did.
+
+    Examples:
+        >>> key = files.read_key("job.key")
+        >>> with files.Node(key) as origin:
+        ...     digest = origin.publish("vocabularies", job="ctr-7")
+        ...     files.download(key, digest, [origin.url], into="words", deadline=60)
+        >>> open("words/user.txt").read().split()
+        ['ann', 'bob']
     """
     if not is_digest(digest):
-        raise UsageError("{!r} is no digest: 64 hexadecimal digits".format(digest))
+        raise UsageError("{!r} is not a digest: 64 hexadecimal digits".format(digest))
     if not sources:
         raise UsageError("no source: name one that publishes the files")
     for url in sources:
@@ -54,11 +63,26 @@ def next_configuration(
     """As `Configurations.next`, from a node that serves configurations.
 
     Args:
-      key, tls: as of `download`.
-      source: the node's URL.
+        key, tls: as of `download`.
+        source: the node's URL.
+        name: of the configuration.
+        after: a version; 0 for the first one.
+        seconds: how long to wait.
+
+    Returns:
+        A `Configuration`; None if it is not there in time.
 
     Raises:
-      BadInput: the node does not answer or refuses, or the version is not kept any more.
+        BadInput: the node does not answer or refuses, or the version is not kept any more.
+
+    Examples:
+        >>> from semisync.cluster.zookeeper import memory
+        >>> key = files.read_key("job.key")
+        >>> configurations = files.Configurations(memory.Client(memory.Tree()), "/semisync/ctr-7")
+        >>> with files.Node(key, configurations=configurations) as node:
+        ...     version = configurations.publish("plan", {"rate": 0.1}, after=0)
+        ...     print(files.next_configuration(key, node.url, "plan", after=0, seconds=1.0))
+        Configuration(version=1, document={'rate': 0.1})
     """
     _check_source(source, tls)
 
@@ -82,7 +106,7 @@ def next_configuration(
 def _check_source(url: str, tls: Optional[Tls]) -> None:
     scheme = "https://" if tls else "http://"
     if authority_of(url) is None or not url.startswith(scheme):
-        raise UsageError("{!r} is no source: {}HOST:PORT was expected".format(url, scheme))
+        raise UsageError("{!r} is not a source: {}HOST:PORT was expected".format(url, scheme))
 
 
 def _ask(key: bytes, tls: Optional[Tls], work: Callable[[Client], Any]) -> Any:

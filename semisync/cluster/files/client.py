@@ -19,7 +19,7 @@ from semisync.cluster.files.signing import REPLAYED, Request, signature
 CONNECT_SECONDS = 5.0
 SILENT_SECONDS = 15.0  # without a byte
 _AHEAD = 1 << 20  # bytes that a connection may be ahead
-_SMALL = 1 << 20  # bytes of an answer that is no file
+_SMALL = 1 << 20  # bytes of an answer that is not a file
 _LONGEST_WAIT = 30.0  # seconds that a source may put off
 
 
@@ -27,8 +27,8 @@ class SourceFailed(Exception):
     """A source did not do what it was asked.
 
     Attributes:
-      wait: seconds after which it wants to be asked again, where it only says "not now".
-      refused: whether asking again is of no use.
+        wait: seconds after which it wants to be asked again, where it only says "not now".
+        refused: whether asking again is of no use.
     """
 
     def __init__(self, text: str, wait: Optional[float] = None, refused: bool = False) -> None:
@@ -40,8 +40,8 @@ class Client:
     """Asks sources; lives in one event loop.
 
     Args:
-      key: the job's.
-      tls: an ssl.SSLContext, or None for http.
+        key: the job's.
+        tls: an ssl.SSLContext, or None for http.
     """
 
     def __init__(self, key: bytes, tls: Any) -> None:

@@ -194,7 +194,7 @@ class Connection(web.RequestHandler):
         A connection must not be cut while asyncio sends a file through it.
 
         Raises:
-          ConnectionResetError: it took too long, and the connection was cut.
+            ConnectionResetError: it took too long, and the connection was cut.
         """
         self._stop_timer()
         try:

@@ -50,7 +50,7 @@ class _Source:
 
     def failed(self, failure: SourceFailed) -> None:
         """It did not."""
-        if failure.wait is not None:  # "not now" is no fault
+        if failure.wait is not None:  # "not now" is not a fault
             self._rests_until = time.monotonic() + failure.wait * random.uniform(0.1, 0.5)
             return
         self.failure = str(failure)
@@ -69,11 +69,11 @@ class Download:
     """One download; `run` once.
 
     Args:
-      client: the `Client`.
-      digest: of the manifest.
-      sources: URLs.
-      folder: where the files go.
-      seconds: until it fails.
+        client: the `Client`.
+        digest: of the manifest.
+        sources: URLs.
+        folder: where the files go.
+        seconds: until it fails.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Download:
         """Returns when every file is in its place.
 
         Raises:
-          BadInput: see the module.
+            BadInput: see the module.
         """
         manifest = await self._in_time(self._manifest())
         self._incoming = await self._on_disk(Incoming, manifest, self._folder)

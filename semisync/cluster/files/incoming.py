@@ -27,12 +27,12 @@ class Incoming:
     """A download, from what an earlier one left to the last chunk.
 
     Args:
-      manifest: the `Manifest`.
-      folder: str or path.
+        manifest: the `Manifest`.
+        folder: str or path.
 
     Raises:
-      UsageError: another process downloads the same into the folder.
-      BadInput: the disk has too little room.
+        UsageError: another process downloads the same into the folder.
+        BadInput: the disk has too little room.
     """
 
     def __init__(self, manifest: Manifest, folder: Any) -> None:
@@ -95,9 +95,10 @@ class Incoming:
         """Writes a chunk whose bytes are right, and places its file once it is whole.
 
         Args:
-          data: bytes.
+            data: bytes.
 
-        Returns: False where they are not the chunk's, and nothing is written.
+        Returns:
+            False where they are not the chunk's, and nothing is written.
         """
         if len(data) != chunk.size or hashlib.sha256(data).hexdigest() != chunk.sha256:
             return False

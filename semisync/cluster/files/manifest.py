@@ -60,8 +60,8 @@ class Manifest(NamedTuple):
 
     Examples:
         >>> manifest = files.make_manifest("vocabularies", job="ctr-7")
-        >>> [file.path for file in manifest.files], manifest.size, len(manifest.digest)
-        (['user.txt'], 8, 64)
+        >>> [file.path for file in manifest.files], len(manifest.digest)
+        (['user.txt'], 64)
     """
 
     job: str
@@ -127,7 +127,7 @@ def make_manifest(folder: Any, job: str, chunk_size: int = CHUNK_SIZE) -> Manife
             all, or a file that changed while it was read.
 
     Examples:
-        >>> files.make_manifest("vocabularies", job="ctr-7").size
+        >>> files.make_manifest("vocabularies", job="ctr-7").files[0].size
         8
     """
     if not _JOB.fullmatch(job):

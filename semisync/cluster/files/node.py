@@ -6,7 +6,7 @@
         digest = origin.publish("vocabularies", job="ctr-7")
         ...                                                       # tell others digest, origin.url
 
-    files.download(key, digest, [url], into="vocabularies", deadline=600)    # everywhere else
+    files.download(key, digest, [url], into="vocabularies", deadline=600)
 
 The event loop runs in a thread of its own, so that a job of plain functions, such as a TensorFlow
 script, can use it.
@@ -30,18 +30,26 @@ class Node:
     """Serves; use it as a context manager.
 
     Args:
-      key: the job's, see `semisync.cluster.files.read_key`.
-      host: the name or address by which others reach this machine, and to which it listens.
-      port: 0 lets the kernel pick one.
-      bind: the address to listen to, where it is not `host`, such as "0.0.0.0" in a container.
-      tls: a `Tls`, or None for plain HTTP, where nobody else reads the network.
-      configurations: the `Configurations` to serve, for machines that do not reach ZooKeeper.
+        key: the job's, see `semisync.cluster.files.read_key`.
+        host: the name or address by which others reach this machine, and to which it listens.
+        port: 0 lets the kernel pick one.
+        bind: the address to listen to, where it is not `host`, such as "0.0.0.0" in a container.
+        tls: a `Tls`, or None for plain HTTP, where nobody else reads the network.
+        configurations: the `Configurations` to serve, for machines that do not reach ZooKeeper.
 
     Attributes:
-      url: http://host:port, or https; what others pass as a source.
+        url: http://host:port, or https; what others pass as a source.
 
     Raises:
-      UsageError: it cannot listen there, or others could not reach it by `host`.
+        UsageError: it cannot listen there, or others could not reach it by `host`.
+
+    Examples:
+        >>> key = files.read_key("job.key")
+        >>> with files.Node(key) as origin:  # where the files are
+        ...     digest = origin.publish("vocabularies", job="ctr-7")
+        ...     files.download(key, digest, [origin.url], into="copy", deadline=60)
+        >>> open("copy/user.txt").read().split()
+        ['ann', 'bob']
     """
 
     def __init__(
@@ -76,16 +84,19 @@ class Node:
         return dict(self._log.count)
 
     def publish(self, folder: Any, job: str) -> str:
-        """Serves every file below `folder`; returns the digest of its manifest.
+        """Serves every file below `folder`.
 
         The files must stay as they are while they are served.
 
         Args:
-          folder: str or path.
-          job: the job's id.
+            folder: str or path.
+            job: the job's id.
+
+        Returns:
+            The digest of the manifest.
 
         Raises:
-          UsageError, BadInput: see `semisync.cluster.files.make_manifest`.
+            UsageError, BadInput: see `semisync.cluster.files.make_manifest`.
         """
         share = Share(make_manifest(folder, job), folder)
         self._server.shares[share.digest] = share
@@ -102,7 +113,7 @@ class Node:
         self._server.authority = "{}:{}".format(shown, self._listening.port)
         self.url = "{}://{}".format("https" if tls else "http", self._server.authority)
         if authority_of(self.url) is None:
-            raise UsageError("{!r} is no host by which others could reach it".format(host))
+            raise UsageError("{!r} is not a host by which others could reach it".format(host))
 
     async def _shut(self) -> None:
         if self._listening is not None:

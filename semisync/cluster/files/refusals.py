@@ -18,9 +18,9 @@ class Refused(Exception):
     """A request that is not served.
 
     Attributes:
-      status: of the HTTP answer.
-      reason: a phrase, for the client and the log.
-      wait: seconds after which it may be asked again, for 503.
+        status: of the HTTP answer.
+        reason: a phrase, for the client and the log.
+        wait: seconds after which it may be asked again, for 503.
     """
 
     def __init__(self, status: int, reason: str, wait: Optional[int] = None) -> None:
@@ -32,10 +32,10 @@ class RefusalLog:
     """Logs refusals as warnings of the logger "semisync.cluster.files".
 
     Args:
-      clock: seconds that only go up.
+        clock: seconds that only go up.
 
     Attributes:
-      count: Counter of refusals by their status; 0: a connection that was cut.
+        count: Counter of refusals by their status; 0: a connection that was cut.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -11,14 +11,14 @@ class Share:
     """The files of a manifest, in the folder that it was made from.
 
     Args:
-      manifest: the `Manifest`.
-      folder: str or path.
+        manifest: the `Manifest`.
+        folder: str or path.
 
     Attributes:
-      folder: str.
-      digest: of the manifest.
-      manifest: its bytes.
-      paths: {the path of a request: File}; nothing else is served.
+        folder: str.
+        digest: of the manifest.
+        manifest: its bytes.
+        paths: {the path of a request: File}; nothing else is served.
     """
 
     def __init__(self, manifest: Manifest, folder: Any) -> None:

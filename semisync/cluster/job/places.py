@@ -12,8 +12,8 @@ class Shape(NamedTuple):
     """How many parameter servers and workers a job has.
 
     Attributes:
-      ps, workers: their numbers.
-      chief: True where the chief is a job of its own, as an Estimator wants it; else worker 0 is.
+        ps, workers: their numbers.
+        chief: True where the chief is a job of its own, as an Estimator wants it; else worker 0 is.
     """
 
     ps: int = 0

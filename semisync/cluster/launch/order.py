@@ -9,15 +9,15 @@ class Order(NamedTuple):
     """What a launcher is to do.
 
     Attributes:
-      shape: a `Shape`.
-      role: "ps", "worker" or "chief".
-      number: of the place; None: any.
-      command: a list of words.
-      restarts: how often the command may be started again when it fails.
-      deadline: seconds to wait for what the job cannot do without.
-      grace: seconds that the command has to end when it is told to.
-      host: name of this machine for the others.
-      moving: of a parameter server: True where workers may come back on other machines.
+        shape: a `Shape`.
+        role: "ps", "worker" or "chief".
+        number: of the place; None: any.
+        command: a list of words.
+        restarts: how often the command may be started again when it fails.
+        deadline: seconds to wait for what the job cannot do without.
+        grace: seconds that the command has to end when it is told to.
+        host: name of this machine for the others.
+        moving: of a parameter server: True where workers may come back on other machines.
     """
 
     shape: Shape

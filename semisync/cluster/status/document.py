@@ -6,7 +6,7 @@ at                when it was made, in seconds since 1970
 cluster           null, or what the launchers know:
     leader        the name of the member that leads, or null
     epoch         grows with every leader
-    generation    grows when all members begin anew; 0 before the first
+    generation    grows when all members start over; 0 before the first
     members       {name: host}, of those that are there
     waiting_for   names of those without which the job cannot begin or go on
     outcome       null while it runs, then a sentence

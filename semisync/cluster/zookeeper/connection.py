@@ -27,10 +27,10 @@ class Access(NamedTuple):
     """How to reach a server that asks who you are.
 
     Attributes:
-      auth: `USER:PASSWORD` of the digest scheme; the nodes made are then this user's alone. None:
-        the nodes are everybody's.
-      ca: file with the certificates to trust; None: no TLS.
-      certificate, key: files in PEM format, where the server asks for a certificate.
+        auth: `USER:PASSWORD` of the digest scheme; the nodes made are then this user's alone. None:
+            the nodes are everybody's.
+        ca: file with the certificates to trust; None: no TLS.
+        certificate, key: files in PEM format, where the server asks for a certificate.
     """
 
     auth: Optional[str] = None
@@ -46,8 +46,8 @@ def read_auth(path: str) -> str:
     """`USER:PASSWORD` from a file that only its owner can read.
 
     Raises:
-      UsageError: see `semisync.cluster.secret`.
-      BadInput: it holds something else.
+        UsageError: see `semisync.cluster.secret`.
+        BadInput: it holds something else.
     """
     try:
         auth = read_secret(path).decode("utf-8")
@@ -63,13 +63,13 @@ class Connection(client.Client):
     """Connected when made.
 
     Args:
-      hosts: HOST:PORT[,HOST:PORT...][/CHROOT]; the chroot is made where it does not exist.
-      session_timeout: seconds; the server may have bounds of its own.
-      access: an `Access`; by default everybody's.
-      client_id: (session, password) of a session to take over, as kazoo has it.
+        hosts: HOST:PORT[,HOST:PORT...][/CHROOT]; the chroot is made where it does not exist.
+        session_timeout: seconds; the server may have bounds of its own.
+        access: an `Access`; by default everybody's.
+        client_id: (session, password) of a session to take over, as kazoo has it.
 
     Raises:
-      BadInput: no server answers, or none that accepts us.
+        BadInput: no server answers, or none that accepts us.
     """
 
     def __init__(self, hosts, session_timeout=SESSION_TIMEOUT, access=NO_ACCESS, client_id=None):

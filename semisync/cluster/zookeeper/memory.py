@@ -94,7 +94,7 @@ class Client(client.Client):
     """A session on a tree.
 
     Args:
-      tree: a `Tree`.
+        tree: a `Tree`.
     """
 
     def __init__(self, tree):

@@ -62,5 +62,5 @@ def test_what_cannot_be_read_is_said_and_not_shown_as_an_old_status():
 
 
 def test_a_port_that_is_taken_is_refused(page):
-    with pytest.raises(UsageError, match="cannot be listened to"):
+    with pytest.raises(UsageError, match="cannot listen on"):
         Page("other", port=int(page.url.rpartition(":")[2]))

@@ -147,7 +147,7 @@ def test_a_rate_that_is_set_is_fixed(tmp_path, capsys):
         ["rewrite", str(path), str(out), "--batches-per-step", str(M), "--set", "rate=0.25"]
     )
     assert code == 0
-    assert "rate is 0.25 for good" in capsys.readouterr().out
+    assert "rate keeps the value 0.25" in capsys.readouterr().out
     before, after, _ = train(exported, rates=None, fixed={"rate": 0.25})
     args = "adagrad", RATES["placeholder"]
     assert_close(after, expected(before, *args, rates=lambda step: 0.25))
