@@ -32,8 +32,8 @@ class Limits:
     """What all connections of a server share.
 
     Args:
-      log: the `RefusalLog`.
-      head_seconds, answer_seconds: see the module.
+        log: the `RefusalLog`.
+        head_seconds, answer_seconds: see the module.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ async def listen(handle: Any, limits: Limits, bind: str, port: int, tls: Any = N
     """Starts to serve with these limits.
 
     Args:
-      handle: coroutine function from a request to a response; may raise `Refused`.
-      bind, port: where; 0 lets the kernel pick a port.
-      tls: an ssl.SSLContext, or None.
+        handle: coroutine function from a request to a response; may raise `Refused`.
+        bind, port: where; 0 lets the kernel pick a port.
+        tls: an ssl.SSLContext, or None.
 
     Raises:
-      UsageError: it cannot listen there.
+        UsageError: it cannot listen there.
     """
     loop = asyncio.get_event_loop()
 

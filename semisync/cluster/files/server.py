@@ -42,12 +42,12 @@ class Server:
     """Answers requests; lives in one event loop.
 
     Args:
-      verifier: the `Verifier` of signatures.
-      configurations: the `Configurations`, or None.
+        verifier: the `Verifier` of signatures.
+        configurations: the `Configurations`, or None.
 
     Attributes:
-      authority: its own host:port, as clients sign it; set once it is known.
-      shares: {digest: Share}.
+        authority: its own host:port, as clients sign it; set once it is known.
+        shares: {digest: Share}.
     """
 
     def __init__(self, verifier: Verifier, configurations: Optional[Configurations] = None) -> None:
