@@ -22,7 +22,7 @@ import numpy as np
 
 import semisync
 from semisync.common.compat import tf
-from tests.tf1.fault_job import AUDIT, STOP, addend, build, look_again_after, row
+from tests.tf1.fault_job import AUDIT, STOP, addend, build, look_again_after, look_up, row
 
 SEEDS, FEATURES, ROWS = 16, 8, 32
 BATCHES_PER_STEP, BOUND = 4, 4
@@ -64,7 +64,8 @@ def train(spec, cluster, server, task):
             BATCHES_PER_STEP,
             staleness=semisync.Threshold(BOUND),
         )
-        loss = build(value, place, hash_table=False) + regressions(inputs, labels)
+        looked_up = tf.reduce_sum(look_up(place, hash_table=None))
+        loss = build(value, looked_up) + regressions(inputs, labels)
         train_op = opt.minimize(loss, global_step=step)
         audit = os.path.join(spec["out"], AUDIT)
         hook = opt.make_session_run_hook(task == 0, patience=spec["patience"], audit=audit)
