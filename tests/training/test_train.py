@@ -235,7 +235,7 @@ def test_what_a_process_refuses_is_the_commands_answer(interpreters, job, clicks
     [
         (["--input", "price=cost"], "has no input 'cost'"),
         (["--input", "price"], "expected two names"),
-        (["--feed", "price={"], "is no JSON value"),
+        (["--feed", "price={"], "is not a JSON value"),
         (["--input", "absent=price"], "has no column 'absent'"),
         (["--input", "absent=price"], "--input COLUMN=price names another column"),
         (["--frozen", "int8"], "the graph trains all of its tables"),
@@ -273,7 +273,7 @@ def test_a_loss_that_is_a_sum_is_refused_for_several_processes():
 
     x = torch.arange(8.0)
     shares = [Batch(x[:4]), Batch(x[4:])]
-    with pytest.raises(UsageError, match="it is no mean over the rows"):
+    with pytest.raises(UsageError, match="it is not a mean over the rows"):
         check_mean(Sum(), Batch(x), shares)
 
 

@@ -73,7 +73,7 @@ def test_of_several_numbers_that_training_counts_one_must_be_named():
 
 @pytest.mark.parametrize("name", ["v", "nowhere", "Assign"])
 def test_only_a_whole_number_can_be_named(name):
-    with pytest.raises(UsageError, match="one whole number, and '{}' is none".format(name)):
+    with pytest.raises(UsageError, match="one whole number, which '{}' is not".format(name)):
         graph_rewrite.semi_synchronize(own_step(minimize), M, global_step=name)
 
 
