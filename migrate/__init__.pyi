@@ -10,6 +10,7 @@ from .manifest.manifest import read_manifest as read_manifest
 from .model.load import load_model as load_model
 from .model.training.build import build_optimizer as build_optimizer
 from .model.training.build import build_training as build_training
+from .model.wheel import write_wheel as write_wheel
 from .open import open_checkpoint as open_checkpoint
 from .open import open_hash_tables as open_hash_tables
 from .planning.plan import Plan as Plan

@@ -22,8 +22,8 @@ def half(value):
     return value[: ROWS // 2] if value.shape[:1] == (ROWS,) else value
 
 
-def exported(zoo, name):
-    """(module, its program, what the program takes for all rows and for half of them)."""
+def numeric(zoo, name):
+    """(module of a model's numbers, what it takes for all rows and for half of them)."""
     (model,) = [model for model in models(zoo) if model.said["name"] == name]
     module = load_model(model.prefix, output=list(model.said["outputs"].values()))
     inputs = features(model)
@@ -31,6 +31,12 @@ def exported(zoo, name):
     if hasattr(module, "transform"):
         batches = [module.transform(batch) for batch in batches]
         module = runtime.NumericPart(module)
+    return module, batches
+
+
+def exported(zoo, name):
+    """(module, its program, what the program takes for all rows and for half of them)."""
+    module, batches = numeric(zoo, name)
     sizes = torch.export.AdditionalInputs()
     for batch in batches:
         sizes.add((batch,))
@@ -42,6 +48,15 @@ def test_the_numeric_part_is_exported_for_any_batch(zoo, name):
     module, program, batches = exported(zoo, name)
     for batch in batches:
         for found, expected in zip(program.module()(batch), module(batch)):
+            assert torch.allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["deepfm", "canned_linear", "words"])
+def test_the_numeric_part_is_one_graph_for_torch_compile(zoo, name):
+    module, batches = numeric(zoo, name)
+    compiled = torch.compile(module, fullgraph=True, dynamic=True, backend="eager")
+    for batch in batches:
+        for found, expected in zip(compiled(batch), module(batch)):
             assert torch.allclose(found, expected, atol=1e-6)
 
 
