@@ -19,7 +19,7 @@ from parity.stats.parts import Part
 from parity.stats.repeats import RepeatCounter, Repeats
 from parity.stats.strata import Days
 
-MOST_TIED = 0.2  # of the pairs; five scores that come alike tie as many
+MOST_TIED = 0.2  # of the pairs: five equally frequent scores tie as many
 BY_CHANCE = 0.001  # how often shuffled labels may give an AUC that is told from 0.5
 
 SAME_SCORES = (

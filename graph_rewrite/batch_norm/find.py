@@ -133,7 +133,7 @@ def _each_once(several):
 
 
 def _chosen(view, owned, kind):
-    """[(Update, Statistic)] of one variable: of several one that the layer reads, then the last.
+    """[(Update, Statistic)] of one variable: of several, one that the layer reads, else the last.
 
     There is one per part of a partitioned variable. Where there are several variables the layer is
     left alone. The last, since batch renormalisation keeps its own before the moving average.

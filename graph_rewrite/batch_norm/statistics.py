@@ -43,7 +43,7 @@ class Statistic(NamedTuple):
 
 _WEIGHTED = "its rows are weighted"
 
-# In this order: what several patterns match is, taken alone, what the first of them says.
+# In this order: where several patterns match, the first one decides.
 _PATTERNS = (
     (moments.FUSED_MEAN, MEAN, ""),
     (moments.FUSED_VARIANCE, VARIANCE, ""),

@@ -163,7 +163,7 @@ class DataSet(Generic[B]):
         rows: of the whole data set.
         digest: 16 hexadecimal digits of its listing.
         skipped: the broken files and blocks that were left out so far, with their rows (None where
-            nobody knows) and the reason; of blocks, those of this rank.
+            they are unknown) and the reason; of blocks, those of this rank.
 
     Examples:
         >>> from migrate.data import Column, open_data

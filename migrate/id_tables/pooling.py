@@ -1,7 +1,7 @@
 """Sums over bags of rows, and their gradient.
 
-torch's embedding_bag sorts the places of its rows for the gradient, which here costs ten times as
-much as the sum itself.
+For the gradient torch's embedding_bag sorts the places of its rows, which costs ten times as much
+as the sum itself.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The data sets are those of `parity.io.batches`, with the columns of their paths. Columns of text
 files stay text, so that whoever knows their type can name the row that does not have it; the type
-of a column of which nobody knows it is the one that its first 16 MB suggest. An empty field is
+of a column of unknown type is the one that its first 16 MB suggest. An empty field is
 missing. In a TFRecord file a feature with one value in every record of a batch is a plain column,
 any other a column of lists; a record that lacks it has a missing value there.
 """

@@ -10,7 +10,7 @@
    for; a thread writes the copy. One checkpoint is written at a time: the next `save` first waits
    for it.
 2. Once one is whole, rank 0 removes all but the newest `keep`.
-3. A process that dies while it writes leaves a folder without .metadata, which nobody reads and the
+3. A process that dies while it writes leaves a folder without .metadata, which is not read and the
    next `save` of that step writes again.
 
 All processes call `save`, `load` and `wait`, with the same steps. The tensors' names and sizes do

@@ -17,8 +17,8 @@ and the slope nearest to 1 between them is the least one. The scatter is the mea
 
     residual^2,  residual = sqrt(s_new s_old) ((new - m_new) / s_new - (old - m_old) / s_old)
 
-so that each row has a part in it. The distance does not depend on the labels: chance in them
-blames nobody. A share that chance alone would give any noise counts as none: of a map the 95 %
+so that each row has a part in it. The distance does not depend on the labels, nor on the
+chance in them. A share that chance alone would give any noise counts as none: of a map the 95 %
 quantile of chi-square with two degrees of freedom over the rows, of chosen rows the 95 % quantile
 of what as many rows drawn at random have (Bonferroni's, where several places are looked at).
 

@@ -1,7 +1,8 @@
 """Files of a data set that hold another's rows, sorted or packed in another way.
 
 Files of the same bytes are found by their hash (parity.io.identity); these by the sum of their
-rows' hashes. Few distinct rows can be the same in two files by chance, so that takes DISTINCT.
+rows' hashes. Few distinct rows can be the same in two files by chance, so it
+takes at least DISTINCT.
 """
 
 from typing import Dict, Set, Tuple

@@ -8,7 +8,7 @@ from migrate.storage.remote import Unreachable, is_remote
 from semisync.common.errors import BadInput, SemisyncError
 
 _OF_DAMAGE = (OSError, EOFError, ValueError, OverflowError, zlib.error)
-_LONGEST = 300  # characters of somebody else's message
+_LONGEST = 300  # characters of another library's message
 
 
 class Broken(BadInput):

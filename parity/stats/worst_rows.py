@@ -1,4 +1,4 @@
-"""The rows that pull the difference of the AUCs hardest towards its value.
+"""The rows that contribute most to the difference of the AUCs.
 
 The difference is the mean over either class of the rows' placement differences d. Split evenly
 between the classes, a row's share of it is w d / (2 x weight of its class): the shares add up to

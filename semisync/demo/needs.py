@@ -1,4 +1,4 @@
-"""What the demo needs, looked for before it begins: its parts would miss it minutes later."""
+"""Checks what the demo needs before it begins, rather than minutes later."""
 
 import importlib.util
 import subprocess

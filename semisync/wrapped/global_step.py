@@ -4,7 +4,8 @@ An optimizer that is called without a global step counts the graph's, unless ano
 graph is given it. A job that calls it so may count batches on its own, as the canned Estimator with
 two optimizers does: each worker then adds 1 with every batch. From the first session on that op
 adds 0, so that its value is the number of global batches, and whatever waits for it or fetches it
-need not change. So it is where an optimizer is given the global step and leaves it to the job.
+need not change. The same holds where an optimizer is given the global step and leaves it to the
+job.
 """
 
 from graph_rewrite.graph.functions import CALLS

@@ -129,7 +129,7 @@ class Lines:
             return False
         values = _empty((len(ids), most + 1), numpy.int64)
         offsets = _empty((len(ids), self._rows + 1), numpy.int32)
-        # the last one is for the columns that nobody wants
+        # the last one is for columns that are not read
         spans = _empty((len(others) + 1, 2, self._rows), numpy.int64)
         marks = ord(separator), ord(between)
         plain = records.columns(self._data, numpy.array(slots), *marks, values, offsets, spans)

@@ -45,11 +45,11 @@ class Layer(NamedTuple):
     values; it adds the layer's parameters and modules. flag: the placeholder that says whether the
     model trains, where the layer shows that it does. off: tensors of the graph that keep the layer
     from doing anything where they are fed these values. kernel: the variable node of its matrix,
-    which is thus no table, whatever else reads it. same: whether it gives its first input as it is.
-    static: whether it has as many values as its inputs, whatever the op that it ends at. pure:
-    whether its expression says all that it does. constants: by what to call them, arrays whose
-    values follow those of the inputs. inside: nodes whose values are not those of the graph as long
-    as the layer is."""
+    which is therefore not a table, whatever else reads it. same: whether it gives its first input
+    as it is. static: whether it has as many values as its inputs, whatever the op that it ends at.
+    pure: whether its expression says all that it does. constants: by what to call them, arrays
+    whose values follow those of the inputs. inside: nodes whose values are not those of the graph as
+    long as the layer is."""
 
     inputs: Tuple[Edge, ...]
     write: Callable[[Parameters, Modules, List[Value]], str]

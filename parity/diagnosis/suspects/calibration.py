@@ -3,7 +3,7 @@
 The counterfactual: the affine map with the least stretch that noise does not make as well
 (parity.diagnosis.apart), undone. The score is the share of the distance that is its own, if it is
 more than chance makes of noise. It is a finding of its own where that is nine tenths or more, as
-retraining moves ranks as well, and where the AUCs do not clearly differ, as it cannot make them;
+retraining moves ranks as well, and where the AUCs do not clearly differ, as it cannot cause that;
 else a symptom that many causes have.
 """
 

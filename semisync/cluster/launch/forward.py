@@ -22,7 +22,7 @@ class Forwards:
     """Listens on the loopback interface, at one port per process that is reached this way.
 
     Args:
-        target: a function from a name to HOST:PORT, or to None while nobody is there.
+        target: a function from a name to HOST:PORT, or to None while it is away.
     """
 
     def __init__(self, target):

@@ -40,7 +40,7 @@ class ClickLog(NamedTuple):
         ids: int64 [rows, fields], hashes over the full 64-bit range.
         labels: float32 [rows], 0 or 1.
         days: int32 [rows], 0-based, never falling; days without rows leave gaps.
-        truth: float64 [rows], the true click probabilities, or None where nobody knows them.
+        truth: float64 [rows], the true click probabilities, or None where they are unknown.
     """
 
     name: str
