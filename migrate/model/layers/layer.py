@@ -48,8 +48,8 @@ class Layer(NamedTuple):
     which is therefore not a table, whatever else reads it. same: whether it gives its first input
     as it is. static: whether it has as many values as its inputs, whatever the op that it ends at.
     pure: whether its expression says all that it does. constants: by what to call them, arrays
-    whose values follow those of the inputs. inside: nodes whose values are not those of the graph as
-    long as the layer is."""
+    whose values follow those of the inputs. inside: nodes whose values are not those of the graph
+    as long as the layer is."""
 
     inputs: Tuple[Edge, ...]
     write: Callable[[Parameters, Modules, List[Value]], str]
