@@ -20,9 +20,10 @@ Gradient = Tuple[np.ndarray, Optional[np.ndarray]]  # values, and of a sparse on
 class Begun(NamedTuple):
     """What a training step computes before it changes anything.
 
-    loss, again  of the batch; once more, if that was asked for
-    drawn        what the graph drew at random, by tensor
-    gradients    by variable node
+    Attributes:
+        loss, again: of the batch; once more, if that was asked for.
+        drawn: what the graph drew at random, by tensor.
+        gradients: by variable node.
     """
 
     loss: float

@@ -27,10 +27,12 @@ from semisync.common.errors import BadInput
 class Numeric(NamedTuple):
     """A module of numbers.
 
-    module   returns several outputs; places: of those that are compared
-    tensors  names of what it takes in TensorFlow, in order
-    values   of these, for one batch
-    names    of the inputs of the module that the tensors are parts of
+    Attributes:
+        module: returns several outputs.
+        places: of those that are compared.
+        tensors: names of what it takes in TensorFlow, in order.
+        values: of these, for one batch.
+        names: of the inputs of the module that the tensors are parts of.
     """
 
     module: Any

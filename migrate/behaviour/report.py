@@ -23,10 +23,11 @@ class Place(NamedTuple):
 class OutputDifference(NamedTuple):
     """How far one output of one leg is from TensorFlow's, over all rows.
 
-    leg        "torch", or which export onnxruntime ran
-    absolute   the largest difference, and where; infinite where the shapes differ
-    relative   the largest difference in TensorFlow's value, and where
-    beyond     rows with a value that is too far from TensorFlow's
+    Attributes:
+        leg: "torch", or which export onnxruntime ran.
+        absolute: the largest difference, and where; infinite where the shapes differ.
+        relative: the largest difference in TensorFlow's value, and where.
+        beyond: rows with a value that is too far from TensorFlow's.
     """
 
     output: str
@@ -41,10 +42,12 @@ class OutputDifference(NamedTuple):
 class NodeDifference(NamedTuple):
     """The first node in the order of the graph that differs, while what it is computed from agrees.
 
-    variables  those that it reads; changed: those that the conversion has otherwise than the
-               checkpoint, or the file of its constants
-    line       number and text of the line of model.py that computes it, where only that differs
-               from what the conversion would write
+    Attributes:
+        variables: those that it reads.
+        changed: those that the conversion has otherwise than the checkpoint, or the file of its
+            constants.
+        line: number and text of the line of model.py that computes it, where only that differs from
+            what the conversion would write.
     """
 
     node: str
@@ -89,16 +92,17 @@ class StepDifference(NamedTuple):
 class TrainingReport(NamedTuple):
     """What the training steps gave.
 
-    steps      taken
-    largest    the largest difference of each kind
-    exceeded   the first one beyond the tolerance
-    neutral    parameters on which the loss does not depend, and how far they differ, which is no
-               difference
-    compared   tensors of each kind, after each step
-    left_out   variables that a step changes and torch does not
-    notes      how both were run
-    lost       what the conversion lacks of what is trained, in a sentence; no step was taken then
-    begun      the optimizers' state that the checkpoint lacks; it started over on both sides
+    Attributes:
+        steps: taken.
+        largest: the largest difference of each kind.
+        exceeded: the first one beyond the tolerance.
+        neutral: parameters on which the loss does not depend, and how far they differ, which is no
+            difference.
+        compared: tensors of each kind, after each step.
+        left_out: variables that a step changes and torch does not.
+        notes: how both were run.
+        lost: what the conversion lacks of what is trained, in a sentence; no step was taken then.
+        begun: the optimizers' state that the checkpoint lacks; it started over on both sides.
     """
 
     steps: int

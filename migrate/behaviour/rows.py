@@ -18,10 +18,11 @@ from semisync.common.errors import BadInput
 class Rows(NamedTuple):
     """Some rows of one file.
 
-    file, skipped  where they are from, and how many rows of the file are before them
-    rows           how many there are
-    read           their features
-    fixed          rows that the graph takes at a time; 0: any number
+    Attributes:
+        file, skipped: where they are from, and how many rows of the file are before them.
+        rows: how many there are.
+        read: their features.
+        fixed: rows that the graph takes at a time; 0: any number.
     """
 
     file: str

@@ -32,10 +32,11 @@ from semisync.common.tensor_names import join
 class Serving(NamedTuple):
     """What TensorFlow is given in the place of a batch's statistics.
 
-    feeds  {tensor: value}
-    fused  {node: (mean, variance)}, of FusedBatchNorms
-
     Values are lists of numbers.
+
+    Attributes:
+        feeds: {tensor: value}.
+        fused: {node: (mean, variance)}, of FusedBatchNorms.
     """
 
     feeds: Dict[str, Any]

@@ -15,15 +15,16 @@ ROWS_AT_A_TIME = 512
 class Setting(NamedTuple):
     """What the checkpoint and the data set do not say.
 
-    meta      path of the MetaGraph; None: the conversion's, which by default stands beside the
-              checkpoint
-    named     (column, input, whether it is sparse) of each input that another column than that of
-              its name goes to
-    feeds     {placeholder: value} of constants: rates of dropout, learning rates, flags
-    reading   how columns become features, and the rows of a batch
-    python    the interpreter that has TensorFlow
-    modules   what it imports first, for the ops that they register
-    timeout   seconds for each of its answers
+    Attributes:
+        meta: path of the MetaGraph; None: the conversion's, which by default stands beside the
+            checkpoint.
+        named: (column, input, whether it is sparse) of each input that another column than that of
+            its name goes to.
+        feeds: {placeholder: value} of constants: rates of dropout, learning rates, flags.
+        reading: how columns become features, and the rows of a batch.
+        python: the interpreter that has TensorFlow.
+        modules: what it imports first, for the ops that they register.
+        timeout: seconds for each of its answers.
     """
 
     meta: Optional[str] = None

@@ -41,10 +41,11 @@ _PART = re.compile(r"/part_(\d+)(?=/|$)")
 class Changed(NamedTuple):
     """The changed rows of one partition.
 
-    first          its first row in the variable
-    number, parts  which partition of how many it is
-    keys           rows within it, ascending [n] int64
-    values         name of the tensor with what they are now
+    Attributes:
+        first: its first row in the variable.
+        number, parts: which partition of how many it is.
+        keys: rows within it, ascending [n] int64.
+        values: name of the tensor with what they are now.
     """
 
     first: int

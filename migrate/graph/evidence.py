@@ -15,11 +15,13 @@ from migrate.graph.training import Training, find_training
 class Evidence(NamedTuple):
     """What a MetaGraph says.
 
-    saved      variable nodes by name, with where they are stored
-    training   the optimizers of the variables
-    lookups    by the name in the checkpoint; poolings: what becomes of their vectors
-    hidden     variables that functions use, whose look-ups are not seen
-    remade     variables of which something is made that is looked up
+    Attributes:
+        saved: variable nodes by name, with where they are stored.
+        training: the optimizers of the variables.
+        lookups: by the name in the checkpoint.
+        poolings: what becomes of their vectors.
+        hidden: variables that functions use, whose look-ups are not seen.
+        remade: variables of which something is made that is looked up.
     """
 
     graph: Graph

@@ -59,9 +59,10 @@ class Saved(NamedTuple):
 class Lookup(NamedTuple):
     """How a variable of the checkpoint is gathered.
 
-    strategy  "mod", "div", None if ids are row numbers (no partitions), "unknown" otherwise
-    shared    the gather takes its ids from a DynamicPartition though the variable has one part:
-              it is one of several variables that together make a table
+    Attributes:
+        strategy: "mod", "div", None if ids are row numbers (no partitions), "unknown" otherwise.
+        shared: the gather takes its ids from a DynamicPartition though the variable has one part:
+            it is one of several variables that together make a table.
     """
 
     strategy: Optional[str]

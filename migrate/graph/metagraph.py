@@ -63,17 +63,18 @@ class Signature(NamedTuple):
 class Graph(NamedTuple):
     """The graph of a file.
 
-    path         of the file
-    nodes        by name
-    saver_scope  name scope of the main Saver, or None
-    trainable    variable nodes in the collection "trainable_variables"; None: there is no such
-    signatures   by their keys
-    functions    FunctionDef messages, still to be decoded
-    train_ops    nodes in the collection "train_op"
-    assets       the file in the SavedModel's `assets` that each node is the path of, by the node
-    rewired      nodes that are others in the file, see `migrate.graph.wrapped`
-    calls        by name, the nodes that `migrate.graph.lowering` put others in the place of
-    named        where the caller names the inputs, their tensors by name; there are no others
+    Attributes:
+        path: of the file.
+        nodes: by name.
+        saver_scope: name scope of the main Saver, or None.
+        trainable: variable nodes in the collection "trainable_variables"; None: there is no such.
+        signatures: by their keys.
+        functions: FunctionDef messages, still to be decoded.
+        train_ops: nodes in the collection "train_op".
+        assets: the file in the SavedModel's `assets` that each node is the path of, by the node.
+        rewired: nodes that are others in the file, see `migrate.graph.wrapped`.
+        calls: by name, the nodes that `migrate.graph.lowering` put others in the place of.
+        named: where the caller names the inputs, their tensors by name; there are no others.
     """
 
     path: str

@@ -56,14 +56,16 @@ _NAMED = 5  # tensors at most that a note names
 class Training(NamedTuple):
     """What is known of the optimizers of a checkpoint's variables.
 
-    slots      by variable
-    orphans    tensors that look like slots -> what they look like
-    lacking    variables that the graph trains with slots that are not there -> the optimizer
-    guessed    variables whose slots have the name of a training op's, but no such op of their own
-    keras      variables whose slots are those of Keras's Adam
-    conflicts  sentences: which variables have slots of a second optimizer, left out here
-    counters   scalars that a step counts with, such as the global step and Adam's powers
-    likely     those of `counters` that their names and types alone tell
+    Attributes:
+        slots: by variable.
+        orphans: tensors that look like slots -> what they look like.
+        lacking: variables that the graph trains with slots that are not there -> the optimizer.
+        guessed: variables whose slots have the name of a training op's, but no such op of their
+            own.
+        keras: variables whose slots are those of Keras's Adam.
+        conflicts: sentences: which variables have slots of a second optimizer, left out here.
+        counters: scalars that a step counts with, such as the global step and Adam's powers.
+        likely: those of `counters` that their names and types alone tell.
     """
 
     slots: Dict[str, Slots]

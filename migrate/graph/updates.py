@@ -45,14 +45,15 @@ _DECAYED = ("Mul", "decay", "slot")
 class VariableUpdate(NamedTuple):
     """What some nodes of a graph do to a variable by an optimizer.
 
-    variable, slots  variable nodes; the slots in the order that their names count
-    hyperparameters  None for one that is not a constant
-    node             the one that changes the variable
-    inputs           hyperparameters, and what else the formula reads: by their names in the record,
-                     of an input of the op that is not a hyperparameter by the op's, "beta1_power"
-    gradient         what the formula calls g; None where it was not found
-    indices          the rows that it is of, or their ids; None: of all
-    by_id            whether they are ids
+    Attributes:
+        variable, slots: variable nodes; the slots in the order that their names count.
+        hyperparameters: None for one that is not a constant.
+        node: the one that changes the variable.
+        inputs: hyperparameters, and what else the formula reads: by their names in the record, of
+            an input of the op that is not a hyperparameter by the op's, "beta1_power".
+        gradient: what the formula calls g; None where it was not found.
+        indices: the rows that it is of, or their ids; None: of all.
+        by_id: whether they are ids.
     """
 
     optimizer: Optimizer

@@ -24,10 +24,11 @@ from semisync.common.errors import UsageError
 class Rows(NamedTuple):
     """Some rows of a table.
 
-    keys      ids [n]: int64, int32 or bytes (object)
-    values    [n, ...]; None for ids that are counted but not yet admitted to the table
-    freqs     how often each id was seen [n] int64, if the format has it
-    versions  global step of each id's last update [n] int64, if the format has it
+    Attributes:
+        keys: ids [n]: int64, int32 or bytes (object).
+        values: [n, ...]; None for ids that are counted but not yet admitted to the table.
+        freqs: how often each id was seen [n] int64, if the format has it.
+        versions: global step of each id's last update [n] int64, if the format has it.
     """
 
     keys: numpy.ndarray

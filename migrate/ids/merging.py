@@ -37,10 +37,13 @@ _BLOCKS = 16  # at least: memory that is touched for the first time is expensive
 class Merged:
     """What became of a table.
 
-    rows        of the target; ids: how many of them have one
-    duplicates  rows that lost against a newer one of the same id
-    max_probe   longest search for an id, in rows; 1 where no hash decides
-    without     ids that lack a slot, by slot; ownerless: rows of a slot that lack an id
+    Attributes:
+        rows: of the target.
+        ids: how many of them have one.
+        duplicates: rows that lost against a newer one of the same id.
+        max_probe: longest search for an id, in rows; 1 where no hash decides.
+        without: ids that lack a slot, by slot.
+        ownerless: rows of a slot that lack an id.
     """
 
     rows: int = 0

@@ -38,18 +38,21 @@ class Piece:
 class Written:
     """One tensor of the target.
 
-    fqn                 its name there; source: its name in the checkpoint
-    role                "table", "table slot", "dense", "dense slot", "scalar" or "step"; of a hash
-                        table "hashed", "hashed slot", "hashed ids", "hashed state", and with
-                        "file" for "hashed" where it is a file of its own, fqn its path
-    shape               sizes; dtype: torch's name of the data type
-    transform           name of one of migrate.manifest.transforms
-    partition_strategy  "mod" where the rows were dealt out from the partitions, else None
-    value               the number that was written instead of the source's own, else None
-    pieces              its rows, in order, with their hashes
-    loss                what a cast or a quantization changed, else None
-    slices              name under which the source is stored -> [start, sizes] of each of its
-                        slices there; empty where it is stored whole, under its own name
+    Attributes:
+        fqn: its name there.
+        source: its name in the checkpoint.
+        role: "table", "table slot", "dense", "dense slot", "scalar" or "step"; of a hash table
+            "hashed", "hashed slot", "hashed ids", "hashed state", and with "file" for "hashed"
+            where it is a file of its own, fqn its path.
+        shape: sizes.
+        dtype: torch's name of the data type.
+        transform: name of one of migrate.manifest.transforms.
+        partition_strategy: "mod" where the rows were dealt out from the partitions, else None.
+        value: the number that was written instead of the source's own, else None.
+        pieces: its rows, in order, with their hashes.
+        loss: what a cast or a quantization changed, else None.
+        slices: name under which the source is stored -> [start, sizes] of each of its slices there;
+            empty where it is stored whole, under its own name.
     """
 
     fqn: str
@@ -69,10 +72,11 @@ class Written:
 class Renamed:
     """The name that model.py has for a tensor of the target.
 
-    name        in its state dict, or a slot's, below `optim.state.`
-    fqn         of the tensor that it is
-    rows        first and after the last; None: all. axes: in their order in the module; None: the
-                same
+    Attributes:
+        name: in its state dict, or a slot's, below `optim.state.`.
+        fqn: of the tensor that it is.
+        rows: first and after the last; None: all.
+        axes: in their order in the module; None: the same.
     """
 
     name: str
@@ -96,16 +100,19 @@ class Renamed:
 class Ids:
     """How a hash table's ids find their rows in the target.
 
-    mode           one of migrate.manifest.id_modes.MODES
-    table, kind    its name in the checkpoint and its format
-    count          ids that have a row
-    slots          name of a slot in torch -> in the source; fill: as in the plan
-    duplicates     rows that lost against a newer one of the same id
-    buckets        mpzch: total_num_buckets; max_probe: at least what the module must be given
-    without        slot in torch -> ids that the source has no such state of
-    columns        fqn -> what of the source stands there: "ids", "values", "freqs", "versions", or
-                   "slot " and its name in torch; several stand side by side
-    tensors        names of the checkpoint's tensors that the table is made from
+    Attributes:
+        mode: one of migrate.manifest.id_modes.MODES.
+        table, kind: its name in the checkpoint and its format.
+        count: ids that have a row.
+        slots: name of a slot in torch -> in the source.
+        fill: as in the plan.
+        duplicates: rows that lost against a newer one of the same id.
+        buckets: mpzch: total_num_buckets.
+        max_probe: at least what the module must be given.
+        without: slot in torch -> ids that the source has no such state of.
+        columns: fqn -> what of the source stands there: "ids", "values", "freqs", "versions", or
+            "slot " and its name in torch; several stand side by side.
+        tensors: names of the checkpoint's tensors that the table is made from.
     """
 
     mode: str

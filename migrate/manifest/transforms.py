@@ -28,10 +28,13 @@ from semisync.common.errors import BadInput
 class Loss:
     """What a cast or a quantization changed.
 
-    values         how many were counted
-    largest        largest absolute difference of a value
-    squared_error  sum of the squared differences; squared: sum of the squared values
-    overflowed     values that the type cannot hold; vanished: other values that became zero
+    Attributes:
+        values: how many were counted.
+        largest: largest absolute difference of a value.
+        squared_error: sum of the squared differences.
+        squared: sum of the squared values.
+        overflowed: values that the type cannot hold.
+        vanished: other values that became zero.
     """
 
     values: int = 0

@@ -28,15 +28,16 @@ _NEVER_TRAINED = ("moving_mean", "moving_variance")
 class Parameter(NamedTuple):
     """One variable node.
 
-    attribute  where the module keeps it, dotted: "dense.weight"
-    variable   TensorFlow's name in the checkpoint
-    rows       those of the checkpoint's tensor that it is, for a part of a partitioned variable
-    shape      in TensorFlow
-    axes       in the order of the module: (1, 0), as nn.Linear keeps it; None: as in TensorFlow
-    trainable  whether it is a parameter rather than a buffer
-    dealt      the number of partitions whose rows ids take in turn, id % dealt; 1 where the rows
-               stand in the order of the ids
-    grows      whether it is of a table by raw id, which takes new ids in while it trains
+    Attributes:
+        attribute: where the module keeps it, dotted: "dense.weight".
+        variable: TensorFlow's name in the checkpoint.
+        rows: those of the checkpoint's tensor that it is, for a part of a partitioned variable.
+        shape: in TensorFlow.
+        axes: in the order of the module: (1, 0), as nn.Linear keeps it; None: as in TensorFlow.
+        trainable: whether it is a parameter rather than a buffer.
+        dealt: the number of partitions whose rows ids take in turn, id % dealt; 1 where the rows
+            stand in the order of the ids.
+        grows: whether it is of a table by raw id, which takes new ids in while it trains.
     """
 
     attribute: str

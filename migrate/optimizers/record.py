@@ -25,14 +25,15 @@ Formula = Union[str, Tuple[Any, ...]]
 class Slot(NamedTuple):
     """One slot of a variable.
 
-    name           TensorFlow's, as in Optimizer.get_slot(variable, name)
-    torch          torch.optim's name of it; TensorFlow's where torch lacks the optimizer
-    input          that of the training op; None: the slot's own name
-    fused          FBGEMM's name of it in fused optimizers; None: torch's
-    initial        the value that TensorFlow's default gives it
-    setting        the argument of TensorFlow's optimizer that sets `initial`; such slots only grow
-    second_moment  whether the update is divided by its root
-    aliases        names of it in hash tables, in lower case, besides TFRA's <Optimizer>_<slot>
+    Attributes:
+        name: TensorFlow's, as in Optimizer.get_slot(variable, name).
+        torch: torch.optim's name of it; TensorFlow's where torch lacks the optimizer.
+        input: that of the training op; None: the slot's own name.
+        fused: FBGEMM's name of it in fused optimizers; None: torch's.
+        initial: the value that TensorFlow's default gives it.
+        setting: the argument of TensorFlow's optimizer that sets `initial`; such slots only grow.
+        second_moment: whether the update is divided by its root.
+        aliases: names of it in hash tables, in lower case, besides TFRA's <Optimizer>_<slot>.
     """
 
     name: str
@@ -48,9 +49,10 @@ class Slot(NamedTuple):
 class Op(NamedTuple):
     """A training op.
 
-    name    without "Resource" and "Sparse"
-    inputs  names of its inputs, as the op defines them; a sparse op has "indices" after "grad"
-    sparse  whether there is a sparse one
+    Attributes:
+        name: without "Resource" and "Sparse".
+        inputs: names of its inputs, as the op defines them; a sparse op has "indices" after "grad".
+        sparse: whether there is a sparse one.
     """
 
     name: str
@@ -61,10 +63,11 @@ class Op(NamedTuple):
 class Composed(NamedTuple):
     """An update by several ops.
 
-    step    formula of what is subtracted from the variable
-    decays  the hyperparameter by which each slot is multiplied before the gradient is added
-    rows    whether only the rows of the batch move
-    added   formula of what is written to rows of slot 0: "grad" in it is the gradient
+    Attributes:
+        step: formula of what is subtracted from the variable.
+        decays: the hyperparameter by which each slot is multiplied before the gradient is added.
+        rows: whether only the rows of the batch move.
+        added: formula of what is written to rows of slot 0: "grad" in it is the gradient.
     """
 
     step: Formula
@@ -76,9 +79,10 @@ class Composed(NamedTuple):
 class StepCount(NamedTuple):
     """Where a checkpoint holds the number t of updates that the bias correction counts.
 
-    decay   the hyperparameter b of which b^(t+1) is kept
-    scalar  name of the scalar with that power, shared by all variables; None: each has its own
-    slot    number of the variable's own slot with that power
+    Attributes:
+        decay: the hyperparameter b of which b^(t+1) is kept.
+        scalar: name of the scalar with that power, shared by all variables; None: each has its own.
+        slot: number of the variable's own slot with that power.
     """
 
     decay: str
@@ -90,15 +94,17 @@ class StepCount(NamedTuple):
 class Counterpart:
     """The torch optimizer that computes what TensorFlow's does.
 
-    path         its class, dotted
-    arguments    TensorFlow's name of a hyperparameter -> the class's argument
-    always       arguments that are given unless a hyperparameter gives them
-    only         hyperparameter -> the one value for which it computes the same; one that is not
-                 known is taken to have it
-    for_slot     torch's name of a slot -> the argument that is True where the variable has the slot
-    fused        whether TorchRec's fused kernels compute the same
-    row_wise     class that approximates it with one accumulator per row
-    dynamicemb   whether NVIDIA's dynamicemb keeps the same state
+    Attributes:
+        path: its class, dotted.
+        arguments: TensorFlow's name of a hyperparameter -> the class's argument.
+        always: arguments that are given unless a hyperparameter gives them.
+        only: hyperparameter -> the one value for which it computes the same; one that is not known
+            is taken to have it.
+        for_slot: torch's name of a slot -> the argument that is True where the variable has the
+            slot.
+        fused: whether TorchRec's fused kernels compute the same.
+        row_wise: class that approximates it with one accumulator per row.
+        dynamicemb: whether NVIDIA's dynamicemb keeps the same state.
     """
 
     path: str
@@ -115,24 +121,25 @@ class Counterpart:
 class Optimizer:
     """What is known of one optimizer.
 
-    name                TensorFlow's default `name=`, by which slots are named; "LazyAdam" for the
-                        one whose slots are named as Adam's
-    slots               in the order that their names count
-    ops                 training ops
-    hyperparameters     input of the ops -> TensorFlow's name of the hyperparameter
-    note                what a reader of converted state should know; a conversion's manifest has it
-    named_as            whose name slots have, where not its own
-    longer              its slots where an option adds some (centered RMSProp)
-    flags               attribute of the ops -> the hyperparameter that it sets to 1
-    fixed               hyperparameters that the ops lack -> the value that their formula amounts to
-    composed            its update of a table, where several ops make it
-    counterpart         what continues it in torch; None: nothing does
-    steps               where its step is found; None: it counts none
-    keras_epsilon       epsilon's default in Keras's optimizer with the same slots and update, of
-                        which object-based checkpoints keep no other trace; None: there is none
-    epsilon_under_root  whether epsilon is added to the second moment before its root is taken
-    row_wise_note       what the row-wise approximation means for the tables "{}"
-    setting_notes       hyperparameter -> what it means for the table "{}" that it is set
+    Attributes:
+        name: TensorFlow's default `name=`, by which slots are named; "LazyAdam" for the one whose
+            slots are named as Adam's.
+        slots: in the order that their names count.
+        ops: training ops.
+        hyperparameters: input of the ops -> TensorFlow's name of the hyperparameter.
+        note: what a reader of converted state should know; a conversion's manifest has it.
+        named_as: whose name slots have, where not its own.
+        longer: its slots where an option adds some (centered RMSProp).
+        flags: attribute of the ops -> the hyperparameter that it sets to 1.
+        fixed: hyperparameters that the ops lack -> the value that their formula amounts to.
+        composed: its update of a table, where several ops make it.
+        counterpart: what continues it in torch; None: nothing does.
+        steps: where its step is found; None: it counts none.
+        keras_epsilon: epsilon's default in Keras's optimizer with the same slots and update, of
+            which object-based checkpoints keep no other trace; None: there is none.
+        epsilon_under_root: whether epsilon is added to the second moment before its root is taken.
+        row_wise_note: what the row-wise approximation means for the tables "{}".
+        setting_notes: hyperparameter -> what it means for the table "{}" that it is set.
     """
 
     name: str

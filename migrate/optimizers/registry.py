@@ -43,9 +43,10 @@ LEAVES: Tuple[str, ...] = tuple(record.name for record in _RECORDS if record.lea
 class TrainingOp(NamedTuple):
     """An op that updates a variable.
 
-    slots            numbers of its inputs that are slots, in the order that their names count
-    hyperparameters  TensorFlow's name of each -> number of its input
-    inputs           names of all inputs, as the op defines them, "indices" of a sparse one too
+    Attributes:
+        slots: numbers of its inputs that are slots, in the order that their names count.
+        hyperparameters: TensorFlow's name of each -> number of its input.
+        inputs: names of all inputs, as the op defines them, "indices" of a sparse one too.
     """
 
     optimizer: Optimizer

@@ -24,13 +24,14 @@ DEFAULT_NAMES: Mapping[str, str] = {leaf: leaf for leaf in LEAVES}
 class Slots(NamedTuple):
     """The slots of one variable, and what else is known of its optimizer.
 
-    optimizer        TensorFlow's name of it, by which its slots are named
-    sources          k -> tensor of the checkpoint that is the k-th slot
-    hyperparameters  None for one that is not a constant, or not the same for all parts
-    lazy             Adam that moves the rows of the batch alone (LazyAdam)
-    by_graph         whether training ops of the MetaGraph say so
-    power            the scalar of the checkpoint that tells how many updates there were, where a
-                     training op names it and all parts have the same
+    Attributes:
+        optimizer: TensorFlow's name of it, by which its slots are named.
+        sources: k -> tensor of the checkpoint that is the k-th slot.
+        hyperparameters: None for one that is not a constant, or not the same for all parts.
+        lazy: Adam that moves the rows of the batch alone (LazyAdam).
+        by_graph: whether training ops of the MetaGraph say so.
+        power: the scalar of the checkpoint that tells how many updates there were, where a training
+            op names it and all parts have the same.
     """
 
     optimizer: str

@@ -16,7 +16,8 @@ from semisync.common.errors import UsageError
 class Options:
     """strategy: "div" or "mod"; all as in `migrate.plan`. Raises UsageError for what is not known.
 
-    renamed  patterns of `rename` that some name has
+    Attributes:
+        renamed: patterns of `rename` that some name has.
     """
 
     strategy: Optional[str]

@@ -34,12 +34,13 @@ PLACEMENTS = ("device", "uvm", "cpu")
 class IdMapping:
     """How the ids of a hash table (`migrate.hash_tables`) find their rows.
 
-    kind        format of the source; stored: rows there, duplicates and what the format keeps for
-                itself included
-    mode        how the target finds an id's row, one of migrate.manifest.id_modes.MODES
-    buckets     mpzch: parts of the table that are dealt to ranks
-    duplicates  an id in two partitions: "error", or "newest" version wins
-    fill        the optimizer's name of a slot -> value for ids without it and for free rows
+    Attributes:
+        kind: format of the source.
+        stored: rows there, duplicates and what the format keeps for itself included.
+        mode: how the target finds an id's row, one of migrate.manifest.id_modes.MODES.
+        buckets: mpzch: parts of the table that are dealt to ranks.
+        duplicates: an id in two partitions: "error", or "newest" version wins.
+        fill: the optimizer's name of a slot -> value for ids without it and for free rows.
     """
 
     kind: str
@@ -54,29 +55,30 @@ class IdMapping:
 class Table:
     """An embedding table.
 
-    name                in TorchRec
-    variable            in the checkpoint: a variable [rows, dim], or a hash table
-    dim                 values per row
-    dtype               TensorFlow's name of its data type
-    rows                of the target; None: what the ids of a hash table need (mpzch: a quarter
-                        more than are stored)
-    ids                 how the ids of a hash table find their rows; None: an id is its row number
-    partitions          number of parts along the rows
-    partition_strategy  "div", "mod", or None for a single part
-    optimizer           "Adagrad", "Adam", ..., or None where the checkpoint has no slots
-    slots               the optimizer's name of a slot -> tensor [rows, dim] in the checkpoint, or
-                        name of the slot in the hash table
-    hyperparameters     of the optimizer, as far as the MetaGraph has them as constants
-    power               the one of the plan's scalars that tells the optimizer's step, where a
-                        training op names it
-    cast                "float16", "bfloat16" or "float32": data type in the target, where another
-    row_wise            Adagrad: write the mean of each row's accumulator, an approximation
-    features            that it embeds, in the model config; none: one of the table's own name
-    pooling             "sum", "mean", "sqrtn" or "none" (an id, a vector), in the model config
-    weighted            whether each id has a weight, in the model config
-    static              "fp16", "int8" or "float32": pretrained and no longer trained; written in
-                        this type and without its slots; int8 as in migrate.manifest.quantization
-    placement           "device", "uvm" or "cpu": where TorchRec's planner is to put it
+    Attributes:
+        name: in TorchRec.
+        variable: in the checkpoint: a variable [rows, dim], or a hash table.
+        dim: values per row.
+        dtype: TensorFlow's name of its data type.
+        rows: of the target; None: what the ids of a hash table need (mpzch: a quarter more than are
+            stored).
+        ids: how the ids of a hash table find their rows; None: an id is its row number.
+        partitions: number of parts along the rows.
+        partition_strategy: "div", "mod", or None for a single part.
+        optimizer: "Adagrad", "Adam", ..., or None where the checkpoint has no slots.
+        slots: the optimizer's name of a slot -> tensor [rows, dim] in the checkpoint, or name of
+            the slot in the hash table.
+        hyperparameters: of the optimizer, as far as the MetaGraph has them as constants.
+        power: the one of the plan's scalars that tells the optimizer's step, where a training op
+            names it.
+        cast: "float16", "bfloat16" or "float32": data type in the target, where another.
+        row_wise: Adagrad: write the mean of each row's accumulator, an approximation.
+        features: that it embeds, in the model config; none: one of the table's own name.
+        pooling: "sum", "mean", "sqrtn" or "none" (an id, a vector), in the model config.
+        weighted: whether each id has a weight, in the model config.
+        static: "fp16", "int8" or "float32": pretrained and no longer trained; written in this type
+            and without its slots; int8 as in migrate.manifest.quantization.
+        placement: "device", "uvm" or "cpu": where TorchRec's planner is to put it.
     """
 
     name: str

@@ -15,11 +15,12 @@ from torchrec import EmbeddingBagCollection, EmbeddingCollection, KeyedJaggedTen
 class Bags:
     """The ids of bags, one bag after the other.
 
-    ids      int64 [n]
-    bounds   int64 [bags + 1]; bag k has the ids from bounds[k] up to bounds[k + 1]
-    weights  float [n]; None: 1 each
-    empty    bool [bags]: the bags whose only id stands for none, and whose result is 0; None: there
-             are none
+    Attributes:
+        ids: int64 [n].
+        bounds: int64 [bags + 1]; bag k has the ids from bounds[k] up to bounds[k + 1].
+        weights: float [n]; None: 1 each.
+        empty: bool [bags]: the bags whose only id stands for none, and whose result is 0; None:
+            there are none.
     """
 
     ids: torch.Tensor

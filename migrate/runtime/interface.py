@@ -19,11 +19,13 @@ class Variable(NamedTuple):
 class Input(NamedTuple):
     """What a module takes under one name: an entry of INPUTS in its model.py.
 
-    dtype     TensorFlow's name for it, "string" for text; None: not known
-    shape     None stands for any size, the rows first; None alone: not known
-    tensors   its names in TensorFlow: one, or the indices, values and dense_shape of a sparse one
-    optional  whether the graph has a default for it
-    guessed   whether its name is a guess, from the scopes of feature columns in the graph
+    Attributes:
+        dtype: TensorFlow's name for it, "string" for text; None: not known.
+        shape: None stands for any size, the rows first; None alone: not known.
+        tensors: its names in TensorFlow: one, or the indices, values and dense_shape of a sparse
+            one.
+        optional: whether the graph has a default for it.
+        guessed: whether its name is a guess, from the scopes of feature columns in the graph.
     """
 
     dtype: Optional[str]

@@ -66,9 +66,10 @@ def naming_inputs(columns: Mapping[str, str]) -> Iterator[None]:
 class Feature(NamedTuple):
     """One input's values in one batch.
 
-    values   dense (rows,) or (rows, k, ...), sparse (values,); of text an Arrow array of
-             large_binary, or of fixed-size lists of k, and so on
-    lengths  sparse: int64 (rows,), how many values each row has; dense: None
+    Attributes:
+        values: dense (rows,) or (rows, k, ...), sparse (values,); of text an Arrow array of
+            large_binary, or of fixed-size lists of k, and so on.
+        lengths: sparse: int64 (rows,), how many values each row has; dense: None.
     """
 
     values: Union[np.ndarray, pa.Array]

@@ -12,11 +12,12 @@ from semisync.common.errors import UsageError
 class Given(NamedTuple):
     """What the options say.
 
-    named      (column, the model's name for it, whether it is sparse)
-    feeds      {input: value} of constants
-    types      (pattern of columns, what they are first turned into)
-    fills      (pattern of columns, what stands for a missing value)
-    separator  between the values of a field in CSV or TSV
+    Attributes:
+        named: (column, the model's name for it, whether it is sparse).
+        feeds: {input: value} of constants.
+        types: (pattern of columns, what they are first turned into).
+        fills: (pattern of columns, what stands for a missing value).
+        separator: between the values of a field in CSV or TSV.
     """
 
     named: List[Tuple[str, str, bool]]

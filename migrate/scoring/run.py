@@ -25,11 +25,12 @@ Pairs = Sequence[Tuple[str, str]]  # of a column's name or pattern, and what is 
 class Reading(NamedTuple):
     """How columns become features, the same for either model.
 
-    types      (pattern, type) of columns that are first turned into another type, see model.TYPES
-    fills      (pattern, value) of what stands for a missing value
-    lists      columns of text files whose fields hold several values
-    separator  between these
-    size       rows at a time
+    Attributes:
+        types: (pattern, type) of columns that are first turned into another type, see model.TYPES.
+        fills: (pattern, value) of what stands for a missing value.
+        lists: columns of text files whose fields hold several values.
+        separator: between these.
+        size: rows at a time.
     """
 
     types: Pairs = ()
@@ -50,9 +51,10 @@ class Reading(NamedTuple):
 class Writing(NamedTuple):
     """What the file has of each row, beside its score.
 
-    key, label, keep  columns of the data
-    column            of a model's several outputs per row, from 0
-    sigmoid           the output is a logit; the score is its probability
+    Attributes:
+        key, label, keep: columns of the data.
+        column: of a model's several outputs per row, from 0.
+        sigmoid: the output is a logit; the score is its probability.
     """
 
     key: Optional[str] = None

@@ -10,11 +10,12 @@ class LookUp(NamedTuple):
 
         LookUp(table=op.text("table"), ids=op.inputs[0])
 
-    table    its name, as `read_tables` has it
-    ids      one of the op's inputs: integers of any shape; the rows are [*shape, dim]
-    default  what an id that the table lacks gets: a number, or one of the op's inputs, float [dim]
-             or [n, dim]; a new id begins with it when the model trains on
-    output   number of the op's output that has the rows
+    Attributes:
+        table: its name, as `read_tables` has it.
+        ids: one of the op's inputs: integers of any shape; the rows are [*shape, dim].
+        default: what an id that the table lacks gets: a number, or one of the op's inputs, float
+            [dim] or [n, dim]; a new id begins with it when the model trains on.
+        output: number of the op's output that has the rows.
     """
 
     table: str
@@ -34,14 +35,15 @@ class Training(NamedTuple):
             hyperparameters={"learning_rate": op.number("lr")},
         )
 
-    table            its name, as `read_tables` has it
-    ids, gradient    inputs of the op: [n] and [n, dim]. The gradients of an id that repeats are
-                     summed before the update: a server that applies them one by one computes
-                     something else for all but gradient descent
-    optimizer        TensorFlow's name: "Adagrad", "Adam", "Ftrl", "GradientDescent", ...
-    hyperparameters  by TensorFlow's names, all that its training op takes: numbers, or inputs of
-                     the op; of Adam "beta1_power" and "beta2_power" too
-    begins           slot -> what it begins with for a new id, where not TensorFlow's default
+    Attributes:
+        table: its name, as `read_tables` has it.
+        ids, gradient: inputs of the op: [n] and [n, dim]. The gradients of an id that repeats are
+            summed before the update: a server that applies them one by one computes something else
+            for all but gradient descent.
+        optimizer: TensorFlow's name: "Adagrad", "Adam", "Ftrl", "GradientDescent", ...
+        hyperparameters: by TensorFlow's names, all that its training op takes: numbers, or inputs
+            of the op; of Adam "beta1_power" and "beta2_power" too.
+        begins: slot -> what it begins with for a new id, where not TensorFlow's default.
     """
 
     table: str

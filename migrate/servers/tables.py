@@ -8,10 +8,11 @@ from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence, Tuple
 class Shard(NamedTuple):
     """One file of a table.
 
-    path  of the file
-    rows  how many it has
-    read  called for each reading: yields chunks of (ids int64 [n], rows float32 [n, dim],
-          {slot: float32 [n, dim]}) with as many rows together
+    Attributes:
+        path: of the file.
+        rows: how many it has.
+        read: called for each reading: yields chunks of (ids int64 [n], rows float32 [n, dim],
+            {slot: float32 [n, dim]}) with as many rows together.
     """
 
     path: str
@@ -22,10 +23,11 @@ class Shard(NamedTuple):
 class Table(NamedTuple):
     """A table by raw id.
 
-    dim     of a row
-    shards  in which each id stands once
-    slots   the optimizer's, named <Optimizer>_<slot> by TensorFlow's names, "Adagrad_accumulator";
-            others keep their names
+    Attributes:
+        dim: of a row.
+        shards: in which each id stands once.
+        slots: the optimizer's, named <Optimizer>_<slot> by TensorFlow's names,
+            "Adagrad_accumulator"; others keep their names.
     """
 
     dim: int

@@ -30,9 +30,10 @@ _GAP_BYTES = 4 << 10  # gaps up to this are read: another call costs more
 class Origin(NamedTuple):
     """Where values of the target come from.
 
-    map     name of the map; "" takes the column's rows one by one
-    column  name of the column; "" is the row's own number
-    fill    the value of the rows that the map leaves free
+    Attributes:
+        map: name of the map; "" takes the column's rows one by one.
+        column: name of the column; "" is the row's own number.
+        fill: the value of the rows that the map leaves free.
     """
 
     map: str

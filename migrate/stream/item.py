@@ -13,15 +13,16 @@ from migrate.stream.columns import Origin
 class Item(NamedTuple):
     """One tensor to write.
 
-    path        where it stands in a nested state dict; its name joins that by dots
-    source      the tensor or hash table of the checkpoint that it is made from
-    role        see migrate.manifest.manifest.Written
-    dtype       torch's name of its data type (TensorFlow's is the same where both have it)
-    shape       its sizes
-    interleave  rows are dealt out from the partitions in turn
-    transform   what happens to its values
-    value       a number that is written instead of the source's own
-    origins     of a hash table: the columns that stand side by side in a row
+    Attributes:
+        path: where it stands in a nested state dict; its name joins that by dots.
+        source: the tensor or hash table of the checkpoint that it is made from.
+        role: see migrate.manifest.manifest.Written.
+        dtype: torch's name of its data type (TensorFlow's is the same where both have it).
+        shape: its sizes.
+        interleave: rows are dealt out from the partitions in turn.
+        transform: what happens to its values.
+        value: a number that is written instead of the source's own.
+        origins: of a hash table: the columns that stand side by side in a row.
     """
 
     path: Tuple[str, ...]

@@ -27,12 +27,13 @@ BLOCK_BYTES = 16 << 20  # of rows that are read at a time
 class Held(NamedTuple):
     """A tensor that torch has.
 
-    dtype   torch's name of its type there
-    shape   as TensorFlow has it
-    by_id   whether its rows are in the order of the ids where TensorFlow deals them out to
-            partitions in turn ("mod")
-    blocks  gives its rows from front to back, [n, ...] each; of a scalar [1]
-    resized whether it may have another number of rows than the original, as a hash table may
+    Attributes:
+        dtype: torch's name of its type there.
+        shape: as TensorFlow has it.
+        by_id: whether its rows are in the order of the ids where TensorFlow deals them out to
+            partitions in turn ("mod").
+        blocks: gives its rows from front to back, [n, ...] each; of a scalar [1].
+        resized: whether it may have another number of rows than the original, as a hash table may.
     """
 
     dtype: str
@@ -45,13 +46,14 @@ class Held(NamedTuple):
 class Side(NamedTuple):
     """What torch has.
 
-    place    where, for messages
-    held     by the tensor's name in TensorFlow
-    lacking  tensors that the original must give -> why
-    refused  tensors of which torch has what does not lead back, and for which the original's values
-             would be wrong -> why
-    scalars  values that the original's scalars must have
-    notes    what a reader should know
+    Attributes:
+        place: where, for messages.
+        held: by the tensor's name in TensorFlow.
+        lacking: tensors that the original must give -> why.
+        refused: tensors of which torch has what does not lead back, and for which the original's
+            values would be wrong -> why.
+        scalars: values that the original's scalars must have.
+        notes: what a reader should know.
     """
 
     place: str

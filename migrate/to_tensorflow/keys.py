@@ -38,9 +38,11 @@ _TRANSPOSED = ".T"
 class Place(NamedTuple):
     """Where a variable, or some rows of it, is.
 
-    key    in the checkpoint; name: the end of it that is known
-    axes   their order there, where it is another
-    first  number of its first row in the variable
+    Attributes:
+        key: in the checkpoint.
+        name: the end of it that is known.
+        axes: their order there, where it is another.
+        first: number of its first row in the variable.
     """
 
     key: str

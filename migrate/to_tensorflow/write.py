@@ -29,11 +29,13 @@ _COPIED = 1 << 20  # bytes of the original that are copied at a time
 class Returned(NamedTuple):
     """What was written.
 
-    prefix   of the checkpoint
-    shards   number of data files
-    tensors  how many it has; nbytes: of their values
-    copied   those that are the original's, not torch's
-    notes    what a reader should know
+    Attributes:
+        prefix: of the checkpoint.
+        shards: number of data files.
+        tensors: how many it has.
+        nbytes: of their values.
+        copied: those that are the original's, not torch's.
+        notes: what a reader should know.
     """
 
     prefix: str

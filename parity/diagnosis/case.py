@@ -18,12 +18,13 @@ from parity.stats.roc import auc
 class Case:
     """One comparison to explain.
 
-    comparison  what is to be explained
-    rows        its rows, in the order of the file
-    parts       by column, days and slices: the value of each row, (n,)
-    day         which of `parts` is the day
-    ids         by column
-    baseline, candidate   facts about each side's model
+    Attributes:
+        comparison: what is to be explained.
+        rows: its rows, in the order of the file.
+        parts: by column, days and slices: the value of each row, (n,).
+        day: which of `parts` is the day.
+        ids: by column.
+        baseline, candidate: facts about each side's model.
     """
 
     comparison: Comparison

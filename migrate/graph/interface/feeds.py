@@ -18,17 +18,18 @@ from semisync.common.tensor_names import split
 class Feed(NamedTuple):
     """One input.
 
-    name       a tensor, the tf.sparse_placeholder of three, or three with commas
-    kind       "placeholder", "default" (a placeholder that need not be fed), "sparse", "iterator",
-               "queue" or "serialized"
-    edges      the tensors
-    into       ops that take it, two at most
-    read_by    variables that its values meet first
-    labels_of  losses that compare with it
-    features   of serialized tf.train.Examples
-    feature    what it is called where that is another name: the key of a SavedModel's signature, or
-               the feature that an iterator delivers, see `migrate.graph.interface.names`
-    guessed    whether `feature` is a guess
+    Attributes:
+        name: a tensor, the tf.sparse_placeholder of three, or three with commas.
+        kind: "placeholder", "default" (a placeholder that need not be fed), "sparse", "iterator",
+            "queue" or "serialized".
+        edges: the tensors.
+        into: ops that take it, two at most.
+        read_by: variables that its values meet first.
+        labels_of: losses that compare with it.
+        features: of serialized tf.train.Examples.
+        feature: what it is called where that is another name: the key of a SavedModel's signature,
+            or the feature that an iterator delivers, see `migrate.graph.interface.names`.
+        guessed: whether `feature` is a guess.
     """
 
     name: str

@@ -48,8 +48,9 @@ _READ = "ReadVariableOp"
 class Shards(NamedTuple):
     """The nodes of a table by id.
 
-    nodes    of its parts, in their order
-    exports  of each part a node that gives its keys and values, if there is one for all
+    Attributes:
+        nodes: of its parts, in their order.
+        exports: of each part a node that gives its keys and values, if there is one for all.
     """
 
     nodes: Tuple[str, ...]

@@ -31,15 +31,16 @@ _COMBINERS = {
 class Lookup(NamedTuple):
     """One look-up.
 
-    node      whose output it is
-    parts     the variable nodes of the table
-    dealt     in how many parts, id % dealt; 1 where the rows stand in the order of the ids
-    ids       the ids
-    combiner  of bags; None: rows
-    segments  of bags: the bag of each id, ascending
-    weights   of bags: a weight per id
-    gathers   the nodes that read the parts of a table of several
-    sparse    what ids and segments are made from by safe_embedding_lookup_sparse
+    Attributes:
+        node: whose output it is.
+        parts: the variable nodes of the table.
+        dealt: in how many parts, id % dealt; 1 where the rows stand in the order of the ids.
+        ids: the ids.
+        combiner: of bags; None: rows.
+        segments: of bags: the bag of each id, ascending.
+        weights: of bags: a weight per id.
+        gathers: the nodes that read the parts of a table of several.
+        sparse: what ids and segments are made from by safe_embedding_lookup_sparse.
     """
 
     node: str

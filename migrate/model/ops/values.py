@@ -30,11 +30,12 @@ TENSOR, HOST, STRINGS, OBJECT = "tensor", "host", "strings", "object"
 class Value(NamedTuple):
     """One output of a node, as emitted.
 
-    text      Python expression: a name, an attribute, a literal
-    kind      TENSOR, HOST, STRINGS or OBJECT
-    dtype     TensorFlow's name; None if the graph does not say
-    shape     as far as the graph tells it; None: not even the rank
-    constant  the value, where it is known
+    Attributes:
+        text: Python expression: a name, an attribute, a literal.
+        kind: TENSOR, HOST, STRINGS or OBJECT.
+        dtype: TensorFlow's name; None if the graph does not say.
+        shape: as far as the graph tells it; None: not even the rank.
+        constant: the value, where it is known.
     """
 
     text: str

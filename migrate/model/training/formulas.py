@@ -26,9 +26,10 @@ from semisync.common.errors import BadInput, UsageError
 class Formula(NamedTuple):
     """What some tensors of a graph are.
 
-    constants  the values of those that depend on constants alone
-    computed   the others, in the order in which `module` gives them; None if there is none
-    variables  variable node -> the buffer of `module` with its value
+    Attributes:
+        constants: the values of those that depend on constants alone.
+        computed: the others, in the order in which `module` gives them; None if there is none.
+        variables: variable node -> the buffer of `module` with its value.
     """
 
     constants: Dict[Edge, numpy.ndarray]

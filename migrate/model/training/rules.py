@@ -33,9 +33,10 @@ CONTINUED = {  # record -> class in migrate.torchrec.optimizers
 class Rule(NamedTuple):
     """One optimizer with its arguments.
 
-    kind      class in migrate.torchrec.optimizers
-    settings  arguments that are not hyperparameters
-    edges     argument -> the tensor that it is
+    Attributes:
+        kind: class in migrate.torchrec.optimizers.
+        settings: arguments that are not hyperparameters.
+        edges: argument -> the tensor that it is.
     """
 
     kind: str

@@ -65,13 +65,14 @@ GivenGradients = Mapping[str, Tuple[numpy.ndarray, Optional[numpy.ndarray]]]
 class BegunStep(NamedTuple):
     """One step of TensorFlow's.
 
-    batch      what is fed
-    loss       before the update
-    gradients  those that can be read
-    rounding   what the loss and the gradients differ from themselves by; those of a table by its
-               rows, ascending, repeated ones summed
-    finish     takes the step: every variable and slot after it, by its name in the checkpoint, and
-               the gradients that it applied, to the bit
+    Attributes:
+        batch: what is fed.
+        loss: before the update.
+        gradients: those that can be read.
+        rounding: what the loss and the gradients differ from themselves by; those of a table by its
+            rows, ascending, repeated ones summed.
+        finish: takes the step: every variable and slot after it, by its name in the checkpoint, and
+            the gradients that it applied, to the bit.
     """
 
     batch: Mapping[str, Any]
@@ -99,11 +100,12 @@ class Difference(NamedTuple):
 class StepReport(NamedTuple):
     """What `compare_steps` found.
 
-    steps     how many were taken
-    largest   by kind
-    exceeded  the first difference beyond the tolerance; None: there is none
-    neutral   parameters on which the loss does not depend -> their largest difference
-    compared  how many tensors of each kind each step compares
+    Attributes:
+        steps: how many were taken.
+        largest: by kind.
+        exceeded: the first difference beyond the tolerance; None: there is none.
+        neutral: parameters on which the loss does not depend -> their largest difference.
+        compared: how many tensors of each kind each step compares.
     """
 
     steps: int

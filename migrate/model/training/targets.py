@@ -16,14 +16,15 @@ from semisync.common.errors import BadInput
 class Target(NamedTuple):
     """One parameter.
 
-    attribute  its name in the module
-    tensor     the parameter itself
-    parameter  how it stands for the variable
-    updates    of its partitions, by variable node, in the order of their rows
-    gradients  of the same, as tf.gradients gives them
-    starts     the first row of each partition
-    begins     of a table by raw id what the slots of a new row begin with, by torch's names: float
-               [] or [dim]
+    Attributes:
+        attribute: its name in the module.
+        tensor: the parameter itself.
+        parameter: how it stands for the variable.
+        updates: of its partitions, by variable node, in the order of their rows.
+        gradients: of the same, as tf.gradients gives them.
+        starts: the first row of each partition.
+        begins: of a table by raw id what the slots of a new row begin with, by torch's names: float
+            [] or [dim].
     """
 
     attribute: str

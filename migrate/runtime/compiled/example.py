@@ -175,12 +175,13 @@ def _as_guessed(place, left, name, length):
 class Found(NamedTuple):
     """Where each feature of some Examples lies, and those that have one value in each.
 
-    places   int64 [features, examples, 2]; MISSING where it is nowhere
-    kinds    int64 [features], of the list in the first Example that has one, or 0
-    alone    bool [features], whether there is one value of that kind in each Example
-    singles  uint64 [features, examples], then: its bits; of a string, where it begins in `data`,
-             its end being that of its place
-    broken   the first Example that is, or -1
+    Attributes:
+        places: int64 [features, examples, 2]; MISSING where it is nowhere.
+        kinds: int64 [features], of the list in the first Example that has one, or 0.
+        alone: bool [features], whether there is one value of that kind in each Example.
+        singles: uint64 [features, examples], then: its bits; of a string, where it begins in
+            `data`, its end being that of its place.
+        broken: the first Example that is, or -1.
     """
 
     places: Any

@@ -17,11 +17,13 @@ from migrate.verification.expected import as_bytes, expected
 class Column(NamedTuple):
     """A tensor of the target, or some columns of it, and what of the source must stand there.
 
-    name         for messages
-    table        the source's, or one of its slots; column: "values", "freqs" or "versions" of it
-    fill         bytes of the row of an id that the source lacks; None where it has all ids
-    free         bytes of a row of the target that has no id
-    start, stop  its bytes in a row of the tensor
+    Attributes:
+        name: for messages.
+        table: the source's, or one of its slots.
+        column: "values", "freqs" or "versions" of it.
+        fill: bytes of the row of an id that the source lacks; None where it has all ids.
+        free: bytes of a row of the target that has no id.
+        start, stop: its bytes in a row of the tensor.
     """
 
     name: str

@@ -49,9 +49,10 @@ class Difference(NamedTuple):
 class Setting(NamedTuple):
     """One row of the table.
 
-    of      the setting of one side; None: not known
-    judge   from the case and both sides' settings, which are known and differ, to what that makes;
-            None where it is not a suspect
+    Attributes:
+        of: the setting of one side; None: not known.
+        judge: from the case and both sides' settings, which are known and differ, to what that
+            makes; None where it is not a suspect.
     """
 
     name: str
