@@ -16,6 +16,7 @@ from migrate.cli.convert_arguments import check_way, configure, named_inputs, pl
 from migrate.cli.convert_text import of_manifest, of_model, of_plan
 from migrate.conversion import ranks
 from migrate.conversion.convert import convert
+from migrate.launcher.environment import from_environment
 from migrate.model.load import Written, read_meta_graph, write_model, write_source
 from migrate.model.outputs import find_outputs
 from migrate.open import frozen_graph, open_checkpoint
@@ -32,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     check_way(args)
     if args.to_tensorflow:
         return convert_back.run(args)
-    rank = ranks.from_environment(args.deadline)
+    rank = from_environment(args.deadline)
     if rank.number and not args.dry_run:
         parts = ranks.assist(args.out, rank, args.workers)
         print(f"rank {rank.number} of {rank.size} wrote {parts} parts")

@@ -7,7 +7,7 @@ import dataclasses
 from typing import Dict, Optional, Sequence, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.conversion import ranks
+from migrate.launcher.environment import DEADLINE
 from migrate.manifest.id_modes import DUPLICATES, MODES
 from migrate.planning.choosing import NO_TABLES
 from migrate.planning.plan import CASTS, STATICS, STRATEGIES, Plan
@@ -150,7 +150,7 @@ def _configure_work(group: argparse._ArgumentGroup) -> None:
         "--deadline",
         type=float,
         metavar="SECONDS",
-        default=ranks.DEADLINE,
+        default=DEADLINE,
         help="with several ranks (torchrun): how long to wait for the others to make progress; "
         "default %(default)g",
     )

@@ -32,9 +32,9 @@ from migrate.conversion.items import Hashed, check_names, items
 from migrate.conversion.job import Job
 from migrate.conversion.layout import lay_out, prepare
 from migrate.conversion.manifest import manifest_of
-from migrate.conversion.ranks import ALONE, Rank
 from migrate.hash_tables.hash_table import HashTable
 from migrate.ids import sorted_tables
+from migrate.launcher.environment import ALONE, Rank
 from migrate.manifest import model_json
 from migrate.manifest.manifest import FILE, Manifest
 from migrate.open import open_checkpoint, open_hash_tables

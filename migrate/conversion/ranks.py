@@ -17,10 +17,6 @@ Every other rank
 Both give up when no rank has written anything for `deadline` seconds, a line or what rank 0 sorts
 of a hash table, and name the missing rank; what is there can be resumed, by any number of ranks.
 No process group is needed.
-
-Ranks are those of a launcher such as torchrun, which tells them where rank 0 is, or its own run id:
-RANK and WORLD_SIZE alone may be there for any other reason, and a process that trusted them would
-wait for ranks that were never started.
 """
 
 from __future__ import annotations
@@ -34,6 +30,7 @@ from contextlib import suppress
 from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 from migrate.conversion import job as jobs
+from migrate.launcher.environment import Rank
 from migrate.open import open_checkpoint
 from migrate.storage.threads import default_count
 from migrate.stream.columns import FOLDER
@@ -48,42 +45,9 @@ from migrate.targets.work_directory import (
 )
 from semisync.common.errors import SemisyncError, UsageError
 
-DEADLINE = 600.0
 _FILE = "ranks.json"
-_LAUNCHERS = (("TORCHELASTIC_RUN_ID",), ("MASTER_ADDR", "MASTER_PORT"))  # torchrun sets all
 _PAUSE = 0.05  # seconds between two polls
 _GIVEN_UP = "rank 0 has given up; what it says on stderr is the reason"
-
-
-class Rank(NamedTuple):
-    """Which of how many processes this one is; deadline: seconds without a sign of the others."""
-
-    number: int = 0
-    size: int = 1
-    deadline: float = DEADLINE
-
-
-ALONE = Rank()
-
-
-def from_environment(deadline: float = DEADLINE) -> Rank:
-    """RANK of WORLD_SIZE, as torchrun sets them; UsageError where they make no sense, or where
-    they say that there are other ranks and nothing else does."""
-    rank, count = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
-    if rank is None or count is None:
-        return ALONE
-    if count != "1" and not any(set(names) <= set(os.environ) for names in _LAUNCHERS):
-        raise UsageError(
-            f"RANK is {rank!r} and WORLD_SIZE {count!r}, but no launcher has set "
-            f"{' or '.join(' and '.join(names) for names in _LAUNCHERS)}; unset both to convert "
-            "with this process alone, or start the ranks with torchrun"
-        )
-    if not (rank.isdecimal() and count.isdecimal() and int(rank) < int(count)):
-        raise UsageError(
-            f"RANK is {rank!r} and WORLD_SIZE {count!r}, expected 0 <= RANK < WORLD_SIZE; unset "
-            "both to convert with this process alone"
-        )
-    return Rank(int(rank), int(count), deadline)
 
 
 def take_in(directory: str) -> None:

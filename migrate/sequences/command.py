@@ -92,12 +92,12 @@ def _train(args: argparse.Namespace) -> int:
     from migrate.sequences.training.run import train
     from migrate.sequences.training.settings import read_settings
     from migrate.training.checkpoints import CHECKPOINTS, refuse_existing
-    from migrate.training.processes import joined, launch, rank
+    from migrate.training.processes import is_to_launch, joined, launch, rank
 
     settings = read_settings(args.config)
     if not args.resume:
         refuse_existing(os.path.join(args.out, CHECKPOINTS))
-    if args.nproc is not None and "WORLD_SIZE" not in os.environ:
+    if is_to_launch(args.nproc):
         return launch(_arguments(args), args.nproc, args.max_restarts)
     quieten()
     with joined(args.deadline):

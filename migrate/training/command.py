@@ -136,11 +136,11 @@ def add_processes(group: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Trains; returns 0."""
     from migrate.training.checkpoints import CHECKPOINTS, refuse_existing
-    from migrate.training.processes import joined, launch
+    from migrate.training.processes import is_to_launch, joined, launch
 
     check_writable(args.out)
     _check_scores(args)
-    if args.nproc is not None and "WORLD_SIZE" not in os.environ:
+    if is_to_launch(args.nproc):
         if not args.resume:
             refuse_existing(os.path.join(args.out, CHECKPOINTS))
         return launch(["train", *_arguments(args)], args.nproc, args.max_restarts)

@@ -1,10 +1,11 @@
-"""The processes of one training, as torchrun starts them, and a start without torchrun.
+"""The processes of one training, as a launcher starts them, and a start without a launcher.
 
-1. torchrun gives each process RANK, WORLD_SIZE and the others' address; without them there is one.
+1. torchrun, or a scheduler's operator, gives each process RANK, WORLD_SIZE and the others' address;
+   without them there is one.
 2. Every wait for another process has a deadline, after which it fails: no process is left hanging
    by one that failed.
-3. torchrun's agent ends the others when one dies, and restarts all, up to --max-restarts times;
-   with --resume they go on from the last whole checkpoint.
+3. When one dies the others fail too, and the launcher starts all anew, torchrun's agent up to
+   --max-restarts times; with --resume they go on from the last whole checkpoint.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ import os
 import sys
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Iterator, List
+from typing import Iterator, List, Optional
 
 import torch.distributed as dist
 
-from semisync.common.errors import SemisyncError
+from migrate.launcher.environment import Rank, from_environment
+from migrate.launcher.meeting import meet
+from semisync.common.errors import SemisyncError, UsageError
+
+_GLOO = "/gloo/"  # in the place of its source with which each of its errors begins
 
 
 @contextmanager
@@ -30,30 +35,58 @@ def joined(deadline: float) -> Iterator[None]:
     Yields:
         None.
 
+    Raises:
+        SemisyncError: another process does not come, or is lost.
+
     Examples:
         >>> from migrate.training import joined
         >>> with joined(deadline=600):
         ...     print(torch.distributed.is_initialized())  # True under torchrun
         False
     """
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+    own, limit = from_environment(deadline), timedelta(seconds=deadline)
+    if own.size == 1:
         yield
         return
-    store, number, size = next(dist.rendezvous("env://"))
-    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    store = _met(own, limit)
     dist.init_process_group(
         "gloo",
-        # torchrun's store still has the addresses of the processes that were ended
-        store=dist.PrefixStore(f"attempt {attempt}", store),
-        rank=number,
-        world_size=size,
-        timeout=timedelta(seconds=deadline),
+        store=store,
+        rank=own.number,
+        world_size=own.size,
+        timeout=limit,
     )
     try:
         yield
         dist.barrier()  # nobody tears its connections down while another still uses them
+    except RuntimeError as error:
+        if not (isinstance(error, dist.DistError) or _GLOO in str(error)):
+            raise
+        raise SemisyncError(
+            f"process {own.number} of {own.size} lost another one ({_first_line(error)}), whose "
+            "own message says why; start all of them again, with --resume"
+        ) from error
     finally:
         dist.destroy_process_group()
+
+
+def _met(own: Rank, limit: timedelta) -> dist.Store:
+    """The store in which all processes have met; SemisyncError where one did not come in time."""
+    try:
+        store, _, _ = next(dist.rendezvous("env://", timeout=limit))
+        return meet(store, own)
+    except dist.DistError as error:
+        place = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+        raise SemisyncError(
+            f"process {own.number} of {own.size} did not meet all others at {place} in "
+            f"{own.deadline:.0f} s ({_first_line(error)}); start all of them, with --resume"
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    """What torch says, without the place in its source and the trace."""
+    said = str(error).partition("\n")[0]
+    return said.partition("] ")[2].partition(". ")[0] if _GLOO in said else said
 
 
 def rank() -> int:
@@ -73,6 +106,19 @@ def from_first(value: object) -> object:
     box = [value]
     dist.broadcast_object_list(box, src=0)
     return box[0]
+
+
+def is_to_launch(processes: Optional[int]) -> bool:
+    """Whether this process is to `launch` others; UsageError where it is one of several itself."""
+    if processes is None:
+        return False
+    own = from_environment()
+    if own.size > 1:
+        raise UsageError(
+            f"--nproc {processes}: a launcher has started this process as one of {own.size}; "
+            "leave --nproc out, or have the launcher start one process"
+        )
+    return True
 
 
 def launch(arguments: List[str], processes: int, restarts: int) -> int:

@@ -16,8 +16,8 @@ from semisync.common.errors import SemisyncError
 GRACE = 10.0  # seconds for the last look
 
 
-def worker_config(task):
-    """A tf.ConfigProto for the session of worker `task`.
+def worker_config(task, job="worker"):
+    """A tf.ConfigProto for the session of worker `task`, or of the task of another job.
 
     It has device filters, and soft placement: ops without a GPU kernel run on the CPU.
 
@@ -31,7 +31,7 @@ def worker_config(task):
         >>> list(semisync.worker_config(3).device_filters)
         ['/job:ps', '/job:worker/task:3']
     """
-    filters = ["/job:ps", "/job:worker/task:{}".format(task)]
+    filters = ["/job:ps", "/job:{}/task:{}".format(job, task)]
     return tf.ConfigProto(device_filters=filters, allow_soft_placement=True)
 
 

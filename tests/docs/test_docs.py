@@ -17,7 +17,7 @@ def name_of(page):
 
 
 WORDS_ALONE = {
-    *("architecture", "compare", "evidence", "status", "troubleshooting"),
+    *("architecture", "compare", "evidence", "schedulers", "status", "troubleshooting"),
     *("wrap/rewrite", "wrap/batch_norm", "wrap/parameters", "wrap/peers", "wrap/traps"),
     *("convert/hash_tables", "convert/large", "convert/optimizers"),
     *("model/features", "model/module", "model/raw_ids"),

@@ -9,6 +9,7 @@ import pytest
 
 import migrate
 from migrate.conversion import job, ranks
+from migrate.launcher.environment import Rank, from_environment
 from migrate.storage.remote import Unreachable
 from migrate.stream.columns import FOLDER
 from semisync.common.errors import SemisyncError, UsageError
@@ -146,7 +147,7 @@ def test_a_server_that_went_away_from_another_rank_leaves_the_work_to_be_resumed
 
 
 def test_ranks_that_have_written_their_share_hear_that_rank_0_has_given_up(tmp_path, monkeypatch):
-    out, two = str(tmp_path / "out"), ranks.Rank(0, 2)
+    out, two = str(tmp_path / "out"), Rank(0, 2)
     work = ranks.partial_path(out)
     os.makedirs(work)
 
@@ -171,18 +172,18 @@ def test_ranks_that_have_written_their_share_hear_that_rank_0_has_given_up(tmp_p
         ranks.assist(out, two._replace(number=1))
     assert len(joined) == 1
     with pytest.raises(SemisyncError, match="of rank 0, which begins it"):  # a run of yesterday
-        ranks.assist(out, ranks.Rank(1, 2, 0))
+        ranks.assist(out, Rank(1, 2, 0))
 
 
 def test_a_rank_does_not_wait_for_ever_and_ranks_must_agree(tf2_checkpoints, tmp_path):
     out = str(tmp_path / "out")
     with pytest.raises(SemisyncError, match="nothing was heard for 0 s of rank 0, which begins it"):
-        ranks.assist(out, ranks.Rank(1, 2, 0))
+        ranks.assist(out, Rank(1, 2, 0))
     plan = make_plan(tf2_checkpoints / "sgd")
     with pytest.raises(SemisyncError, match="rank 1 of 2"):
-        migrate.convert(plan, out, rank=ranks.Rank(0, 2, 0))
+        migrate.convert(plan, out, rank=Rank(0, 2, 0))
     with pytest.raises(UsageError, match="WORLD_SIZE is 3 here, and 2 for rank 0"):
-        ranks.assist(out, ranks.Rank(1, 3, 0))
+        ranks.assist(out, Rank(1, 3, 0))
     migrate.convert(plan, out, resume=True)  # one process goes on with what several had begun
     assert not [name for name in os.listdir(out) if name.startswith(("j", "r"))]
 
@@ -203,18 +204,23 @@ MASTER = {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
         (RANKS, "no launcher has set TORCHELASTIC_RUN_ID or MASTER_ADDR and MASTER_PORT; unset"),
         ({**RANKS, "MASTER_ADDR": "localhost"}, "no launcher has set"),
         ({**RANKS, "RANK": "2", **MASTER}, "expected 0 <= RANK < WORLD_SIZE"),
+        ({"RANK": "0", "WORLD": "2"}, "RANK is '0', and there is no WORLD_SIZE"),
+        ({"PET_NNODES": "1:1"}, (0, 1)),
+        ({"PET_NNODES": "2"}, "PET_NNODES is '2', but torchrun did not start this process"),
+        ({"PET_NNODES": "1:4"}, "run `torchrun -m semisync` in place of `semisync`"),
+        ({**RANKS, **MASTER, "PET_NNODES": "2"}, (1, 2)),
     ],
 )
 def test_a_process_is_one_of_several_only_under_a_launcher(monkeypatch, variables, expected):
-    for name in (*RANKS, *MASTER, "TORCHELASTIC_RUN_ID"):
+    for name in (*RANKS, *MASTER, "TORCHELASTIC_RUN_ID", "PET_NNODES"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     if isinstance(expected, tuple):
-        assert ranks.from_environment()[:2] == expected
+        assert from_environment()[:2] == expected
     else:
         with pytest.raises(UsageError, match=expected):
-            ranks.from_environment()
+            from_environment()
 
 
 def test_a_rank_waits_while_rank_0_sorts_a_hash_table(tmp_path, monkeypatch):

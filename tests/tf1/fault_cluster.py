@@ -30,19 +30,7 @@ class Job(ForkedCluster):
         super().__init__("tests.tf1.fault_job", 2, workers, out)
         self.out = out
         self._read = {}  # (job, task) -> how long the log was before the process was started
-        self._spec = {
-            "out": str(out),
-            "batches": None,
-            "batches_per_step": 4,
-            "bound": 4,
-            "patience": 6.0,
-            "twins": False,
-            "pause": 0.02,
-            "recovery_wait": 0.5,
-            "sessions": 1,
-            "hash_table": False,
-        }
-        self._spec.update(more)
+        self._spec = dict(fault_job.SPEC, out=str(out), **more)
         self.audit = str(out / fault_job.AUDIT)
         self.workers = [("worker", task) for task in range(workers)]
 

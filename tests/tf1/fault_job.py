@@ -34,6 +34,17 @@ from tests.tf1.job import begin, placement
 
 AUDIT, CHECKPOINTS, STOP, NEXT = "audit", "checkpoints", "stop", "next"
 ROWS, NAME = 7, "faults"
+SPEC = {  # by default
+    "batches": None,
+    "batches_per_step": 4,
+    "bound": 4,
+    "patience": 6.0,
+    "twins": False,
+    "pause": 0.02,
+    "recovery_wait": 0.5,
+    "sessions": 1,
+    "hash_table": False,
+}
 
 
 def addend(ticket):
@@ -174,7 +185,7 @@ def train(spec, server):
         master=server.target,
         is_chief=spec["chief"],
         hooks=hooks,
-        config=semisync.worker_config(spec["task"]),
+        config=semisync.worker_config(spec["task"], spec["job"]),
         checkpoint_dir=os.path.join(out, CHECKPOINTS),
         scaffold=tf.train.Scaffold(saver=tf.train.Saver(sharded=True, max_to_keep=100000)),
         save_checkpoint_secs=1,

@@ -84,8 +84,8 @@ def begin(spec):
 
 
 def placement(spec):
-    """The device function of a worker: variables on the PS in turn, all else its own."""
-    worker = "/job:worker/task:%d" % spec["task"]
+    """The device function of a worker or chief: variables on the PS in turn, all else its own."""
+    worker = "/job:%s/task:%d" % (spec["job"], spec["task"])
     cluster = tf.train.ClusterSpec(spec["cluster"])
     return tf.train.replica_device_setter(cluster=cluster, worker_device=worker)
 

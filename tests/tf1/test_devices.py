@@ -51,3 +51,8 @@ def test_a_workers_session_may_place_softly():
     config = semisync.worker_config(2)
     assert config.allow_soft_placement
     assert list(config.device_filters) == ["/job:ps", "/job:worker/task:2"]
+
+
+def test_the_session_of_a_chief_that_is_no_worker_sees_its_own_process():
+    config = semisync.worker_config(0, "chief")
+    assert list(config.device_filters) == ["/job:ps", "/job:chief/task:0"]

@@ -1,0 +1,65 @@
+"""What a launcher told this process: which of how many it is.
+
+torchrun sets RANK and WORLD_SIZE, and where rank 0 is or its own run id; an operator such as
+Kubeflow's sets the same for a pod without torchrun. RANK and WORLD_SIZE alone may be there for any
+other reason, and a process that trusted them would wait for ranks that were never started. A
+process that one of several nodes runs for itself, without torchrun, would do all of the work on
+each of them, over the others' files: it is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from semisync.common.errors import UsageError
+
+DEADLINE = 600.0
+_LAUNCHERS = (("TORCHELASTIC_RUN_ID",), ("MASTER_ADDR", "MASTER_PORT"))  # torchrun sets all
+
+
+class Rank(NamedTuple):
+    """Which of how many processes this one is; deadline: seconds without a sign of the others."""
+
+    number: int = 0
+    size: int = 1
+    deadline: float = DEADLINE
+
+
+ALONE = Rank()
+
+
+def from_environment(deadline: float = DEADLINE) -> Rank:
+    """RANK of WORLD_SIZE, as torchrun sets them; UsageError where they make no sense, or where
+    only a part of what a launcher sets says that there are other processes."""
+    rank, count = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
+    if rank is None or count is None:
+        _check_alone(rank)
+        return ALONE
+    if count != "1" and not any(set(names) <= set(os.environ) for names in _LAUNCHERS):
+        raise UsageError(
+            f"RANK is {rank!r} and WORLD_SIZE {count!r}, but no launcher has set "
+            f"{' or '.join(' and '.join(names) for names in _LAUNCHERS)}; unset both to do all "
+            "with this process alone, or start the ranks with torchrun"
+        )
+    if not (rank.isdecimal() and count.isdecimal() and int(rank) < int(count)):
+        raise UsageError(
+            f"RANK is {rank!r} and WORLD_SIZE {count!r}, expected 0 <= RANK < WORLD_SIZE; unset "
+            "both to do all with this process alone"
+        )
+    return Rank(int(rank), int(count), deadline)
+
+
+def _check_alone(rank: object) -> None:
+    """UsageError where a process without WORLD_SIZE or RANK is one of several all the same."""
+    if rank is not None:
+        raise UsageError(
+            f"RANK is {rank!r}, and there is no WORLD_SIZE: set it to the number of processes, or "
+            "unset RANK to do all with this process alone"
+        )
+    nodes = os.environ.get("PET_NNODES", "1")
+    if nodes.rpartition(":")[2] != "1":
+        raise UsageError(
+            f"PET_NNODES is {nodes!r}, but torchrun did not start this process, and each node "
+            "would do all alone: run `torchrun -m semisync` in place of `semisync`, or unset it"
+        )
