@@ -1,94 +1,100 @@
-"""What a static table takes of a GPU's memory, and how fast it is looked up there.
+"""What has to be seen on a GPU: the CPU's numbers, and what memory and pace become.
 
-    python benchmarks/gpu.py [--rows N] [--dim N]
+    python benchmarks/gpu.py --write FOLDER                      # with TensorFlow, anywhere
+    python benchmarks/gpu.py --folder FOLDER --json gpu.json     # on the machine with the GPU
 
-Prints, of a table with its Adagrad state and of the same one static in fp16 and int8: megabytes
-that torch has allocated, and milliseconds of a look-up of 262,144 ids.
+1. model         a converted model's losses and weights after further steps against the CPU's; its
+                 pace with rows from files and with rows in memory, and the share of it in steps
+2. sequences     HSTU and SASRec: states and gradients against the CPU's, events per second
+3. static_tables tables in fp16 and int8: memory, look-ups
+4. collectives   DistributedDataParallel by NCCL in one process
+
+Each part has a process of its own and two minutes; one that lacks a package or its input says so,
+and the others go on. Without a GPU it says so, and ends with 0. `--short --device cpu` rehearses.
 """
 
 import argparse
-import statistics
+import importlib
+import json
+import os
+import platform
+import subprocess
 import sys
-import time
 
-import torch
-from torchrec import KeyedJaggedTensor
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from migrate.torchrec import build, build_optimizer
-
-IDS, REPEATS = 262_144, 50
-ADAGRAD = {
-    "tensorflow": "Adagrad",
-    "class": "torch.optim.Adagrad",
-    "arguments": {"eps": 0.0, "lr": 0.05},
-    "fused": True,
-}
-KINDS = {
-    "float32 and Adagrad": ("float32", ADAGRAD),
-    "fp16": ("float16", None),
-    "int8": ("int8", None),
-}
-
-
-def config(rows, dim, dtype, optimizer):
-    """A model.json of one table."""
-    static = {"float32": None, "float16": "fp16", "int8": "int8"}[dtype]
-    table = {
-        "name": "table", "rows": rows, "dim": dim, "dtype": dtype, "features": ["item"],
-        "pooling": "sum", "weighted": False, "static": static, "placement": None, "ids": None,
-        "optimizer": optimizer,
-    }  # fmt: skip
-    return {"tables": [table]}
-
-
-def looked_up(module, ids, device):
-    """The pooled rows of `ids`, one a bag."""
-    lengths = torch.ones_like(ids)
-    given = KeyedJaggedTensor(keys=["item"], values=ids, lengths=lengths).to(device)
-    return module(given)["item"]
-
-
-def measured(rows, dim, dtype, optimizer):
-    """(megabytes, milliseconds) on the GPU."""
-    gpu = torch.device("cuda")
-    torch.cuda.empty_cache()
-    before = torch.cuda.memory_allocated()
-    told = config(rows, dim, dtype, optimizer)
-    module = build(told, gpu)
-    ids = torch.randint(0, rows, (IDS,), generator=torch.Generator().manual_seed(0))
-    for one in build_optimizer(told, module).values() if optimizer else ():
-        looked_up(module, ids, gpu).sum().backward()
-        one.step()
-        one.zero_grad()
-    ids = ids.to(gpu)
-    times = []
-    with torch.no_grad():
-        for _ in range(REPEATS):
-            torch.cuda.synchronize()
-            began = time.perf_counter()
-            looked_up(module, ids, gpu)
-            torch.cuda.synchronize()
-            times.append(1000 * (time.perf_counter() - began))
-    del ids
-    return (torch.cuda.memory_allocated() - before) / 1e6, statistics.median(times)
+PARTS = ("model", "sequences", "static_tables", "collectives")
+SECONDS = 120  # of a part on a GPU
+REHEARSAL = 600
 
 
 def main():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--rows", type=int, default=4_000_000, help="default: %(default)s")
-    parser.add_argument("--dim", type=int, default=64, help="default: %(default)s")
+    parser.add_argument("--write", metavar="FOLDER", help="write the model and its rows, and end")
+    parser.add_argument("--folder", help="where --write has put them")
+    parser.add_argument("--only", choices=PARTS, help="one part, in this process")
+    parser.add_argument("--device", default="cuda", help="default: %(default)s")
+    parser.add_argument("--short", action="store_true", help="little of everything")
+    parser.add_argument("--json", metavar="FILE", help="the figures, for a program")
     args = parser.parse_args()
-    if not torch.cuda.is_available():
-        sys.exit("torch finds no GPU here: there is nothing to measure")
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
-    print("| table | MB | of the first | ms per look-up |")
-    print("|---|---|---|---|")
-    whole = None
-    for name, (dtype, optimizer) in KINDS.items():
-        size, took = measured(args.rows, args.dim, dtype, optimizer)
-        whole = whole or size
-        print(f"| {name} | {size:.0f} | {size / whole:.2f} | {took:.3f} |")
+    if args.write:
+        importlib.import_module("benchmarks.gpu_parts.model").write(args.write)
+        return
+    import torch
+
+    device = torch.device(args.device)
+    if device.type == "cuda" and not torch.cuda.is_available():
+        print("torch finds no GPU here: there is nothing to measure")
+        return
+    if args.only:
+        part = importlib.import_module(f"benchmarks.gpu_parts.{args.only}")
+        print(json.dumps(list(part.measure(device, args.folder, args.short))))
+        return
+    about = torch.cuda.get_device_name() if device.type == "cuda" else platform.machine()
+    figures = {"device": about, "torch": torch.__version__, "parts": {}}
+    print(f"{about}, torch {torch.__version__}")
+    for name in PARTS:
+        print(f"\n{name}\n")
+        rows, reason = _of(name, args)
+        figures["parts"][name] = {"rows": rows, "not measured": reason}
+        print("\n".join(_table(rows)) if rows else f"not measured: {reason}", flush=True)
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as file:
+            json.dump(figures, file, indent=1)
+
+
+def _of(name, args):
+    """The rows of a part, or None and why there are none."""
+    command = [sys.executable, "-W", "ignore", __file__, "--only", name, "--device", args.device]
+    command += ["--folder", args.folder] if args.folder else []
+    command += ["--short"] if args.short else []
+    seconds = REHEARSAL if args.short else SECONDS
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return None, f"not done in {seconds} s"
+    if done.returncode:
+        return None, (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+    return json.loads(done.stdout.splitlines()[-1]), None
+
+
+def _table(rows):
+    """Markdown, a table for each run of rows that have the same columns."""
+    names = None
+    for row in rows:
+        if list(row) != names:
+            names = list(row)
+            yield ""
+            yield "| " + " | ".join(names) + " |"
+            yield "|" + "---|" * len(names)
+        yield "| " + " | ".join(map(_shown, row.values())) + " |"
+
+
+def _shown(value):
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 if __name__ == "__main__":

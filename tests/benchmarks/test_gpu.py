@@ -1,0 +1,40 @@
+"""What is to be seen on a GPU runs, for a rehearsal, on the CPU."""
+
+import json
+import subprocess
+
+import pytest
+
+from tests.support.require import ROOT, environment
+
+
+def gpu(interpreters, *arguments):
+    """The output of the script."""
+    command = [str(interpreters / "python"), "-W", "ignore", "benchmarks/gpu.py", *arguments]
+    done = subprocess.run(
+        command, cwd=str(ROOT), env=environment(), capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.long
+def test_every_part_is_measured_and_agrees_with_itself(interpreters, tmp_path):
+    gpu(interpreters, "--write", str(tmp_path))
+    figures = str(tmp_path / "gpu.json")
+    gpu(interpreters, "--folder", str(tmp_path), "--device", "cpu", "--short", "--json", figures)
+    parts = json.loads((tmp_path / "gpu.json").read_text())["parts"]
+    assert {name: part["not measured"] for name, part in parts.items()} == dict.fromkeys(parts)
+    errors = [
+        value
+        for part in parts.values()
+        for row in part["rows"]
+        if row.get("numbers") != "bf16"
+        for name, value in row.items()
+        if name.startswith("error")
+    ]
+    assert len(errors) == 7 and max(errors) < 1e-6
+
+
+def test_without_a_gpu_it_says_so(interpreters):
+    assert "torch finds no GPU here" in gpu(interpreters)
