@@ -166,6 +166,17 @@ BENCHMARKS = (
         "--tf-python {tf1} --rows 256 --repeats 1",
     ),
     Benchmark(
+        "serving",
+        "serving",
+        ("ways",),
+        "--tf-python {tf1}",
+        "--tf-python {tf1} --models fm --repeats 1",
+        takes="an hour",
+    ),
+    Benchmark(
+        "serving_auc", "serving", ("auc",), "--tf-python {tf1} --auc", "--tf-python {tf1} --auc"
+    ),
+    Benchmark(
         "judgement",
         "judgement",
         ("right", "planted"),

@@ -25,7 +25,7 @@ _BLOCK = re.compile(r"(<!-- figures: (\w+)(?:\.(\w+))? -->\n)(.*?)(<!-- end -->)
 
 def pages():
     """The pages that may have figures."""
-    folders = (sorted(ROOT.glob(name + "/*.md")) for name in ("benchmarks", "docs"))
+    folders = (sorted(ROOT.glob(name + "/**/*.md")) for name in ("benchmarks", "docs"))
     return [ROOT / "README.md", *itertools.chain(*folders)]
 
 

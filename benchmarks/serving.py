@@ -1,10 +1,11 @@
 """Ways to serve a converted model, over the zoo of the tests: what works, and what it costs.
 
-    python -m benchmarks.serving ZOO [--models NAME ...] [--repeats N]
+    python -m benchmarks.serving [--zoo FOLDER] [--models NAME ...] [--ways WAY ...] [--repeats N]
+    python -m benchmarks.serving [--zoo FOLDER] --auc
 
-ZOO is a folder of `tests.model.zoo.write_all`. Of each model the part that computes with numbers is
-served, for the 48 rows that the zoo has recorded, and for half of them, which shows that the number
-of rows is free:
+FOLDER has the models of tests/model/zoo/write_all.py; by default TensorFlow 1.15 trains them. Of
+each model the part that computes with numbers is served, for the 48 rows that the zoo has recorded,
+and for half of them, which shows that the number of rows is free:
 
     compile   torch.compile, one graph, any number of rows
     export    torch.export, saved and loaded
@@ -12,8 +13,11 @@ of rows is free:
     bf16      torch.autocast
     int8      torchrec's quantize_embeddings: rows of the tables in eight bits, but of odd length
 
-A cell is the largest difference of an output from the module's own, relative to an output beyond 1,
-and in front of it the time of a batch over the module's; or why it does not work.
+A cell is the time of a batch over the module's, and the largest difference of an output from the
+module's own, relative to an output beyond 1; or why the way does not work.
+
+With --auc, what bf16 and int8 cost: Wide & Deep of the zoo is trained on in torch with 100,000 rows
+of its log, twice, and scores 200,000 others, which `parity` compares.
 """
 
 import argparse
@@ -22,6 +26,7 @@ import io
 import os
 import pathlib
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -31,12 +36,15 @@ import torchrec
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+import parity
 from migrate import runtime
 from migrate.model.load import load_model
-from tests.model.features import features
+from tests.model.features import as_input, features
 from tests.model.test_export import half
+from tests.model.zoo.log import draw
 from tests.model.zoo.read import models
 
+WRITER = str(pathlib.Path(__file__).parents[1] / "tests" / "model" / "zoo" / "write_all.py")
 SECONDS = 0.2  # of one repeat
 
 
@@ -161,23 +169,78 @@ def cell(served, name, repeats):
                 for _ in range(repeats)
             ]
     except Exception as error:
-        return "no: " + (str(error).strip().splitlines() or [type(error).__name__])[0][:70]
+        return "no: " + (str(error).strip().splitlines() or [type(error).__name__])[0][:24]
     return f"{statistics.median(turns):.2f}, {apart:.0e}"
+
+
+def trained(written, passes=2, rows=100_000, size=500):
+    """Wide & Deep, trained on; a `Served` of it."""
+    served = Served(written)
+    log = batch_of(draw(rows, seed=11))
+    optimizer = torch.optim.Adam(served.module.parameters(), 0.003)
+    for start in range(0, passes * rows, size):
+        one = slice(start % rows, start % rows + size)
+        given = {name: value[one] if value.shape else value for name, value in log.items()}
+        scores = served.module(given)[0]
+        optimizer.zero_grad()
+        torch.nn.functional.binary_cross_entropy_with_logits(scores, given["label"]).backward()
+        optimizer.step()
+    served.module.eval()
+    return served
+
+
+def batch_of(rows):
+    """Rows of the zoo's log as Wide & Deep takes them."""
+    given = {name: as_input(rows[name]) for name in ("user", "item_id", "city", "hour", "age")}
+    flags = {"keep_prob": torch.tensor(1.0), "training": torch.tensor(False)}
+    return {**given, **flags, "label": as_input(rows["clicked"])}
+
+
+def print_auc(written):
+    """A row for each way that changes scores."""
+    served = trained(written)
+    log = batch_of(draw(200_000, seed=12))
+    given = served.module.transform(log)
+    labels = log["label"].numpy()
+    own = Served.run(served.part, given)[0].numpy()
+    print("| way | AUC | less by | 95 % interval | verdict |\n|---|---|---|---|---|")
+    print(f"| float32 | {parity.auc(labels, own):.5f} | | | |")
+    for name in ("bf16", "int8"):
+        scores = Served.run(WAYS[name](served, ""), given)[0].float().numpy()
+        found = parity.compare(labels, own, scores)
+        low, high = found.interval
+        print(
+            f"| {name} | {parity.auc(labels, scores):.5f} | {-found.delta:.1e} "
+            f"| {-high:.1e} to {-low:.1e} | {found.verdict.name.lower()} |"
+        )
 
 
 def main():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("zoo")
+    parser.add_argument("--zoo", metavar="FOLDER")
+    parser.add_argument("--tf-python", default=".venv-tf1/bin/python")
     parser.add_argument("--models", nargs="*")
     parser.add_argument("--ways", nargs="*", choices=WAYS, default=list(WAYS))
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--auc", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(1)
     runtime.keep_freed_memory()
+    with tempfile.TemporaryDirectory() as folder:
+        if args.zoo is None:
+            subprocess.run([args.tf_python, "-W", "ignore", WRITER, folder], check=True)
+        measure(args, models(pathlib.Path(args.zoo or folder)))
+
+
+def measure(args, zoo):
+    """Prints a table."""
+    if args.auc:
+        print_auc(next(one for one in zoo if one.said["name"] == "wide_and_deep"))
+        return
     print(f"torch {torch.__version__}\n\n| model | {' | '.join(args.ways)} |")
     print("|---" * (len(args.ways) + 1) + "|")
-    for written in models(pathlib.Path(args.zoo)):
+    for written in zoo:
         if not args.models or written.said["name"] in args.models:
             served = Served(written)
             cells = [cell(served, name, args.repeats) for name in args.ways]

@@ -20,6 +20,8 @@ class Linear(nn.Linear):
         """float32 [..., out_features] for [..., in_features]."""
         if torch.is_grad_enabled() or torch.compiler.is_compiling():
             return super().forward(input)
+        if torch.is_autocast_enabled("cpu"):  # in another type, which torch.autocast sees to
+            return super().forward(input)
         plain = input.dtype != torch.float32 or input.device.type != "cpu"
         if plain or input.numel() * self.out_features < _WORTH:
             return super().forward(input)

@@ -18,3 +18,9 @@ def test_scores_agree_and_gradients_come_from_torchs_own():
         assert torch.allclose(module(x), expected, atol=2e-6)
     assert torch.equal(module(x), expected)
     assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+
+
+def test_autocast_takes_a_large_batch():
+    layer = score_by_onednn(nn.Linear(256, 128))
+    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+        assert layer(torch.ones(1024, 256)).dtype == torch.bfloat16
